@@ -1,0 +1,79 @@
+import AdminModel
+import Hummingbird
+
+/// Which `Host` and `Origin` headers a listener accepts.
+///
+/// A web page can make a browser send requests to a loopback address, and with a name that it
+/// points there (DNS rebinding) even read the answers. Tokens stop it; this stops it earlier.
+enum HostPolicy: Sendable, Equatable {
+    /// Bound to a loopback address: only names of the machine itself, with any port.
+    case loopback
+    /// Bound to another address or to a Unix socket: any name.
+    case any
+
+    /// The policy of a listener on this address.
+    init(boundTo address: String) {
+        self = Self.isLoopback(address) ? .loopback : .any
+    }
+
+    /// Checks the headers of one request.
+    ///
+    /// - Parameters:
+    ///   - host: The value of `Host`; `nil` when there is none.
+    ///   - repeated: True when a second `Host` follows.
+    ///   - origin: The value of `Origin`, which browsers add; `nil` when there is none.
+    func check(host: String?, repeated: Bool, origin: String?) throws(Problem) {
+        guard let host, !repeated, let name = Self.name(ofHost: host) else {
+            let found = host.map { repeated ? "given twice" : "\"\($0.visible())\"" } ?? "missing"
+            throw Problem(
+                .malformedRequest, "The Host header is \(found).", field: "Host",
+                fix: "Send one Host header with the server's name and port.")
+        }
+        if self == .loopback, !Self.isLoopback(name) {
+            throw Problem(
+                .wrongHost,
+                "The Host header is \"\(host.visible())\", and this server listens on loopback only.",
+                field: "Host",
+                fix: "Use localhost, 127.0.0.1 or [::1] in the URL, or set admin.address.")
+        }
+        guard let origin else { return }
+        let same = ["http://", "https://"].contains { origin.lowercased() == $0 + host.lowercased() }
+        if !same {
+            throw Problem(
+                .crossOrigin,
+                "The request comes from the web origin \"\(origin.visible())\", which is not this server.",
+                field: "Origin", fix: "Call the API from a program rather than from a web page.")
+        }
+    }
+
+    /// True for `localhost`, 127.0.0.0/8 and `::1`, with or without brackets.
+    static func isLoopback(_ address: String) -> Bool {
+        let name = address.lowercased()
+        if ["localhost", "localhost.", "::1", "[::1]"].contains(name) { return true }
+        let parts = name.split(separator: ".", omittingEmptySubsequences: false)
+        return parts.count == 4 && parts[0] == "127"
+            && parts.allSatisfy { part in
+                part.utf8.allSatisfy { (0x30...0x39).contains($0) } && UInt8(part) != nil
+            }
+    }
+
+    /// The name in front of the port; `nil` when the value is not a host.
+    private static func name(ofHost host: String) -> String? {
+        let name: Substring
+        let rest: Substring
+        if host.hasPrefix("[") {
+            guard let end = host.firstIndex(of: "]") else { return nil }
+            name = host[...end]
+            rest = host[host.index(after: end)...]
+        } else {
+            name = host.prefix { $0 != ":" }
+            rest = host[name.endIndex...]
+        }
+        let isName = name.utf8.allSatisfy { byte in
+            (0x21...0x7E).contains(byte) && !"/?#@\\\"<>".utf8.contains(byte)
+        }
+        let port = rest.dropFirst()
+        let isPort = rest.isEmpty || (rest.hasPrefix(":") && (port.isEmpty || UInt16(port) != nil))
+        return !name.isEmpty && isName && isPort ? String(name) : nil
+    }
+}

@@ -1,0 +1,125 @@
+import AdminModel
+import Hummingbird
+
+/// Why a request is refused: becomes the problem document of RFC 9457 that answers it.
+struct Problem: Error, Equatable {
+    var kind: Kind
+    /// What is wrong and where; untrusted parts have been made visible.
+    var detail: String
+    var field: String?
+    var fix: String?
+    /// Headers that the status asks for, such as `Allow`.
+    var headers: HTTPFields = [:]
+
+    init(
+        _ kind: Kind, _ detail: String, field: String? = nil, fix: String? = nil,
+        headers: HTTPFields = [:]
+    ) {
+        self.kind = kind
+        self.detail = detail
+        self.field = field
+        self.fix = fix
+        self.headers = headers
+    }
+
+    /// The document's members.
+    var model: ProblemModel {
+        ProblemModel(
+            type: "urn:hermes:problem:\(kind.rawValue)", title: kind.title,
+            status: kind.status.code, detail: detail, field: field, fix: fix)
+    }
+}
+
+extension Problem {
+    /// What kinds of problems there are; the raw value ends the document's `type`.
+    enum Kind: String, CaseIterable {
+        case malformedRequest = "malformed-request"
+        case invalidQuery = "invalid-query"
+        case invalidJSON = "invalid-json"
+        case invalidField = "invalid-field"
+        case invalidTopic = "invalid-topic"
+        case unexpectedBody = "unexpected-body"
+        case unauthorized = "unauthorized"
+        case crossOrigin = "cross-origin"
+        case routeNotFound = "route-not-found"
+        case clientNotFound = "client-not-found"
+        case methodNotAllowed = "method-not-allowed"
+        case requestTimeout = "request-timeout"
+        case tooLarge = "too-large"
+        case targetTooLong = "target-too-long"
+        case unsupportedMediaType = "unsupported-media-type"
+        case expectationFailed = "expectation-failed"
+        case wrongHost = "wrong-host"
+        case headersTooLarge = "headers-too-large"
+        case internalError = "internal-error"
+        case overloaded = "overloaded"
+        case stopping = "stopping"
+        case tooManyConnections = "too-many-connections"
+
+        var status: HTTPResponse.Status {
+            switch self {
+            case .malformedRequest, .invalidQuery, .invalidJSON, .invalidField, .invalidTopic,
+                .unexpectedBody:
+                .badRequest
+            case .unauthorized: .unauthorized
+            case .crossOrigin: .forbidden
+            case .routeNotFound, .clientNotFound: .notFound
+            case .methodNotAllowed: .methodNotAllowed
+            case .requestTimeout: .requestTimeout
+            case .tooLarge: .contentTooLarge
+            case .targetTooLong: .uriTooLong
+            case .unsupportedMediaType: .unsupportedMediaType
+            case .expectationFailed: .expectationFailed
+            case .wrongHost: .misdirectedRequest
+            case .headersTooLarge: .requestHeaderFieldsTooLarge
+            case .internalError: .internalServerError
+            case .overloaded, .stopping, .tooManyConnections: .serviceUnavailable
+            }
+        }
+
+        var title: String {
+            switch self {
+            case .malformedRequest: "The request is not well-formed HTTP"
+            case .invalidQuery: "A query parameter is wrong"
+            case .invalidJSON: "The body is not well-formed JSON"
+            case .invalidField: "A field of the body or path is wrong"
+            case .invalidTopic: "The topic name cannot be published to"
+            case .unexpectedBody: "This route takes no body"
+            case .unauthorized: "A valid token is required"
+            case .crossOrigin: "Requests from other web sites are refused"
+            case .routeNotFound: "There is no such route"
+            case .clientNotFound: "There is no such client"
+            case .methodNotAllowed: "The route does not have this method"
+            case .requestTimeout: "The request did not arrive in time"
+            case .tooLarge: "The request is too large"
+            case .targetTooLong: "The request target is too long"
+            case .unsupportedMediaType: "The body has an unsupported type or encoding"
+            case .expectationFailed: "The expectation cannot be met"
+            case .wrongHost: "The Host header names another server"
+            case .headersTooLarge: "The request headers are too large"
+            case .internalError: "The server failed"
+            case .overloaded: "The broker is busy"
+            case .stopping: "The broker is stopping"
+            case .tooManyConnections: "Too many connections are open"
+            }
+        }
+    }
+}
+
+extension Problem {
+    /// The data plane did not take a question; the caller may try again.
+    init(_ unavailable: BrokerUnavailable) {
+        switch unavailable {
+        case .overloaded:
+            self.init(
+                .overloaded, "The broker's queue for requests is full.",
+                fix: "Send the request again after the seconds named in Retry-After.",
+                headers: [.retryAfter: "1"])
+        case .stopping:
+            self.init(
+                .stopping, "The broker is shutting down and takes no more requests.",
+                fix: "Send the request again once the broker has restarted.",
+                headers: [.retryAfter: "5"])
+        }
+    }
+}

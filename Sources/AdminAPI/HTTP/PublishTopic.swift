@@ -1,0 +1,43 @@
+import AdminModel
+
+/// A topic name that may be published to: its existence proves the checks.
+struct PublishTopic: Hashable, Sendable {
+    let text: String
+
+    /// The UTF-8 of the name.
+    var bytes: [UInt8] { Array(text.utf8) }
+
+    /// - Parameters:
+    ///   - text: A topic name (section 4.7 of MQTT 3.1.1).
+    ///   - maximumLevels: How many levels the broker takes.
+    ///   - field: Where the caller gave it.
+    init(_ text: String, maximumLevels: Int, field: String) throws(Problem) {
+        func refuse(_ why: String, fix: String? = nil) -> Problem {
+            Problem(.invalidTopic, "The topic name \(why).", field: field, fix: fix)
+        }
+        let utf8 = text.utf8
+        if utf8.isEmpty { throw refuse("is empty", fix: "Name a topic, such as orders/4711.") }
+        let shown = "\"\(text.visible())\""
+        if utf8.count > 65_535 {
+            throw refuse("\(shown) has \(utf8.count) bytes; at most 65535 fit a PUBLISH packet")
+        }
+        if utf8.contains(UInt8(ascii: "+")) || utf8.contains(UInt8(ascii: "#")) {
+            throw refuse(
+                "\(shown) holds a wildcard, `+` or `#` [MQTT-3.3.2-2]",
+                fix: "Publish to one topic at a time; wildcards belong into subscriptions.")
+        }
+        if utf8.contains(0) { throw refuse("\(shown) holds NUL [MQTT-1.5.3-2]") }
+        let levels = utf8.count { $0 == UInt8(ascii: "/") } + 1
+        if levels > maximumLevels {
+            throw refuse(
+                "\(shown) has \(levels) levels; the broker takes \(maximumLevels)",
+                fix: "Use fewer levels, or raise limits.max_topic_levels.")
+        }
+        if text == "$SYS" || text.hasPrefix("$SYS/") {
+            throw refuse(
+                "\(shown) begins with $SYS/, which only the broker publishes to (section 4.7.2)",
+                fix: "Choose a topic outside $SYS/.")
+        }
+        self.text = text
+    }
+}

@@ -1,0 +1,74 @@
+import AdminModel
+
+/// The parameters behind the `?` of a request, decoded and checked against what the route knows.
+struct QueryItems: Equatable {
+    private var values: [String: String] = [:]
+
+    /// - Parameters:
+    ///   - text: What follows the `?`; `nil` or empty for none.
+    ///   - known: The names that the route takes.
+    /// - Throws: ``Problem`` for bad percent-encoding, and an unknown or repeated name.
+    init(_ text: Substring?, known: [String]) throws(Problem) {
+        guard let text else { return }
+        for item in text.split(separator: "&") {
+            let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard let name = percentDecoded(parts[0], plusIsSpace: true),
+                let value = percentDecoded(parts.count > 1 ? parts[1] : "", plusIsSpace: true)
+            else {
+                throw Problem(
+                    .invalidQuery,
+                    "The query item \"\(String(item).visible())\" is not percent-encoded UTF-8.",
+                    fix: "Write every byte outside letters, digits, `-`, `.`, `_` and `~` as %XX.")
+            }
+            guard known.contains(name) else {
+                let list = known.isEmpty ? "none" : known.joined(separator: ", ")
+                throw Problem(
+                    .invalidQuery,
+                    "The query parameter \"\(name.visible())\" is not known here.",
+                    field: name.visible(), fix: "Remove or rename it. Known parameters: \(list).")
+            }
+            guard values.updateValue(value, forKey: name) == nil else {
+                throw Problem(
+                    .invalidQuery, "The query parameter \(name) is given twice.", field: name,
+                    fix: "Give it once.")
+            }
+        }
+    }
+
+    subscript(name: String) -> String? { values[name] }
+
+    func required(_ name: String, example: String) throws(Problem) -> String {
+        guard let value = values[name] else {
+            throw Problem(
+                .invalidQuery, "The query parameter \(name) is missing.", field: name,
+                fix: "Add ?\(name)=\(example) to the URL.")
+        }
+        return value
+    }
+
+    func bool(_ name: String) throws(Problem) -> Bool? {
+        switch values[name] {
+        case nil: return nil
+        case "true", "1": return true
+        case "false", "0": return false
+        case .some(let value):
+            throw Problem(
+                .invalidQuery,
+                "The query parameter \(name) is \"\(value.visible())\"; it must be true or false.",
+                field: name)
+        }
+    }
+
+    func integer(_ name: String, in range: ClosedRange<Int64>) throws(Problem) -> Int64? {
+        guard let value = values[name] else { return nil }
+        guard value.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int64(value),
+            range.contains(number)
+        else {
+            throw Problem(
+                .invalidQuery,
+                "The query parameter \(name) is \"\(value.visible())\"; it must be a whole number from \(range.lowerBound) to \(range.upperBound).",
+                field: name)
+        }
+        return number
+    }
+}

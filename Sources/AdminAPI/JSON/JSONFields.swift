@@ -1,0 +1,147 @@
+import AdminModel
+
+/// The members of a JSON object that a route takes, read by name with errors that say what to do.
+///
+/// Members that no route knows are refused on the way in, so that a misspelt option is not lost.
+struct JSONFields {
+    /// A member's name and the other spellings of it.
+    struct Name: Sendable {
+        var canonical: String
+        var aliases: [String] = []
+
+        var all: [String] { [canonical] + aliases }
+    }
+
+    private var values: [String: JSONValue] = [:]
+
+    /// - Parameters:
+    ///   - value: The body, which must be an object.
+    ///   - known: Every member that may occur.
+    /// - Throws: ``Problem`` for another kind of value, an unknown member, or a member that is
+    ///   given under two of its names.
+    init(_ value: JSONValue, known: [Name]) throws(Problem) {
+        guard case .object(let members) = value else {
+            throw Problem(
+                .invalidField, "The body is \(value.kindName); it must be a JSON object.",
+                fix: "Send an object with the fields \(Self.list(known)).")
+        }
+        var spellings: [String: String] = [:]
+        for name in known {
+            for spelling in name.all { spellings[spelling] = name.canonical }
+        }
+        for member in members {
+            guard let canonical = spellings[member.name] else {
+                throw Problem(
+                    .invalidField, "The field \"\(member.name.visible())\" is not known here.",
+                    field: member.name.visible(),
+                    fix: "Remove or rename it. Known fields: \(Self.list(known)).")
+            }
+            guard values.updateValue(member.value, forKey: canonical) == nil else {
+                throw Problem(
+                    .invalidField, "The field \(canonical) is given twice, in two spellings.",
+                    field: canonical, fix: "Give it once.")
+            }
+        }
+    }
+
+    /// True when the member is there, whatever its value.
+    func contains(_ name: String) -> Bool { values[name] != nil }
+
+    /// The value, unless it is absent or null.
+    func value(_ name: String) -> JSONValue? {
+        switch values[name] {
+        case nil, .null: nil
+        case .some(let value): value
+        }
+    }
+
+    func string(_ name: String) throws(Problem) -> String? {
+        guard let value = value(name) else { return nil }
+        guard case .string(let text) = value else {
+            throw wrong(name, "is \(value.kindName); it must be a string")
+        }
+        return text
+    }
+
+    func requiredString(_ name: String) throws(Problem) -> String {
+        guard let text = try string(name) else {
+            throw Problem(
+                .invalidField, "The field \(name) is missing.", field: name,
+                fix: "Add \"\(name)\" with a string.")
+        }
+        return text
+    }
+
+    func bool(_ name: String) throws(Problem) -> Bool? {
+        guard let value = value(name) else { return nil }
+        guard case .bool(let flag) = value else {
+            throw wrong(name, "is \(value.kindName); it must be true or false")
+        }
+        return flag
+    }
+
+    /// An integer in `range`, as a number. A whole number may be written as `1.0` or `1e3`.
+    func integer(_ name: String, in range: ClosedRange<Int64>) throws(Problem) -> Int64? {
+        guard let value = value(name) else { return nil }
+        guard case .number(let text) = value, let number = Self.wholeNumber(text),
+            range.contains(number)
+        else {
+            let found = if case .number(let text) = value { text.visible() } else { value.kindName }
+            throw wrong(
+                name,
+                "is \(found); it must be a whole number from \(range.lowerBound) to \(range.upperBound)"
+            )
+        }
+        return number
+    }
+
+    /// A 64-bit integer as proto3 JSON writes it: a number, or a string that holds one.
+    func protoInt64(_ name: String) throws(Problem) -> Int64? {
+        guard let value = value(name) else { return nil }
+        switch value {
+        case .number(let text), .string(let text):
+            if let number = Self.wholeNumber(text) { return number }
+            throw wrong(name, "is \"\(text.visible())\"; it must be a 64-bit integer")
+        case .null, .bool, .array, .object:
+            throw wrong(
+                name, "is \(value.kindName); it must be a 64-bit integer, as a number or a string")
+        }
+    }
+
+    /// An object whose values are strings, as proto3 JSON writes `map<string, string>`.
+    func stringMap(_ name: String) throws(Problem) -> [String: String]? {
+        guard let value = value(name) else { return nil }
+        guard case .object(let members) = value else {
+            throw wrong(name, "is \(value.kindName); it must be an object of strings")
+        }
+        var map: [String: String] = [:]
+        for member in members {
+            guard case .string(let text) = member.value else {
+                throw wrong(
+                    "\(name).\(member.name.visible())",
+                    "is \(member.value.kindName); it must be a string")
+            }
+            map[member.name] = text
+        }
+        return map
+    }
+
+    /// A value that the caller refuses.
+    func wrong(_ name: String, _ what: String, fix: String? = nil) -> Problem {
+        Problem(.invalidField, "The field \(name) \(what).", field: name, fix: fix)
+    }
+
+    /// Reads `12`, and also `12.0` and `1.2e1` while a `Double` holds them exactly.
+    static func wholeNumber(_ text: String) -> Int64? {
+        guard let first = text.utf8.first, first != UInt8(ascii: "+") else { return nil }
+        if let number = Int64(text) { return number }
+        guard text.utf8.allSatisfy({ "0123456789.eE+-".utf8.contains($0) }),
+            let number = Double(text), number.magnitude <= 0x1p53
+        else { return nil }
+        return Int64(exactly: number)
+    }
+
+    private static func list(_ known: [Name]) -> String {
+        known.map(\.canonical).joined(separator: ", ")
+    }
+}

@@ -1,0 +1,12 @@
+/// Metadata keys of the admin plane's log lines.
+enum LogKeys {
+    static let address = "admin.address"
+    static let durationMicroseconds = "http.duration_us"
+    static let limit = "admin.limit"
+    static let method = "http.method"
+    static let path = "http.path"
+    static let problem = "http.problem"
+    static let reason = "admin.reason"
+    static let status = "http.status"
+    static let suppressed = "log.suppressed"
+}

@@ -1,0 +1,71 @@
+import AdminModel
+import Hummingbird
+
+/// The connected clients and the sessions that wait for theirs.
+struct ClientRoutes: Sendable {
+    let broker: any BrokerControl
+
+    /// `GET /v1/clients`, `GET` and `DELETE /v1/clients/{id}`.
+    var routes: [Route] { [list, show, disconnect] }
+
+    private var list: Route {
+        Route(
+            method: .get, path: "/v1/clients",
+            query: ["connected", "prefix", "user_name", "limit", "cursor"]
+        ) { request throws(Problem) in
+            var query = ClientQuery()
+            query.connected = try request.query.bool("connected")
+            query.prefix = request.query["prefix"]
+            query.userName = request.query["user_name"]
+            if let limit = try request.query.integer("limit", in: 1...1000) {
+                query.limit = Int(limit)
+            }
+            query.cursor = request.query["cursor"]
+            let page: ClientPage
+            do throws(BrokerUnavailable) {
+                page = try await broker.clients(query)
+            } catch {
+                throw Problem(error)
+            }
+            return try Response.json(page)
+        }
+    }
+
+    private var show: Route {
+        Route(method: .get, path: "/v1/clients/{id}") { request throws(Problem) in
+            try Response.json(try await detail(of: request.parameter("id")))
+        }
+    }
+
+    private var disconnect: Route {
+        Route(method: .delete, path: "/v1/clients/{id}") { request throws(Problem) in
+            let clientID = request.parameter("id")
+            let disconnected: Bool
+            do throws(BrokerUnavailable) {
+                disconnected = try await broker.disconnect(clientID)
+            } catch {
+                throw Problem(error)
+            }
+            // Away already, or never heard of: only the second is the caller's mistake.
+            if !disconnected { _ = try await detail(of: clientID) }
+            return try Response.json(
+                DisconnectResult(clientID: clientID, disconnected: disconnected))
+        }
+    }
+
+    private func detail(of clientID: String) async throws(Problem) -> ClientDetail {
+        let detail: ClientDetail?
+        do {
+            detail = try await broker.client(clientID)
+        } catch {
+            throw Problem(error)
+        }
+        guard let detail else {
+            throw Problem(
+                .clientNotFound,
+                "There is neither a connection nor a session of \"\(clientID.visible())\".",
+                field: "id", fix: "GET /v1/clients lists those there are.")
+        }
+        return detail
+    }
+}

@@ -1,0 +1,65 @@
+import AdminModel
+import FoundationEssentials
+import Hummingbird
+
+extension Route {
+    /// `POST /v1/messages`: one message as JSON.
+    static func message(_ publisher: Publisher, maximumTopicLevels: Int) -> Route {
+        Route(method: .post, path: "/v1/messages", body: .json) { request throws(Problem) in
+            let fields = try JSONFields(try request.json(), known: messageFields)
+            if fields.value("collapse_key") != nil {
+                throw fields.wrong(
+                    "collapse_key", "is not supported yet",
+                    fix: "Leave it out; each message is then queued for itself.")
+            }
+            var message = Publisher.Message(
+                topic: try PublishTopic(
+                    try fields.requiredString("topic"), maximumLevels: maximumTopicLevels,
+                    field: "topic"),
+                payload: try payload(fields))
+            if let qos = try fields.integer("qos", in: 0...2) { message.qos = UInt8(qos) }
+            if let retain = try fields.bool("retain") { message.retain = retain }
+            message.messageID = try messageID(fields)
+            message.expiresInSeconds = try fields.integer("expires_in_s", in: 1...4_294_967_295)
+            return try Response.json(try await publisher.publish(message))
+        }
+    }
+
+    private static let messageFields = [
+        "topic", "payload", "payload_base64", "qos", "retain", "message_id", "expires_in_s",
+        "collapse_key",
+    ].map { JSONFields.Name(canonical: $0) }
+
+    private static func payload(_ fields: JSONFields) throws(Problem) -> [UInt8] {
+        let text = try fields.string("payload")
+        let base64 = try fields.string("payload_base64")
+        switch (text, base64) {
+        case (.some(let text), nil): return Array(text.utf8)
+        case (nil, .some(let base64)):
+            guard let data = Data(base64Encoded: base64) else {
+                throw fields.wrong(
+                    "payload_base64", "is not base64",
+                    fix: "Use the alphabet A-Z a-z 0-9 + / with padding, without line breaks.")
+            }
+            return Array(data)
+        case (.some, .some):
+            throw fields.wrong(
+                "payload", "and payload_base64 are both given", fix: "Give one of them.")
+        case (nil, nil):
+            throw fields.wrong(
+                "payload", "is missing",
+                fix: "Add \"payload\" with a string (\"\" for none) or \"payload_base64\".")
+        }
+    }
+
+    private static func messageID(_ fields: JSONFields) throws(Problem) -> String? {
+        guard let name = try fields.string("message_id") else { return nil }
+        guard MessageID.isValid(name) else {
+            throw fields.wrong(
+                "message_id",
+                "is \"\(name.visible())\"; it must be 1 to \(MessageID.maximumLength) visible ASCII characters",
+                fix: "Leave it out to have one made.")
+        }
+        return name
+    }
+}

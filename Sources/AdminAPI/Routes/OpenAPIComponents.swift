@@ -1,0 +1,322 @@
+extension OpenAPIDocument {
+    /// The part of the document that its paths refer to, up to the last brace.
+    // swift-format-ignore
+    static let components = #"""
+          "components": {
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "responses": {
+              "Invalid": {
+                "description": "The request is malformed.",
+                "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+              },
+              "Unauthorized": {
+                "description": "A valid token is required.",
+                "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
+                "headers": {
+                  "WWW-Authenticate": {
+                    "description": "The scheme to use.",
+                    "schema": {"type": "string"}
+                  }
+                }
+              },
+              "CrossOrigin": {
+                "description": "The request comes from another web site.",
+                "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+              },
+              "NotFound": {
+                "description": "There is no such client.",
+                "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+              },
+              "Timeout": {
+                "description": "The request did not arrive in time.",
+                "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+              },
+              "TooLarge": {
+                "description": "The body or the message is too large.",
+                "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+              },
+              "TargetTooLong": {
+                "description": "The request target is too long.",
+                "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+              },
+              "UnsupportedMediaType": {
+                "description": "The body has an unsupported type or encoding.",
+                "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+              },
+              "ExpectationFailed": {
+                "description": "The expectation is not known.",
+                "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+              },
+              "WrongHost": {
+                "description": "The Host header names another server.",
+                "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+              },
+              "HeadersTooLarge": {
+                "description": "The headers are too large.",
+                "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+              },
+              "InternalError": {
+                "description": "The server failed.",
+                "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+              },
+              "Unavailable": {
+                "description": "The broker is busy or stopping.",
+                "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
+                "headers": {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "string"}}}
+              }
+            },
+            "schemas": {
+              "Problem": {
+                "type": "object",
+                "required": ["type", "title", "status", "detail"],
+                "properties": {
+                  "type": {"type": "string", "description": "urn:hermes:problem: and the kind."},
+                  "title": {"type": "string"},
+                  "status": {"type": "integer"},
+                  "detail": {"type": "string"},
+                  "field": {"type": "string", "description": "The parameter, header or field at fault."},
+                  "fix": {"type": "string", "description": "What to do."}
+                }
+              },
+              "Health": {
+                "type": "object",
+                "required": ["status", "version"],
+                "properties": {"status": {"const": "ok"}, "version": {"type": "string"}}
+              },
+              "PublishResult": {
+                "type": "object",
+                "required": ["message_id", "durability", "matched", "online", "queued", "dropped", "duplicate"],
+                "properties": {
+                  "message_id": {"type": "string"},
+                  "durability": {"enum": ["none", "interval", "sync"]},
+                  "matched": {"type": "integer", "minimum": 0},
+                  "online": {"type": "integer", "minimum": 0},
+                  "queued": {"type": "integer", "minimum": 0},
+                  "dropped": {"type": "integer", "minimum": 0},
+                  "duplicate": {"type": "boolean"}
+                }
+              },
+              "MessageRequest": {
+                "type": "object",
+                "required": ["topic"],
+                "properties": {
+                  "topic": {"type": "string", "minLength": 1, "maxLength": 65535},
+                  "payload": {"type": ["string", "null"]},
+                  "payload_base64": {"type": ["string", "null"], "contentEncoding": "base64"},
+                  "qos": {"type": ["integer", "null"], "minimum": 0, "maximum": 2, "default": 1},
+                  "retain": {"type": ["boolean", "null"], "default": false},
+                  "message_id": {"type": ["string", "null"], "pattern": "^[!-~]{1,128}$"},
+                  "expires_in_s": {"type": ["integer", "null"], "minimum": 1, "maximum": 4294967295}
+                },
+                "description": "Exactly one of payload and payload_base64.",
+                "additionalProperties": false
+              },
+              "OrderStatusUpdate": {
+                "type": "object",
+                "required": ["status"],
+                "properties": {
+                  "orderId": {
+                    "type": ["string", "null"],
+                    "description": "The order of the path, if it is repeated."
+                  },
+                  "order_id": {"type": ["string", "null"]},
+                  "salesId": {
+                    "type": "string",
+                    "minLength": 1,
+                    "description": "Becomes a topic level: without /, +, # and NUL."
+                  },
+                  "sales_id": {"type": "string", "minLength": 1},
+                  "status": {
+                    "anyOf": [
+                      {
+                        "enum": [
+                          "UNSPECIFIED",
+                          "SUBMITTED",
+                          "UNDER_REVIEW",
+                          "SUPPLEMENT_REQUIRED",
+                          "APPROVED",
+                          "REJECTED",
+                          "SIGNED",
+                          "FUNDED",
+                          "CANCELLED"
+                        ]
+                      },
+                      {
+                        "enum": [
+                          "ORDER_STATUS_UNSPECIFIED",
+                          "ORDER_STATUS_SUBMITTED",
+                          "ORDER_STATUS_UNDER_REVIEW",
+                          "ORDER_STATUS_SUPPLEMENT_REQUIRED",
+                          "ORDER_STATUS_APPROVED",
+                          "ORDER_STATUS_REJECTED",
+                          "ORDER_STATUS_SIGNED",
+                          "ORDER_STATUS_FUNDED",
+                          "ORDER_STATUS_CANCELLED"
+                        ]
+                      },
+                      {"type": "integer", "minimum": 0, "maximum": 8}
+                    ]
+                  },
+                  "reason": {"type": ["string", "null"]},
+                  "updatedAtMs": {"$ref": "#/components/schemas/UnixMilliseconds"},
+                  "updated_at_ms": {"$ref": "#/components/schemas/UnixMilliseconds"},
+                  "details": {"type": ["object", "null"], "additionalProperties": {"type": "string"}}
+                },
+                "anyOf": [{"required": ["salesId"]}, {"required": ["sales_id"]}],
+                "additionalProperties": false
+              },
+              "UnixMilliseconds": {
+                "description": "UNIX time in milliseconds; the time of the request when it is absent.",
+                "anyOf": [
+                  {"type": "integer", "format": "int64", "minimum": 1},
+                  {"type": "string", "pattern": "^[1-9][0-9]{0,17}$"},
+                  {"type": "null"}
+                ]
+              },
+              "ClientSummary": {
+                "type": "object",
+                "required": [
+                  "client_id",
+                  "connected",
+                  "protocol",
+                  "clean_session",
+                  "keep_alive_s",
+                  "since_ms",
+                  "subscriptions",
+                  "in_flight",
+                  "queued",
+                  "queued_bytes"
+                ],
+                "properties": {
+                  "client_id": {"type": "string"},
+                  "user_name": {"type": "string"},
+                  "connected": {"type": "boolean"},
+                  "address": {"type": "string"},
+                  "protocol": {"enum": ["3.1", "3.1.1"]},
+                  "clean_session": {"type": "boolean"},
+                  "keep_alive_s": {"type": "integer", "minimum": 0},
+                  "since_ms": {"type": "integer", "format": "int64"},
+                  "subscriptions": {"type": "integer", "minimum": 0},
+                  "in_flight": {"type": "integer", "minimum": 0},
+                  "queued": {"type": "integer", "minimum": 0},
+                  "queued_bytes": {"type": "integer", "minimum": 0}
+                }
+              },
+              "ClientPage": {
+                "type": "object",
+                "required": ["clients"],
+                "properties": {
+                  "clients": {"type": "array", "items": {"$ref": "#/components/schemas/ClientSummary"}},
+                  "next": {
+                    "type": "string",
+                    "description": "Pass as cursor for the next page; absent at the end."
+                  }
+                }
+              },
+              "ClientDetail": {
+                "type": "object",
+                "required": [
+                  "summary",
+                  "subscription_list",
+                  "inbound_qos2",
+                  "unacknowledged_publishes",
+                  "unsent_bytes",
+                  "reading_paused",
+                  "publishes_received",
+                  "publishes_sent",
+                  "publishes_acknowledged",
+                  "dropped"
+                ],
+                "properties": {
+                  "summary": {"$ref": "#/components/schemas/ClientSummary"},
+                  "subscription_list": {
+                    "type": "array",
+                    "items": {"$ref": "#/components/schemas/Subscription"}
+                  },
+                  "will_topic": {"type": "string"},
+                  "last_packet_ms_ago": {"type": "integer", "format": "int64"},
+                  "inbound_qos2": {"type": "integer", "minimum": 0},
+                  "unacknowledged_publishes": {"type": "integer", "minimum": 0},
+                  "unsent_bytes": {"type": "integer", "minimum": 0},
+                  "reading_paused": {"type": "boolean"},
+                  "publishes_received": {"type": "integer", "minimum": 0},
+                  "publishes_sent": {"type": "integer", "minimum": 0},
+                  "publishes_acknowledged": {"type": "integer", "minimum": 0},
+                  "dropped": {"$ref": "#/components/schemas/Drops"},
+                  "last_disconnect_reason": {"type": "string"}
+                }
+              },
+              "Subscription": {
+                "type": "object",
+                "required": ["filter", "qos"],
+                "properties": {
+                  "filter": {"type": "string"},
+                  "qos": {"type": "integer", "minimum": 0, "maximum": 2}
+                }
+              },
+              "Drops": {
+                "type": "object",
+                "description": "Messages given up, by reason.",
+                "additionalProperties": {"type": "integer", "minimum": 0}
+              },
+              "DisconnectResult": {
+                "type": "object",
+                "required": ["client_id", "disconnected"],
+                "properties": {"client_id": {"type": "string"}, "disconnected": {"type": "boolean"}}
+              },
+              "Status": {
+                "type": "object",
+                "required": [
+                  "version",
+                  "started_at_ms",
+                  "uptime_s",
+                  "durability",
+                  "listeners",
+                  "connections",
+                  "connections_pending",
+                  "connections_total",
+                  "connections_refused",
+                  "sessions",
+                  "persistent_sessions",
+                  "subscriptions",
+                  "retained",
+                  "queued",
+                  "queued_bytes",
+                  "in_flight",
+                  "publishes_received",
+                  "publishes_sent",
+                  "bytes_received",
+                  "bytes_sent",
+                  "dropped",
+                  "protocol_violations"
+                ],
+                "properties": {
+                  "version": {"type": "string"},
+                  "started_at_ms": {"type": "integer", "format": "int64"},
+                  "uptime_s": {"type": "integer", "minimum": 0},
+                  "durability": {"enum": ["none", "interval", "sync"]},
+                  "listeners": {"type": "array", "items": {"type": "string"}},
+                  "connections": {"type": "integer", "minimum": 0},
+                  "connections_pending": {"type": "integer", "minimum": 0},
+                  "connections_total": {"type": "integer", "minimum": 0},
+                  "connections_refused": {"type": "integer", "minimum": 0},
+                  "sessions": {"type": "integer", "minimum": 0},
+                  "persistent_sessions": {"type": "integer", "minimum": 0},
+                  "subscriptions": {"type": "integer", "minimum": 0},
+                  "retained": {"type": "integer", "minimum": 0},
+                  "queued": {"type": "integer", "minimum": 0},
+                  "queued_bytes": {"type": "integer", "minimum": 0},
+                  "in_flight": {"type": "integer", "minimum": 0},
+                  "publishes_received": {"type": "integer", "minimum": 0},
+                  "publishes_sent": {"type": "integer", "minimum": 0},
+                  "bytes_received": {"type": "integer", "minimum": 0},
+                  "bytes_sent": {"type": "integer", "minimum": 0},
+                  "dropped": {"$ref": "#/components/schemas/Drops"},
+                  "protocol_violations": {"type": "integer", "minimum": 0}
+                }
+              }
+            }
+          }
+        }
+        """#
+}

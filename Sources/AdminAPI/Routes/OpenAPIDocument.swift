@@ -1,0 +1,327 @@
+/// The OpenAPI 3.1 document of `GET /v1/openapi.json`.
+///
+/// It is a text rather than something derived, so that a route cannot change what it promises
+/// without a change here; a test compares its paths, methods and parameters with ``RouteTable``.
+enum OpenAPIDocument {
+    /// - Parameter version: Of this software, for `info.version`; letters, digits and `.-+` only.
+    static func text(version: String) -> String {
+        head.replacing("VERSION", with: version) + "\n" + components
+    }
+
+    // swift-format-ignore
+    private static let head = #"""
+        {
+          "openapi": "3.1.0",
+          "info": {
+            "title": "Hermes",
+            "summary": "Admin and back-office API of the Hermes MQTT broker",
+            "version": "VERSION",
+            "description": "Every error is a problem document (RFC 9457). Unknown query parameters and unknown JSON fields are errors. Over the Unix socket no token is needed."
+          },
+          "security": [{"token": []}],
+          "paths": {
+            "/healthz": {
+              "get": {
+                "operationId": "getHealth",
+                "summary": "Whether the admin plane answers",
+                "security": [],
+                "responses": {
+                  "200": {
+                    "description": "It answers.",
+                    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Health"}}}
+                  },
+                  "400": {"$ref": "#/components/responses/Invalid"},
+                  "403": {"$ref": "#/components/responses/CrossOrigin"},
+                  "408": {"$ref": "#/components/responses/Timeout"},
+                  "414": {"$ref": "#/components/responses/TargetTooLong"},
+                  "417": {"$ref": "#/components/responses/ExpectationFailed"},
+                  "421": {"$ref": "#/components/responses/WrongHost"},
+                  "431": {"$ref": "#/components/responses/HeadersTooLarge"},
+                  "500": {"$ref": "#/components/responses/InternalError"},
+                  "503": {"$ref": "#/components/responses/Unavailable"}
+                }
+              }
+            },
+            "/v1/openapi.json": {
+              "get": {
+                "operationId": "getOpenAPI",
+                "summary": "This document",
+                "security": [],
+                "responses": {
+                  "200": {
+                    "description": "The OpenAPI document.",
+                    "content": {"application/json": {"schema": {"type": "object"}}}
+                  },
+                  "400": {"$ref": "#/components/responses/Invalid"},
+                  "403": {"$ref": "#/components/responses/CrossOrigin"},
+                  "408": {"$ref": "#/components/responses/Timeout"},
+                  "414": {"$ref": "#/components/responses/TargetTooLong"},
+                  "417": {"$ref": "#/components/responses/ExpectationFailed"},
+                  "421": {"$ref": "#/components/responses/WrongHost"},
+                  "431": {"$ref": "#/components/responses/HeadersTooLarge"},
+                  "500": {"$ref": "#/components/responses/InternalError"},
+                  "503": {"$ref": "#/components/responses/Unavailable"}
+                }
+              }
+            },
+            "/v1/status": {
+              "get": {
+                "operationId": "getStatus",
+                "summary": "The broker at a glance",
+                "responses": {
+                  "200": {
+                    "description": "Gauges and counters.",
+                    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Status"}}}
+                  },
+                  "400": {"$ref": "#/components/responses/Invalid"},
+                  "401": {"$ref": "#/components/responses/Unauthorized"},
+                  "403": {"$ref": "#/components/responses/CrossOrigin"},
+                  "408": {"$ref": "#/components/responses/Timeout"},
+                  "414": {"$ref": "#/components/responses/TargetTooLong"},
+                  "417": {"$ref": "#/components/responses/ExpectationFailed"},
+                  "421": {"$ref": "#/components/responses/WrongHost"},
+                  "431": {"$ref": "#/components/responses/HeadersTooLarge"},
+                  "500": {"$ref": "#/components/responses/InternalError"},
+                  "503": {"$ref": "#/components/responses/Unavailable"}
+                }
+              }
+            },
+            "/v1/publish": {
+              "post": {
+                "operationId": "publish",
+                "summary": "Publish the body as it is",
+                "parameters": [
+                  {
+                    "name": "topic",
+                    "in": "query",
+                    "description": "Topic name, without wildcards and outside $SYS/.",
+                    "schema": {"type": "string", "minLength": 1, "maxLength": 65535},
+                    "required": true
+                  },
+                  {
+                    "name": "qos",
+                    "in": "query",
+                    "description": "Quality of service.",
+                    "schema": {"type": "integer", "minimum": 0, "maximum": 2, "default": 1}
+                  },
+                  {
+                    "name": "retain",
+                    "in": "query",
+                    "description": "Whether the message is kept for later subscribers.",
+                    "schema": {"type": "boolean", "default": false}
+                  }
+                ],
+                "requestBody": {
+                  "description": "The payload, of any type; it may be empty.",
+                  "content": {"application/octet-stream": {}}
+                },
+                "responses": {
+                  "200": {
+                    "description": "The broker has taken the message.",
+                    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/PublishResult"}}}
+                  },
+                  "400": {"$ref": "#/components/responses/Invalid"},
+                  "401": {"$ref": "#/components/responses/Unauthorized"},
+                  "403": {"$ref": "#/components/responses/CrossOrigin"},
+                  "408": {"$ref": "#/components/responses/Timeout"},
+                  "413": {"$ref": "#/components/responses/TooLarge"},
+                  "414": {"$ref": "#/components/responses/TargetTooLong"},
+                  "415": {"$ref": "#/components/responses/UnsupportedMediaType"},
+                  "417": {"$ref": "#/components/responses/ExpectationFailed"},
+                  "421": {"$ref": "#/components/responses/WrongHost"},
+                  "431": {"$ref": "#/components/responses/HeadersTooLarge"},
+                  "500": {"$ref": "#/components/responses/InternalError"},
+                  "503": {"$ref": "#/components/responses/Unavailable"}
+                }
+              }
+            },
+            "/v1/messages": {
+              "post": {
+                "operationId": "publishMessage",
+                "summary": "Publish one message given as JSON",
+                "requestBody": {
+                  "required": true,
+                  "content": {"application/json": {"schema": {"$ref": "#/components/schemas/MessageRequest"}}}
+                },
+                "responses": {
+                  "200": {
+                    "description": "The broker has taken the message.",
+                    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/PublishResult"}}}
+                  },
+                  "400": {"$ref": "#/components/responses/Invalid"},
+                  "401": {"$ref": "#/components/responses/Unauthorized"},
+                  "403": {"$ref": "#/components/responses/CrossOrigin"},
+                  "408": {"$ref": "#/components/responses/Timeout"},
+                  "413": {"$ref": "#/components/responses/TooLarge"},
+                  "414": {"$ref": "#/components/responses/TargetTooLong"},
+                  "415": {"$ref": "#/components/responses/UnsupportedMediaType"},
+                  "417": {"$ref": "#/components/responses/ExpectationFailed"},
+                  "421": {"$ref": "#/components/responses/WrongHost"},
+                  "431": {"$ref": "#/components/responses/HeadersTooLarge"},
+                  "500": {"$ref": "#/components/responses/InternalError"},
+                  "503": {"$ref": "#/components/responses/Unavailable"}
+                }
+              }
+            },
+            "/v1/orders/{orderId}/status": {
+              "post": {
+                "operationId": "publishOrderStatus",
+                "summary": "Tell a sales person's phone where an order stands",
+                "description": "Publishes a hermes.v1.Envelope with a hermes.v1.OrderStatusUpdate. The body follows the JSON mapping of proto3: names in camelCase or snake_case, 64-bit integers as numbers or strings.",
+                "parameters": [
+                  {
+                    "name": "orderId",
+                    "in": "path",
+                    "required": true,
+                    "description": "Becomes a topic level: without /, +, # and NUL.",
+                    "schema": {"type": "string", "minLength": 1}
+                  }
+                ],
+                "requestBody": {
+                  "required": true,
+                  "content": {
+                    "application/json": {"schema": {"$ref": "#/components/schemas/OrderStatusUpdate"}}
+                  }
+                },
+                "responses": {
+                  "200": {
+                    "description": "The broker has taken the message.",
+                    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/PublishResult"}}}
+                  },
+                  "400": {"$ref": "#/components/responses/Invalid"},
+                  "401": {"$ref": "#/components/responses/Unauthorized"},
+                  "403": {"$ref": "#/components/responses/CrossOrigin"},
+                  "408": {"$ref": "#/components/responses/Timeout"},
+                  "413": {"$ref": "#/components/responses/TooLarge"},
+                  "414": {"$ref": "#/components/responses/TargetTooLong"},
+                  "415": {"$ref": "#/components/responses/UnsupportedMediaType"},
+                  "417": {"$ref": "#/components/responses/ExpectationFailed"},
+                  "421": {"$ref": "#/components/responses/WrongHost"},
+                  "431": {"$ref": "#/components/responses/HeadersTooLarge"},
+                  "500": {"$ref": "#/components/responses/InternalError"},
+                  "503": {"$ref": "#/components/responses/Unavailable"}
+                }
+              }
+            },
+            "/v1/clients": {
+              "get": {
+                "operationId": "listClients",
+                "summary": "Connected clients and sessions that wait",
+                "parameters": [
+                  {
+                    "name": "connected",
+                    "in": "query",
+                    "description": "Only connected ones, or only those away.",
+                    "schema": {"type": "boolean"}
+                  },
+                  {
+                    "name": "prefix",
+                    "in": "query",
+                    "description": "Only client identifiers that begin with this.",
+                    "schema": {"type": "string"}
+                  },
+                  {
+                    "name": "user_name",
+                    "in": "query",
+                    "description": "Only this user's.",
+                    "schema": {"type": "string"}
+                  },
+                  {
+                    "name": "limit",
+                    "in": "query",
+                    "description": "Clients of a page.",
+                    "schema": {"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}
+                  },
+                  {
+                    "name": "cursor",
+                    "in": "query",
+                    "description": "The member next of the page before.",
+                    "schema": {"type": "string"}
+                  }
+                ],
+                "responses": {
+                  "200": {
+                    "description": "A page, in the order of client identifiers.",
+                    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/ClientPage"}}}
+                  },
+                  "400": {"$ref": "#/components/responses/Invalid"},
+                  "401": {"$ref": "#/components/responses/Unauthorized"},
+                  "403": {"$ref": "#/components/responses/CrossOrigin"},
+                  "408": {"$ref": "#/components/responses/Timeout"},
+                  "414": {"$ref": "#/components/responses/TargetTooLong"},
+                  "417": {"$ref": "#/components/responses/ExpectationFailed"},
+                  "421": {"$ref": "#/components/responses/WrongHost"},
+                  "431": {"$ref": "#/components/responses/HeadersTooLarge"},
+                  "500": {"$ref": "#/components/responses/InternalError"},
+                  "503": {"$ref": "#/components/responses/Unavailable"}
+                }
+              }
+            },
+            "/v1/clients/{id}": {
+              "get": {
+                "operationId": "getClient",
+                "summary": "One client in full",
+                "parameters": [
+                  {
+                    "name": "id",
+                    "in": "path",
+                    "required": true,
+                    "description": "The client identifier, percent-encoded; a slash in it is %2F.",
+                    "schema": {"type": "string", "minLength": 1}
+                  }
+                ],
+                "responses": {
+                  "200": {
+                    "description": "The client.",
+                    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/ClientDetail"}}}
+                  },
+                  "400": {"$ref": "#/components/responses/Invalid"},
+                  "401": {"$ref": "#/components/responses/Unauthorized"},
+                  "403": {"$ref": "#/components/responses/CrossOrigin"},
+                  "404": {"$ref": "#/components/responses/NotFound"},
+                  "408": {"$ref": "#/components/responses/Timeout"},
+                  "414": {"$ref": "#/components/responses/TargetTooLong"},
+                  "417": {"$ref": "#/components/responses/ExpectationFailed"},
+                  "421": {"$ref": "#/components/responses/WrongHost"},
+                  "431": {"$ref": "#/components/responses/HeadersTooLarge"},
+                  "500": {"$ref": "#/components/responses/InternalError"},
+                  "503": {"$ref": "#/components/responses/Unavailable"}
+                }
+              },
+              "delete": {
+                "operationId": "disconnectClient",
+                "summary": "Close a client's connection",
+                "description": "The will is published and the session stays.",
+                "parameters": [
+                  {
+                    "name": "id",
+                    "in": "path",
+                    "required": true,
+                    "description": "The client identifier, percent-encoded; a slash in it is %2F.",
+                    "schema": {"type": "string", "minLength": 1}
+                  }
+                ],
+                "responses": {
+                  "200": {
+                    "description": "Whether it was connected.",
+                    "content": {
+                      "application/json": {"schema": {"$ref": "#/components/schemas/DisconnectResult"}}
+                    }
+                  },
+                  "400": {"$ref": "#/components/responses/Invalid"},
+                  "401": {"$ref": "#/components/responses/Unauthorized"},
+                  "403": {"$ref": "#/components/responses/CrossOrigin"},
+                  "404": {"$ref": "#/components/responses/NotFound"},
+                  "408": {"$ref": "#/components/responses/Timeout"},
+                  "414": {"$ref": "#/components/responses/TargetTooLong"},
+                  "417": {"$ref": "#/components/responses/ExpectationFailed"},
+                  "421": {"$ref": "#/components/responses/WrongHost"},
+                  "431": {"$ref": "#/components/responses/HeadersTooLarge"},
+                  "500": {"$ref": "#/components/responses/InternalError"},
+                  "503": {"$ref": "#/components/responses/Unavailable"}
+                }
+              }
+            }
+          },
+        """#
+}

@@ -1,0 +1,118 @@
+import AdminModel
+import HermesMessages
+import Hummingbird
+
+/// Turns the status of an order into an `Envelope` with an `OrderStatusUpdate`.
+struct OrderStatusPublisher: Sendable {
+    let publisher: Publisher
+    let topicTemplate: TopicTemplate
+    let channelTemplate: TopicTemplate
+    let qos: UInt8
+    let maximumTopicLevels: Int
+
+    /// `POST /v1/orders/{orderId}/status`: the body is an `OrderStatusUpdate` by the JSON mapping
+    /// of proto3.
+    var route: Route {
+        Route(
+            method: .post, path: "/v1/orders/{orderId}/status", body: .json
+        ) { request throws(Problem) in
+            let update = try self.update(request)
+            return try Response.json(try await self.publish(update))
+        }
+    }
+
+    private static let fields = [
+        JSONFields.Name(canonical: "orderId", aliases: ["order_id"]),
+        JSONFields.Name(canonical: "salesId", aliases: ["sales_id"]),
+        JSONFields.Name(canonical: "status"),
+        JSONFields.Name(canonical: "reason"),
+        JSONFields.Name(canonical: "updatedAtMs", aliases: ["updated_at_ms"]),
+        JSONFields.Name(canonical: "details"),
+    ]
+
+    private func update(_ request: AdminRequest) throws(Problem) -> OrderStatusUpdate {
+        let fields = try JSONFields(try request.json(), known: Self.fields)
+        let orderID = try identifier(request.parameter("orderId"), field: "orderId")
+        if let repeated = try fields.string("orderId"), repeated != orderID {
+            throw fields.wrong(
+                "orderId",
+                "is \"\(repeated.visible())\", but the path names the order \"\(orderID.visible())\"",
+                fix: "Leave it out of the body.")
+        }
+        let salesID = try identifier(try fields.requiredString("salesId"), field: "salesId")
+        let updatedAtMs = try fields.protoInt64("updatedAtMs") ?? publisher.now()
+        guard updatedAtMs > 0 else {
+            throw fields.wrong(
+                "updatedAtMs", "is \(updatedAtMs); it must be a UNIX time in milliseconds",
+                fix: "Leave it out to have the time of the request taken.")
+        }
+        return OrderStatusUpdate(
+            orderID: orderID, salesID: salesID, status: try status(fields),
+            reason: try fields.string("reason") ?? "", updatedAtMs: updatedAtMs,
+            details: try fields.stringMap("details") ?? [:])
+    }
+
+    private func status(_ fields: JSONFields) throws(Problem) -> OrderStatus {
+        let found: String
+        do {
+            switch fields.value("status") {
+            case .string(let name):
+                found = "\"\(name.visible())\""
+                return try OrderStatus(name: name)
+            case .number(let text):
+                found = text.visible()
+                guard let number = JSONFields.wholeNumber(text) else { throw UnknownOrderStatus() }
+                return try OrderStatus(number: number)
+            case nil: found = "missing"
+            case .some(let other): found = other.kindName
+            }
+        } catch {
+            throw fields.wrong(
+                "status", "is \(found), which is no status of an order",
+                fix: "Known statuses: \(UnknownOrderStatus.known).")
+        }
+        throw fields.wrong(
+            "status", "is \(found); it must be the name or number of a status",
+            fix: "Known statuses: \(UnknownOrderStatus.known).")
+    }
+
+    /// An identifier becomes a whole topic level, so it must not make another one, nor none.
+    private func identifier(_ text: String, field: String) throws(Problem) -> String {
+        if text.isEmpty {
+            throw Problem(
+                .invalidField, "The field \(field) is empty.", field: field,
+                fix: "Give the identifier; it becomes a level of the topic name.")
+        }
+        if text.utf8.contains(where: { "/+#\0".utf8.contains($0) }) {
+            throw Problem(
+                .invalidField,
+                "The field \(field) is \"\(text.visible())\"; it must not hold `/`, `+`, `#` or NUL.",
+                field: field, fix: "It becomes one level of the topic name; use another identifier.")
+        }
+        return text
+    }
+
+    private func publish(_ update: OrderStatusUpdate) async throws(Problem) -> PublishResult {
+        let identifiers = ["salesId": update.salesID, "orderId": update.orderID]
+        let topic = try PublishTopic(
+            topicTemplate.filled(identifiers), maximumLevels: maximumTopicLevels, field: "salesId")
+        let channel = channelTemplate.filled(identifiers)
+        let messageID = publisher.makeMessageID()
+        let encoded: [UInt8]
+        do {
+            let envelope = Envelope(
+                messageID: messageID, topic: topic.text, channel: channel,
+                publishedAtMs: publisher.now(), contentType: OrderStatusUpdate.contentType,
+                payload: try update.encoded())
+            encoded = try envelope.encoded()
+        } catch {
+            // Identifiers have been checked, so it is the reason or a detail.
+            throw Problem(.invalidField, "The field \(error).", field: error.field)
+        }
+        return try await publisher.publish(
+            Publisher.Message(
+                topic: topic, payload: encoded, qos: qos, messageID: messageID,
+                sequenceStamp: SequenceStamp(
+                    channel: Array(channel.utf8), tag: Envelope.sequenceTag)))
+    }
+}

@@ -1,0 +1,116 @@
+import AdminModel
+import Hummingbird
+
+/// Who may use a route.
+enum RouteAccess: Sendable {
+    /// Anyone who reaches the listener.
+    case open
+    /// Callers with the token; over the Unix socket its file mode is the guard.
+    case token
+}
+
+/// What a route does with the body of a request.
+enum RouteBody: Sendable {
+    /// There must be none.
+    case none
+    /// Any bytes of any type.
+    case raw
+    /// JSON, named so by Content-Type.
+    case json
+}
+
+/// One method of one path.
+struct Route: Sendable {
+    var method: HTTPRequest.Method
+    /// Such as `/v1/clients/{id}`; a part in braces takes one segment that is not empty.
+    var path: String
+    var access: RouteAccess = .token
+    var body: RouteBody = .none
+    /// Names of the query parameters; all others are refused.
+    var query: [String] = []
+    var handler: @Sendable (AdminRequest) async throws(Problem) -> Response
+}
+
+/// A request that has been admitted: routed, authenticated, and read.
+struct AdminRequest: Sendable {
+    /// Decoded values of the path's parts in braces.
+    var parameters: [String: String]
+    var query: QueryItems
+    var body: [UInt8]
+
+    /// The value of a part in braces of the route's own path.
+    func parameter(_ name: String) -> String {
+        guard let value = parameters[name] else {
+            preconditionFailure("route without the parameter {\(name)}")
+        }
+        return value
+    }
+}
+
+/// Finds the route of a request; unlike Hummingbird's router it tells a wrong method from a wrong
+/// path, and decodes `%2F` after splitting.
+struct RouteTable: Sendable {
+    let routes: [Route]
+    private let patterns: [[Substring]]
+
+    init(_ routes: [Route]) {
+        self.routes = routes
+        patterns = routes.map { route in
+            route.path.dropFirst().split(separator: "/", omittingEmptySubsequences: false)
+        }
+    }
+
+    /// The route for a method and target, with the decoded path parameters.
+    ///
+    /// HEAD finds the route of GET.
+    ///
+    /// - Throws: ``Problem`` of kind `routeNotFound`, or `methodNotAllowed` with `Allow`.
+    func match(
+        _ method: HTTPRequest.Method, _ target: RequestTarget
+    ) throws(Problem) -> (route: Route, parameters: [String: String]) {
+        let wanted = method == .head ? .get : method
+        var allowed: [String] = []
+        for (route, pattern) in zip(routes, patterns) where Self.fits(pattern, target.segments) {
+            if route.method == wanted {
+                return (route, try Self.parameters(pattern, target.segments))
+            }
+            allowed.append(route.method.rawValue)
+            if route.method == .get { allowed.append("HEAD") }
+        }
+        let path = "/" + target.segments.joined(separator: "/")
+        if allowed.isEmpty {
+            throw Problem(
+                .routeNotFound, "There is nothing at \(path.visible()).",
+                fix: "GET /v1/openapi.json lists the routes.")
+        }
+        let list = allowed.joined(separator: ", ")
+        throw Problem(
+            .methodNotAllowed, "\(path.visible()) does not have the method \(method.rawValue).",
+            fix: "Use \(list).", headers: [.allow: list])
+    }
+
+    private static func fits(_ pattern: [Substring], _ segments: [Substring]) -> Bool {
+        pattern.count == segments.count
+            && zip(pattern, segments).allSatisfy { part, segment in
+                part.hasPrefix("{") ? !segment.isEmpty : part == segment
+            }
+    }
+
+    private static func parameters(
+        _ pattern: [Substring], _ segments: [Substring]
+    ) throws(Problem) -> [String: String] {
+        var parameters: [String: String] = [:]
+        for (part, segment) in zip(pattern, segments) where part.hasPrefix("{") {
+            let name = String(part.dropFirst().dropLast())
+            guard let value = percentDecoded(segment) else {
+                throw Problem(
+                    .invalidField,
+                    "The path part \"\(String(segment).visible())\" is not percent-encoded UTF-8.",
+                    field: name,
+                    fix: "Write every byte outside letters, digits, `-`, `.`, `_` and `~` as %XX.")
+            }
+            parameters[name] = value
+        }
+        return parameters
+    }
+}

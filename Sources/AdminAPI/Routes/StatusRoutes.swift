@@ -1,0 +1,40 @@
+import AdminModel
+import Hummingbird
+
+/// Whether the broker is alive, and how it does.
+struct StatusRoutes: Sendable {
+    let broker: any BrokerControl
+    let version: String
+
+    /// `GET /healthz`, `GET /v1/status` and `GET /v1/openapi.json`.
+    var routes: [Route] { [health, status, openAPI] }
+
+    /// Says that the admin plane answers, and asks the data plane nothing.
+    private var health: Route {
+        Route(method: .get, path: "/healthz", access: .open) { _ throws(Problem) in
+            try Response.json(HealthModel(status: "ok", version: version))
+        }
+    }
+
+    private var status: Route {
+        Route(method: .get, path: "/v1/status") { _ throws(Problem) in
+            let status: StatusModel
+            do throws(BrokerUnavailable) {
+                status = try await broker.status()
+            } catch {
+                throw Problem(error)
+            }
+            return try Response.json(status)
+        }
+    }
+
+    /// Open, because it describes this software and nothing of this broker.
+    private var openAPI: Route {
+        let document = OpenAPIDocument.text(version: version)
+        return Route(method: .get, path: "/v1/openapi.json", access: .open) { _ throws(Problem) in
+            Response(
+                status: .ok, headers: [.contentType: "application/json"],
+                body: ResponseBody(byteBuffer: ByteBuffer(string: document)))
+        }
+    }
+}

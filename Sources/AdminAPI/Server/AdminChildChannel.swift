@@ -1,0 +1,97 @@
+import Hummingbird
+import HummingbirdCore
+import Logging
+import NIOCore
+import Synchronization
+
+/// Sets up the connections of one listener: Hummingbird's HTTP/1.1 with our guard around it.
+struct AdminChildChannel: ServerChildChannel {
+    /// One accepted connection.
+    struct Connection: ServerChildChannelValue {
+        let channel: any Channel
+        /// `nil` when there are too many, and this one is only told so.
+        let http: HTTP1Channel.Value?
+    }
+
+    private let http: HTTP1Channel
+    private let limits: HTTPLimits
+    private let count = ConnectionCount()
+
+    init(responder: @escaping HTTPChannelHandler.Responder, limits: HTTPLimits) {
+        self.limits = limits
+        http = HTTP1Channel(
+            responder: responder,
+            configuration: .init(
+                httpDecoderConfiguration: .init(
+                    maxHeaderFieldSize: limits.headBytes, maxHeaderListSize: limits.headBytes,
+                    maxHeaderFieldCount: 100)))
+    }
+
+    func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Connection> {
+        let open = count.add()
+        channel.closeFuture.whenComplete { [count] _ in count.remove() }
+        guard open <= limits.connections else {
+            return channel.eventLoop.makeSucceededFuture(Connection(channel: channel, http: nil))
+        }
+        return http.setup(channel: channel, logger: logger).flatMapThrowing { value in
+            try ConnectionGuard(limits: limits, logger: logger)
+                .install(in: channel.pipeline.syncOperations)
+            return Connection(channel: channel, http: value)
+        }
+    }
+
+    func handle(value: Connection, logger: Logger) async {
+        if let connection = value.http {
+            await http.handle(value: connection, logger: logger)
+        } else {
+            logger.warning(
+                "Admin connection refused: too many are open",
+                metadata: [LogKeys.limit: "\(limits.connections)"])
+            await refuse(value.channel)
+        }
+    }
+
+    /// Says why in HTTP, and closes; what the client has sent is read and dropped for a moment.
+    private func refuse(_ channel: any Channel) async {
+        // Lingering takes descriptors too, so under a flood it is left out.
+        if count.value <= 2 * limits.connections {
+            let problem = Problem(
+                .tooManyConnections,
+                "This listener has \(limits.connections) connections open, and takes no more.",
+                fix: "Close idle connections, and send the request again later.",
+                headers: [.retryAfter: "5"])
+            try? await channel.writeAndFlush(Self.wireBytes(problem))
+            try? await channel.close(mode: .output)
+            channel.eventLoop.scheduleTask(in: limits.linger.timeAmount) {
+                channel.close(promise: nil)
+            }
+        } else {
+            channel.close(promise: nil)
+        }
+        try? await channel.closeFuture.get()
+    }
+
+    /// The whole response, for a connection without an encoder.
+    private static func wireBytes(_ problem: Problem) -> ByteBuffer {
+        var document = problem.document
+        let status = problem.kind.status
+        var head = "HTTP/1.1 \(status.code) \(status.reasonPhrase)\r\n"
+        for field in problem.documentHeaders { head += "\(field.name.rawName): \(field.value)\r\n" }
+        head += "Content-Length: \(document.readableBytes)\r\nConnection: close\r\n\r\n"
+        var bytes = ByteBuffer(string: head)
+        bytes.writeBuffer(&document)
+        return bytes
+    }
+}
+
+/// Open connections of one listener.
+private final class ConnectionCount: Sendable {
+    private let open = Atomic(0)
+
+    var value: Int { open.load(ordering: .relaxed) }
+
+    /// - Returns: The number with the new one.
+    func add() -> Int { open.add(1, ordering: .relaxed).newValue }
+
+    func remove() { open.subtract(1, ordering: .relaxed) }
+}

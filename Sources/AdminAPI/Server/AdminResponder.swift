@@ -1,0 +1,233 @@
+import AdminModel
+import Hummingbird
+import HummingbirdCore
+import Logging
+import NIOCore
+
+/// Takes one request from its head to its answer, in the order in which it may be refused: target,
+/// host, route, token, headers of the body, and only then the body itself.
+struct AdminResponder: Sendable {
+    let routes: RouteTable
+    let hosts: HostPolicy
+    /// `nil` over the Unix socket, where the file mode is the guard.
+    let token: AdminToken?
+    let limits: HTTPLimits
+    let maximumBodyBytes: Int
+    let date: HTTPDate
+    let logger: Logger
+    let refusals: LogThrottle
+
+    /// Answers one request; throws only when the connection is lost.
+    @Sendable
+    func respond(
+        _ request: Request, _ writer: consuming ResponseWriter, _ channel: any Channel
+    ) async throws {
+        let start = ContinuousClock.now
+        var response: Response
+        do throws(Problem) {
+            let admitted = try admit(request)
+            if admitted.expectsContinue {
+                try await Self.invite(writer)
+            }
+            let body = try await read(request.body, admitted)
+            let adminRequest = AdminRequest(
+                parameters: admitted.parameters, query: admitted.query, body: body)
+            response = try await admitted.route.handler(adminRequest)
+        } catch {
+            report(error, of: request, from: channel)
+            response = Response(error)
+        }
+        response.headers[.date] = date.now()
+        response.headers[.cacheControl] = "no-store"
+        response.headers[.xContentTypeOptions] = "nosniff"
+        logger.debug(
+            "Admin request answered",
+            metadata: [
+                LogKeys.method: "\(request.method.rawValue)",
+                LogKeys.path: "\((request.head.path ?? "").visible())",
+                LogKeys.status: "\(response.status.code)",
+                LogKeys.durationMicroseconds: "\((ContinuousClock.now - start).microseconds)",
+            ])
+        if request.method == .head { response = response.createHeadResponse() }
+        try await writer.write(response: response.head, body: response.body)
+    }
+
+    /// What is known once the head has been accepted.
+    private struct Admitted {
+        var route: Route
+        var parameters: [String: String]
+        var query: QueryItems
+        /// From Content-Length; `nil` for a chunked body.
+        var declaredBytes: Int?
+        var expectsContinue: Bool
+    }
+
+    private func admit(_ request: Request) throws(Problem) -> Admitted {
+        let text = request.head.path ?? ""
+        guard text.utf8.count <= limits.targetBytes else {
+            throw Problem(
+                .targetTooLong,
+                "The request target has \(text.utf8.count) bytes; the limit is \(limits.targetBytes).")
+        }
+        try hosts.check(
+            host: request.head.authority,
+            // The first Host has become the authority; what is left is a second one.
+            repeated: request.headers.contains { $0.name.canonicalName == "host" },
+            origin: request.headers[.origin])
+        guard let target = RequestTarget(text) else {
+            throw Problem(
+                .malformedRequest, "The request target is \"\(text.visible())\", which is no path.",
+                fix: "Send a path that begins with `/`.")
+        }
+        let (route, parameters) = try routes.match(request.method, target)
+        if route.access == .token { try authenticate(request) }
+        let query = try QueryItems(target.query, known: route.query)
+        let declaredBytes = try checkBody(request, route)
+        return Admitted(
+            route: route, parameters: parameters, query: query, declaredBytes: declaredBytes,
+            expectsContinue: try expectsContinue(request) && route.body != .none)
+    }
+
+    private func authenticate(_ request: Request) throws(Problem) {
+        guard let token else { return }
+        let parts = (request.headers[.authorization] ?? "").split(separator: " ")
+        if parts.isEmpty {
+            throw Problem(
+                .unauthorized, "The request has no Authorization header.", field: "Authorization",
+                fix: "Send `Authorization: Bearer TOKEN`; the token is in admin.token in the data directory.",
+                headers: [.wwwAuthenticate: "Bearer realm=\"hermes\""])
+        }
+        guard parts.count == 2, parts[0].lowercased() == "bearer", token.matches(parts[1].utf8)
+        else {
+            throw Problem(
+                .unauthorized, "The Authorization header does not hold the admin token.",
+                field: "Authorization",
+                fix: "Send `Authorization: Bearer TOKEN`; the token is in admin.token in the data directory.",
+                headers: [
+                    .wwwAuthenticate: "Bearer realm=\"hermes\", error=\"invalid_token\""
+                ])
+        }
+    }
+
+    /// Checks what the head says of the body, and gives its declared length.
+    private func checkBody(_ request: Request, _ route: Route) throws(Problem) -> Int? {
+        let coding = request.headers[.transferEncoding]
+        if let coding, coding.lowercased() != "chunked" {
+            throw Problem(
+                .unsupportedMediaType, "The transfer coding \"\(coding.visible())\" is not supported.",
+                field: "Transfer-Encoding", fix: "Send the body as it is, or chunked.")
+        }
+        // The decoder has checked that it is a number.
+        let declared = coding == nil ? Int(request.headers[.contentLength] ?? "0") : nil
+        switch route.body {
+        case .none:
+            if declared == 0 { return 0 }
+            throw Problem(
+                .unexpectedBody, "\(route.method.rawValue) \(route.path) takes no body.",
+                fix: "Send the request without a body.")
+        case .raw: break
+        case .json: try checkJSONType(request)
+        }
+        if let encoding = request.headers[.contentEncoding], encoding.lowercased() != "identity" {
+            throw Problem(
+                .unsupportedMediaType,
+                "The content encoding \"\(encoding.visible())\" is not supported.",
+                field: "Content-Encoding", fix: "Send the body uncompressed.")
+        }
+        if let declared, declared > maximumBodyBytes { throw bodyTooLarge() }
+        return declared
+    }
+
+    private func checkJSONType(_ request: Request) throws(Problem) {
+        let type = request.headers[.contentType] ?? ""
+        let essence = type.prefix { $0 != ";" && $0 != " " }.lowercased()
+        guard essence == "application/json" else {
+            throw Problem(
+                .unsupportedMediaType,
+                type.isEmpty
+                    ? "The Content-Type header is missing."
+                    : "The Content-Type is \"\(type.visible())\".",
+                field: "Content-Type", fix: "Send `Content-Type: application/json`.")
+        }
+    }
+
+    private func expectsContinue(_ request: Request) throws(Problem) -> Bool {
+        guard let expectation = request.headers[.expect] else { return false }
+        guard expectation.lowercased() == "100-continue" else {
+            throw Problem(
+                .expectationFailed, "The expectation \"\(expectation.visible())\" is not known.",
+                field: "Expect", fix: "Leave the header out, or send `Expect: 100-continue`.")
+        }
+        return true
+    }
+
+    /// Tells a client that waits for it to send the body.
+    private static func invite(_ writer: borrowing ResponseWriter) async throws(Problem) {
+        do {
+            try await writer.writeInformationalHead(HTTPResponse(status: .continue))
+        } catch {
+            throw connectionLost
+        }
+    }
+
+    private func read(
+        _ body: RequestBody, _ admitted: Admitted
+    ) async throws(Problem) -> [UInt8] {
+        if admitted.declaredBytes == 0 { return [] }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(admitted.declaredBytes ?? 0)
+        do {
+            for try await part in body {
+                guard bytes.count + part.readableBytes <= maximumBodyBytes else {
+                    throw bodyTooLarge()
+                }
+                bytes += part.readableBytesView
+            }
+        } catch let problem as Problem {
+            throw problem
+        } catch {
+            throw Self.connectionLost
+        }
+        // A connection that breaks ends the body without an error, and half a message is none.
+        if let declared = admitted.declaredBytes, bytes.count != declared {
+            throw Self.connectionLost
+        }
+        return bytes
+    }
+
+    private static let connectionLost = Problem(
+        .malformedRequest, "The connection ended in the middle of the request.")
+
+    private func bodyTooLarge() -> Problem {
+        Problem(
+            .tooLarge, "The body is larger than \(maximumBodyBytes) bytes.",
+            fix: "Send less, or raise limits.max_packet.")
+    }
+
+    /// Logs what an operator should hear of.
+    private func report(_ problem: Problem, of request: Request, from channel: any Channel) {
+        let level: Logger.Level
+        switch problem.kind {
+        case .internalError: level = .error
+        case .overloaded: level = .warning
+        case .unauthorized, .crossOrigin, .wrongHost: level = .notice
+        default: return
+        }
+        guard let suppressed = refusals.admit() else { return }
+        logger.log(
+            level: level, "Admin request refused",
+            metadata: [
+                LogKeys.problem: "\(problem.kind.rawValue)",
+                LogKeys.method: "\(request.method.rawValue)",
+                LogKeys.path: "\((request.head.path ?? "").visible())",
+                LogKeys.address: "\(channel.remoteAddress?.description ?? "unix")",
+                LogKeys.suppressed: "\(suppressed)",
+            ])
+    }
+}
+
+extension Duration {
+    fileprivate var microseconds: Int64 {
+        components.seconds * 1_000_000 + components.attoseconds / 1_000_000_000_000
+    }
+}

@@ -1,0 +1,162 @@
+import Hummingbird
+import HummingbirdCore
+import Logging
+import NIOCore
+import NIOPosix
+import Synchronization
+
+/// The HTTP server of the admin plane, on one thread of its own.
+///
+/// It talks to the data plane only through ``BrokerControl``, so a slow or broken request never
+/// delays a phone.
+package struct AdminServer: Sendable {
+    private let configuration: AdminServerConfiguration
+    private let routes: RouteTable
+    private let logger: Logger
+
+    /// - Throws: ``AdminServerError`` when a template of the configuration is wrong.
+    package init(
+        configuration: AdminServerConfiguration, broker: any BrokerControl, logger: Logger
+    ) throws(AdminServerError) {
+        self.configuration = configuration
+        self.logger = logger
+        do {
+            routes = RouteTable(try Self.routes(configuration, broker))
+        } catch {
+            throw .template(error)
+        }
+    }
+
+    /// Serves until the task is cancelled, then lets requests under way end.
+    ///
+    /// - Parameter onListening: Called once, when every listener accepts.
+    /// - Throws: ``AdminServerError`` when an address or the socket cannot be used.
+    package func run(
+        onListening: @escaping @Sendable (AdminEndpoints) -> Void
+    ) async throws {
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let result: Result<Void, any Error>
+        do {
+            try await serve(on: group, onListening: onListening)
+            result = .success(())
+        } catch {
+            result = .failure(error)
+        }
+        try await group.shutdownGracefully()
+        try result.get()
+    }
+
+    private static func routes(
+        _ configuration: AdminServerConfiguration, _ broker: any BrokerControl
+    ) throws(TopicTemplateError) -> [Route] {
+        let publisher = Publisher(
+            broker: broker, maximumPacketBytes: configuration.maximumBodyBytes,
+            durability: configuration.durability, now: unixMilliseconds)
+        let orders = OrderStatusPublisher(
+            publisher: publisher,
+            topicTemplate: try TopicTemplate(
+                configuration.orderTopicTemplate, places: ["salesId", "orderId"]),
+            channelTemplate: try TopicTemplate(
+                configuration.orderChannelTemplate, places: ["salesId"]),
+            qos: configuration.orderQoS, maximumTopicLevels: configuration.maximumTopicLevels)
+        let levels = configuration.maximumTopicLevels
+        return [
+            .publish(publisher, maximumTopicLevels: levels),
+            .message(publisher, maximumTopicLevels: levels),
+            orders.route,
+        ] + ClientRoutes(broker: broker).routes
+            + StatusRoutes(broker: broker, version: configuration.version).routes
+    }
+
+    // MARK: Listeners
+
+    private typealias Listener = Server<AdminChildChannel>
+
+    private func serve(
+        on group: MultiThreadedEventLoopGroup,
+        onListening: @escaping @Sendable (AdminEndpoints) -> Void
+    ) async throws {
+        let eventLoop = group.next()
+        let executor = EventLoopTaskExecutor(eventLoop)
+        let socketFile: UnixSocketFile? =
+            if let path = configuration.unixSocketPath { try UnixSocketFile(path: path) } else { nil }
+        let start = Startup(
+            address: bindAddress, socketFile: socketFile, onListening: onListening)
+        defer { socketFile?.remove(published: start.isSocketPublished) }
+
+        var listeners = [tcpListener(on: group, start)]
+        if let socketFile { listeners.append(unixListener(on: group, socketFile, start)) }
+        let stopper = Stopper(listeners, logger: logger)
+
+        // Not a child task: its cancellation comes after the requests under way had their time.
+        let serving = Task(executorPreference: executor) { [listeners] in
+            try await withThrowingTaskGroup(of: Void.self) { tasks in
+                for listener in listeners { tasks.addTask { try await run(listener) } }
+                do {
+                    try await tasks.waitForAll()
+                } catch {
+                    await stopper.stop()
+                    throw error
+                }
+            }
+        }
+        let result = await withTaskCancellationHandler {
+            await serving.result
+        } onCancel: {
+            stopper.start()
+            eventLoop.scheduleTask(in: configuration.limits.drain.timeAmount) { serving.cancel() }
+        }
+        await stopper.finish()
+        if let failure = start.failure { throw failure }
+        try result.get()
+    }
+
+    private func run(_ listener: Listener) async throws {
+        do {
+            try await listener.run()
+        } catch {
+            throw AdminServerError.cannotListen(
+                address: "\(configuration.address):\(configuration.port)", reason: "\(error)")
+        }
+    }
+
+    /// `localhost` could be either family; clients try 127.0.0.1 sooner or later.
+    private var bindAddress: String {
+        configuration.address == "localhost" ? "127.0.0.1" : configuration.address
+    }
+
+    private func tcpListener(on group: MultiThreadedEventLoopGroup, _ start: Startup) -> Listener {
+        Listener(
+            childChannelSetup: childChannel(
+                hosts: HostPolicy(boundTo: bindAddress), token: configuration.token),
+            configuration: ServerConfiguration(
+                address: .hostname(bindAddress, port: Int(configuration.port))),
+            onServerRunning: { channel in start.tcpIsListening(channel) },
+            eventLoopGroup: group, logger: quietLogger)
+    }
+
+    private func unixListener(
+        on group: MultiThreadedEventLoopGroup, _ file: UnixSocketFile, _ start: Startup
+    ) -> Listener {
+        Listener(
+            childChannelSetup: childChannel(hosts: .any, token: nil),
+            configuration: ServerConfiguration(address: .unixDomainSocket(path: file.draftPath)),
+            onServerRunning: { channel in start.unixIsListening(channel) },
+            eventLoopGroup: group, logger: quietLogger)
+    }
+
+    private func childChannel(hosts: HostPolicy, token: AdminToken?) -> AdminChildChannel {
+        let responder = AdminResponder(
+            routes: routes, hosts: hosts, token: token, limits: configuration.limits,
+            maximumBodyBytes: configuration.maximumBodyBytes, date: HTTPDate(), logger: logger,
+            refusals: LogThrottle())
+        return AdminChildChannel(responder: responder.respond, limits: configuration.limits)
+    }
+
+    /// Hummingbird announces itself at `info`; the operator hears of the listeners from hermesd.
+    private var quietLogger: Logger {
+        var logger = logger
+        logger.logLevel = max(logger.logLevel, .notice)
+        return logger
+    }
+}

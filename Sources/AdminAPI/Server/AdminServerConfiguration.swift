@@ -1,0 +1,57 @@
+/// What the admin server needs to know.
+package struct AdminServerConfiguration: Sendable {
+    /// Numeric IPv4 or IPv6 address, or `localhost` for 127.0.0.1.
+    package var address = "127.0.0.1"
+    /// 0 takes a free port.
+    package var port: UInt16 = 8080
+    /// Path of a Unix socket, made with mode 0600, on which no token is needed; `nil` for none.
+    package var unixSocketPath: String?
+    /// What callers over TCP must present.
+    package var token: AdminToken
+    /// Bytes of a request body, and of the PUBLISH packet that a message makes.
+    package var maximumBodyBytes = 1024 * 1024
+    package var maximumTopicLevels = 128
+    /// Holds `{salesId}` and `{orderId}`.
+    package var orderTopicTemplate = "orders/{salesId}/{orderId}/status"
+    /// Holds `{salesId}`.
+    package var orderChannelTemplate = "orders/{salesId}"
+    /// QoS of order updates: 0, 1 or 2.
+    package var orderQoS: UInt8 = 1
+    /// "none", "interval" or "sync", for the answers to publishers.
+    package var durability: String
+    /// Of this software.
+    package var version: String
+    package var limits = HTTPLimits()
+
+    package init(token: AdminToken, durability: String, version: String) {
+        self.token = token
+        self.durability = durability
+        self.version = version
+    }
+}
+
+/// Where a running admin server listens.
+package struct AdminEndpoints: Sendable, Equatable {
+    package var address: String
+    /// The port in use.
+    package var port: UInt16
+    /// `nil` when there is no Unix socket.
+    package var unixSocketPath: String?
+}
+
+/// Why the admin server cannot start or go on.
+package enum AdminServerError: Error, Equatable, CustomStringConvertible {
+    case template(TopicTemplateError)
+    case cannotListen(address: String, reason: String)
+    case unixSocket(path: String, reason: String, fix: String)
+
+    package var description: String {
+        switch self {
+        case .template(let error): "\(error)"
+        case .cannotListen(let address, let reason):
+            "admin: cannot listen on \(address): \(reason). "
+                + "Stop what uses the address, or set another with admin.port and admin.address."
+        case .unixSocket(let path, let reason, let fix): "admin.unix_socket: \(path): \(reason). \(fix)"
+        }
+    }
+}

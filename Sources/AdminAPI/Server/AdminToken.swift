@@ -1,0 +1,78 @@
+/// The secret that lets a program use the API.
+package struct AdminToken: Sendable, CustomStringConvertible {
+    /// Fewest characters of a token that an operator sets.
+    package static let minimumLength = 16
+    /// Most characters; a longer one would not fit the headers well.
+    package static let maximumLength = 512
+    /// Fewest different characters, which refuses `aaaaaaaaaaaaaaaa` and its like.
+    package static let minimumDistinctCharacters = 8
+
+    private let bytes: [UInt8]
+
+    /// - Parameters:
+    ///   - text: The secret.
+    ///   - source: Where it comes from, for the error.
+    /// - Throws: ``AdminTokenError`` when it is empty, weak, or cannot stand in a header.
+    package init(_ text: String, source: String) throws(AdminTokenError) {
+        let bytes = Array(text.utf8)
+        if bytes.isEmpty { throw .unusable(source: source, reason: "it is empty") }
+        // The characters of a bearer token (RFC 6750, section 2.1).
+        let allowed = Set(
+            "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~+/=".utf8)
+        if !bytes.allSatisfy(allowed.contains) {
+            throw .unusable(
+                source: source,
+                reason: "it holds characters other than letters, digits and - . _ ~ + / =")
+        }
+        if bytes.count < Self.minimumLength {
+            throw .unusable(
+                source: source,
+                reason: "it has \(bytes.count) characters; at least \(Self.minimumLength) are needed")
+        }
+        if bytes.count > Self.maximumLength {
+            throw .unusable(
+                source: source,
+                reason: "it has \(bytes.count) characters; at most \(Self.maximumLength) are taken")
+        }
+        if Set(bytes).count < Self.minimumDistinctCharacters {
+            throw .unusable(
+                source: source,
+                reason: "it has fewer than \(Self.minimumDistinctCharacters) different characters")
+        }
+        self.bytes = bytes
+    }
+
+    /// Compares in a time that depends on the presented token's length alone.
+    package func matches(_ presented: some Collection<UInt8>) -> Bool {
+        var difference: UInt8 = presented.count == bytes.count ? 0 : 1
+        for (index, byte) in presented.enumerated() {
+            difference |= byte ^ bytes[index % bytes.count]
+        }
+        return difference == 0
+    }
+
+    /// Never the secret.
+    package var description: String { "AdminToken(hidden)" }
+}
+
+/// Why there is no admin token to use.
+package enum AdminTokenError: Error, Equatable, CustomStringConvertible {
+    /// The text is no good token.
+    case unusable(source: String, reason: String)
+    /// A file is not as only its owner should have it.
+    case unsafeFile(path: String, reason: String, fix: String)
+    /// A system call failed.
+    case system(call: String, path: String, code: Int32, reason: String)
+
+    package var description: String {
+        switch self {
+        case .unusable(let source, let reason):
+            "\(source): the admin token cannot be used: \(reason). "
+                + "Set one like the output of `openssl rand -hex 32`, or remove it to have one made."
+        case .unsafeFile(let path, let reason, let fix): "\(path): \(reason). \(fix)"
+        case .system(let call, let path, let code, let reason):
+            "\(path): \(call) failed: \(reason) (error \(code)). "
+                + "Check that the data directory is there and belongs to this user."
+        }
+    }
+}

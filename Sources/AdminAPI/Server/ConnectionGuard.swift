@@ -1,0 +1,235 @@
+import Hummingbird
+import Logging
+import NIOCore
+import NIOHTTP1
+
+/// Carries out what ``HTTPConnectionMachine`` decides, for one connection on its event loop.
+///
+/// Its two handlers stand before and behind the HTTP decoder: ``ByteGate`` sees bytes that are no
+/// request yet, ``PartGate`` the parts of requests and responses.
+final class ConnectionGuard {
+    private let limits: HTTPLimits
+    private let logger: Logger
+    private var machine: HTTPConnectionMachine
+    private var writeStall: WriteStallMachine
+    /// Set while the connection is open.
+    private var context: ChannelHandlerContext?
+    private var nextTick: Scheduled<Void>?
+
+    init(limits: HTTPLimits, logger: Logger) {
+        self.limits = limits
+        self.logger = logger
+        machine = HTTPConnectionMachine(limits: limits, now: .now())
+        writeStall = WriteStallMachine(limit: limits.writeStall.timeAmount)
+    }
+
+    /// Installs both handlers around the decoder that Hummingbird has put into the pipeline.
+    func install(in pipeline: ChannelPipeline.SynchronousOperations) throws {
+        let decoder = try pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)
+        try pipeline.addHandler(PartGate(self), position: .after(decoder))
+        try pipeline.addHandler(ByteGate(self), position: .first)
+    }
+
+    // MARK: Events of the handlers
+
+    fileprivate func attach(_ context: ChannelHandlerContext) {
+        self.context = context
+        scheduleTick()
+    }
+
+    fileprivate func detach() {
+        nextTick?.cancel()
+        nextTick = nil
+        context = nil
+    }
+
+    fileprivate func accepts(bytes count: Int) -> Bool {
+        machine.receiveBytes(count, at: .now()) == .take
+    }
+
+    fileprivate func finishParsing() {
+        if machine.isHeadTooLarge { fail(Self.headTooLarge(limits)) }
+    }
+
+    fileprivate func wrote(bytes count: Int) {
+        writeStall.write(count)
+    }
+
+    fileprivate func accepts(_ part: HTTPServerRequestPart) -> Bool {
+        switch part {
+        case .head(let head):
+            machine.receiveHead(keepsAlive: head.isKeepAlive, at: .now()) == .take
+        case .body(let bytes): machine.receiveBody(bytes.readableBytes) == .take
+        case .end: machine.receiveEnd(at: .now()) == .take
+        }
+    }
+
+    fileprivate func beginResponse() -> Bool { machine.beginResponse() }
+
+    fileprivate func endResponse() {
+        switch machine.endResponse(at: .now()) {
+        case .keep: break
+        case .linger: context?.close(mode: .output, promise: nil)
+        }
+    }
+
+    fileprivate func stop() {
+        switch machine.stop() {
+        case .close: context?.close(promise: nil)
+        case .keep: break
+        }
+    }
+
+    fileprivate func fail(_ error: HTTPParserError) {
+        fail(
+            error == .headerOverflow
+                ? Self.headTooLarge(limits)
+                : Problem(.malformedRequest, "The request cannot be parsed: \(error)."))
+    }
+
+    // MARK: Decisions
+
+    private func fail(_ problem: Problem) {
+        switch machine.fail(at: .now()) {
+        case .answer: answer(problem)
+        case .report: context?.fireErrorCaught(problem)
+        case .ignore: break
+        }
+    }
+
+    private func tick() {
+        guard let context else { return }
+        let now = NIODeadline.now()
+        let buffered = (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
+        if writeStall.tick(bufferedBytes: buffered, at: now) {
+            logger.notice("Admin connection closed: the client takes no answer")
+            context.close(promise: nil)
+            return
+        }
+        switch machine.tick(at: now) {
+        case .keep: break
+        case .close: context.close(promise: nil)
+        case .answerLateHead:
+            answer(
+                Problem(
+                    .requestTimeout,
+                    "The request line and headers did not arrive within \(limits.head)."))
+        case .reportLateBody:
+            context.fireErrorCaught(
+                Problem(
+                    .requestTimeout,
+                    "The body did not arrive in time: after \(limits.bodyGrace) it must come at \(limits.bodyBytesPerSecond) bytes per second or faster."
+                ))
+        }
+        scheduleTick()
+    }
+
+    private func scheduleTick() {
+        nextTick = context?.eventLoop.assumeIsolated().scheduleTask(in: limits.tickInterval) {
+            self.tick()
+        }
+    }
+
+    /// Answers before there is a request that could be handed on.
+    private func answer(_ problem: Problem) {
+        guard let context else { return }
+        var head = HTTPResponseHead(version: .http1_1, status: .init(
+                statusCode: problem.kind.status.code,
+                reasonPhrase: problem.kind.status.reasonPhrase))
+        for field in problem.documentHeaders {
+            head.headers.add(name: field.name.rawName, value: field.value)
+        }
+        let document = problem.document
+        head.headers.add(name: "Content-Length", value: "\(document.readableBytes)")
+        head.headers.add(name: "Connection", value: "close")
+        context.write(NIOAny(HTTPServerResponsePart.head(head)), promise: nil)
+        context.write(NIOAny(HTTPServerResponsePart.body(.byteBuffer(document))), promise: nil)
+        context.writeAndFlush(NIOAny(HTTPServerResponsePart.end(nil)), promise: nil)
+        context.close(mode: .output, promise: nil)
+    }
+
+    private static func headTooLarge(_ limits: HTTPLimits) -> Problem {
+        Problem(
+            .headersTooLarge,
+            "The request line and headers are larger than \(limits.headBytes) bytes.")
+    }
+}
+
+/// Stands at the socket's end of the pipeline and counts bytes.
+private final class ByteGate: ChannelDuplexHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundIn = IOData
+
+    private let connection: ConnectionGuard
+
+    init(_ connection: ConnectionGuard) {
+        self.connection = connection
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard connection.accepts(bytes: Self.unwrapInboundIn(data).readableBytes) else { return }
+        context.fireChannelRead(data)
+        connection.finishParsing()
+    }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        connection.wrote(bytes: Self.unwrapOutboundIn(data).readableBytes)
+        context.write(data, promise: promise)
+    }
+}
+
+/// Stands behind the decoder and sees what is asked and answered.
+private final class PartGate: ChannelDuplexHandler {
+    typealias InboundIn = HTTPServerRequestPart
+    typealias OutboundIn = HTTPServerResponsePart
+    typealias OutboundOut = HTTPServerResponsePart
+
+    private let connection: ConnectionGuard
+
+    init(_ connection: ConnectionGuard) {
+        self.connection = connection
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        connection.attach(context)
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        connection.detach()
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        if connection.accepts(Self.unwrapInboundIn(data)) { context.fireChannelRead(data) }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        switch error {
+        case let error as HTTPParserError: connection.fail(error)
+        case is ByteToMessageDecoderError: break  // bytes behind the one that made no sense
+        default: context.fireErrorCaught(error)
+        }
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        // Hummingbird's own handler would close in the middle of what the client sends.
+        if event is ChannelShouldQuiesceEvent {
+            connection.stop()
+        } else {
+            context.fireUserInboundEventTriggered(event)
+        }
+    }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        switch Self.unwrapOutboundIn(data) {
+        case .head(var head) where head.status.code >= 200:
+            if connection.beginResponse() {
+                head.headers.replaceOrAdd(name: "Connection", value: "close")
+            }
+            context.write(Self.wrapOutboundOut(.head(head)), promise: promise)
+        case .head, .body: context.write(data, promise: promise)
+        case .end:
+            context.writeAndFlush(data, promise: promise)
+            connection.endResponse()
+        }
+    }
+}

@@ -1,0 +1,40 @@
+import NIOCore
+
+/// What one HTTP connection may take of time and room; the defaults suit people and programs alike.
+package struct HTTPLimits: Sendable, Equatable {
+    /// From the last response, or from accept, to the first byte of a request.
+    package var idle: Duration = .seconds(30)
+    /// From the first byte of a request to the end of its headers.
+    package var head: Duration = .seconds(10)
+    /// Bytes of request line and headers.
+    package var headBytes = 16 * 1024
+    /// Bytes of the request line's target.
+    package var targetBytes = 8 * 1024
+    /// Time that a body may take before its rate counts.
+    package var bodyGrace: Duration = .seconds(10)
+    /// Least average rate of a body, after the grace.
+    package var bodyBytesPerSecond = 4 * 1024
+    /// Time in which a client must take something of what we send it.
+    package var writeStall: Duration = .seconds(30)
+    /// Time for which input is dropped after the last response, so that the client gets it.
+    package var linger: Duration = .seconds(2)
+    /// Connections of one listener.
+    package var connections = 256
+    /// Time that requests under way have when the broker stops.
+    package var drain: Duration = .seconds(5)
+
+    package init() {}
+
+    /// How often deadlines are looked at: a quarter of the shortest, from 5 ms to 1 s.
+    var tickInterval: TimeAmount {
+        let shortest = min(idle, head, bodyGrace, writeStall, linger).timeAmount
+        return max(.milliseconds(5), min(.seconds(1), .nanoseconds(shortest.nanoseconds / 4)))
+    }
+}
+
+extension Duration {
+    /// The same span for SwiftNIO.
+    var timeAmount: TimeAmount {
+        .nanoseconds(components.seconds * 1_000_000_000 + components.attoseconds / 1_000_000_000)
+    }
+}

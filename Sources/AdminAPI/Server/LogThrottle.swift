@@ -1,0 +1,18 @@
+import Synchronization
+
+/// Lets one log line a second through, because what a peer can cause often must not fill the disk.
+final class LogThrottle: Sendable {
+    private let state = Mutex<(next: ContinuousClock.Instant?, suppressed: Int)>((nil, 0))
+
+    /// - Returns: How many lines were held back since the last one; `nil` when this one is, too.
+    func admit(at now: ContinuousClock.Instant = .now) -> Int? {
+        state.withLock { state in
+            if let next = state.next, now < next {
+                state.suppressed += 1
+                return nil
+            }
+            defer { state = (now + .seconds(1), 0) }
+            return state.suppressed
+        }
+    }
+}

@@ -1,0 +1,39 @@
+import HummingbirdCore
+import Logging
+import Synchronization
+
+/// Stops the listeners once, from whoever asks first.
+final class Stopper: Sendable {
+    private let listeners: [Server<AdminChildChannel>]
+    private let logger: Logger
+    private let task = Mutex<Task<Void, Never>?>(nil)
+
+    init(_ listeners: [Server<AdminChildChannel>], logger: Logger) {
+        self.listeners = listeners
+        self.logger = logger
+    }
+
+    /// Begins to stop, without waiting.
+    func start() {
+        task.withLock { task in
+            if task == nil { task = Task { await self.stop() } }
+        }
+    }
+
+    /// Stops accepting, and waits until the requests under way have ended.
+    func stop() async {
+        for listener in listeners {
+            do {
+                try await listener.shutdownGracefully()
+            } catch {
+                logger.warning(
+                    "Admin listener did not stop cleanly", metadata: [LogKeys.reason: "\(error)"])
+            }
+        }
+    }
+
+    /// Waits for what ``start()`` began.
+    func finish() async {
+        await task.withLock { $0 }?.value
+    }
+}

@@ -1,0 +1,28 @@
+import NIOCore
+
+/// Notices a client that takes nothing of what we send it; reads no clock.
+struct WriteStallMachine {
+    private let limit: TimeAmount
+    private var writtenBytes = 0
+    private var stalled: (takenBytes: Int, since: NIODeadline)?
+
+    init(limit: TimeAmount) {
+        self.limit = limit
+    }
+
+    /// Bytes have been given to the channel.
+    mutating func write(_ count: Int) {
+        writtenBytes += count
+    }
+
+    /// - Parameter bufferedBytes: What the channel still holds.
+    /// - Returns: True when the client has taken nothing for the whole limit.
+    mutating func tick(bufferedBytes: Int, at now: NIODeadline) -> Bool {
+        let takenBytes = writtenBytes - bufferedBytes
+        guard bufferedBytes > 0, let stalled, stalled.takenBytes == takenBytes else {
+            stalled = bufferedBytes > 0 ? (takenBytes, now) : nil
+            return false
+        }
+        return now >= stalled.since + limit
+    }
+}

@@ -1,0 +1,41 @@
+/// What an operator decides for a broker; the meaning of each limit stands in `docs/configuration.md`.
+package struct BrokerSettings: Sendable {
+    package struct Listener: Sendable {
+        package var address: String
+        package var port: UInt16
+        package var allowsAnonymous: Bool
+
+        package init(address: String, port: UInt16, allowsAnonymous: Bool) {
+            self.address = address
+            self.port = port
+            self.allowsAnonymous = allowsAnonymous
+        }
+    }
+
+    package enum QueuePolicy: Sendable {
+        case dropOldest, dropNewest
+    }
+
+    package var listeners: [Listener] = []
+    package var connectTimeout: Duration = .seconds(10)
+    package var maxKeepAlive: Duration?
+    package var maxConnectPacketBytes = 330 * 1_024
+    package var maxPacketBytes = 1_024 * 1_024
+    package var maxTopicLevels = 128
+    package var maxInFlight: UInt32 = 20
+    package var maxInboundQoS2: UInt32 = 1_000
+    package var maxUnacknowledgedPublishes = 1_000
+    package var maxUnacknowledgedPublishBytes = 4 * 1_024 * 1_024
+    package var queueMessages: UInt32 = 1_000
+    package var queueBytes = 8 * 1_024 * 1_024
+    package var queuePolicy = QueuePolicy.dropOldest
+    package var maxSessions = 1_000_000
+    package var sessionExpiry: Duration = .seconds(14 * 86_400)
+    package var maxConnections = 10_000
+    package var outputBytes = 1_024 * 1_024
+    package var drainTimeout: Duration = .seconds(5)
+    /// Unacknowledged output ends a connection after this long.
+    package var userTimeout: Duration = .seconds(60)
+
+    package init() {}
+}

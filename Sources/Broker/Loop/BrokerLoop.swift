@@ -1,0 +1,313 @@
+import AdminModel
+import CLinux
+import Glibc
+import Logging
+import MQTTCodec
+import MQTTCore
+import Reactor
+import Store
+import Structures
+
+/// Drives one shard by its sockets, in turns: a batch of events becomes one commit and one send per
+/// connection.
+///
+/// The loop is thin on purpose: it moves bytes between the reactor and the shard, tells the time,
+/// and logs what the shard reports. Everything that decides is in ``Shard``.
+package struct BrokerLoop: ~Copyable {
+    /// Facts that status answers carry and no part of the data plane knows.
+    package struct Identity: Sendable {
+        package var version: String
+        package var durability: String
+
+        package init(version: String, durability: String) {
+            self.version = version
+            self.durability = durability
+        }
+    }
+
+    /// A closed connection that still has output, or whose peer still has to read it.
+    private struct Lingering {
+        var handle: Handle
+        var deadline: MonotonicTime
+        var isFinished: Bool
+    }
+
+    private static var acceptsPerEvent: Int { 256 }
+    /// A peer that was answered and told to go has this long to read the answer.
+    private static var lingerMilliseconds: UInt64 { 2_000 }
+    /// Rounds in which held-back input may lead to further completions within one turn.
+    private static var settlingRounds: Int { 4 }
+
+    private var reactor: Reactor
+    private var shard: Shard
+    private let mailbox: Mailbox<ShardMessage>
+    private var authenticator: Authenticator?
+    private var notices: NoticeLog
+    private let logger: Logger
+    private let settings: BrokerSettings
+    private let identity: Identity
+    private let startedAtMs: Int64
+    private var lingering: [UInt32: Lingering] = [:]
+    private var drainDeadline: MonotonicTime?
+
+    /// Opens the listeners; ``run()`` serves them. `verify` checks passwords, `nil` takes user names
+    /// as given.
+    package init(
+        settings: BrokerSettings, store: any Store, mailbox: Mailbox<ShardMessage>,
+        verify: Authenticator.Verify?, identity: Identity, logger: Logger
+    ) throws(SystemError) {
+        let startedAtMs = hermes_wall_ms()
+        let shard = Shard(
+            settings: settings, store: store, verifiesPasswords: verify != nil,
+            seed: UInt64.random(in: .min ... .max), now: Self.clock(), wallClockMs: startedAtMs)
+        var reactor = try Reactor(pool: shard.pool)
+        try reactor.register(mailbox)
+        for listener in settings.listeners {
+            _ = try reactor.listen(
+                address: listener.address, port: listener.port, userTimeout: settings.userTimeout)
+        }
+        var authenticator: Authenticator?
+        if let verify {
+            authenticator = try Authenticator(verify: verify) { request, isValid in
+                _ = mailbox.post(
+                    .authenticated(
+                        request.connection, refusal: isValid ? nil : .badUserNameOrPassword))
+            }
+        }
+        self.reactor = reactor
+        self.shard = shard
+        self.mailbox = mailbox
+        self.authenticator = authenticator
+        self.settings = settings
+        self.identity = identity
+        self.logger = logger
+        self.startedAtMs = startedAtMs
+        notices = NoticeLog(logger: logger)
+    }
+
+    /// Addresses that accept connections, with the ports in use.
+    package var listenerAddresses: [String] { reactor.listenerAddresses }
+
+    /// Serves until a ``ShardMessage/stop`` has been carried out.
+    package mutating func run() throws(SystemError) {
+        shard.reportsLifecycle = notices.wantsLifecycle
+        while try turn() {}
+        shard.abandonReplies()
+        for message in mailbox.close() { refuse(message) }
+        authenticator?.stop()
+    }
+
+    /// One turn; false when the loop has ended.
+    private mutating func turn() throws(SystemError) -> Bool {
+        let count = try reactor.wait(milliseconds: timeout())
+        shard.now = Self.clock()
+        shard.wallClockMs = hermes_wall_ms()
+        for index in 0..<count { handle(reactor.event(index)) }
+        shard.expireTimers()
+        for handle in shard.takeOverdue() {
+            // What its socket already holds counts before it is judged.
+            read(handle)
+            shard.judge(handle)
+        }
+        settle()
+        endLingering()
+        for notice in shard.takeNotices() { notices.log(notice, now: shard.now) }
+        return !isDrained
+    }
+
+    private static func clock() -> MonotonicTime {
+        MonotonicTime(milliseconds: hermes_monotonic_ms())
+    }
+
+    private func timeout() -> CInt {
+        var deadline = shard.nextDeadline
+        for entry in lingering.values { deadline = min(deadline ?? entry.deadline, entry.deadline) }
+        if let drainDeadline { deadline = min(deadline ?? drainDeadline, drainDeadline) }
+        guard let deadline else { return -1 }
+        let now = Self.clock()
+        return CInt(clamping: deadline.milliseconds(since: now))
+    }
+
+    // MARK: Events
+
+    private mutating func handle(_ event: Reactor.Event) {
+        switch event {
+        case .stale: return
+        case .mailbox:
+            for message in mailbox.take() { handle(message) }
+        case .acceptable(let listener): accept(listener)
+        case .connection(let handle, let isReadable, let isWritable, let isHungUp):
+            if isWritable { write(handle) }
+            guard isReadable else { return }
+            guard shard.holdsInput(handle) else {
+                read(handle)
+                return
+            }
+            // It has to wait; the kernel keeps its bytes meanwhile. A peer that is gone in both
+            // directions would report itself for ever.
+            if isHungUp { shard.lost(handle, .peerClosed) } else { reactor.setReading(handle, false) }
+        }
+    }
+
+    private mutating func accept(_ listener: Int) {
+        for _ in 0..<Self.acceptsPerEvent {
+            switch reactor.accept(listener) {
+            case .none: return
+            case .refused:
+                notices.logTurnedAway("the open files limit (ulimit -n)", now: shard.now)
+            case .connection(let handle):
+                guard reactor.connectionCount <= settings.maxConnections else {
+                    reactor.close(handle)
+                    notices.logTurnedAway("limits.max_connections", now: shard.now)
+                    continue
+                }
+                shard.open(handle, listener: listener)
+            }
+        }
+    }
+
+    private mutating func read(_ handle: Handle) {
+        switch reactor.receive(handle) {
+        case .wouldBlock: return
+        case .bytes(let bytes):
+            let consumed = shard.receive(handle, bytes)
+            reactor.keep(handle, bytes, from: consumed)
+        case .endOfStream: end(handle, .peerClosed)
+        case .failed(let error): end(handle, .networkError(code: error.code))
+        }
+    }
+
+    private mutating func write(_ handle: Handle) {
+        switch shard.withOutput(of: handle, { reactor.send(handle, &$0) }) {
+        case .blocked: return
+        case .failed(let error): end(handle, .networkError(code: error.code))
+        case .all:
+            shard.drained(handle)
+            finishLingering(handle)
+        }
+    }
+
+    private mutating func end(_ handle: Handle, _ reason: CloseReason) {
+        if lingering[handle.index]?.handle == handle { drop(handle) }
+        shard.lost(handle, reason)
+    }
+
+    // MARK: Settling a turn
+
+    /// Submits, takes what has completed, lets held-back input go on, and sends: until nothing changes.
+    private mutating func settle() {
+        for _ in 0..<Self.settlingRounds {
+            shard.finishTurn()
+            shard.submitWrites()
+            shard.takeCompletions()
+            let resumed = shard.takeResumed()
+            for handle in resumed { resume(handle) }
+            if resumed.isEmpty { break }
+        }
+        submitAuthentications()
+        while let handle = shard.takeDirty() { write(handle) }
+        shard.closeFailed()
+        for closing in shard.takeClosing() { close(closing) }
+    }
+
+    private mutating func resume(_ handle: Handle) {
+        reactor.setReading(handle, true)
+        let kept = reactor.keptInput(handle)
+        guard !kept.isEmpty else { return }
+        let consumed = shard.receive(handle, kept)
+        reactor.keep(handle, kept, from: consumed)
+    }
+
+    private mutating func submitAuthentications() {
+        for request in shard.takeAuthenticationRequests() {
+            guard authenticator?.submit(request) == true else {
+                shard.authenticated(request.connection, .serverUnavailable)
+                continue
+            }
+        }
+    }
+
+    // MARK: Closing
+
+    private mutating func close(_ closing: Shard.Closing) {
+        guard closing.afterOutput else {
+            drop(closing.connection)
+            return
+        }
+        lingering[closing.connection.index] = Lingering(
+            handle: closing.connection,
+            deadline: shard.now.advanced(byMilliseconds: Self.lingerMilliseconds),
+            isFinished: false)
+        write(closing.connection)
+    }
+
+    /// All output of a closed connection is with the kernel. Closing now could reset the stream before
+    /// the peer has read it, so it gets the end of the stream and the time to react.
+    private mutating func finishLingering(_ handle: Handle) {
+        guard let entry = lingering[handle.index], entry.handle == handle, !entry.isFinished else {
+            return
+        }
+        lingering[handle.index]?.isFinished = true
+        reactor.finishSending(handle)
+    }
+
+    private mutating func endLingering() {
+        guard !lingering.isEmpty else { return }
+        for entry in lingering.values where entry.deadline <= shard.now { drop(entry.handle) }
+    }
+
+    private mutating func drop(_ handle: Handle) {
+        lingering[handle.index] = nil
+        shard.discardOutput(handle)
+        reactor.close(handle)
+    }
+
+    // MARK: Messages from other threads
+
+    private mutating func handle(_ message: ShardMessage) {
+        switch message {
+        case .authenticated(let handle, let refusal): shard.authenticated(handle, refusal)
+        case .status(let reply): reply(status)
+        case .clients(let query, let reply):
+            reply(shard.clients(query) { reactor.address(of: $0) })
+        case .client(let identifier, let reply):
+            reply(shard.client(identifier) { reactor.address(of: $0) })
+        case .disconnect(let identifier, let reply): reply(shard.disconnect(identifier))
+        case .publish(let publication, let reply): shard.publish(publication, reply: reply)
+        case .stop: stop()
+        }
+    }
+
+    private var status: StatusModel {
+        shard.status(
+            version: identity.version, startedAtMs: startedAtMs, durability: identity.durability,
+            listeners: reactor.listenerAddresses, bytesReceived: reactor.bytesReceived,
+            bytesSent: reactor.bytesSent)
+    }
+
+    private mutating func stop() {
+        guard drainDeadline == nil else { return }
+        drainDeadline = shard.now.advanced(
+            byMilliseconds: settings.drainTimeout.wholeMilliseconds)
+        reactor.closeListeners()
+        shard.shutDown()
+    }
+
+    /// A stop was asked for, and every peer has read its output or run out of time.
+    private var isDrained: Bool {
+        guard let drainDeadline else { return false }
+        return reactor.connectionCount == 0 || shard.now >= drainDeadline
+    }
+
+    /// The loop has ended: every question is still answered, so that nobody waits for ever.
+    private func refuse(_ message: ShardMessage) {
+        switch message {
+        case .status(let reply): reply(status)
+        case .client(_, let reply): reply(nil)
+        case .clients(_, let reply): reply(ClientPage(clients: [], next: nil))
+        case .disconnect(_, let reply): reply(false)
+        case .publish(_, let reply): reply(nil)
+        case .authenticated, .stop: return
+        }
+    }
+}

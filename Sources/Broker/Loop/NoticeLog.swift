@@ -1,0 +1,123 @@
+import Logging
+import MQTTCore
+import OperatorLog
+import Structures
+
+/// Turns what a shard reports into log lines, each fact once, floods thinned out.
+struct NoticeLog {
+    private let logger: Logger
+    private var violations = LogLimiter(intervalMilliseconds: 1_000)
+    private var refusals = LogLimiter(intervalMilliseconds: 1_000)
+    private var closings = LogLimiter(intervalMilliseconds: 1_000)
+    private var drops = LogLimiter(intervalMilliseconds: 1_000)
+    private var descriptors = LogLimiter()
+
+    init(logger: Logger) { self.logger = logger }
+
+    var wantsLifecycle: Bool { logger.logLevel <= .debug }
+
+    mutating func log(_ notice: BrokerNotice, now: MonotonicTime) {
+        switch notice {
+        case .opened(let handle, let identifier, let cleanSession, let sessionPresent):
+            logger.debug(
+                "Client connected",
+                metadata: [
+                    LogKeys.connection: "\(handle.index)", LogKeys.client: Self.text(identifier),
+                    LogKeys.cleanSession: "\(cleanSession)",
+                    LogKeys.sessionPresent: "\(sessionPresent)",
+                ])
+        case .closed(let handle, let identifier, let reason):
+            logClosed(handle, identifier, reason, now)
+        case .refused(let handle, let identifier, let reason):
+            var metadata: Logger.Metadata = [
+                LogKeys.connection: "\(handle.index)", LogKeys.client: Self.text(identifier),
+                LogKeys.reason: "\(reason.name)",
+            ]
+            if let setting = reason.setting { metadata[LogKeys.setting] = "\(setting)" }
+            admit(&refusals, now, metadata) { logger, metadata in
+                logger.notice("Connection refused", metadata: metadata)
+            }
+        case .dropping(let identifier, let reason):
+            var metadata: Logger.Metadata = [
+                LogKeys.client: Self.text(identifier), LogKeys.reason: "\(reason.name)",
+            ]
+            switch reason {
+            case .queueFull:
+                metadata[LogKeys.setting] = "limits.queue_messages, limits.queue_bytes"
+            case .slowReader: metadata[LogKeys.setting] = "limits.output_buffer"
+            case .away, .expired: break
+            }
+            admit(&drops, now, metadata) { logger, metadata in
+                logger.warning("Messages dropped", metadata: metadata)
+            }
+        case .sessionExpired(let identifier):
+            logger.debug("Session expired", metadata: [LogKeys.client: Self.text(identifier)])
+        case .paused(let handle, let identifier, let isPaused):
+            logger.debug(
+                isPaused ? "Publisher paused" : "Publisher resumed",
+                metadata: [
+                    LogKeys.connection: "\(handle.index)", LogKeys.client: Self.text(identifier),
+                    LogKeys.setting:
+                        "limits.max_unacknowledged_publishes, limits.max_unacknowledged_bytes",
+                ])
+        }
+    }
+
+    /// New connections are turned away: the descriptors or the configured number are used up.
+    mutating func logTurnedAway(_ setting: String, now: MonotonicTime) {
+        admit(&descriptors, now, [LogKeys.setting: "\(setting)"]) { logger, metadata in
+            logger.warning("New connections refused, none is left", metadata: metadata)
+        }
+    }
+
+    private mutating func logClosed(
+        _ handle: Handle, _ identifier: [UInt8]?, _ reason: CloseReason, _ now: MonotonicTime
+    ) {
+        var metadata: Logger.Metadata = [
+            LogKeys.connection: "\(handle.index)", LogKeys.reason: "\(reason.name)",
+        ]
+        if let identifier { metadata[LogKeys.client] = Self.text(identifier) }
+        if let setting = reason.setting { metadata[LogKeys.setting] = "\(setting)" }
+        switch reason {
+        case .protocolViolation(let violation):
+            metadata[LogKeys.statement] = "\(violation.statement)"
+            metadata[LogKeys.explanation] = "\(violation.explanation)"
+            admit(&violations, now, metadata) { logger, metadata in
+                logger.notice(
+                    "Connection closed after a protocol violation", metadata: metadata)
+            }
+        case .tooManyInboundQoS2, .topicLevels, .outputLimit:
+            admit(&closings, now, metadata) { logger, metadata in
+                logger.warning("Connection closed at a limit", metadata: metadata)
+            }
+        case .connectTimeout, .administrator, .takenOver:
+            admit(&closings, now, metadata) { logger, metadata in
+                logger.info("Connection closed by the broker", metadata: metadata)
+            }
+        case .networkError(let code):
+            metadata[LogKeys.error] = "errno \(code)"
+            logger.debug("Connection closed", metadata: metadata)
+        case .disconnect, .peerClosed, .keepAlive, .notAuthorized, .badUserNameOrPassword,
+            .identifierRejected, .unacceptableProtocolVersion, .tooManySessions,
+            .authenticationBusy, .shutdown:
+            logger.debug("Connection closed", metadata: metadata)
+        }
+    }
+
+    private func admit(
+        _ limiter: inout LogLimiter, _ now: MonotonicTime, _ metadata: Logger.Metadata,
+        _ body: (Logger, Logger.Metadata) -> Void
+    ) {
+        switch limiter.admit(atMilliseconds: now.milliseconds) {
+        case .suppress: return
+        case .log(let suppressed):
+            var metadata = metadata
+            if suppressed > 0 { metadata[LogKeys.suppressed] = "\(suppressed)" }
+            body(logger, metadata)
+        }
+    }
+
+    private static func text(_ bytes: [UInt8]) -> Logger.MetadataValue {
+        "\(String(decoding: bytes, as: UTF8.self))"
+    }
+}

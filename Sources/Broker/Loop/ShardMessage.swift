@@ -1,0 +1,16 @@
+import AdminModel
+import MQTTCodec
+import Structures
+
+/// What other threads ask of a shard, by value; answers go back by the closure, on the shard's thread.
+package enum ShardMessage: Sendable {
+    case authenticated(Handle, refusal: Connack.ReturnCode?)
+    case status(@Sendable (StatusModel) -> Void)
+    case clients(ClientQuery, @Sendable (ClientPage) -> Void)
+    case client([UInt8], @Sendable (ClientDetail?) -> Void)
+    case disconnect([UInt8], @Sendable (Bool) -> Void)
+    /// `nil` when the shard stops before the message is stored.
+    case publish(InboundPublication, @Sendable (PublishCounts?) -> Void)
+    /// Stop accepting, send what waits, close, and end the loop.
+    case stop
+}

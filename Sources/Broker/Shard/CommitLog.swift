@@ -1,0 +1,53 @@
+import Structures
+
+/// What happens when a ticket completes, for all tickets that have not.
+struct CommitLog: ~Copyable {
+    enum Action: BitwiseCopyable {
+        case none
+        /// Acknowledgements of this connection may leave.
+        case acknowledge(Handle)
+        /// The connection is open: CONNACK may leave.
+        case open(Handle, sessionPresent: Bool)
+        /// A request of the admin plane is answered; its number.
+        case reply(UInt64)
+    }
+
+    struct Entry: BitwiseCopyable {
+        var action: Action
+        var isComplete: Bool
+    }
+
+    private var entries = RingBuffer<Entry>()
+    /// The lowest ticket that is not complete.
+    private var first: UInt64 = 1
+
+    /// Notes the next ticket; tickets come one by one.
+    mutating func add(_ ticket: UInt64, _ action: Action) {
+        precondition(ticket == first + UInt64(entries.count), "ticket \(ticket) out of turn")
+        entries.append(Entry(action: action, isComplete: false))
+    }
+
+    func isCommitted(_ ticket: UInt64) -> Bool {
+        guard ticket >= first else { return true }
+        return entries[Int(ticket - first)].isComplete
+    }
+
+    /// Marks a ticket complete and hands out its action.
+    mutating func complete(_ ticket: UInt64) -> Action {
+        precondition(
+            ticket >= first && ticket < first + UInt64(entries.count),
+            "ticket \(ticket) completed twice, or never given")
+        let index = Int(ticket - first)
+        precondition(!entries[index].isComplete, "ticket \(ticket) completed twice")
+        entries[index].isComplete = true
+        let action = entries[index].action
+        while entries.count > 0, entries[0].isComplete {
+            entries.removeFirst()
+            first += 1
+        }
+        return action
+    }
+
+    /// Tickets that have not completed.
+    var pendingCount: Int { entries.count }
+}

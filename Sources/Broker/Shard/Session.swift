@@ -1,0 +1,35 @@
+import MQTTCodec
+import MQTTCore
+import Structures
+
+/// What belongs to a client identifier, with or without a connection (section 4.1).
+struct Session: BitwiseCopyable {
+    /// 0 while the record is unused.
+    var generation: UInt32 = 0
+    /// Clean session 0: it outlives its connection.
+    var isPersistent = false
+    /// Stands in the list of sessions whose next message waits for a commit.
+    var awaitsCommit = false
+    var hasUserName = false
+    var version = Connect.Version.v3_1_1
+    /// Its connection; `nil` while the client is away.
+    var connection: Handle?
+    /// Names it in the store; never reused.
+    var number: UInt64 = 0
+    var clientIdentifier = CompactBytes()
+    /// It belongs to the client identifier and this user.
+    var userName = CompactBytes()
+    var subscriptions = SubscriptionTrie.List()
+    var expiryTimer: UInt32 = noIndex
+    var outbound = OutboundQueue()
+    var inbound = InboundQoS2()
+    /// UNIX time in milliseconds of the connection, or of the disconnection.
+    var sinceMs: Int64 = 0
+    /// As the client asked, in seconds.
+    var keepAlive: UInt16 = 0
+    var lastCloseReason: CloseReason?
+    var publishesReceived: UInt64 = 0
+    var publishesSent: UInt64 = 0
+    var publishesAcknowledged: UInt64 = 0
+    var dropped = DropCounts()
+}

@@ -1,0 +1,177 @@
+import MQTTCodec
+import MQTTCore
+import Store
+import Structures
+
+extension Shard {
+    /// Closes what was doomed; wills that this publishes may doom more.
+    mutating func closeDoomed() {
+        while !doomed.isEmpty {
+            var batch: [(handle: Handle, reason: CloseReason)] = []
+            swap(&batch, &doomed)
+            for (handle, reason) in batch { close(handle, reason) }
+        }
+    }
+
+    /// Ends a connection: its will, its session's place, its memory. Fenced by the generation: a late
+    /// event of this connection finds nobody, least of all its successor.
+    private mutating func close(_ handle: Handle, _ reason: CloseReason) {
+        guard isCurrent(handle) else { return }
+        let index = handle.index
+        let session = connections[index].session
+        if connections[index].timer != noIndex { timers.cancel(connections[index].timer) }
+        connections[index].acknowledgements.removeAll(in: pool)
+        connections[index].pendingConnect?.release(in: pool)
+        let will = connections[index].will
+        var identifier: [UInt8]?
+        if session != noIndex {
+            if reportsLifecycle || isNoteworthy(reason) {
+                identifier = sessions[session].clientIdentifier.array
+            }
+            detach(session, reason)
+        }
+        if connections[index].isOpen { activeConnections -= 1 } else { pendingConnections -= 1 }
+        // A refusal is reported with its client identifier where it happens.
+        if case .protocolViolation = reason { counters.protocolViolations += 1 }
+        if reportsLifecycle || isNoteworthy(reason) {
+            notices.append(.closed(handle, clientIdentifier: identifier, reason))
+        }
+
+        // What we owe the peer still leaves, unless the peer is gone or broke the protocol.
+        let owesOutput = !connections[index].output.isEmpty && sendsBeforeClosing(reason)
+        if !owesOutput { connections[index].output.removeAll(in: pool) }
+        let output = connections[index].output
+        connections[index] = Connection()
+        connections[index].output = output
+        closing.append(Closing(connection: handle, afterOutput: owesOutput))
+
+        if let will {
+            // Deleted by DISCONNECT [MQTT-3.14.4-3], published by every other end [MQTT-3.1.2-8].
+            if reason != .disconnect, reason != .shutdown { publishWill(will) }
+            will.release(in: pool)
+        }
+    }
+
+    /// Separates a session from its connection; a clean one ends with it [MQTT-3.1.2-6].
+    private mutating func detach(_ session: UInt32, _ reason: CloseReason) {
+        sessions[session].connection = nil
+        sessions[session].sinceMs = wallClockMs
+        sessions[session].lastCloseReason = reason
+        guard sessions[session].isPersistent else {
+            removeSession(session)
+            return
+        }
+        writes.willRemoved(session: sessions[session].number)
+        sessions[session].expiryTimer = timers.schedule(
+            TimerPayload.session(handle(ofSession: session)).encoded,
+            at: now.advanced(byMilliseconds: settings.sessionExpiry.wholeMilliseconds))
+    }
+
+    private mutating func publishWill(_ will: Message) {
+        guard isWithinLevels(will.topic) else { return }
+        if route(will, mustCommit: false).needsCommit { commitUnwatched() }
+    }
+
+    private func sendsBeforeClosing(_ reason: CloseReason) -> Bool {
+        switch reason {
+        case .badUserNameOrPassword, .notAuthorized, .identifierRejected, .tooManySessions,
+            .unacceptableProtocolVersion, .authenticationBusy, .disconnect, .shutdown:
+            true
+        case .peerClosed, .networkError, .protocolViolation, .connectTimeout, .keepAlive,
+            .takenOver, .tooManyInboundQoS2, .topicLevels, .outputLimit, .administrator:
+            false
+        }
+    }
+
+    /// Whether an operator reads of it without asking for connection lifecycles.
+    private func isNoteworthy(_ reason: CloseReason) -> Bool {
+        switch reason {
+        case .protocolViolation, .connectTimeout, .tooManyInboundQoS2, .topicLevels, .outputLimit,
+            .administrator, .takenOver:
+            true
+        case .disconnect, .peerClosed, .networkError, .keepAlive, .notAuthorized,
+            .badUserNameOrPassword, .identifierRejected, .unacceptableProtocolVersion,
+            .tooManySessions, .authenticationBusy, .shutdown:
+            false
+        }
+    }
+
+    /// Ends every connection, for a stop; output that waits is still sent.
+    package mutating func shutDown() {
+        for index in 0..<connections.endIndex where connections[index].generation != 0 {
+            doom(Handle(index: index, generation: connections[index].generation), .shutdown)
+        }
+        closeDoomed()
+    }
+
+    // MARK: Timers
+
+    /// Judges what is due: CONNECT deadlines and session expiry at once, keep alives after a last look
+    /// at the socket (``takeOverdue()``).
+    package mutating func expireTimers() {
+        while let payload = timers.popExpired(now: now) {
+            switch TimerPayload(encoded: payload) {
+            case .connection(let handle): connectionTimerFired(handle)
+            case .session(let handle): sessionTimerFired(handle)
+            }
+        }
+        closeDoomed()
+    }
+
+    private mutating func connectionTimerFired(_ handle: Handle) {
+        guard isCurrent(handle) else { return }
+        connections[handle.index].timer = noIndex
+        guard connections[handle.index].isOpen else {
+            doom(handle, .connectTimeout)
+            return
+        }
+        if isOverdue(handle) { overdue.append(handle) } else { setKeepAliveTimer(handle) }
+    }
+
+    /// The socket of an overdue connection has been read: it closes unless a packet came.
+    package mutating func judge(_ handle: Handle) {
+        guard isCurrent(handle), !connections[handle.index].isDoomed else { return }
+        if isOverdue(handle) { doom(handle, .keepAlive) } else { setKeepAliveTimer(handle) }
+    }
+
+    /// One and a half times the keep alive without a packet [MQTT-3.1.2-24]; not while we are the
+    /// ones who do not read.
+    private func isOverdue(_ handle: Handle) -> Bool {
+        let connection = connections[handle.index]
+        guard connection.keepAliveMs > 0, !connection.isPaused else { return false }
+        return now.milliseconds(since: connection.lastPacket)
+            >= UInt64(connection.keepAliveMs) * 3 / 2
+    }
+
+    mutating func setKeepAliveTimer(_ handle: Handle) {
+        let connection = connections[handle.index]
+        guard connection.keepAliveMs > 0 else {
+            if connection.timer != noIndex { timers.cancel(connection.timer) }
+            connections[handle.index].timer = noIndex
+            return
+        }
+        let last = connection.isPaused ? now : connection.lastPacket
+        let deadline = last.advanced(byMilliseconds: UInt64(connection.keepAliveMs) * 3 / 2)
+        if connection.timer != noIndex {
+            timers.reschedule(connection.timer, at: deadline)
+        } else {
+            connections[handle.index].timer = timers.schedule(
+                TimerPayload.connection(handle).encoded, at: deadline)
+        }
+    }
+
+    private mutating func sessionTimerFired(_ handle: Handle) {
+        guard isCurrent(session: handle) else { return }
+        sessions[handle.index].expiryTimer = noIndex
+        counters.sessionsExpired += 1
+        notices.append(
+            .sessionExpired(clientIdentifier: sessions[handle.index].clientIdentifier.array))
+        removeSession(handle.index)
+    }
+
+    mutating func cancelExpiry(_ session: UInt32) {
+        guard sessions[session].expiryTimer != noIndex else { return }
+        timers.cancel(sessions[session].expiryTimer)
+        sessions[session].expiryTimer = noIndex
+    }
+}

@@ -1,0 +1,56 @@
+import MQTTCore
+import Store
+import Structures
+
+extension Shard {
+    /// Ends the current group of records; nothing waits for it but the messages in it.
+    mutating func commitUnwatched() {
+        commits.add(writes.commit(), .none)
+    }
+
+    /// Hands the turn's writes to the store, which never waits.
+    package mutating func submitWrites() {
+        guard !writes.isEmpty else { return }
+        if writes.hasUncommittedRecords { commitUnwatched() }
+        store.submit(writes)
+        writes.clear()
+    }
+
+    /// Releases what waited for the commits that have completed: acknowledgements, CONNACKs, answers
+    /// to the admin plane, and the messages themselves.
+    package mutating func takeCompletions() {
+        completions.removeAll(keepingCapacity: true)
+        store.takeCompletions(&completions)
+        guard !completions.isEmpty else { return }
+        let ranges = completions
+        for range in ranges {
+            for ticket in range { perform(commits.complete(ticket)) }
+        }
+        pumpCommitted()
+        closeDoomed()
+    }
+
+    private mutating func perform(_ action: CommitLog.Action) {
+        switch action {
+        case .none: return
+        case .acknowledge(let handle): releaseAcknowledgements(handle)
+        case .open(let handle, let sessionPresent):
+            finishOpening(handle, sessionPresent: sessionPresent)
+        case .reply(let number):
+            guard let pending = pendingReplies.removeValue(forKey: number) else { return }
+            pending.reply(pending.counts)
+        }
+    }
+
+    /// Sessions whose next message waited for a commit look again.
+    private mutating func pumpCommitted() {
+        for _ in 0..<awaitingCommit.count {
+            guard let session = awaitingCommit.popLast() else { return }
+            stillAwaiting.append(session)
+        }
+        while let session = stillAwaiting.popLast() {
+            sessions[session].awaitsCommit = false
+            if sessions[session].generation != 0 { pump(session) }
+        }
+    }
+}

@@ -1,0 +1,295 @@
+import MQTTCodec
+import MQTTCore
+import Store
+import Structures
+
+extension Shard {
+    // MARK: CONNECT
+
+    mutating func receiveConnect(
+        _ handle: Handle, _ frame: PacketDecoder.Frame, _ bytes: UnsafeRawBufferPointer
+    ) throws(MalformedPacket) {
+        guard connections[handle.index].machine.isAwaitingConnect else {
+            doom(handle, .protocolViolation(.secondConnect))
+            return
+        }
+        guard case .connect(let connect) = try PacketDecoder.decode(frame, bytes.bytes) else {
+            preconditionFailure("a CONNECT decoded as something else")
+        }
+        let identifierCount = Int(connect.clientIdentifier.count)
+        switch connections[handle.index].machine.receive(
+            connect, identifierCount: identifierCount)
+        {
+        case .ignore:
+            return
+        case .close(let violation):
+            doom(handle, .protocolViolation(violation))
+        case .refuse(let code):
+            refuse(handle, code, .identifierRejected, [UInt8](bytes[connect.clientIdentifier]))
+        case .authenticate:
+            authenticate(handle, connect, frame, bytes)
+        }
+    }
+
+    private mutating func authenticate(
+        _ handle: Handle, _ connect: Connect, _ frame: PacketDecoder.Frame,
+        _ bytes: UnsafeRawBufferPointer
+    ) {
+        let allowsAnonymous =
+            settings.listeners[Int(connections[handle.index].listener)].allowsAnonymous
+        guard let userName = connect.userName, verifiesPasswords else {
+            // Without a password file a user name proves nothing, so it counts as anonymous.
+            finishAuthentication(handle, connect, bytes, allowsAnonymous ? nil : .notAuthorized)
+            return
+        }
+        // The packet waits with its connection; the check takes tens of milliseconds elsewhere.
+        let packet = bytes[frame.packet]
+        let copy = SharedBytes(count: packet.count, pool: pool)
+        if let base = packet.baseAddress {
+            copy.bytes.copyMemory(from: base, byteCount: packet.count)
+        }
+        connections[handle.index].pendingConnect = copy
+        authenticationRequests.append(
+            AuthenticationRequest(
+                connection: handle, userName: [UInt8](bytes[userName]),
+                password: connect.password.map { [UInt8](bytes[$0]) } ?? []))
+    }
+
+    /// The answer to an ``AuthenticationRequest``; `nil` accepts.
+    package mutating func authenticated(_ handle: Handle, _ refusal: Connack.ReturnCode?) {
+        guard isCurrent(handle), !connections[handle.index].isDoomed,
+            let copy = connections[handle.index].pendingConnect
+        else { return }
+        connections[handle.index].pendingConnect = nil
+        defer { copy.release(in: pool) }
+        let bytes = UnsafeRawBufferPointer(start: copy.bytes, count: copy.count)
+        guard
+            case .frame(let frame)? = try? PacketDecoder.frame(
+                bytes.bytes, at: 0, maximumSize: bytes.count),
+            case .connect(let connect)? = try? PacketDecoder.decode(frame, bytes.bytes)
+        else { preconditionFailure("a CONNECT that was decoded no longer decodes") }
+        finishAuthentication(handle, connect, bytes, refusal)
+    }
+
+    private mutating func finishAuthentication(
+        _ handle: Handle, _ connect: Connect, _ bytes: UnsafeRawBufferPointer,
+        _ refusal: Connack.ReturnCode?
+    ) {
+        switch connections[handle.index].machine.authenticated(refusal) {
+        case .ignore:
+            return
+        case .refuse(let code):
+            let reason: CloseReason =
+                switch code {
+                case .badUserNameOrPassword: .badUserNameOrPassword
+                case .serverUnavailable: .authenticationBusy
+                case .accepted, .unacceptableProtocolVersion, .identifierRejected,
+                    .notAuthorized:
+                    .notAuthorized
+                }
+            refuse(handle, code, reason, [UInt8](bytes[connect.clientIdentifier]))
+        case .open:
+            openSession(handle, connect, bytes)
+        }
+    }
+
+    // MARK: Sessions
+
+    private mutating func openSession(
+        _ handle: Handle, _ connect: Connect, _ bytes: UnsafeRawBufferPointer
+    ) {
+        guard connect.clientIdentifier.isEmpty else {
+            openSession(handle, connect, bytes, identifier: bytes[connect.clientIdentifier])
+            return
+        }
+        // Made up as if the client had sent it [MQTT-3.1.3-6].
+        let generated = generateIdentifier()
+        generated.withUnsafeBytes { openSession(handle, connect, bytes, identifier: $0) }
+    }
+
+    private mutating func openSession(
+        _ handle: Handle, _ connect: Connect, _ bytes: UnsafeRawBufferPointer,
+        identifier: UnsafeRawBufferPointer
+    ) {
+        let userName = connect.userName.map { bytes[$0] }
+        var existing = findSession(identifier)
+        if let index = existing {
+            // A session belongs to its client identifier and user name; nobody else takes it over.
+            guard isOwner(userName, of: index) else {
+                refuse(handle, .notAuthorized, .notAuthorized, [UInt8](identifier))
+                return
+            }
+            // The existing client goes first [MQTT-3.1.4-2]; its will is published.
+            if let old = sessions[index].connection {
+                doom(old, .takenOver)
+                closeDoomed()
+                existing = findSession(identifier)
+            }
+        }
+        var needsCommit = false
+        if connect.cleanSession, let index = existing {
+            // Any earlier session is thrown away [MQTT-3.1.2-6].
+            removeSession(index)
+            existing = nil
+            needsCommit = true
+        }
+        let session: UInt32
+        let sessionPresent: Bool
+        if let existing {
+            // [MQTT-3.1.2-4] [MQTT-3.2.2-2]
+            session = existing
+            sessionPresent = true
+            cancelExpiry(existing)
+        } else {
+            guard connect.cleanSession || persistentSessions < settings.maxSessions else {
+                refuse(handle, .serverUnavailable, .tooManySessions, [UInt8](identifier))
+                return
+            }
+            session = addSession(identifier, userName, isPersistent: !connect.cleanSession)
+            sessionPresent = false
+            if !connect.cleanSession {
+                writes.session(
+                    sessions[session].number, clientIdentifier: identifier, userName: userName)
+                needsCommit = true
+            }
+        }
+        sessions[session].connection = handle
+        sessions[session].version = connect.version
+        sessions[session].keepAlive = connect.keepAlive
+        sessions[session].sinceMs = wallClockMs
+        connections[handle.index].session = session
+        connections[handle.index].keepAliveMs = effectiveKeepAlive(connect.keepAlive)
+        if let will = connect.will {
+            storeWill(will, bytes, handle, session)
+            needsCommit = true
+        }
+        if needsCommit {
+            let ticket = writes.commit()
+            commits.add(ticket, .open(handle, sessionPresent: sessionPresent))
+        } else {
+            finishOpening(handle, sessionPresent: sessionPresent)
+        }
+    }
+
+    /// What CONNACK speaks of is stored: it leaves, with what the session is owed behind it.
+    mutating func finishOpening(_ handle: Handle, sessionPresent: Bool) {
+        guard isCurrent(handle), !connections[handle.index].isDoomed,
+            connections[handle.index].machine.opened()
+        else { return }
+        let session = connections[handle.index].session
+        pendingConnections -= 1
+        activeConnections += 1
+        connections[handle.index].isOpen = true
+        let word = PacketEncoder.fourBytes(.accepted(sessionPresent: sessionPresent))
+        connections[handle.index].output.append(4, pool: pool)
+            .storeBytes(of: word.littleEndian, as: UInt32.self)
+        markDirty(handle)
+        setKeepAliveTimer(handle)
+        resumed.append(handle)
+        if reportsLifecycle {
+            notices.append(
+                .opened(
+                    handle, clientIdentifier: sessions[session].clientIdentifier.array,
+                    cleanSession: !sessions[session].isPersistent, sessionPresent: sessionPresent))
+        }
+        if sessionPresent { resend(session, handle) }
+        pump(session)
+    }
+
+    /// CONNACK with a code that is not 0, then the end [MQTT-3.2.2-5].
+    mutating func refuse(
+        _ handle: Handle, _ code: Connack.ReturnCode, _ reason: CloseReason,
+        _ identifier: [UInt8]
+    ) {
+        let word = PacketEncoder.fourBytes(.refused(code))
+        connections[handle.index].output.append(4, pool: pool)
+            .storeBytes(of: word.littleEndian, as: UInt32.self)
+        counters.connectionsRefused += 1
+        notices.append(.refused(handle, clientIdentifier: identifier, reason))
+        doom(handle, reason)
+    }
+
+    private mutating func storeWill(
+        _ will: Connect.Will, _ bytes: UnsafeRawBufferPointer, _ handle: Handle, _ session: UInt32
+    ) {
+        let message = Message(
+            topic: bytes[will.topic.range], payload: bytes[will.message], qos: will.qos,
+            retain: will.retain, pool: pool)
+        connections[handle.index].will = message
+        writes.will(session: sessions[session].number, message: record(message))
+    }
+
+    func findSession(_ identifier: UnsafeRawBufferPointer) -> UInt32? {
+        sessionIndex.find(hash(identifier)) { index in
+            sessions[index].clientIdentifier.equals(identifier)
+        }
+    }
+
+    private mutating func addSession(
+        _ identifier: UnsafeRawBufferPointer, _ userName: UnsafeRawBufferPointer?,
+        isPersistent: Bool
+    ) -> UInt32 {
+        generation = generation == UInt32.max >> 1 ? 1 : generation + 1
+        sessionNumber += 1
+        var session = Session()
+        session.generation = generation
+        session.number = sessionNumber
+        session.isPersistent = isPersistent
+        session.clientIdentifier = CompactBytes(identifier, pool: pool)
+        session.hasUserName = userName != nil
+        if let userName { session.userName = CompactBytes(userName, pool: pool) }
+        let index = sessions.insert(session)
+        sessionIndex.insert(hash(identifier), index)
+        if isPersistent { persistentSessions += 1 }
+        return index
+    }
+
+    /// Forgets a session with all it holds; its connection must be gone.
+    mutating func removeSession(_ index: UInt32) {
+        precondition(sessions[index].connection == nil, "a connected session was removed")
+        if sessions[index].isPersistent {
+            writes.sessionRemoved(sessions[index].number)
+            persistentSessions -= 1
+        }
+        cancelExpiry(index)
+        trie.removeAll(&sessions[index].subscriptions)
+        totals.waiting -= Int(sessions[index].outbound.waiting)
+        totals.waitingBytes -= sessions[index].outbound.waitingBytes
+        totals.inFlight -= Int(sessions[index].outbound.inFlight)
+        sessions[index].outbound.removeAll(in: pool)
+        sessions[index].inbound.removeAll(in: pool)
+        sessions[index].clientIdentifier.withBytes { identifier in
+            sessionIndex.remove(hash(identifier), index)
+        }
+        sessions[index].clientIdentifier.destroy(in: pool)
+        sessions[index].userName.destroy(in: pool)
+        sessions[index] = Session()
+        sessions.remove(index)
+    }
+
+    private func isOwner(_ userName: UnsafeRawBufferPointer?, of index: UInt32) -> Bool {
+        guard let userName else { return !sessions[index].hasUserName }
+        return sessions[index].hasUserName && sessions[index].userName.equals(userName)
+    }
+
+    private mutating func generateIdentifier() -> [UInt8] {
+        while true {
+            identifierSeed &+= 0x9E37_79B9_7F4A_7C15
+            var value = withUnsafeBytes(of: identifierSeed) { hash($0) }
+            var identifier = [UInt8]("hermes-".utf8)
+            for _ in 0..<16 {
+                let digit = UInt8(truncatingIfNeeded: value & 0xF)
+                identifier.append(digit < 10 ? 0x30 + digit : 0x57 + digit)
+                value >>= 4
+            }
+            if identifier.withUnsafeBytes({ findSession($0) }) == nil { return identifier }
+        }
+    }
+
+    private func effectiveKeepAlive(_ seconds: UInt16) -> UInt32 {
+        let asked = UInt32(seconds) * 1_000
+        guard let limit = settings.maxKeepAlive else { return asked }
+        let most = UInt32(clamping: limit.wholeMilliseconds)
+        return asked == 0 ? most : min(asked, most)
+    }
+}

@@ -1,0 +1,203 @@
+import AdminModel
+import MQTTCodec
+import MQTTCore
+import Store
+import Structures
+
+/// A message from the admin plane, checked: UTF-8 topic without wildcards, sizes within the limits.
+package struct InboundPublication: Sendable {
+    package var topic: [UInt8]
+    package var payload: [UInt8]
+    package var qos: QoS
+    package var retain: Bool
+    /// UNIX time in milliseconds; 0 is never.
+    package var expiresAtMs: Int64
+    /// The channel to count in, and the tag of the varint field that gets the number.
+    package var sequence: (channel: [UInt8], tag: UInt8)?
+
+    package init(
+        topic: [UInt8], payload: [UInt8], qos: QoS, retain: Bool, expiresAtMs: Int64,
+        sequence: (channel: [UInt8], tag: UInt8)?
+    ) {
+        self.topic = topic
+        self.payload = payload
+        self.qos = qos
+        self.retain = retain
+        self.expiresAtMs = expiresAtMs
+        self.sequence = sequence
+    }
+}
+
+extension Shard {
+    /// Sessions that one list request looks at, so that a million of them stall nobody.
+    private static var scannedSessions: UInt32 { 20_000 }
+
+    // MARK: Publishing
+
+    /// Publishes for the admin plane; `reply` is called once the message is stored.
+    package mutating func publish(
+        _ publication: InboundPublication, reply: @escaping @Sendable (PublishCounts?) -> Void
+    ) {
+        counters.publishesReceived += 1
+        var suffix: [UInt8] = []
+        var sequence: UInt64?
+        if let (channel, tag) = publication.sequence {
+            let number = (sequences[channel] ?? 0) + 1
+            sequences[channel] = number
+            sequence = number
+            suffix = Self.varintField(tag, number)
+            channel.withUnsafeBytes { writes.sequence(channel: $0, number: number) }
+        }
+        let message = publication.topic.withUnsafeBytes { topic in
+            publication.payload.withUnsafeBytes { payload in
+                suffix.withUnsafeBytes { suffix in
+                    Message(
+                        topic: topic, payload: payload, suffix: suffix, qos: publication.qos,
+                        retain: publication.retain, expiresAtMs: publication.expiresAtMs,
+                        pool: pool)
+                }
+            }
+        }
+        defer { message.release(in: pool) }
+        var (counts, needsCommit) = route(message, mustCommit: sequence != nil)
+        counts.sequence = sequence
+        guard needsCommit else {
+            reply(counts)
+            return
+        }
+        replyNumber += 1
+        pendingReplies[replyNumber] = PendingReply(counts: counts, reply: reply)
+        commits.add(writes.commit(), .reply(replyNumber))
+    }
+
+    /// A protobuf varint field: its tag byte, then seven bits a byte, least significant first.
+    private static func varintField(_ tag: UInt8, _ number: UInt64) -> [UInt8] {
+        var bytes = [tag]
+        var rest = number
+        while rest >= 128 {
+            bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
+            rest >>= 7
+        }
+        bytes.append(UInt8(rest))
+        return bytes
+    }
+
+    /// The shard stops: whoever waits for a commit learns that it will not come.
+    package mutating func abandonReplies() {
+        for pending in pendingReplies.values { pending.reply(nil) }
+        pendingReplies.removeAll()
+    }
+
+    // MARK: Questions
+
+    /// Figures for `GET /v1/status`; the loop adds what only it knows.
+    package func status(
+        version: String, startedAtMs: Int64, durability: String, listeners: [String],
+        bytesReceived: UInt64, bytesSent: UInt64
+    ) -> StatusModel {
+        StatusModel(
+            version: version, startedAtMs: startedAtMs,
+            uptimeSeconds: max(0, wallClockMs - startedAtMs) / 1_000, durability: durability,
+            listeners: listeners, connections: activeConnections,
+            connectionsPending: pendingConnections, connectionsTotal: counters.connectionsOpened,
+            connectionsRefused: counters.connectionsRefused, sessions: sessions.count,
+            persistentSessions: persistentSessions, subscriptions: trie.count,
+            retained: retained.count, queued: totals.waiting, queuedBytes: totals.waitingBytes,
+            inFlight: totals.inFlight, publishesReceived: counters.publishesReceived,
+            publishesSent: counters.publishesSent, bytesReceived: bytesReceived,
+            bytesSent: bytesSent, dropped: Self.dictionary(counters.dropped),
+            protocolViolations: counters.protocolViolations)
+    }
+
+    /// A page of clients in the order of their sessions' places. It ends at the limit, or when enough
+    /// sessions were looked at for one turn: then it may hold few or none and still go on.
+    package func clients(
+        _ query: ClientQuery, address: (Handle) -> String
+    ) -> ClientPage {
+        var clients: [ClientSummary] = []
+        var index = query.cursor.flatMap { UInt32($0) } ?? 0
+        let end = min(sessions.endIndex, index.addingClamped(Self.scannedSessions))
+        while index < end, clients.count < query.limit {
+            defer { index += 1 }
+            guard sessions[index].generation != 0, matches(query, index) else { continue }
+            clients.append(summary(index, address))
+        }
+        return ClientPage(clients: clients, next: index < sessions.endIndex ? "\(index)" : nil)
+    }
+
+    package func client(_ identifier: [UInt8], address: (Handle) -> String) -> ClientDetail? {
+        guard let index = identifier.withUnsafeBytes({ findSession($0) }) else { return nil }
+        let session = sessions[index]
+        let connection = session.connection.map { connections[$0.index] }
+        let subscriptions = trie.subscriptions(of: session.subscriptions)
+            .map { SubscriptionModel(filter: Self.text($0.filter), qos: Int($0.qos.rawValue)) }
+            .sorted { $0.filter < $1.filter }
+        return ClientDetail(
+            summary: summary(index, address), subscriptionList: subscriptions,
+            willTopic: connection?.will.map { Self.text([UInt8]($0.topic)) },
+            lastPacketMsAgo: connection.map { Int64(now.milliseconds(since: $0.lastPacket)) },
+            inboundQoS2: Int(session.inbound.count),
+            unacknowledgedPublishes: Int(connection?.acknowledgements.publishes ?? 0),
+            unsentBytes: connection?.output.count ?? 0,
+            readingPaused: connection?.isPaused ?? false,
+            publishesReceived: session.publishesReceived, publishesSent: session.publishesSent,
+            publishesAcknowledged: session.publishesAcknowledged,
+            dropped: Self.dictionary(session.dropped),
+            lastDisconnectReason: session.lastCloseReason?.name)
+    }
+
+    /// Closes a client's connection as a failure of the network would; false when it has none.
+    package mutating func disconnect(_ identifier: [UInt8]) -> Bool {
+        guard let index = identifier.withUnsafeBytes({ findSession($0) }),
+            let connection = sessions[index].connection
+        else { return false }
+        doom(connection, .administrator)
+        closeDoomed()
+        return true
+    }
+
+    private func matches(_ query: ClientQuery, _ index: UInt32) -> Bool {
+        let session = sessions[index]
+        if let connected = query.connected, connected != (session.connection != nil) {
+            return false
+        }
+        if let prefix = query.prefix {
+            let starts = session.clientIdentifier.withBytes { $0.starts(with: prefix.utf8) }
+            guard starts else { return false }
+        }
+        if let userName = query.userName {
+            guard session.hasUserName, session.userName.array == [UInt8](userName.utf8) else {
+                return false
+            }
+        }
+        return true
+    }
+
+    private func summary(_ index: UInt32, _ address: (Handle) -> String) -> ClientSummary {
+        let session = sessions[index]
+        return ClientSummary(
+            clientID: Self.text(session.clientIdentifier.array),
+            userName: session.hasUserName ? Self.text(session.userName.array) : nil,
+            connected: session.connection != nil, address: session.connection.map(address),
+            protocolVersion: session.version == .v3_1 ? "3.1" : "3.1.1",
+            cleanSession: !session.isPersistent, keepAliveSeconds: Int(session.keepAlive),
+            sinceMs: session.sinceMs, subscriptions: Int(session.subscriptions.count),
+            inFlight: Int(session.outbound.inFlight), queued: Int(session.outbound.waiting),
+            queuedBytes: session.outbound.waitingBytes)
+    }
+
+    private static func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
+
+    private static func dictionary(_ counts: DropCounts) -> [String: UInt64] {
+        var result: [String: UInt64] = [:]
+        for reason in DropReason.allCases { result[reason.name] = counts[reason] }
+        return result
+    }
+}
+
+extension UInt32 {
+    fileprivate func addingClamped(_ other: UInt32) -> UInt32 {
+        let (sum, overflow) = addingReportingOverflow(other)
+        return overflow ? .max : sum
+    }
+}

@@ -1,0 +1,214 @@
+import MQTTCodec
+import MQTTCore
+import Store
+import Structures
+
+extension Shard {
+    // MARK: Outbound
+
+    /// Puts a message into one session's order, and sends what may leave.
+    ///
+    /// `number` names the stored content and is used for persistent sessions and QoS 1 and 2.
+    mutating func deliver(
+        _ message: Message, _ number: UInt64, to session: UInt32, qos: QoS, retain: Bool,
+        ticket: UInt64, _ counts: inout PublishCounts
+    ) {
+        let connection = sessions[session].connection
+        // Nothing leaves before CONNACK [MQTT-3.2.0-1].
+        let target = connection.flatMap { connections[$0.index].isOpen ? $0 : nil }
+        counts.online += target == nil ? 0 : 1
+        if qos == .atMostOnce {
+            guard let target else {
+                counts.dropped += 1
+                drop(session, .away)
+                return
+            }
+            // Behind messages that wait, so that it passes none of its topic [MQTT-4.6.0-6];
+            // otherwise at once, and without a place in the queue.
+            if ticket == 0, sessions[session].outbound.waiting == 0 || message.qos == .atMostOnce {
+                guard connections[target.index].output.count < settings.outputBytes else {
+                    counts.dropped += 1
+                    drop(session, .slowReader)
+                    return
+                }
+                message.append(
+                    to: &connections[target.index].output, qos: .atMostOnce, retain: retain,
+                    isDuplicate: false, packetIdentifier: 0, pool: pool)
+                sessions[session].publishesSent += 1
+                counters.publishesSent += 1
+                markDirty(target)
+                return
+            }
+        }
+        guard makeRoom(in: session, for: message) else {
+            counts.dropped += 1
+            drop(session, .queueFull)
+            return
+        }
+        if target == nil { counts.queued += 1 }
+        if qos != .atMostOnce, sessions[session].isPersistent {
+            writes.queued(
+                session: sessions[session].number, position: sessions[session].outbound.end,
+                message: number, qos: qos.rawValue, retain: retain)
+        }
+        message.retainReference()
+        sessions[session].outbound.append(
+            message, qos: qos, retain: retain, ticket: ticket, pool: pool)
+        totals.waiting += 1
+        totals.waitingBytes += message.count
+        pump(session)
+    }
+
+    /// Keeps the session's queue within its limits; false when the new message is the one to go.
+    ///
+    /// The number binds what waits for an absent client; the bytes also what a connected one is slow
+    /// to take.
+    private mutating func makeRoom(in session: UInt32, for message: Message) -> Bool {
+        while true {
+            let queue = sessions[session].outbound
+            let isFull =
+                queue.isFull || queue.waitingBytes + message.count > settings.queueBytes
+                || (sessions[session].connection == nil
+                    && queue.waiting >= settings.queueMessages)
+            guard isFull else { return true }
+            guard settings.queuePolicy == .dropOldest,
+                let position = sessions[session].outbound.dropOldestWaiting(pool: pool)
+            else { return false }
+            totals.waiting -= 1
+            totals.waitingBytes -= queue.waitingBytes - sessions[session].outbound.waitingBytes
+            finished(session, position)
+            drop(session, .queueFull)
+        }
+    }
+
+    /// Sends what may leave: in order, within the window, as far as the output has room.
+    mutating func pump(_ session: UInt32) {
+        guard let target = sessions[session].connection,
+            connections[target.index].isOpen, !connections[target.index].isDoomed
+        else { return }
+        while true {
+            guard connections[target.index].output.count < settings.outputBytes else {
+                connections[target.index].isThrottled = true
+                return
+            }
+            let next = sessions[session].outbound.next(
+                limit: settings.maxInFlight, pool: pool
+            ) { ticket in
+                commits.isCommitted(ticket)
+            }
+            switch next {
+            case .nothing:
+                return
+            case .awaitsCommit:
+                if !sessions[session].awaitsCommit {
+                    sessions[session].awaitsCommit = true
+                    awaitingCommit.append(session)
+                }
+                return
+            case .send(let item):
+                totals.waiting -= 1
+                totals.waitingBytes -= item.message.count
+                guard !item.message.isExpired(atMs: wallClockMs) else {
+                    finished(session, item.position)
+                    sessions[session].outbound.abandon(item, pool: pool)
+                    drop(session, .expired)
+                    continue
+                }
+                item.message.append(
+                    to: &connections[target.index].output, qos: item.qos, retain: item.retain,
+                    isDuplicate: false, packetIdentifier: item.packetIdentifier.rawValue,
+                    pool: pool)
+                if item.qos == .atMostOnce {
+                    item.message.release(in: pool)
+                } else {
+                    totals.inFlight += 1
+                }
+                sessions[session].publishesSent += 1
+                counters.publishesSent += 1
+                markDirty(target)
+            }
+        }
+    }
+
+    /// Sends again what a client that came back had not acknowledged [MQTT-4.4.0-1].
+    mutating func resend(_ session: UInt32, _ handle: Handle) {
+        let queue = sessions[session].outbound
+        queue.forEachInFlight { item in
+            switch item {
+            case .publish(let item):
+                // DUP 1: this packet is a re-delivery [MQTT-3.3.1-1].
+                item.message.append(
+                    to: &connections[handle.index].output, qos: item.qos, retain: item.retain,
+                    isDuplicate: true, packetIdentifier: item.packetIdentifier.rawValue,
+                    pool: pool)
+                sessions[session].publishesSent += 1
+                counters.publishesSent += 1
+            case .pubrel(let identifier):
+                // After PUBREC only PUBREL is owed [MQTT-4.3.3-1].
+                connections[handle.index].output.append(4, pool: pool).storeBytes(
+                    of: PacketEncoder.fourBytes(.pubrel, identifier).littleEndian, as: UInt32.self)
+            }
+        }
+        markDirty(handle)
+    }
+
+    // MARK: The receiver's acknowledgements
+
+    mutating func receivePuback(_ handle: Handle, _ identifier: PacketIdentifier) {
+        let session = connections[handle.index].session
+        guard
+            case .accepted(let position) = sessions[session].outbound.acknowledge(
+                identifier, pool: pool)
+        else { return }
+        sessions[session].publishesAcknowledged += 1
+        totals.inFlight -= 1
+        finished(session, position)
+        pump(session)
+    }
+
+    mutating func receivePubrec(_ handle: Handle, _ identifier: PacketIdentifier) {
+        let session = connections[handle.index].session
+        var needsCommit = false
+        switch sessions[session].outbound.markReceived(identifier, pool: pool) {
+        case .accepted(let position):
+            if sessions[session].isPersistent {
+                writes.released(session: sessions[session].number, position: position)
+                needsCommit = true
+            }
+        case .repeated, .unknown:
+            // Answered all the same: the receiver waits for it, and it ends the exchange.
+            break
+        }
+        acknowledge(handle, .pubrel, identifier, needsCommit: needsCommit, publishBytes: 0)
+    }
+
+    mutating func receivePubcomp(_ handle: Handle, _ identifier: PacketIdentifier) {
+        let session = connections[handle.index].session
+        guard
+            case .accepted(let position) = sessions[session].outbound.complete(
+                identifier, pool: pool)
+        else { return }
+        sessions[session].publishesAcknowledged += 1
+        totals.inFlight -= 1
+        finished(session, position)
+        pump(session)
+    }
+
+
+    /// A queue position is done; nobody waits for this to be stored.
+    private mutating func finished(_ session: UInt32, _ position: UInt64) {
+        guard sessions[session].isPersistent else { return }
+        writes.finished(session: sessions[session].number, position: position)
+    }
+
+    /// Counts a message that a receiver lost; the first of its kind in a session is reported.
+    mutating func drop(_ session: UInt32, _ reason: DropReason) {
+        counters.dropped.add(reason)
+        sessions[session].dropped.add(reason)
+        // Losing QoS 0 while away is what QoS 0 says.
+        guard reason != .away, sessions[session].dropped[reason] == 1 else { return }
+        notices.append(
+            .dropping(
+                clientIdentifier: sessions[session].clientIdentifier.array, reason))
+    }
+}

@@ -1,0 +1,264 @@
+import MQTTCodec
+import MQTTCore
+import Store
+import Structures
+
+/// What became of a message when it was routed.
+package struct PublishCounts: Hashable, Sendable {
+    /// Sessions with a matching subscription.
+    package var matched = 0
+    package var online = 0
+    /// Absent clients for whom it waits.
+    package var queued = 0
+    /// Receivers that lost it at once.
+    package var dropped = 0
+    /// The number that it got in its channel.
+    package var sequence: UInt64?
+}
+
+extension Shard {
+    // MARK: Inbound PUBLISH and PUBREL
+
+    mutating func receivePublish(
+        _ handle: Handle, _ publish: Publish, _ frame: PacketDecoder.Frame,
+        _ bytes: UnsafeRawBufferPointer
+    ) {
+        let session = connections[handle.index].session
+        counters.publishesReceived += 1
+        sessions[session].publishesReceived += 1
+        let topic = bytes[publish.topic.range]
+        let isPersistent = sessions[session].isPersistent
+        switch publish.delivery {
+        case .atMostOnce:
+            guard publish.retain || !routeAtMostOnce(frame, topic, bytes[publish.payload]) else {
+                return
+            }
+            _ = route(handle, publish, bytes, holdsIdentifier: false)
+            if publish.retain { commitUnwatched() }
+        case .atLeastOnce(let identifier, _):
+            // Every PUBLISH with this identifier is a new message, whatever its DUP [MQTT-4.3.2-2].
+            let needsCommit = route(handle, publish, bytes, holdsIdentifier: false)
+            acknowledge(
+                handle, .puback, identifier, needsCommit: needsCommit,
+                publishBytes: Int(frame.packet.count))
+        case .exactlyOnce(let identifier, _):
+            if sessions[session].inbound.contains(identifier) {
+                // Answered again, delivered once [MQTT-4.3.3-2].
+                acknowledge(handle, .pubrec, identifier, needsCommit: false, publishBytes: 0)
+                return
+            }
+            guard sessions[session].inbound.count < settings.maxInboundQoS2 else {
+                doom(handle, .tooManyInboundQoS2)
+                return
+            }
+            sessions[session].inbound.insert(identifier, pool: pool)
+            if isPersistent {
+                writes.inbound(
+                    session: sessions[session].number, packetIdentifier: identifier.rawValue)
+            }
+            let needsCommit = route(handle, publish, bytes, holdsIdentifier: isPersistent)
+            acknowledge(
+                handle, .pubrec, identifier, needsCommit: needsCommit,
+                publishBytes: Int(frame.packet.count))
+        }
+    }
+
+    /// PUBREL: the identifier means a new message from now on.
+    mutating func receivePubrel(_ handle: Handle, _ identifier: PacketIdentifier) {
+        let session = connections[handle.index].session
+        let isKnown = sessions[session].inbound.remove(identifier, pool: pool)
+        let needsCommit = isKnown && sessions[session].isPersistent
+        if needsCommit {
+            writes.inboundRemoved(
+                session: sessions[session].number, packetIdentifier: identifier.rawValue)
+        }
+        // Also answered when it is unknown: the PUBCOMP before was lost [MQTT-4.3.3-2].
+        acknowledge(handle, .pubcomp, identifier, needsCommit: needsCommit, publishBytes: 0)
+    }
+
+    /// Sends an acknowledgement now, or behind what must leave before it.
+    mutating func acknowledge(
+        _ handle: Handle, _ type: PacketType, _ identifier: PacketIdentifier, needsCommit: Bool,
+        publishBytes: Int
+    ) {
+        let word = PacketEncoder.fourBytes(type, identifier)
+        guard needsCommit || !connections[handle.index].acknowledgements.isEmpty else {
+            connections[handle.index].output.append(4, pool: pool)
+                .storeBytes(of: word.littleEndian, as: UInt32.self)
+            markDirty(handle)
+            limitOutput(handle)
+            return
+        }
+        var ticket: UInt64 = 0
+        if needsCommit {
+            ticket = writes.commit()
+            commits.add(ticket, .acknowledge(handle))
+        }
+        connections[handle.index].acknowledgements.append(
+            word: word, ticket: ticket, publishBytes: publishBytes, pool: pool)
+        pauseIfNeeded(handle)
+    }
+
+    /// A peer that sends and never reads: its own answers must not fill our memory.
+    func exceedsOutputLimit(_ handle: Handle) -> Bool {
+        connections[handle.index].output.count > 2 * settings.outputBytes + settings.maxPacketBytes
+    }
+
+    mutating func limitOutput(_ handle: Handle) {
+        if exceedsOutputLimit(handle) { doom(handle, .outputLimit) }
+    }
+
+    private mutating func pauseIfNeeded(_ handle: Handle) {
+        let waiting = connections[handle.index].acknowledgements
+        guard !connections[handle.index].isPaused,
+            Int(waiting.publishes) >= settings.maxUnacknowledgedPublishes
+                || waiting.publishBytes >= settings.maxUnacknowledgedPublishBytes
+        else { return }
+        connections[handle.index].isPaused = true
+        notePause(handle, true)
+    }
+
+    /// Commits completed: acknowledgements leave, and a paused publisher may go on at half the limit.
+    mutating func releaseAcknowledgements(_ handle: Handle) {
+        guard isCurrent(handle), !connections[handle.index].isDoomed else { return }
+        var queue = connections[handle.index].acknowledgements
+        queue.release(to: &connections[handle.index].output, pool: pool) { ticket in
+            commits.isCommitted(ticket)
+        }
+        connections[handle.index].acknowledgements = queue
+        markDirty(handle)
+        limitOutput(handle)
+        guard connections[handle.index].isPaused,
+            Int(queue.publishes) <= settings.maxUnacknowledgedPublishes / 2,
+            queue.publishBytes <= settings.maxUnacknowledgedPublishBytes / 2
+        else { return }
+        connections[handle.index].isPaused = false
+        // Its keep alive counts from here: the silence was ours.
+        connections[handle.index].lastPacket = now
+        resumed.append(handle)
+        notePause(handle, false)
+    }
+
+    private mutating func notePause(_ handle: Handle, _ isPaused: Bool) {
+        let session = connections[handle.index].session
+        guard reportsLifecycle, session != noIndex else { return }
+        notices.append(
+            .paused(
+                handle, clientIdentifier: sessions[session].clientIdentifier.array, isPaused))
+    }
+
+    // MARK: Routing
+
+    /// QoS 0 without RETAIN, the common case: a copy of the packet per receiver. False when it has to
+    /// go the general way.
+    private mutating func routeAtMostOnce(
+        _ frame: PacketDecoder.Frame, _ topic: UnsafeRawBufferPointer,
+        _ payload: UnsafeRawBufferPointer
+    ) -> Bool {
+        let size = PublishEncoder.size(
+            topicCount: topic.count, payloadCount: payload.count, qos: .atMostOnce)
+        guard payload.count < 16 * 1_024, size == Int(frame.packet.count) else { return false }
+        guard isWithinLevels(topic) else { return false }
+        // The packet begins where its topic stands, less the fixed header and the topic's length.
+        guard let topicBase = topic.baseAddress else { return false }
+        let packet = UnsafeRawBufferPointer(
+            start: topicBase - (size - topic.count - payload.count), count: size)
+        let matches = trie.match(topic)
+        for match in matches {
+            guard let target = sessions[match.session].connection,
+                connections[target.index].isOpen
+            else {
+                drop(match.session, .away)
+                continue
+            }
+            guard connections[target.index].output.count < settings.outputBytes else {
+                drop(match.session, .slowReader)
+                continue
+            }
+            sessions[match.session].publishesSent += 1
+            connections[target.index].output.append(packet, pool: pool)
+            markDirty(target)
+        }
+        counters.publishesSent += UInt64(matches.count)
+        return true
+    }
+
+    /// Routes a client's message; true when its acknowledgement has to wait for a commit.
+    private mutating func route(
+        _ handle: Handle, _ publish: Publish, _ bytes: UnsafeRawBufferPointer,
+        holdsIdentifier: Bool
+    ) -> Bool {
+        let topic = bytes[publish.topic.range]
+        guard isWithinLevels(topic) else {
+            doom(handle, .topicLevels)
+            return holdsIdentifier
+        }
+        let message = Message(
+            topic: topic, payload: bytes[publish.payload], qos: publish.delivery.qos,
+            retain: publish.retain, pool: pool)
+        defer { message.release(in: pool) }
+        return route(message, mustCommit: holdsIdentifier).needsCommit
+    }
+
+    func isWithinLevels(_ topic: UnsafeRawBufferPointer) -> Bool {
+        // A short topic cannot have too many levels, and most topics are short.
+        topic.count < settings.maxTopicLevels
+            || TopicLevels.count(topic) <= settings.maxTopicLevels
+    }
+
+    /// Hands a message to every session that wants it [MQTT-4.5.0-1]; the caller keeps its reference.
+    ///
+    /// A message that is stored for anybody reaches everybody after the commit of the group that the
+    /// caller ends when `needsCommit` comes back true: no receiver sees what a crash could take back.
+    mutating func route(
+        _ message: Message, mustCommit: Bool
+    ) -> (counts: PublishCounts, needsCommit: Bool) {
+        let matches = trie.match(message.topic)
+        var needsCommit = mustCommit || message.retain
+        if !needsCommit, message.qos != .atMostOnce {
+            for match in matches
+            where match.qos != .atMostOnce && sessions[match.session].isPersistent {
+                needsCommit = true
+                break
+            }
+        }
+        // The group's ticket is the next one; its caller takes it before anything else is written.
+        let ticket = needsCommit && message.qos != .atMostOnce ? writes.lastTicket + 1 : 0
+        var number: UInt64 = 0
+        if message.retain {
+            number = record(message)
+            retainMessage(message, number)
+        }
+        var counts = PublishCounts()
+        counts.matched = matches.count
+        for match in matches {
+            let qos = min(message.qos, match.qos)  // [MQTT-3.8.4-6]
+            if qos != .atMostOnce, sessions[match.session].isPersistent, number == 0 {
+                number = record(message)
+            }
+            deliver(
+                message, number, to: match.session, qos: qos, retain: false, ticket: ticket,
+                &counts)
+        }
+        return (counts, needsCommit)
+    }
+
+    /// Keeps, replaces or removes the topic's retained message.
+    private mutating func retainMessage(_ message: Message, _ number: UInt64) {
+        retained.update(message)
+        if message.payload.count > 0 {
+            writes.retained(message: number)
+        } else {
+            writes.retainedRemoved(topic: message.topic)
+        }
+    }
+
+    /// Writes the content of a message, for records that refer to it by the number returned.
+    mutating func record(_ message: Message) -> UInt64 {
+        messageNumber += 1
+        writes.message(
+            messageNumber, topic: message.topic, payload: message.payload,
+            qos: message.qos.rawValue, retain: message.retain, expiresAtMs: message.expiresAtMs)
+        return messageNumber
+    }
+}

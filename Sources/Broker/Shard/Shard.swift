@@ -1,0 +1,341 @@
+import MQTTCodec
+import MQTTCore
+import Store
+import Structures
+
+/// One shard of the broker without its sockets: bytes, times and completions go in; output, writes and
+/// requests to close come out.
+///
+/// It owns what it touches and shares nothing, so a process may run several. The glue around it
+/// (``BrokerLoop``) calls, within a turn: ``open(_:listener:)``, ``receive(_:_:)``, ``lost(_:_:)`` for what
+/// the sockets say; ``expireTimers()``; ``submitWrites()``; ``takeCompletions()``; then it sends what
+/// ``takeDirty()`` names and closes what ``takeClosing()`` names.
+package struct Shard: ~Copyable {
+    let settings: BrokerSettings
+    let store: any Store
+    /// Whether passwords are checked at all; without a password file user names are taken as given.
+    let verifiesPasswords: Bool
+    package let pool: BytePool
+    let hash: KeyedHash
+
+    var connections = Slab<Connection>()
+    var sessions = Slab<Session>()
+    var sessionIndex = HashIndex()
+    var trie: SubscriptionTrie
+    var retained: RetainedMessages
+    var timers: TimerWheel
+    var writes: WriteBatch
+    var commits = CommitLog()
+
+    /// Set by the glue at the start of a turn.
+    package var now: MonotonicTime
+    package var wallClockMs: Int64
+
+    package internal(set) var counters = BrokerCounters()
+    var totals = QueueTotals()
+    var persistentSessions = 0
+    var activeConnections = 0
+    var pendingConnections = 0
+    var generation: UInt32 = 0
+    var sessionNumber: UInt64 = 0
+    var messageNumber: UInt64 = 0
+    var identifierSeed: UInt64
+    var sequences: [[UInt8]: UInt64] = [:]
+    var pendingReplies: [UInt64: PendingReply] = [:]
+    var replyNumber: UInt64 = 0
+
+    var dirty = GrowableBuffer<Handle>()
+    var doomed: [(handle: Handle, reason: CloseReason)] = []
+    var closing: [Closing] = []
+    var resumed: [Handle] = []
+    var overdue: [Handle] = []
+    var awaitingCommit = GrowableBuffer<UInt32>()
+    /// The former list, while it is worked through.
+    var stillAwaiting = GrowableBuffer<UInt32>()
+    var retainedJobs: [RetainedJob] = []
+    var authenticationRequests: [AuthenticationRequest] = []
+    var notices: [BrokerNotice] = []
+    var completions: [ClosedRange<UInt64>] = []
+    /// Connection lifecycle is reported only when somebody reads it.
+    package var reportsLifecycle = false
+
+    /// A connection that the glue has to close.
+    package struct Closing: Sendable {
+        package var connection: Handle
+        /// Send what is in the output first, and let the peer read it.
+        package var afterOutput: Bool
+    }
+
+    /// Retained messages on their way to a new subscription.
+    struct RetainedJob {
+        var session: Handle
+        var qos: QoS
+        var cursor: RetainedCursor
+    }
+
+    /// What all sessions are owed together.
+    struct QueueTotals {
+        var waiting = 0
+        var waitingBytes = 0
+        var inFlight = 0
+    }
+
+    struct PendingReply {
+        var counts: PublishCounts
+        var reply: @Sendable (PublishCounts?) -> Void
+    }
+
+    /// `seed` feeds hashes and generated client identifiers; draw it at random.
+    package init(
+        settings: BrokerSettings, store: any Store, verifiesPasswords: Bool, seed: UInt64,
+        now: MonotonicTime, wallClockMs: Int64
+    ) {
+        self.settings = settings
+        self.store = store
+        self.verifiesPasswords = verifiesPasswords
+        self.now = now
+        self.wallClockMs = wallClockMs
+        pool = BytePool()
+        hash = KeyedHash(seed: seed)
+        identifierSeed = seed
+        trie = SubscriptionTrie(hash: hash, pool: pool)
+        retained = RetainedMessages(hash: hash, pool: pool)
+        timers = TimerWheel(now: now)
+        writes = WriteBatch(isRecording: store.isRecording)
+    }
+
+    // MARK: What the sockets say
+
+    /// A connection was accepted; its CONNECT must come within the deadline.
+    package mutating func open(_ handle: Handle, listener: Int) {
+        var connection = Connection()
+        connection.generation = handle.generation
+        connection.listener = UInt8(truncatingIfNeeded: listener)
+        connection.lastPacket = now
+        connection.timer = timers.schedule(
+            TimerPayload.connection(handle).encoded,
+            at: now.advanced(byMilliseconds: settings.connectTimeout.wholeMilliseconds))
+        connections.place(connection, at: handle.index)
+        counters.connectionsOpened += 1
+        pendingConnections += 1
+    }
+
+    /// Handles all complete packets in `bytes`; returns how many bytes were consumed. The rest is
+    /// offered again, with more behind it or after ``takeResumed()`` named the connection.
+    package mutating func receive(_ handle: Handle, _ bytes: UnsafeRawBufferPointer) -> Int {
+        guard isCurrent(handle) else { return bytes.count }
+        var offset = 0
+        while offset < bytes.count {
+            let connection = connections[handle.index]
+            guard !connection.isDoomed else { return bytes.count }
+            guard !connection.machine.holdsInput, !connection.isPaused else { break }
+            let limit =
+                connection.machine.isAwaitingConnect
+                ? settings.maxConnectPacketBytes : settings.maxPacketBytes
+            do throws(MalformedPacket) {
+                let span = bytes.bytes
+                switch try PacketDecoder.frame(span, at: offset, maximumSize: limit) {
+                case .incomplete:
+                    // Anything but a CONNECT is refused as early as its first byte.
+                    if connection.machine.isAwaitingConnect,
+                        bytes[offset] >> 4 != PacketType.connect.rawValue
+                    {
+                        doom(handle, .protocolViolation(.firstPacketNotConnect))
+                        return bytes.count
+                    }
+                    return offset
+                case .frame(let frame):
+                    try process(handle, frame, bytes)
+                    offset = frame.packet.end
+                    // Deadlines count complete packets, not bytes [MQTT-3.1.2-24].
+                    connections[handle.index].lastPacket = now
+                }
+            } catch {
+                refuse(handle, error)
+                return bytes.count
+            }
+        }
+        return offset
+    }
+
+    /// The socket failed or reached its end.
+    package mutating func lost(_ handle: Handle, _ reason: CloseReason) {
+        guard isCurrent(handle), !connections[handle.index].isDoomed else { return }
+        doom(handle, reason)
+    }
+
+    /// The socket took all output that it had refused: what waited in the session may go on.
+    package mutating func drained(_ handle: Handle) {
+        guard isCurrent(handle), connections[handle.index].isThrottled else { return }
+        connections[handle.index].isThrottled = false
+        let session = connections[handle.index].session
+        if session != noIndex { pump(session) }
+    }
+
+    // MARK: What the glue takes
+
+    /// One connection whose output has to be sent in this turn.
+    package mutating func takeDirty() -> Handle? {
+        while let handle = dirty.popLast() {
+            guard isCurrent(handle) else { continue }
+            connections[handle.index].isDirty = false
+            return handle
+        }
+        return nil
+    }
+
+    package mutating func takeClosing() -> [Closing] { Self.take(&closing) }
+    /// Connections whose held-back input counts from now on.
+    package mutating func takeResumed() -> [Handle] { Self.take(&resumed) }
+    /// Whether the connection's input has to wait: until it is resumed, reading it gains nothing.
+    package func holdsInput(_ handle: Handle) -> Bool {
+        isCurrent(handle)
+            && (connections[handle.index].isPaused
+                || connections[handle.index].machine.holdsInput)
+    }
+    /// Connections whose keep alive is over unless their socket holds a packet: read, then ``judge(_:)``.
+    package mutating func takeOverdue() -> [Handle] { Self.take(&overdue) }
+    package mutating func takeAuthenticationRequests() -> [AuthenticationRequest] {
+        Self.take(&authenticationRequests)
+    }
+    package mutating func takeNotices() -> [BrokerNotice] { Self.take(&notices) }
+
+    /// Runs a body over the connection's output, for sending.
+    package mutating func withOutput<Result>(
+        of handle: Handle, _ body: (inout OutputQueue) -> Result
+    ) -> Result {
+        body(&connections[handle.index].output)
+    }
+
+    /// Frees the output of a connection that was closed after its output; the glue is done with it.
+    package mutating func discardOutput(_ handle: Handle) {
+        connections[handle.index].output.removeAll(in: pool)
+    }
+
+    /// The clean-up that a turn ends with: connections that broke a rule, and retained messages in slices.
+    package mutating func finishTurn() {
+        closeDoomed()
+        runRetainedJobs()
+        closeDoomed()
+    }
+
+    /// Closes connections whose socket failed while the turn's output was sent; their wills leave with
+    /// the next turn.
+    package mutating func closeFailed() { closeDoomed() }
+
+    /// When the next turn is due without any event; `nil` when nothing waits for a time.
+    package var nextDeadline: MonotonicTime? {
+        hasPendingSlices || !resumed.isEmpty ? now : timers.nextDeadline
+    }
+
+    private static func take<Element>(_ array: inout [Element]) -> [Element] {
+        guard !array.isEmpty else { return [] }
+        var taken: [Element] = []
+        swap(&taken, &array)
+        return taken
+    }
+
+    // MARK: Shared by the parts
+
+    func isCurrent(_ handle: Handle) -> Bool {
+        handle.index < connections.endIndex
+            && connections[handle.index].generation == handle.generation
+    }
+
+    func isCurrent(session handle: Handle) -> Bool {
+        handle.index < sessions.endIndex
+            && sessions[handle.index].generation == handle.generation
+    }
+
+    func handle(ofSession index: UInt32) -> Handle {
+        Handle(index: index, generation: sessions[index].generation)
+    }
+
+    mutating func markDirty(_ handle: Handle) {
+        guard !connections[handle.index].isDirty else { return }
+        connections[handle.index].isDirty = true
+        dirty.append(handle)
+    }
+
+    /// Ends the connection at the end of the turn: closing publishes wills, and must not happen while
+    /// something else is being routed.
+    mutating func doom(_ handle: Handle, _ reason: CloseReason) {
+        guard !connections[handle.index].isDoomed else { return }
+        connections[handle.index].isDoomed = true
+        doomed.append((handle, reason))
+    }
+
+    private mutating func process(
+        _ handle: Handle, _ frame: PacketDecoder.Frame, _ bytes: UnsafeRawBufferPointer
+    ) throws(MalformedPacket) {
+        if frame.type == .connect {
+            // What comes second is a violation whatever it says.
+            try receiveConnect(handle, frame, bytes)
+            return
+        }
+        switch connections[handle.index].machine.receive(frame.type) {
+        case .process: break
+        case .ignore: return
+        case .close(let violation):
+            doom(handle, .protocolViolation(violation))
+            return
+        }
+        let packet: ControlPacket
+        do throws(MalformedPacket) {
+            packet = try PacketDecoder.decode(frame, bytes.bytes)
+        } catch {
+            // A malformed DISCONNECT is no DISCONNECT: the will is published [MQTT-3.14.1-1].
+            throw error
+        }
+        switch packet {
+        case .publish(let publish): receivePublish(handle, publish, frame, bytes)
+        case .puback(let identifier): receivePuback(handle, identifier)
+        case .pubrec(let identifier): receivePubrec(handle, identifier)
+        case .pubrel(let identifier): receivePubrel(handle, identifier)
+        case .pubcomp(let identifier): receivePubcomp(handle, identifier)
+        case .subscribe(let subscribe): receiveSubscribe(handle, subscribe, bytes)
+        case .unsubscribe(let unsubscribe): receiveUnsubscribe(handle, unsubscribe, bytes)
+        case .pingreq:
+            // [MQTT-3.12.4-1]
+            let output = connections[handle.index].output.append(2, pool: pool)
+            output.storeBytes(of: 0xD0, as: UInt8.self)
+            output.storeBytes(of: 0, toByteOffset: 1, as: UInt8.self)
+            markDirty(handle)
+        case .disconnect:
+            doom(handle, .disconnect)
+        case .connect, .connack, .suback, .unsuback, .pingresp:
+            preconditionFailure("the connection machine let \(packet.type) pass")
+        }
+    }
+
+    /// A malformed packet closes its connection; only an unsupported level is answered [MQTT-3.1.2-2].
+    private mutating func refuse(_ handle: Handle, _ error: MalformedPacket) {
+        if case .unsupportedProtocolLevel = error,
+            connections[handle.index].machine.isAwaitingConnect
+        {
+            refuse(handle, .unacceptableProtocolVersion, .unacceptableProtocolVersion, [])
+        } else {
+            doom(handle, .protocolViolation(.malformed(error)))
+        }
+    }
+}
+
+/// What a timer stands for, in the 64 bits that the wheel keeps.
+enum TimerPayload {
+    case connection(Handle)
+    case session(Handle)
+
+    private static var sessionFlag: UInt64 { 1 << 63 }
+
+    var encoded: UInt64 {
+        switch self {
+        case .connection(let handle): handle.packed
+        case .session(let handle): handle.packed | Self.sessionFlag
+        }
+    }
+
+    init(encoded: UInt64) {
+        let handle = Handle(packed: encoded & ~Self.sessionFlag)
+        self = encoded & Self.sessionFlag == 0 ? .connection(handle) : .session(handle)
+    }
+}

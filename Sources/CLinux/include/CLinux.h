@@ -1,0 +1,26 @@
+// What Glibc's Swift module leaves out: epoll, eventfd and accept4.
+#pragma once
+
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+/// accept4 with SOCK_NONBLOCK and SOCK_CLOEXEC, and no peer address.
+int hermes_accept(int listener);
+
+/// send with MSG_NOSIGNAL: a peer that is gone is an error, not a signal.
+ssize_t hermes_send(int descriptor, const void *bytes, size_t count);
+
+/// sendmsg with MSG_NOSIGNAL over `count` runs of bytes, laid out as iovec.
+ssize_t hermes_send_vector(int descriptor, void *segments, size_t count);
+
+/// Names the calling thread; at most 15 bytes.
+void hermes_name_thread(const char *name);
+
+/// Milliseconds of CLOCK_MONOTONIC.
+uint64_t hermes_monotonic_ms(void);
+
+/// Milliseconds since 1970 of CLOCK_REALTIME.
+int64_t hermes_wall_ms(void);

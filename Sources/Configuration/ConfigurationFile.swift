@@ -1,0 +1,79 @@
+import Glibc
+
+/// Reads a configuration file whole, within a bound.
+enum ConfigurationFile {
+    /// A commented file has some 5 KB; more than this is not one.
+    static let maximumBytes = 1 << 20
+
+    /// Reads the file's bytes.
+    ///
+    /// - Throws: `RefusedValue` when it cannot be opened or read, is no regular file or is too
+    ///   large; its complaint says which.
+    static func read(_ path: String) throws(RefusedValue) -> [UInt8] {
+        guard !path.isEmpty, !path.utf8.contains(0) else {
+            throw RefusedValue(
+                complaint: "the path of the configuration file is empty or holds a NUL",
+                cure: "Give --config the path of a YAML file.")
+        }
+        // A FIFO without a writer would hold a plain open for ever.
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { throw cannot("open", errno) }
+        defer { _ = close(descriptor) }
+
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw cannot("open", errno) }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            let isFolder = status.st_mode & S_IFMT == S_IFDIR
+            throw RefusedValue(
+                complaint: isFolder ? "this is a folder" : "this is not a regular file",
+                cure: "Give --config the path of a YAML file.")
+        }
+        return try readToEnd(descriptor)
+    }
+
+    /// The size is checked on what is read, because a file can grow behind `fstat`.
+    private static func readToEnd(_ descriptor: CInt) throws(RefusedValue) -> [UInt8] {
+        var bytes: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 64 * 1024)
+        while bytes.count <= maximumBytes {
+            let count = Glibc.read(descriptor, &chunk, chunk.count)
+            if count == 0 { return bytes }
+            if count > 0 {
+                bytes.append(contentsOf: chunk[..<count])
+            } else if errno != EINTR {
+                throw cannot("read", errno)
+            }
+        }
+        throw RefusedValue(
+            complaint: "the file is larger than \(Quantity.size(maximumBytes))",
+            cure: "Give --config the path of a YAML file.")
+    }
+
+    private static func cannot(_ action: String, _ code: CInt) -> RefusedValue {
+        let (reason, cure) =
+            switch code {
+            case ENOENT:
+                (
+                    "no such file (ENOENT)",
+                    "Correct the path, or leave out --config to run with the built-in settings."
+                )
+            case EACCES:
+                (
+                    "permission denied (EACCES)",
+                    "Let the user that runs the broker read the file and enter its folders."
+                )
+            case ENOTDIR:
+                ("a part of the path is not a folder (ENOTDIR)", "Correct the path.")
+            case ELOOP:
+                ("too many symbolic links (ELOOP)", "Correct the links in the path.")
+            case EMFILE, ENFILE:
+                (
+                    "no descriptor is free (error \(code))",
+                    "Raise the limit of open files (ulimit -n)."
+                )
+            default:
+                ("system error \(code)", "Look the number up with `errno \(code)`.")
+            }
+        return RefusedValue(complaint: "cannot \(action) the file: \(reason)", cure: cure)
+    }
+}

@@ -1,0 +1,95 @@
+/// Rules over several keys, each of which is fine by itself.
+extension ConfigurationDraft {
+    mutating func checkContradictions() {
+        checkListenersApart()
+        checkAdminApart()
+        checkSomebodyMayConnect()
+        checkPacketSizes()
+    }
+
+    /// Two sockets cannot share an address and a port; port 0 is a free one for each.
+    private mutating func checkListenersApart() {
+        let listeners = configuration.listeners
+        for index in listeners.indices where listeners[index].port != 0 {
+            for earlier in 0..<index where listeners[earlier].port == listeners[index].port {
+                guard
+                    areUsable("listeners[\(index)].port", "listeners[\(earlier)].port"),
+                    overlap(index, listeners[earlier].address, "listeners[\(earlier)].address")
+                else { continue }
+                problems.add(
+                    "\(socket(index)) is taken by listeners[\(earlier)] already",
+                    cure: "Give one of the two another port or address.",
+                    key: "listeners[\(index)]",
+                    at: origin(
+                        "listeners[\(index)].port", "listeners[\(index)].address",
+                        "listeners[\(index)]", "listeners[\(earlier)].port"))
+                break
+            }
+        }
+    }
+
+    private mutating func checkAdminApart() {
+        let admin = configuration.admin
+        guard admin.port != 0 else { return }
+        for index in configuration.listeners.indices
+        where configuration.listeners[index].port == admin.port {
+            guard areUsable("listeners[\(index)].port", "admin.port"),
+                overlap(index, admin.address, "admin.address")
+            else { continue }
+            problems.add(
+                "\(socket(index)) is where the admin API listens (admin.address, admin.port)",
+                cure: "Give one of the two another port.",
+                key: "listeners[\(index)]",
+                at: origin(
+                    "listeners[\(index)].port", "admin.port", "listeners[\(index)].address",
+                    "admin.address", "listeners[\(index)]"))
+        }
+    }
+
+    /// A listener that admits neither anonymous clients nor users admits nobody.
+    private mutating func checkSomebodyMayConnect() {
+        guard configuration.passwordFile == nil, areUsable("password_file") else { return }
+        for (index, listener) in configuration.listeners.enumerated() {
+            let key = "listeners[\(index)].allow_anonymous"
+            guard areUsable(key, "listeners[\(index)].address"), !listener.allowsAnonymous
+            else { continue }
+            let isForbidden = listener.allowAnonymous == false
+            problems.add(
+                isForbidden
+                    ? "nobody can connect to \(socket(index)): anonymous clients are turned away and there are no users"
+                    : "nobody can connect to \(socket(index)): beyond loopback a client needs a user name, and there are no users",
+                cure:
+                    "Name users with password_file (hermesctl users add), or set allow_anonymous: true to let everyone in.",
+                key: key,
+                at: isForbidden
+                    ? origin(key)
+                    : origin("listeners[\(index)].address", key, "listeners[\(index)]"))
+        }
+    }
+
+    private mutating func checkPacketSizes() {
+        let limits = configuration.limits
+        guard areUsable("limits.max_connect_packet", "limits.max_packet"),
+            limits.maxConnectPacketBytes > limits.maxPacketBytes
+        else { return }
+        problems.add(
+            "\(Quantity.size(limits.maxConnectPacketBytes)) is more than limits.max_packet, \(Quantity.size(limits.maxPacketBytes))",
+            cure: "Lower it, or raise limits.max_packet.",
+            key: "limits.max_connect_packet",
+            at: origin("limits.max_connect_packet"))
+    }
+
+    private func overlap(_ index: Int, _ other: String, _ otherKey: String) -> Bool {
+        guard areUsable("listeners[\(index)].address", otherKey),
+            let own = NetworkAddress(configuration.listeners[index].address),
+            let other = NetworkAddress(other)
+        else { return false }
+        return own.overlaps(other)
+    }
+
+    private func socket(_ index: Int) -> String {
+        let listener = configuration.listeners[index]
+        return listener.address.contains(":")
+            ? "[\(listener.address)]:\(listener.port)" : "\(listener.address):\(listener.port)"
+    }
+}

@@ -1,0 +1,107 @@
+/// Everything an operator can set, validated: a value of this type needs no further checks.
+public struct HermesConfiguration: Sendable, Equatable {
+    /// MQTT listeners over plain TCP; at least one.
+    public var listeners: [Listener] = [Listener()]
+    public var admin = Admin()
+    /// Folder that belongs to one running broker; made with mode 0700 when it is missing.
+    public var dataDirectory = "data"
+    public var durability = Durability.none
+    /// Argon2id password file; `nil` when no users are configured.
+    public var passwordFile: String?
+    public var limits = Limits()
+    public var logging = Logging()
+    public var orders = Orders()
+
+    public init() {}
+
+    public struct Listener: Sendable, Equatable {
+        /// Numeric IPv4 or IPv6 address, or `localhost`.
+        public var address = "127.0.0.1"
+        /// 0 takes a free port, which the log names.
+        public var port: UInt16 = 1883
+        /// `nil` allows anonymous clients on a loopback address only.
+        public var allowAnonymous: Bool?
+
+        public init() {}
+    }
+
+    public struct Admin: Sendable, Equatable {
+        public var address = "127.0.0.1"
+        public var port: UInt16 = 8080
+        /// Path of a Unix socket whose file mode (0600) is the guard; no token is needed there.
+        public var unixSocket: String?
+
+        public init() {}
+    }
+
+    /// When a message counts as stored.
+    public enum Durability: Sendable, Equatable {
+        /// In memory only: a restart loses sessions, queues and retained messages.
+        case none
+    }
+
+    public struct Limits: Sendable, Equatable {
+        /// From accept to a complete CONNECT.
+        public var connectTimeout: Duration = .seconds(10)
+        /// Binds clients that ask for a longer keep alive, or for none; `nil` leaves them alone.
+        public var maxKeepAlive: Duration?
+        /// Bytes of the first packet, before CONNECT is accepted.
+        public var maxConnectPacketBytes = 330 * 1024
+        /// Bytes of a whole packet; at most 256 MiB.
+        public var maxPacketBytes = 1024 * 1024
+        public var maxTopicLevels = 128
+        /// Outgoing QoS 1 and 2 messages without their final acknowledgement, per client; 1 to 65,535.
+        public var maxInFlight = 20
+        /// Inbound QoS 2 identifiers without their PUBREL, per session.
+        public var maxInboundQoS2 = 1_000
+        /// PUBLISH packets of one client that await our acknowledgement: above it we stop reading.
+        public var maxUnacknowledgedPublishes = 1_000
+        public var maxUnacknowledgedPublishBytes = 4 * 1024 * 1024
+        /// Messages, and their bytes, that wait in one session.
+        public var queueMessages = 1_000
+        public var queueBytes = 8 * 1024 * 1024
+        public var queuePolicy = QueuePolicy.dropOldest
+        public var maxSessions = 1_000_000
+        /// From disconnection to removal of a persistent session.
+        public var sessionExpiry: Duration = .seconds(14 * 86_400)
+        /// `nil` takes what the descriptor limit leaves after a reserve.
+        public var maxConnections: Int?
+        /// Unsent bytes of one connection above which QoS 0 is dropped and QoS 1 and 2 wait.
+        public var outputBytes = 1024 * 1024
+        /// How long a stop waits for unsent output.
+        public var drainTimeout: Duration = .seconds(5)
+
+        public init() {}
+    }
+
+    public enum QueuePolicy: String, Sendable, Equatable, CaseIterable {
+        case dropOldest = "drop_oldest"
+        case dropNewest = "drop_newest"
+    }
+
+    public struct Logging: Sendable, Equatable {
+        public var level = Level.info
+        public var format = Format.text
+
+        public enum Level: String, Sendable, Equatable, CaseIterable {
+            case trace, debug, info, notice, warning, error, critical
+        }
+
+        public enum Format: String, Sendable, Equatable, CaseIterable {
+            case text, json
+        }
+
+        public init() {}
+    }
+
+    public struct Orders: Sendable, Equatable {
+        /// Holds `{salesId}` and `{orderId}`, each a whole topic level.
+        public var topicTemplate = "orders/{salesId}/{orderId}/status"
+        /// Names the sequence that the update counts in; holds `{salesId}`.
+        public var channelTemplate = "orders/{salesId}"
+        /// QoS of published updates: 0, 1 or 2.
+        public var qos: UInt8 = 1
+
+        public init() {}
+    }
+}

@@ -1,0 +1,81 @@
+/// What the command line sets, as the operator typed it: the same readers and the same messages
+/// serve flags, variables and the file. `nil` and empty lists leave a setting alone.
+package struct CommandLineOverrides: Sendable, Equatable {
+    /// `--port`, as often as it was given. The broker then listens on exactly these ports: the
+    /// first takes the first listener's address, and so on; beyond the last listener, the
+    /// address of the first.
+    package var ports: [String] = []
+    /// `--data-dir`
+    package var dataDirectory: String?
+    /// `--max-inflight`
+    package var maxInFlight: String?
+    /// `--max-packet-size`, in bytes or with a unit
+    package var maxPacketSize: String?
+    /// `--password-file`
+    package var passwordFile: String?
+    /// `--allow-anonymous`, for every listener
+    package var allowAnonymous: Bool?
+    /// `--connect-timeout`, with its unit
+    package var connectTimeout: String?
+    /// `--queue-limit`, in messages
+    package var queueLimit: String?
+    /// `--durability`
+    package var durability: String?
+    /// `--admin-port`
+    package var adminPort: String?
+    /// `--log-level`
+    package var logLevel: String?
+
+    package init() {}
+}
+
+extension CommandLineOverrides {
+    func apply(to draft: inout ConfigurationDraft) {
+        applyPorts(to: &draft)
+        if let allowAnonymous {
+            for index in draft.configuration.listeners.indices {
+                assign("--allow-anonymous", "\(allowAnonymous)", at: index, to: &draft)
+            }
+        }
+        for (flag, text) in singleValues {
+            if let text { assign(flag, text, at: 0, to: &draft) }
+        }
+    }
+
+    private func applyPorts(to draft: inout ConfigurationDraft) {
+        guard !ports.isEmpty else { return }
+        guard ports.count <= Setting.maximumListeners else {
+            draft.problems.add(
+                "\(ports.count) ports are more than the \(Setting.maximumListeners) listeners there may be",
+                cure: "Give fewer ports.", at: .flag("--port"))
+            return
+        }
+        draft.resizeListeners(to: ports.count, from: .flag("--port"))
+        for (index, port) in ports.enumerated() {
+            assign("--port", port, at: index, to: &draft)
+        }
+    }
+
+    private var singleValues: [(flag: String, text: String?)] {
+        [
+            ("--data-dir", dataDirectory),
+            ("--max-inflight", maxInFlight),
+            ("--max-packet-size", maxPacketSize),
+            ("--password-file", passwordFile),
+            ("--connect-timeout", connectTimeout),
+            ("--queue-limit", queueLimit),
+            ("--durability", durability),
+            ("--admin-port", adminPort),
+            ("--log-level", logLevel),
+        ]
+    }
+
+    private func assign(
+        _ flag: String, _ text: String, at index: Int, to draft: inout ConfigurationDraft
+    ) {
+        guard let setting = Setting.all.first(where: { $0.flag == flag }) else {
+            preconditionFailure("no setting names the flag \(flag)")
+        }
+        draft.assign(setting, at: index, text.isEmpty ? nil : text, from: .flag(flag))
+    }
+}

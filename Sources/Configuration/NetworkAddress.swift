@@ -1,0 +1,57 @@
+import Glibc
+
+/// A numeric IPv4 or IPv6 address, in the form that two spellings of it share.
+struct NetworkAddress: Hashable, Sendable {
+    /// Network byte order: 4 bytes for IPv4, 16 for IPv6.
+    private let bytes: [UInt8]
+
+    /// Reads `127.0.0.1`, `::1` or the word `localhost`, which stands for 127.0.0.1.
+    ///
+    /// `nil` for anything else: host names, zones (`fe80::1%eth0`), brackets and ports.
+    init?(_ text: String) {
+        // inet_pton would stop at a NUL and accept what stands before it.
+        guard !text.utf8.contains(0) else { return nil }
+        guard
+            let parsed = Self.parse(text == "localhost" ? "127.0.0.1" : text, AF_INET, 4)
+                ?? Self.parse(text, AF_INET6, 16)
+        else {
+            return nil
+        }
+        bytes = parsed
+    }
+
+    /// Whether only this machine reaches it: 127.0.0.0/8, `::1`, or the first mapped into IPv6.
+    var isLoopback: Bool {
+        if bytes.count == 4 { return bytes[0] == 127 }
+        let zeros = [UInt8](repeating: 0, count: 10)
+        return bytes == zeros + [0, 0, 0, 0, 0, 1]
+            || (bytes.starts(with: zeros + [0xFF, 0xFF]) && bytes[12] == 127)
+    }
+
+    /// Whether one port cannot be bound on both: they are equal, or one stands for all
+    /// addresses of the family.
+    func overlaps(_ other: Self) -> Bool {
+        bytes.count == other.bytes.count && (bytes == other.bytes || isAny || other.isAny)
+    }
+
+    /// `0.0.0.0` or `::`.
+    private var isAny: Bool { bytes.allSatisfy { $0 == 0 } }
+
+    private static func parse(_ text: String, _ family: CInt, _ size: Int) -> [UInt8]? {
+        var bytes = [UInt8](repeating: 0, count: size)
+        return inet_pton(family, text, &bytes) == 1 ? bytes : nil
+    }
+}
+
+extension HermesConfiguration.Listener {
+    /// Whether only this machine can reach the listener: `localhost`, 127.0.0.0/8 or `::1`.
+    public var isLoopback: Bool {
+        NetworkAddress(address)?.isLoopback ?? false
+    }
+
+    /// Whether a CONNECT without a user name is let in: what the operator said, and without a
+    /// word of theirs on a loopback address only.
+    public var allowsAnonymous: Bool {
+        allowAnonymous ?? isLoopback
+    }
+}

@@ -1,0 +1,112 @@
+/// Numbers with and without units, read from and written as text.
+enum Quantity {
+    /// Units that a number may carry, each with the smallest unit's count it stands for.
+    struct Units: Sendable {
+        /// From the largest to the smallest.
+        let factors: [(name: String, factor: Int)]
+        /// Whether a number may stand alone, counting the smallest unit.
+        let allowsBareNumber: Bool
+        /// The unit in a suggestion for a number that lacks one.
+        let usual: String
+        /// What the number counts: "time", "size".
+        let noun: String
+
+        private var list: String {
+            let names = factors.reversed().map(\.name)
+            return names.dropLast().joined(separator: ", ") + " or " + (names.last ?? "")
+        }
+
+        /// Reads `330KiB` into the smallest unit.
+        ///
+        /// - Throws: `RefusedValue` for what is no number, has a wrong or missing unit, or lies
+        ///   outside `range`.
+        func read(
+            _ text: String, in range: ClosedRange<Int>, bounds: String
+        ) throws(RefusedValue) -> Int {
+            let digits = text.prefix { ("0"..."9").contains($0) }
+            let unit = text.dropFirst(digits.count)
+            guard !digits.isEmpty else {
+                throw RefusedValue(
+                    complaint: "\(quoted(text)) is not a \(noun)",
+                    cure: "Give a whole number with its unit, such as 10\(usual).")
+            }
+            let factor: Int
+            if unit.isEmpty {
+                guard allowsBareNumber else {
+                    throw RefusedValue(
+                        complaint: "\(quoted(text)) has no unit",
+                        cure: "Write \(digits)\(usual), or another of \(list).")
+                }
+                factor = 1
+            } else if let known = factors.first(where: { $0.name == unit }) {
+                factor = known.factor
+            } else {
+                throw RefusedValue(
+                    complaint: "\(quoted(text)) does not end in a known unit",
+                    cure: "Use a whole number with \(list), such as \(digits)\(usual).")
+            }
+            // More digits than Int holds are as good as the largest Int: both exceed any bound.
+            let (product, overflows) = (Int(digits) ?? .max).multipliedReportingOverflow(by: factor)
+            let value = overflows ? Int.max : product
+            guard range.contains(value) else {
+                throw RefusedValue(
+                    complaint:
+                        "\(quoted(text)) is too \(value < range.lowerBound ? "small" : "large")",
+                    cure: "Give \(bounds).")
+            }
+            return value
+        }
+
+        /// The value in the largest unit that divides it.
+        func write(_ value: Int) -> String {
+            for (name, factor) in factors where value != 0 && value % factor == 0 {
+                return "\(value / factor)\(name)"
+            }
+            return allowsBareNumber ? "\(value)" : "\(value)\(usual)"
+        }
+    }
+
+    static let sizeUnits = Units(
+        factors: [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)],
+        allowsBareNumber: true, usual: "KiB", noun: "size")
+
+    static let durationUnits = Units(
+        factors: [
+            ("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1),
+        ],
+        allowsBareNumber: false, usual: "s", noun: "time")
+
+    /// `1048576` as `1MiB`.
+    static func size(_ bytes: Int) -> String { sizeUnits.write(bytes) }
+
+    /// Ten seconds as `10s`; parts of a millisecond are left out.
+    static func duration(_ duration: Duration) -> String {
+        durationUnits.write(milliseconds(duration))
+    }
+
+    static func milliseconds(_ duration: Duration) -> Int {
+        let (seconds, attoseconds) = duration.components
+        return Int(seconds) * 1_000 + Int(attoseconds / 1_000_000_000_000_000)
+    }
+
+    /// Reads decimal digits; `noun` ("a port") names what a number outside `range` is not.
+    ///
+    /// - Throws: `RefusedValue` for anything but digits, and for a number outside `range`.
+    static func wholeNumber(
+        _ text: String, in range: ClosedRange<Int>, noun: String?, expectation: String
+    ) throws(RefusedValue) -> Int {
+        let magnitude = text.hasPrefix("-") ? text.dropFirst() : text[...]
+        let isNumber = !magnitude.isEmpty && magnitude.allSatisfy { ("0"..."9").contains($0) }
+        if isNumber, let value = Int(text), range.contains(value) { return value }
+        let complaint: String
+        if let noun {
+            complaint = "\(quoted(text)) is not \(noun)"
+        } else if !isNumber {
+            complaint = "\(quoted(text)) is not a whole number"
+        } else {
+            let isTooSmall = Int(text).map { $0 < range.lowerBound } ?? text.hasPrefix("-")
+            complaint = "\(quoted(text)) is too \(isTooSmall ? "small" : "large")"
+        }
+        throw RefusedValue(complaint: complaint, cure: "Give \(expectation).")
+    }
+}

@@ -1,0 +1,146 @@
+extension Setting {
+    /// Every key, in the order of the documentation.
+    static let all: [Setting] =
+        listenerSettings + topSettings + adminSettings
+        + limitSettings + loggingSettings + orderSettings
+
+    /// The most listeners that a configuration may hold.
+    static let maximumListeners = 64
+
+    private static let listenerSettings: [Setting] = [
+        .listener(
+            "address", \.address, .address,
+            "Where MQTT clients connect. 0.0.0.0 and :: take every address of the machine."),
+        .listener(
+            "port", \.port, .number(0...65_535, noun: "a port"), flag: "--port",
+            "Its TCP port. 0 takes a free one, which the log names."),
+        .listener(
+            "allow_anonymous", \.allowAnonymous, ValueFormat.boolean.optional("auto"),
+            flag: "--allow-anonymous",
+            "Whether clients without a user name are let in. auto says yes on a loopback address, no on any other."
+        ),
+    ]
+
+    private static let topSettings: [Setting] = [
+        .single(
+            "data_directory", \.dataDirectory, .path("a folder"), flag: "--data-dir",
+            "Folder that belongs to one running broker; it is made with mode 0700."),
+        .single(
+            "password_file", \.passwordFile, ValueFormat.path("a password file").optional(),
+            flag: "--password-file",
+            "Users and their password hashes, written by `hermesctl users add`."),
+        .single(
+            "durability", \.durability, .durability, flag: "--durability",
+            "When a message counts as stored. none keeps everything in memory: a restart loses sessions, queues and retained messages."
+        ),
+    ]
+
+    private static let adminSettings: [Setting] = [
+        .single(
+            "admin.address", \.admin.address, .address,
+            "Where the HTTP API for operators and the back office listens."),
+        .single(
+            "admin.port", \.admin.port, .number(0...65_535, noun: "a port"), flag: "--admin-port",
+            "Its TCP port. 0 takes a free one, which the log names."),
+        .single(
+            "admin.unix_socket", \.admin.unixSocket,
+            // sockaddr_un holds 108 bytes with the closing NUL.
+            ValueFormat.path("a Unix socket", limit: 107).optional(),
+            "A Unix socket for the same API, mode 0600; whoever can open it needs no token."),
+    ]
+
+    private static let limitSettings: [Setting] = [
+        .single(
+            "limits.connect_timeout", \.limits.connectTimeout,
+            .duration(.milliseconds(100)...(.seconds(3_600))), flag: "--connect-timeout",
+            "From accepting a connection to its complete CONNECT; then it is closed."),
+        .single(
+            "limits.max_keep_alive", \.limits.maxKeepAlive,
+            ValueFormat.duration(.seconds(1)...(.seconds(65_535))).optional("off"),
+            "Binds clients that ask for a longer keep alive, or for none."),
+        .single(
+            "limits.max_connect_packet", \.limits.maxConnectPacketBytes,
+            .size(64...maximumPacketBytes),
+            "The first packet of a connection, before its CONNECT is accepted. Left out, it is never above max_packet."
+        ),
+        .single(
+            "limits.max_packet", \.limits.maxPacketBytes, .size(64...maximumPacketBytes),
+            flag: "--max-packet-size",
+            "Any later packet, header and payload; a longer one closes the connection."),
+        .single(
+            "limits.max_topic_levels", \.limits.maxTopicLevels, .number(1...65_535),
+            "Levels of a topic name or filter."),
+        .single(
+            "limits.max_in_flight", \.limits.maxInFlight, .number(1...65_535),
+            flag: "--max-inflight",
+            "QoS 1 and 2 messages sent to one client and not yet acknowledged; the rest waits in order."
+        ),
+        .single(
+            "limits.max_inbound_qos2", \.limits.maxInboundQoS2, .number(1...65_535),
+            "QoS 2 messages of one client that wait for its PUBREL; beyond it the connection closes."
+        ),
+        .single(
+            "limits.max_unacknowledged_publishes", \.limits.maxUnacknowledgedPublishes,
+            .number(1...65_535),
+            "PUBLISH packets of one client that wait for our acknowledgement; above it we stop reading until some are out."
+        ),
+        .single(
+            "limits.max_unacknowledged_bytes", \.limits.maxUnacknowledgedPublishBytes,
+            .size(1_024...(1 << 30)),
+            "The same, counted in bytes."),
+        .single(
+            "limits.queue_messages", \.limits.queueMessages, .number(1...10_000_000),
+            flag: "--queue-limit",
+            "Messages that wait for one client that is away or slow."),
+        .single(
+            "limits.queue_bytes", \.limits.queueBytes, .size(1_024...(64 << 30)),
+            "The same, counted in bytes. Left out, it is never below max_packet."),
+        .single(
+            "limits.queue_policy", \.limits.queuePolicy, .word(noun: "a queue policy"),
+            "Which message a full queue gives up: the oldest or the newest."),
+        .single(
+            "limits.max_sessions", \.limits.maxSessions, .number(1...10_000_000),
+            "Persistent sessions; a client that would need one more is refused."),
+        .single(
+            "limits.session_expiry", \.limits.sessionExpiry,
+            .duration(.seconds(1)...(.seconds(3_650 * 86_400))),
+            "From a client's disconnection to the removal of its persistent session."),
+        .single(
+            "limits.max_connections", \.limits.maxConnections,
+            ValueFormat.number(1...10_000_000).optional("auto"),
+            "Connections at a time. auto takes what the descriptor limit leaves after a reserve."),
+        .single(
+            "limits.output_bytes", \.limits.outputBytes, .size(1_024...(1 << 30)),
+            "Unsent bytes of one connection above which QoS 0 is dropped and QoS 1 and 2 wait."),
+        .single(
+            "limits.drain_timeout", \.limits.drainTimeout,
+            .duration(.zero...(.seconds(3_600))),
+            "How long a stop waits for unsent output."),
+    ]
+
+    private static let loggingSettings: [Setting] = [
+        .single(
+            "logging.level", \.logging.level, .word(noun: "a log level"), flag: "--log-level",
+            "The least important events that are logged."),
+        .single(
+            "logging.format", \.logging.format, .word(noun: "a log format"),
+            "Lines for people, or one JSON object a line."),
+    ]
+
+    private static let orderSettings: [Setting] = [
+        .single(
+            "orders.topic_template", \.orders.topicTemplate,
+            .topicTemplate(required: ["salesId", "orderId"]),
+            "Topic of order status updates."),
+        .single(
+            "orders.channel_template", \.orders.channelTemplate,
+            .topicTemplate(required: ["salesId"]),
+            "Channel in which their sequence numbers count, one by one."),
+        .single(
+            "orders.qos", \.orders.qos, .number(0...2, noun: "a QoS"),
+            "QoS of order status updates."),
+    ]
+
+    /// The largest packet that MQTT can frame, less its header.
+    private static let maximumPacketBytes = 256 << 20
+}

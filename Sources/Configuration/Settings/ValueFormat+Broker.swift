@@ -1,0 +1,125 @@
+extension ValueFormat where Value == String {
+    /// An address that needs no name service to bind.
+    static var address: Self {
+        let expectation = "a numeric IPv4 or IPv6 address, or localhost"
+        return Self(
+            expectation: expectation,
+            read: { (text: String) throws(RefusedValue) -> String in
+                guard NetworkAddress(text) != nil else {
+                    let isBracketed = text.hasPrefix("[") && text.hasSuffix("]")
+                    throw RefusedValue(
+                        complaint: "\(quoted(text)) is not a numeric address",
+                        cure: isBracketed
+                            ? "Leave out the brackets."
+                            : "Give \(expectation). 0.0.0.0 and :: stand for all addresses.")
+                }
+                return text
+            },
+            write: { $0 }
+        )
+    }
+
+    /// A path of the file system, of at most `limit` bytes.
+    static func path(_ noun: String, limit: Int = 4_095) -> Self {
+        Self(
+            expectation: "the path of \(noun)",
+            read: { (text: String) throws(RefusedValue) -> String in
+                guard !text.isEmpty else {
+                    throw RefusedValue(
+                        complaint: "the path is empty", cure: "Give the path of \(noun).")
+                }
+                guard !text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
+                    throw RefusedValue(
+                        complaint: "\(quoted(text)) holds a control character",
+                        cure: "Give a path without one.")
+                }
+                guard text.utf8.count <= limit else {
+                    throw RefusedValue(
+                        complaint:
+                            "the path is \(text.utf8.count) bytes long, the system takes \(limit)",
+                        cure: "Give a shorter path.")
+                }
+                guard text != "~", !text.hasPrefix("~/") else {
+                    throw RefusedValue(
+                        complaint: "\(quoted(text)) begins with ~, which only a shell expands",
+                        cure: "Write the path in full.")
+                }
+                return text
+            },
+            write: { $0 }
+        )
+    }
+
+    /// A topic with placeholders, each a whole topic level; `required` must all be there and
+    /// others may not.
+    static func topicTemplate(required: [String]) -> Self {
+        let placeholders = required.map { "{\($0)}" }
+        let list = placeholders.joined(separator: " and ")
+        return Self(
+            expectation: "a topic name with \(list), each as a whole level",
+            read: { (text: String) throws(RefusedValue) -> String in
+                func refuse(_ complaint: String, _ cure: String) -> RefusedValue {
+                    RefusedValue(complaint: "\(quoted(text)) \(complaint)", cure: cure)
+                }
+                // Bytes of the template, so that ids of usual length still fit in a topic name.
+                guard text.utf8.count <= 1_024 else {
+                    throw refuse("is longer than 1024 bytes", "Give a shorter topic name.")
+                }
+                guard !text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
+                    throw refuse("holds a control character", "Give a topic name without one.")
+                }
+                guard !text.contains("+"), !text.contains("#") else {
+                    throw refuse("holds a wildcard", "Write a topic name without + and #.")
+                }
+                guard !text.hasPrefix("$") else {
+                    throw refuse(
+                        "begins with $, and such topics are the broker's own",
+                        "Give a topic name that begins otherwise.")
+                }
+                let levels = text.split(separator: "/", omittingEmptySubsequences: false)
+                    .map(String.init)
+                for placeholder in placeholders where !levels.contains(placeholder) {
+                    throw refuse(
+                        "does not hold \(placeholder) as a whole level",
+                        "Give a topic name with \(list), such as orders/\(placeholders.joined(separator: "/"))."
+                    )
+                }
+                for level in levels where level.contains("{") || level.contains("}") {
+                    guard placeholders.contains(level) else {
+                        throw refuse(
+                            "holds the level \(quoted(level))",
+                            "Braces may only stand around a whole level: \(list).")
+                    }
+                }
+                return text
+            },
+            write: { $0 }
+        )
+    }
+}
+
+extension ValueFormat where Value == HermesConfiguration.Durability {
+    /// `none` is all that this version keeps its word on: it has no store on disk yet.
+    static var durability: Self {
+        Self(
+            expectation: "none",
+            read: { (text: String) throws(RefusedValue) -> HermesConfiguration.Durability in
+                if text == "none" { return .none }
+                let isKnownElsewhere =
+                    text == "sync" || text == "interval" || text.hasPrefix("interval ")
+                throw RefusedValue(
+                    complaint: isKnownElsewhere
+                        ? "\(quoted(text)) cannot be kept: this version holds messages in memory only"
+                        : "\(quoted(text)) is not a durability",
+                    cure: isKnownElsewhere
+                        ? "Set durability to none, or leave it out, and expect a restart to lose sessions, queues and retained messages."
+                        : "Give none.")
+            },
+            write: { durability in
+                switch durability {
+                case .none: "none"
+                }
+            }
+        )
+    }
+}

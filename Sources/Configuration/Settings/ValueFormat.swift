@@ -1,0 +1,136 @@
+/// Why a value is not accepted: what is wrong with it, and what would be right.
+struct RefusedValue: Error, Hashable {
+    /// Without a full stop; the value in it is already escaped.
+    let complaint: String
+    /// Whole sentences.
+    let cure: String
+}
+
+/// How a setting's value is written: read from text, shown as text, described to people.
+struct ValueFormat<Value: Sendable>: Sendable {
+    /// Completes the sentence "Give …." and the column of values in the documentation.
+    let expectation: String
+    let read: @Sendable (String) throws(RefusedValue) -> Value
+    /// The text that `read` turns back into the value.
+    let write: @Sendable (Value) -> String
+    /// What a key without a value means; `nil` when it must have one.
+    let absent: Value?
+
+    init(
+        expectation: String,
+        absent: Value? = nil,
+        read: @escaping @Sendable (String) throws(RefusedValue) -> Value,
+        write: @escaping @Sendable (Value) -> String
+    ) {
+        self.expectation = expectation
+        self.absent = absent
+        self.read = read
+        self.write = write
+    }
+
+    /// The same value, or none: by an empty value, and by `word` if there is one.
+    func optional(_ word: String? = nil) -> ValueFormat<Value?> {
+        ValueFormat<Value?>(
+            expectation: word.map { "\(expectation), or \($0)" } ?? expectation,
+            absent: .some(nil),
+            read: { (text: String) throws(RefusedValue) -> Value? in
+                if text == word { return nil }
+                do throws(RefusedValue) {
+                    return try read(text)
+                } catch {
+                    guard let word else { throw error }
+                    throw RefusedValue(
+                        complaint: error.complaint,
+                        cure: "\(error.cure) Or \(word).")
+                }
+            },
+            write: { value in value.map(write) ?? word ?? "" }
+        )
+    }
+}
+
+extension ValueFormat where Value == Int {
+    /// A number of bytes: plain, or with KiB, MiB or GiB.
+    static func size(_ range: ClosedRange<Int>) -> Self {
+        let bounds = "\(Quantity.size(range.lowerBound)) to \(Quantity.size(range.upperBound))"
+        return Self(
+            expectation: "\(bounds) (bytes, or a number with KiB, MiB or GiB)",
+            read: { (text: String) throws(RefusedValue) -> Int in
+                try Quantity.sizeUnits.read(text, in: range, bounds: bounds)
+            },
+            write: { Quantity.size($0) }
+        )
+    }
+}
+
+extension ValueFormat where Value == Duration {
+    /// A span of time, which always names its unit.
+    static func duration(_ range: ClosedRange<Duration>) -> Self {
+        let milliseconds =
+            Quantity.milliseconds(range.lowerBound)...Quantity.milliseconds(range.upperBound)
+        let bounds =
+            "\(Quantity.duration(range.lowerBound)) to \(Quantity.duration(range.upperBound))"
+        return Self(
+            expectation: "\(bounds) (a number with ms, s, m, h or d)",
+            read: { (text: String) throws(RefusedValue) -> Duration in
+                .milliseconds(
+                    try Quantity.durationUnits.read(text, in: milliseconds, bounds: bounds))
+            },
+            write: { Quantity.duration($0) }
+        )
+    }
+}
+
+extension ValueFormat where Value: FixedWidthInteger {
+    /// A whole number in decimal digits, kept in a type that holds the whole range.
+    static func number(_ range: ClosedRange<Value>, noun: String? = nil) -> Self {
+        let expectation = "\(range.lowerBound) to \(range.upperBound)"
+        return Self(
+            expectation: expectation,
+            read: { (text: String) throws(RefusedValue) -> Value in
+                Value(
+                    try Quantity.wholeNumber(
+                        text, in: Int(range.lowerBound)...Int(range.upperBound), noun: noun,
+                        expectation: expectation))
+            },
+            write: { "\($0)" }
+        )
+    }
+}
+
+extension ValueFormat where Value == Bool {
+    static var boolean: Self {
+        Self(
+            expectation: "true or false",
+            read: { (text: String) throws(RefusedValue) -> Bool in
+                switch text {
+                case "true", "True", "TRUE": return true
+                case "false", "False", "FALSE": return false
+                default:
+                    throw RefusedValue(
+                        complaint: "\(quoted(text)) is neither true nor false",
+                        cure: "Give true or false.")
+                }
+            },
+            write: { "\($0)" }
+        )
+    }
+}
+
+extension ValueFormat
+where Value: RawRepresentable & CaseIterable, Value.RawValue == String {
+    /// One of the words of an enumeration.
+    static func word(noun: String) -> Self {
+        let words = Value.allCases.map(\.rawValue)
+        let expectation = words.dropLast().joined(separator: ", ") + " or " + (words.last ?? "")
+        return Self(
+            expectation: expectation,
+            read: { (text: String) throws(RefusedValue) -> Value in
+                if let value = Value(rawValue: text) { return value }
+                throw RefusedValue(
+                    complaint: "\(quoted(text)) is not \(noun)", cure: "Give \(expectation).")
+            },
+            write: { $0.rawValue }
+        )
+    }
+}

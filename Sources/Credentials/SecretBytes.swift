@@ -1,0 +1,66 @@
+import Glibc
+
+/// Bytes that nobody should find in memory later: they are never copied, never moved by growing,
+/// and overwritten when the value ends.
+package struct SecretBytes: ~Copyable {
+    /// The longest password, in bytes: what the two length bytes of an MQTT field can count.
+    package static let maximumByteCount = 65_535
+
+    // Allocated once at full capacity, because a buffer that grows leaves its old copy behind.
+    // The pointer never leaves this value, which owns it alone and frees it in `deinit`.
+    private let storage: UnsafeMutableRawBufferPointer
+    package private(set) var count = 0
+
+    /// Room for up to `capacity` bytes, none of them used yet.
+    package init(capacity: Int = SecretBytes.maximumByteCount) {
+        precondition(capacity > 0, "secret with a capacity of \(capacity) bytes")
+        storage = .allocate(byteCount: capacity, alignment: 1)
+    }
+
+    /// A copy of `bytes`; the caller's own copy stays as it is.
+    package init(copying bytes: some Collection<UInt8>) {
+        self.init(capacity: max(1, bytes.count))
+        for byte in bytes { append(byte) }
+    }
+
+    deinit {
+        if let start = storage.baseAddress { explicit_bzero(start, storage.count) }
+        storage.deallocate()
+    }
+
+    package var isEmpty: Bool { count == 0 }
+
+    package var isFull: Bool { count == storage.count }
+
+    /// Adds one byte. The secret must not be full.
+    package mutating func append(_ byte: UInt8) {
+        precondition(!isFull, "secret overflows its \(storage.count) bytes")
+        storage[count] = byte
+        count += 1
+    }
+
+    /// Takes the last byte away and overwrites it; `nil` when there is none.
+    @discardableResult
+    package mutating func removeLast() -> UInt8? {
+        guard count > 0 else { return nil }
+        count -= 1
+        let byte = storage[count]
+        storage[count] = 0
+        return byte
+    }
+
+    /// Lets `body` read the bytes, which it must not keep.
+    package borrowing func withBytes<Result, Failure: Error>(
+        _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try body(UnsafeRawBufferPointer(rebasing: storage[..<count]))
+    }
+
+    /// True when both hold the same bytes; takes equally long wherever they differ.
+    package borrowing func equals(_ other: borrowing SecretBytes) -> Bool {
+        guard count == other.count else { return false }
+        var difference: UInt8 = 0
+        for index in 0..<count { difference |= storage[index] ^ other.storage[index] }
+        return difference == 0
+    }
+}

@@ -1,0 +1,56 @@
+import CHermesProtos
+
+/// A message of the broker's own making (`hermes.v1.Envelope`), before its sequence is known.
+///
+/// The sequence belongs to the commit that takes the message, so the data plane appends it to the
+/// bytes encoded here: see ``sequenceTag``.
+package struct Envelope: Hashable, Sendable {
+    package var messageID: String
+    package var topic: String
+    /// The series that the sequence counts in.
+    package var channel: String
+    /// UNIX time in milliseconds.
+    package var publishedAtMs: Int64
+    /// UNIX time in milliseconds after which it is not delivered; `nil` when it does not expire.
+    package var expiresAtMs: Int64?
+    /// Media type of `payload`.
+    package var contentType: String
+    package var payload: [UInt8]
+
+    /// The tag byte of the field `sequence`: number 9, varint. Appending this byte and a varint to
+    /// ``encoded()`` sets the sequence, and leaves the fields in ascending order.
+    package static let sequenceTag: UInt8 = 9 << 3
+
+    package init(
+        messageID: String, topic: String, channel: String, publishedAtMs: Int64,
+        expiresAtMs: Int64? = nil, contentType: String, payload: [UInt8]
+    ) {
+        self.messageID = messageID
+        self.topic = topic
+        self.channel = channel
+        self.publishedAtMs = publishedAtMs
+        self.expiresAtMs = expiresAtMs
+        self.contentType = contentType
+        self.payload = payload
+    }
+
+    /// The message's bytes without `sequence` and `supersedes_sequence`.
+    ///
+    /// - Throws: ``MessageEncodingError`` when a text holds NUL, which protobuf-c cannot carry.
+    package func encoded() throws(MessageEncodingError) -> [UInt8] {
+        var arena = ProtobufArena()
+        var message = Hermes__V1__Envelope()
+        hermes__v1__envelope__init(&message)
+        message.message_id = try arena.string(messageID, field: "message_id")
+        message.topic = try arena.string(topic, field: "topic")
+        message.channel = try arena.string(channel, field: "channel")
+        message.published_at_ms = publishedAtMs
+        message.expires_at_ms = expiresAtMs ?? 0
+        message.content_type = try arena.string(contentType, field: "content_type")
+        let bytes = arena.bytes(payload)
+        message.payload = ProtobufCBinaryData(len: bytes.count, data: bytes.baseAddress)
+
+        let size = hermes__v1__envelope__get_packed_size(&message)
+        return arena.packed(size) { hermes__v1__envelope__pack(&message, $0) }
+    }
+}

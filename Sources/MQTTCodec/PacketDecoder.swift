@@ -1,0 +1,94 @@
+/// Finds packets in a byte stream and decodes them, without copying and without keeping anything.
+///
+/// The caller keeps bytes that ``Framing/incomplete(needed:)`` asked to complete and offers them
+/// again from the packet's first byte. Nothing is ever allocated for a length that a peer claims.
+package enum PacketDecoder {
+    /// A whole packet's place in the stream.
+    package struct Frame: Hashable, Sendable, BitwiseCopyable {
+        package let type: PacketType
+        /// The lower half of the first byte; meaningful for PUBLISH only.
+        package let flags: UInt8
+        /// The whole packet.
+        package let packet: ByteRange
+        /// What follows the fixed header.
+        package let body: ByteRange
+
+        init(type: PacketType, flags: UInt8, packet: ByteRange, body: ByteRange) {
+            self.type = type
+            self.flags = flags
+            self.packet = packet
+            self.body = body
+        }
+    }
+
+    package enum Framing: Hashable, Sendable {
+        case frame(Frame)
+        /// `needed` is the whole packet's size, or 0 while its length is not known.
+        case incomplete(needed: Int)
+    }
+
+    /// The packet that begins at `offset`. Type, flags and size are refused as early as they are known.
+    ///
+    /// `maximumSize` counts the fixed header too.
+    package static func frame(
+        _ bytes: RawSpan, at offset: Int, maximumSize: Int
+    ) throws(MalformedPacket) -> Framing {
+        guard offset < bytes.byteCount else { return .incomplete(needed: 0) }
+        let first = bytes.byte(at: offset)
+        guard let type = PacketType(rawValue: first >> 4) else { throw .reservedPacketType }
+        let flags = first & 0x0F
+        if let required = type.requiredFlags, flags != required { throw .reservedFlags }
+        guard let length = try RemainingLength.decode(bytes, at: offset + 1) else {
+            return .incomplete(needed: 0)
+        }
+        let headerSize = 1 + length.encodedSize
+        let size = headerSize + length.value
+        guard size <= maximumSize else { throw .packetTooLarge }
+        guard bytes.byteCount - offset >= size else { return .incomplete(needed: size) }
+        return .frame(
+            Frame(
+                type: type, flags: flags, packet: ByteRange(offset: offset, count: size),
+                body: ByteRange(offset: offset + headerSize, count: length.value)))
+    }
+
+    /// Decodes a framed packet; every rule of its encoding has then been kept.
+    package static func decode(
+        _ frame: Frame, _ bytes: RawSpan
+    ) throws(MalformedPacket) -> ControlPacket {
+        switch frame.type {
+        case .connect: .connect(try Connect.decode(frame.body, bytes))
+        case .connack: .connack(try Connack.decode(frame.body, bytes))
+        case .publish: .publish(try Publish.decode(flags: frame.flags, frame.body, bytes))
+        case .puback: .puback(try acknowledgement(frame.body, bytes))
+        case .pubrec: .pubrec(try acknowledgement(frame.body, bytes))
+        case .pubrel: .pubrel(try acknowledgement(frame.body, bytes))
+        case .pubcomp: .pubcomp(try acknowledgement(frame.body, bytes))
+        case .subscribe: .subscribe(try Subscribe.decode(frame.body, bytes))
+        case .suback: .suback(try Suback.decode(frame.body, bytes))
+        case .unsubscribe: .unsubscribe(try Unsubscribe.decode(frame.body, bytes))
+        case .unsuback: .unsuback(try acknowledgement(frame.body, bytes))
+        case .pingreq: try empty(.pingreq, frame.body)
+        case .pingresp: try empty(.pingresp, frame.body)
+        case .disconnect: try empty(.disconnect, frame.body)
+        }
+    }
+
+    /// The body of PUBACK, PUBREC, PUBREL, PUBCOMP and UNSUBACK: a packet identifier and nothing else.
+    package static func acknowledgement(
+        _ body: ByteRange, _ bytes: RawSpan
+    ) throws(MalformedPacket) -> PacketIdentifier {
+        guard body.count >= 2 else { throw .truncated }
+        guard body.count == 2 else { throw .trailingBytes }
+        let value =
+            UInt16(bytes.byte(at: body.start)) << 8 | UInt16(bytes.byte(at: body.start + 1))
+        guard let identifier = PacketIdentifier(value) else { throw .zeroPacketIdentifier }
+        return identifier
+    }
+
+    private static func empty(
+        _ packet: ControlPacket, _ body: ByteRange
+    ) throws(MalformedPacket) -> ControlPacket {
+        guard body.isEmpty else { throw .trailingBytes }
+        return packet
+    }
+}

@@ -1,0 +1,35 @@
+/// How many bytes follow the fixed header (section 2.2.3): base 128, least significant group first.
+package struct RemainingLength: Hashable, Sendable {
+    package static let maximumEncodedSize = 4
+    package static let maximumValue = 268_435_455
+
+    package let value: Int
+    /// 1 to 4. Encodings longer than needed are legal in 3.1.1.
+    package let encodedSize: Int
+
+    init(value: Int, encodedSize: Int) {
+        self.value = value
+        self.encodedSize = encodedSize
+    }
+
+    /// Reads the length that begins at `offset`; `nil` asks for more bytes.
+    package static func decode(
+        _ bytes: RawSpan, at offset: Int
+    ) throws(MalformedPacket) -> RemainingLength? {
+        var value = 0
+        let available = min(bytes.byteCount - offset, maximumEncodedSize)
+        for index in 0..<max(0, available) {
+            let byte = bytes.byte(at: offset + index)
+            value |= Int(byte & 0x7F) << (7 * index)
+            if byte & 0x80 == 0 { return RemainingLength(value: value, encodedSize: index + 1) }
+        }
+        if available == maximumEncodedSize { throw .remainingLengthTooLong }
+        return nil
+    }
+
+    /// Bytes that `value` needs: 1 to 4.
+    package static func encodedSize(of value: Int) -> Int {
+        precondition(value >= 0 && value <= maximumValue, "no remaining length: \(value)")
+        return value < 128 ? 1 : value < 16_384 ? 2 : value < 2_097_152 ? 3 : 4
+    }
+}

@@ -1,0 +1,116 @@
+/// Asks for subscriptions (section 3.8): at least one topic filter with its QoS, all of them checked.
+package struct Subscribe: Hashable, Sendable {
+    package struct Request: Hashable, Sendable {
+        package var filter: TopicFilter
+        package var qos: QoS
+    }
+
+    package var packetIdentifier: PacketIdentifier
+    /// How many filters; at least 1.
+    package var count: Int
+    private var requests: ByteRange
+
+    package init(packetIdentifier: PacketIdentifier, count: Int, encodedRequests: ByteRange) {
+        self.packetIdentifier = packetIdentifier
+        self.count = count
+        requests = encodedRequests
+    }
+
+    /// The requests as they stand in the packet, for an encoder.
+    package var encodedRequests: ByteRange { requests }
+
+    /// Takes the next request off, in the packet's order; `nil` after the last.
+    package mutating func next(in bytes: RawSpan) -> Request? {
+        guard !requests.isEmpty else { return nil }
+        var reader = FieldReader(requests)
+        guard let range = try? reader.data(bytes),
+            let filter = try? TopicFilter(validating: range, in: bytes),
+            let byte = try? reader.byte(bytes), let qos = QoS(rawValue: byte)
+        else { preconditionFailure("a SUBSCRIBE that was decoded no longer decodes") }
+        requests = reader.rest()
+        return Request(filter: filter, qos: qos)
+    }
+
+    static func decode(_ body: ByteRange, _ bytes: RawSpan) throws(MalformedPacket) -> Subscribe {
+        var reader = FieldReader(body)
+        let identifier = try reader.packetIdentifier(bytes)
+        let start = reader.offset
+        var count = 0
+        while !reader.isAtEnd {
+            _ = try TopicFilter(validating: try reader.data(bytes), in: bytes)
+            // Upper six bits reserved, QoS not 3 [MQTT-3.8.3-4].
+            guard QoS(rawValue: try reader.byte(bytes)) != nil else { throw .requestedQoS }
+            count += 1
+        }
+        guard count > 0 else { throw .noTopicFilter }  // [MQTT-3.8.3-3]
+        return Subscribe(
+            packetIdentifier: identifier, count: count,
+            encodedRequests: ByteRange(offset: start, count: body.end - start))
+    }
+}
+
+/// Grants or refuses each filter of a SUBSCRIBE, in its order (section 3.9).
+package struct Suback: Hashable, Sendable {
+    package static let failure: UInt8 = 0x80
+
+    package var packetIdentifier: PacketIdentifier
+    /// One byte per filter: the granted QoS or ``failure`` [MQTT-3.9.3-2].
+    package var returnCodes: ByteRange
+
+    package init(packetIdentifier: PacketIdentifier, returnCodes: ByteRange) {
+        self.packetIdentifier = packetIdentifier
+        self.returnCodes = returnCodes
+    }
+
+    static func decode(_ body: ByteRange, _ bytes: RawSpan) throws(MalformedPacket) -> Suback {
+        var reader = FieldReader(body)
+        let identifier = try reader.packetIdentifier(bytes)
+        let codes = reader.rest()
+        guard !codes.isEmpty else { throw .truncated }
+        for offset in codes.start..<codes.end {
+            let code = bytes.byte(at: offset)
+            guard code <= 2 || code == failure else { throw .returnCode }
+        }
+        return Suback(packetIdentifier: identifier, returnCodes: codes)
+    }
+}
+
+/// Ends subscriptions (section 3.10): at least one topic filter, all of them checked.
+package struct Unsubscribe: Hashable, Sendable {
+    package var packetIdentifier: PacketIdentifier
+    private var filters: ByteRange
+
+    package init(packetIdentifier: PacketIdentifier, encodedFilters: ByteRange) {
+        self.packetIdentifier = packetIdentifier
+        filters = encodedFilters
+    }
+
+    /// The filters as they stand in the packet, for an encoder.
+    package var encodedFilters: ByteRange { filters }
+
+    /// Takes the next filter off; `nil` after the last.
+    package mutating func next(in bytes: RawSpan) -> TopicFilter? {
+        guard !filters.isEmpty else { return nil }
+        var reader = FieldReader(filters)
+        guard let range = try? reader.data(bytes),
+            let filter = try? TopicFilter(validating: range, in: bytes)
+        else { preconditionFailure("an UNSUBSCRIBE that was decoded no longer decodes") }
+        filters = reader.rest()
+        return filter
+    }
+
+    static func decode(
+        _ body: ByteRange, _ bytes: RawSpan
+    ) throws(MalformedPacket) -> Unsubscribe {
+        var reader = FieldReader(body)
+        let identifier = try reader.packetIdentifier(bytes)
+        let start = reader.offset
+        while !reader.isAtEnd {
+            _ = try TopicFilter(validating: try reader.data(bytes), in: bytes)
+        }
+        guard start < body.end else { throw .noTopicFilter }  // [MQTT-3.10.3-2]
+        return Unsubscribe(
+            packetIdentifier: identifier,
+            encodedFilters: ByteRange(offset: start, count: body.end - start))
+    }
+}

@@ -1,0 +1,109 @@
+import MQTTCodec
+import Structures
+
+/// Acknowledgements of one connection in the order in which they must leave, each with the commit it waits for.
+///
+/// PUBACK, PUBREC and PUBREL leave in the order of the packets that they answer [MQTT-4.6.0-2]
+/// [MQTT-4.6.0-3] [MQTT-4.6.0-4], so one that is ready still waits behind one that is not. Empty
+/// queues hold no memory.
+package struct AcknowledgementQueue: BitwiseCopyable {
+    private struct Entry: BitwiseCopyable {
+        /// The commit; 0 for none.
+        var ticket: UInt64
+        /// A four-byte packet as a little-endian word; unused with `packet`.
+        var word: UInt32
+        /// Bytes of the PUBLISH that it answers; 0 for what answers no PUBLISH.
+        var publishBytes: UInt32
+        /// A whole packet of another size.
+        var packet: SharedBytes?
+    }
+
+    private var entries: UnsafeMutablePointer<Entry>?
+    private var capacity: UInt32 = 0
+    private var first: UInt32 = 0
+    private var count: UInt32 = 0
+    /// PUBLISH packets that wait for their acknowledgement, and their bytes.
+    package private(set) var publishes: UInt32 = 0
+    package private(set) var publishBytes: Int = 0
+
+    package init() {}
+
+    package var isEmpty: Bool { count == 0 }
+
+    package mutating func append(
+        word: UInt32, ticket: UInt64, publishBytes: Int = 0, pool: BytePool
+    ) {
+        push(
+            Entry(ticket: ticket, word: word, publishBytes: UInt32(publishBytes), packet: nil),
+            pool)
+        guard publishBytes > 0 else { return }
+        publishes += 1
+        self.publishBytes += publishBytes
+    }
+
+    /// Takes over the caller's reference.
+    package mutating func append(packet: SharedBytes, ticket: UInt64, pool: BytePool) {
+        push(Entry(ticket: ticket, word: 0, publishBytes: 0, packet: packet), pool)
+    }
+
+    /// Moves what may leave to the output; stops at the first whose commit has not completed.
+    package mutating func release(
+        to output: inout OutputQueue, pool: BytePool, isCommitted: (UInt64) -> Bool
+    ) {
+        while count > 0, let entries {
+            let entry = entries[Int(first)]
+            guard entry.ticket == 0 || isCommitted(entry.ticket) else { return }
+            if let packet = entry.packet {
+                output.append(
+                    UnsafeRawBufferPointer(start: packet.bytes, count: packet.count), pool: pool)
+                packet.release(in: pool)
+            } else {
+                output.append(4, pool: pool).storeBytes(
+                    of: entry.word.littleEndian, as: UInt32.self)
+            }
+            if entry.publishBytes > 0 {
+                publishes -= 1
+                publishBytes -= Int(entry.publishBytes)
+            }
+            first = (first + 1) & (capacity - 1)
+            count -= 1
+        }
+        if count == 0 { removeAll(in: pool) }
+    }
+
+    package mutating func removeAll(in pool: BytePool) {
+        if let entries {
+            for offset in 0..<count {
+                entries[Int((first + offset) & (capacity - 1))].packet?.release(in: pool)
+            }
+            pool.deallocate(
+                UnsafeMutableRawPointer(entries),
+                count: Int(capacity) * MemoryLayout<Entry>.stride)
+        }
+        self = AcknowledgementQueue()
+    }
+
+    private mutating func push(_ entry: Entry, _ pool: BytePool) {
+        if count == capacity { grow(pool) }
+        guard let entries else { preconditionFailure("no room for an acknowledgement") }
+        (entries + Int((first + count) & (capacity - 1))).initialize(to: entry)
+        count += 1
+    }
+
+    private mutating func grow(_ pool: BytePool) {
+        let larger = max(8, capacity * 2)
+        let stride = MemoryLayout<Entry>.stride
+        let moved = pool.allocate(Int(larger) * stride)
+            .bindMemory(to: Entry.self, capacity: Int(larger))
+        if let entries {
+            for offset in 0..<count {
+                (moved + Int(offset))
+                    .initialize(to: entries[Int((first + offset) & (capacity - 1))])
+            }
+            pool.deallocate(UnsafeMutableRawPointer(entries), count: Int(capacity) * stride)
+        }
+        entries = moved
+        capacity = larger
+        first = 0
+    }
+}

@@ -1,0 +1,156 @@
+import MQTTCodec
+
+/// Decides what one network connection may do next; performs no I/O and reads no clock.
+/// ```
+///                CONNECT                 verified                opened
+/// awaitingConnect ──────> authenticating ────────> opening ────────────> active ──> closed
+///        │                      │ refused             │ (commit of what        │
+///        └── anything else ─────┴──── closed <────────┘  CONNACK speaks of)    └ DISCONNECT, violation
+/// ```
+/// While a client waits for its password check or for the commit, its further input is held back: the
+/// specification lets it send before CONNACK, and nothing of it may count before it is accepted.
+package struct ConnectionMachine: Sendable, BitwiseCopyable {
+    private enum State: UInt8, BitwiseCopyable {
+        case awaitingConnect
+        case authenticating
+        case opening
+        case active
+        case closed
+    }
+
+    private var state = State.awaitingConnect
+
+    package init() {}
+
+    package enum OnConnect: Hashable, Sendable {
+        case authenticate
+        /// CONNACK with this code, then close [MQTT-3.2.2-5].
+        case refuse(Connack.ReturnCode)
+        case close(ProtocolViolation)
+        case ignore
+    }
+
+    package enum OnPacket: Hashable, Sendable {
+        case process
+        case close(ProtocolViolation)
+        case ignore
+    }
+
+    package enum OnVerdict: Hashable, Sendable {
+        case open
+        case refuse(Connack.ReturnCode)
+        case ignore
+    }
+
+    /// Whether input must wait for the password check or the commit.
+    package var holdsInput: Bool { state == .authenticating || state == .opening }
+    package var isActive: Bool { state == .active }
+    package var isAwaitingConnect: Bool { state == .awaitingConnect }
+    package var isClosed: Bool { state == .closed }
+
+    /// A CONNECT arrived; `identifierCount` is the size of its client identifier in bytes.
+    package mutating func receive(
+        _ connect: Connect, identifierCount: Int
+    ) -> OnConnect {
+        switch state {
+        case .awaitingConnect:
+            // An empty identifier asks for one of ours, which only a clean session may
+            // [MQTT-3.1.3-6] [MQTT-3.1.3-8]; 3.1 has no empty identifiers.
+            if identifierCount == 0, !connect.cleanSession || connect.version == .v3_1 {
+                state = .closed
+                return .refuse(.identifierRejected)
+            }
+            state = .authenticating
+            return .authenticate
+        case .authenticating, .opening, .active:
+            // One network connection carries exactly one CONNECT [MQTT-3.1.0-2].
+            state = .closed
+            return .close(.secondConnect)
+        case .closed:
+            return .ignore
+        }
+    }
+
+    /// Any packet but CONNECT arrived.
+    package mutating func receive(_ type: PacketType) -> OnPacket {
+        switch state {
+        case .awaitingConnect, .authenticating, .opening:
+            state = .closed
+            return .close(.firstPacketNotConnect)
+        case .active:
+            switch type {
+            case .publish, .puback, .pubrec, .pubrel, .pubcomp, .subscribe, .unsubscribe, .pingreq:
+                return .process
+            case .disconnect:
+                state = .closed
+                return .process
+            case .connect:
+                state = .closed
+                return .close(.secondConnect)
+            case .connack, .suback, .unsuback, .pingresp:
+                state = .closed
+                return .close(.packetOnlyServersSend)
+            }
+        case .closed:
+            return .ignore
+        }
+    }
+
+    /// The user name and password were checked; `nil` accepts.
+    package mutating func authenticated(_ refusal: Connack.ReturnCode?) -> OnVerdict {
+        switch state {
+        case .authenticating:
+            if let refusal {
+                state = .closed
+                return .refuse(refusal)
+            }
+            state = .opening
+            return .open
+        case .awaitingConnect, .opening, .active, .closed:
+            return .ignore
+        }
+    }
+
+    /// What CONNACK speaks of is stored: it leaves, and the client's input counts. False when the
+    /// connection closed meanwhile.
+    package mutating func opened() -> Bool {
+        switch state {
+        case .opening:
+            state = .active
+            return true
+        case .awaitingConnect, .authenticating, .active, .closed:
+            return false
+        }
+    }
+
+    /// The session cannot be opened (a limit): CONNACK with a code, then close.
+    package mutating func close() { state = .closed }
+}
+
+/// A packet that is well formed and not allowed where it stands. The connection closes [MQTT-4.8.0-1].
+package enum ProtocolViolation: Error, Hashable, Sendable, BitwiseCopyable {
+    case firstPacketNotConnect
+    case secondConnect
+    case packetOnlyServersSend
+    case malformed(MalformedPacket)
+
+    /// The normative statement, or section, of MQTT 3.1.1 that is broken.
+    package var statement: String {
+        switch self {
+        case .firstPacketNotConnect: "MQTT-3.1.0-1"
+        case .secondConnect: "MQTT-3.1.0-2"
+        case .packetOnlyServersSend: "section 2.2.1"
+        case .malformed(let packet): packet.statement
+        }
+    }
+
+    /// What was wrong, for a log.
+    package var explanation: String {
+        switch self {
+        case .firstPacketNotConnect: "the first packet was not CONNECT"
+        case .secondConnect: "a second CONNECT"
+        case .packetOnlyServersSend: "a packet that only a server sends"
+        case .malformed(let packet): packet.explanation
+        }
+    }
+}

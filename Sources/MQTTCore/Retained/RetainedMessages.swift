@@ -1,0 +1,191 @@
+import MQTTCodec
+import Structures
+
+/// The last retained message of each topic, found by filter in slices.
+///
+/// They belong to no session and outlive all of them [MQTT-3.1.2-7]. While a cursor is under way,
+/// topics that lose their message stay in the tree, so that a cursor never stands on a removed node.
+package struct RetainedMessages: ~Copyable {
+    struct Record: BitwiseCopyable {
+        var message: Message?
+    }
+
+    private var tree: TopicTree
+    private var records = Slab<Record>()
+    private let pool: BytePool
+    private var openCursors = 0
+    /// Topics whose node waits for the last cursor to end.
+    private var prunable: [UInt32] = []
+    /// Bytes of all messages.
+    package private(set) var byteCount = 0
+
+    package init(hash: KeyedHash, pool: BytePool) {
+        tree = TopicTree(hash: hash, pool: pool)
+        self.pool = pool
+    }
+
+    package var count: Int { records.count }
+
+    /// Keeps a message for its topic, in place of the former one [MQTT-3.3.1-5]; takes a reference of
+    /// its own. A message without payload is never kept: it removes [MQTT-3.3.1-10] [MQTT-3.3.1-11].
+    package mutating func update(_ message: Message) {
+        guard message.payload.count > 0 else {
+            remove(message.topic)
+            return
+        }
+        message.retainReference()
+        byteCount += message.count
+        let node = tree.insert(message.topic)
+        let record = tree[node].value
+        if record != noIndex {
+            drop(record)
+            records[record].message = message
+        } else {
+            tree.setValue(records.insert(Record(message: message)), at: node)
+        }
+    }
+
+    /// False when the topic has no retained message.
+    @discardableResult
+    package mutating func remove(_ topic: UnsafeRawBufferPointer) -> Bool {
+        guard let node = tree.find(topic), tree[node].value != noIndex else { return false }
+        let record = tree[node].value
+        drop(record)
+        records.remove(record)
+        tree.setValue(noIndex, at: node)
+        if openCursors == 0 { tree.prune(node) } else { prunable.append(node) }
+        return true
+    }
+
+    /// Begins a walk over the messages that a filter matches; ``end(_:)`` it once.
+    package mutating func cursor(_ filter: UnsafeRawBufferPointer) -> RetainedCursor {
+        openCursors += 1
+        return RetainedCursor(filter: [UInt8](filter), root: TopicTree.root)
+    }
+
+    package mutating func end(_ cursor: consuming RetainedCursor) {
+        _ = consume cursor
+        openCursors -= 1
+        guard openCursors == 0 else { return }
+        for node in prunable where tree[node].parent != noIndex { tree.prune(node) }
+        prunable.removeAll()
+    }
+
+    /// The next matching message, after at most `steps` topics, which it counts down; `.paused` when
+    /// they are used up. The message is borrowed: it is valid until the next change.
+    package func next(_ cursor: inout RetainedCursor, steps: inout Int) -> RetainedCursor.Step {
+        while let frame = cursor.popFrame() {
+            guard steps > 0 else {
+                cursor.push(frame)
+                return .paused
+            }
+            steps -= 1
+            if let record = visit(frame, &cursor), let message = records[record].message {
+                return .message(message)
+            }
+        }
+        return .finished
+    }
+
+    /// One node against one level of the filter; pushes what follows and returns a record that matches.
+    private func visit(_ frame: RetainedCursor.Frame, _ cursor: inout RetainedCursor) -> UInt32? {
+        switch frame {
+        case .node(let index, let depth):
+            guard depth < cursor.levelCount else { return value(at: index) }
+            // Wildcards at the first level do not match topics that begin with $ [MQTT-4.7.2-1].
+            switch cursor.level(depth) {
+            case .multiLevel:
+                cursor.push(.descendants(of: tree[index].firstChild, skipsDollar: depth == 0))
+                return depth > 0 ? value(at: index) : nil
+            case .singleLevel:
+                cursor.push(
+                    .siblings(tree[index].firstChild, depth: depth + 1, skipsDollar: depth == 0))
+            case .exact(let range):
+                let child = cursor.filter.withUnsafeBytes { bytes in
+                    tree.child(of: index, UnsafeRawBufferPointer(rebasing: bytes[range]))
+                }
+                if let child { cursor.push(.node(child, depth: depth + 1)) }
+            }
+            return nil
+        case .siblings(let index, let depth, let skipsDollar):
+            guard index != noIndex else { return nil }
+            let node = tree[index]
+            cursor.push(.siblings(node.nextSibling, depth: depth, skipsDollar: skipsDollar))
+            if !(skipsDollar && beginsWithDollar(node)) { cursor.push(.node(index, depth: depth)) }
+            return nil
+        case .descendants(let index, let skipsDollar):
+            guard index != noIndex else { return nil }
+            let node = tree[index]
+            cursor.push(.descendants(of: node.nextSibling, skipsDollar: skipsDollar))
+            guard !(skipsDollar && beginsWithDollar(node)) else { return nil }
+            cursor.push(.descendants(of: node.firstChild, skipsDollar: false))
+            return value(at: index)
+        }
+    }
+
+    private func value(at node: UInt32) -> UInt32? {
+        let value = tree[node].value
+        return value == noIndex ? nil : value
+    }
+
+    private func beginsWithDollar(_ node: TopicTree.Node) -> Bool {
+        node.level.withBytes { $0.first == 0x24 }
+    }
+
+    private mutating func drop(_ record: UInt32) {
+        guard let message = records[record].message else { return }
+        byteCount -= message.count
+        message.release(in: pool)
+        records[record].message = nil
+    }
+}
+
+/// Where a walk over retained messages stands; it stays valid while messages come and go.
+package struct RetainedCursor: Sendable {
+    package enum Step {
+        case message(Message)
+        /// The slice is over; go on in a later turn.
+        case paused
+        case finished
+    }
+
+    enum Frame: Sendable {
+        case node(UInt32, depth: Int)
+        /// A node and its later siblings, each at this depth of the filter.
+        case siblings(UInt32, depth: Int, skipsDollar: Bool)
+        /// A node, its later siblings, and everything below them.
+        case descendants(of: UInt32, skipsDollar: Bool)
+    }
+
+    enum Level: Sendable {
+        case exact(Range<Int>)
+        case singleLevel
+        case multiLevel
+    }
+
+    package let filter: [UInt8]
+    private let levels: [Level]
+    private var frames: [Frame]
+
+    init(filter: [UInt8], root: UInt32) {
+        self.filter = filter
+        var levels: [Level] = []
+        var start = 0
+        for end in 0...filter.count
+        where end == filter.count || filter[end] == TopicTree.separator {
+            switch filter[start..<end] {
+            case [0x2B]: levels.append(.singleLevel)
+            case [0x23]: levels.append(.multiLevel)
+            default: levels.append(.exact(start..<end))
+            }
+            start = end + 1
+        }
+        self.levels = levels
+        frames = [.node(root, depth: 0)]
+    }
+
+    var levelCount: Int { levels.count }
+    func level(_ depth: Int) -> Level { levels[depth] }
+    mutating func push(_ frame: Frame) { frames.append(frame) }
+    mutating func popFrame() -> Frame? { frames.popLast() }
+}

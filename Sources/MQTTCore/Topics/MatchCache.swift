@@ -1,0 +1,63 @@
+import Structures
+
+/// The matches of recently published topics: a fixed table, one topic per slot, the newest stays.
+struct MatchCache: ~Copyable {
+    struct Entry: BitwiseCopyable {
+        var hash: UInt64
+        var version: UInt64
+        var count: Int
+        var topic: CompactBytes
+        var matches: UnsafeMutablePointer<SubscriptionTrie.Match>?
+    }
+
+    private static var entryCount: Int { 4_096 }
+    /// Longer results and topics are not kept: with these bounds the whole cache stays below 40 MiB.
+    private static var largestResult: Int { 1_024 }
+    private static var longestTopic: Int { 512 }
+
+    private let entries: UnsafeMutablePointer<Entry>
+    private let pool: BytePool
+
+    init(pool: BytePool) {
+        self.pool = pool
+        entries = .allocate(capacity: Self.entryCount)
+        entries.initialize(
+            repeating: Entry(hash: 0, version: 0, count: 0, topic: CompactBytes(), matches: nil),
+            count: Self.entryCount)
+    }
+
+    deinit { entries.deallocate() }
+
+    func find(
+        _ topic: UnsafeRawBufferPointer, hash: UInt64, version: UInt64
+    ) -> UnsafeBufferPointer<SubscriptionTrie.Match>? {
+        let entry = entries + Int(hash & UInt64(Self.entryCount - 1))
+        guard entry.pointee.hash == hash, entry.pointee.version == version,
+            entry.pointee.topic.equals(topic)
+        else { return nil }
+        return UnsafeBufferPointer(start: entry.pointee.matches, count: entry.pointee.count)
+    }
+
+    func store(
+        _ topic: UnsafeRawBufferPointer, hash: UInt64, version: UInt64,
+        _ matches: UnsafeBufferPointer<SubscriptionTrie.Match>
+    ) {
+        guard matches.count <= Self.largestResult, topic.count <= Self.longestTopic else { return }
+        let entry = entries + Int(hash & UInt64(Self.entryCount - 1))
+        let stride = MemoryLayout<SubscriptionTrie.Match>.stride
+        if let old = entry.pointee.matches {
+            pool.deallocate(UnsafeMutableRawPointer(old), count: entry.pointee.count * stride)
+        }
+        entry.pointee.topic.destroy(in: pool)
+        var copy: UnsafeMutablePointer<SubscriptionTrie.Match>?
+        if let base = matches.baseAddress, matches.count > 0 {
+            let buffer = pool.allocate(matches.count * stride)
+                .bindMemory(to: SubscriptionTrie.Match.self, capacity: matches.count)
+            buffer.initialize(from: base, count: matches.count)
+            copy = buffer
+        }
+        entry.pointee = Entry(
+            hash: hash, version: version, count: matches.count,
+            topic: CompactBytes(topic, pool: pool), matches: copy)
+    }
+}

@@ -1,0 +1,160 @@
+import Structures
+
+/// Topic levels as a tree of flat records: one table holds the edges of all nodes.
+///
+/// A node costs 52 bytes and its edge 8 to 16; its level's text is stored in it when it has at most 12
+/// bytes. Levels compare byte by byte, without normalisation [MQTT-4.7.3-4]. Nodes without a
+/// value and without children are removed by ``prune(_:)``.
+struct TopicTree: ~Copyable {
+    struct Node: BitwiseCopyable {
+        var level: CompactBytes
+        var parent: UInt32
+        var firstChild: UInt32
+        var nextSibling: UInt32
+        var previousSibling: UInt32
+        /// The children for `+` and `#`, which matching tries beside the exact one.
+        var singleLevelChild: UInt32
+        var multiLevelChild: UInt32
+        var hash: UInt32
+        /// What the owner keeps at this node; ``noIndex`` for nothing.
+        var value: UInt32
+    }
+
+    static var root: UInt32 { 0 }
+    static var separator: UInt8 { 0x2F }
+
+    private(set) var nodes = Slab<Node>()
+    private var edges = HashIndex()
+    private let hash: KeyedHash
+    private let pool: BytePool
+
+    init(hash: KeyedHash, pool: BytePool) {
+        self.hash = hash
+        self.pool = pool
+        _ = nodes.insert(Self.node(CompactBytes(), parent: noIndex, hash: 0))
+    }
+
+    /// Nodes in use, the root included.
+    var count: Int { nodes.count }
+
+    subscript(node: UInt32) -> Node {
+        get { nodes[node] }
+    }
+
+    mutating func setValue(_ value: UInt32, at node: UInt32) { nodes[node].value = value }
+
+    /// The exact child of a node; `nil` when there is none.
+    func child(of parent: UInt32, _ level: UnsafeRawBufferPointer) -> UInt32? {
+        edges.find(hash(level, salt: UInt64(parent))) { candidate in
+            nodes[candidate].parent == parent && nodes[candidate].level.equals(level)
+        }
+    }
+
+    /// The node of a whole topic or filter; `nil` when there is none.
+    func find(_ path: UnsafeRawBufferPointer) -> UInt32? {
+        var node = Self.root
+        var levels = TopicLevels(path)
+        while let level = levels.next() {
+            guard let next = child(of: node, level) else { return nil }
+            node = next
+        }
+        return node
+    }
+
+    /// The node of a whole topic or filter, made where it is missing.
+    mutating func insert(_ path: UnsafeRawBufferPointer) -> UInt32 {
+        var node = Self.root
+        var levels = TopicLevels(path)
+        while let level = levels.next() {
+            node = child(of: node, level) ?? addChild(of: node, level)
+        }
+        return node
+    }
+
+    /// Removes a node, and its ancestors, as long as they hold nothing.
+    mutating func prune(_ start: UInt32) {
+        var node = start
+        while node != Self.root, nodes[node].value == noIndex, nodes[node].firstChild == noIndex {
+            let removed = nodes[node]
+            if removed.previousSibling != noIndex {
+                nodes[removed.previousSibling].nextSibling = removed.nextSibling
+            } else {
+                nodes[removed.parent].firstChild = removed.nextSibling
+            }
+            if removed.nextSibling != noIndex {
+                nodes[removed.nextSibling].previousSibling = removed.previousSibling
+            }
+            if nodes[removed.parent].singleLevelChild == node {
+                nodes[removed.parent].singleLevelChild = noIndex
+            }
+            if nodes[removed.parent].multiLevelChild == node {
+                nodes[removed.parent].multiLevelChild = noIndex
+            }
+            edges.remove(UInt64(removed.hash), node)
+            removed.level.destroy(in: pool)
+            nodes.remove(node)
+            node = removed.parent
+        }
+    }
+
+    /// The topic or filter that a node stands for.
+    func path(of node: UInt32) -> [UInt8] {
+        var levels: [[UInt8]] = []
+        var current = node
+        while current != Self.root {
+            levels.append(nodes[current].level.array)
+            current = nodes[current].parent
+        }
+        return Array(levels.reversed().joined(separator: [Self.separator]))
+    }
+
+    private mutating func addChild(
+        of parent: UInt32, _ level: UnsafeRawBufferPointer
+    ) -> UInt32 {
+        let hash = hash(level, salt: UInt64(parent))
+        let sibling = nodes[parent].firstChild
+        var node = Self.node(
+            CompactBytes(level, pool: pool), parent: parent,
+            hash: UInt32(truncatingIfNeeded: hash))
+        node.nextSibling = sibling
+        let index = nodes.insert(node)
+        if sibling != noIndex { nodes[sibling].previousSibling = index }
+        nodes[parent].firstChild = index
+        if level.count == 1 {
+            if level[0] == 0x2B { nodes[parent].singleLevelChild = index }
+            if level[0] == 0x23 { nodes[parent].multiLevelChild = index }
+        }
+        edges.insert(hash, index)
+        return index
+    }
+
+    private static func node(_ level: CompactBytes, parent: UInt32, hash: UInt32) -> Node {
+        Node(
+            level: level, parent: parent, firstChild: noIndex, nextSibling: noIndex,
+            previousSibling: noIndex, singleLevelChild: noIndex, multiLevelChild: noIndex,
+            hash: hash, value: noIndex)
+    }
+}
+
+/// The levels of a topic name or filter, in order; empty levels count (section 4.7.1.1).
+package struct TopicLevels {
+    private let bytes: UnsafeRawBufferPointer
+    private var offset = 0
+
+    package init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
+
+    package mutating func next() -> UnsafeRawBufferPointer? {
+        guard offset <= bytes.count else { return nil }
+        var end = offset
+        while end < bytes.count, bytes[end] != TopicTree.separator { end += 1 }
+        defer { offset = end + 1 }
+        return UnsafeRawBufferPointer(rebasing: bytes[offset..<end])
+    }
+
+    /// How many levels there are: separators plus one.
+    package static func count(_ bytes: UnsafeRawBufferPointer) -> Int {
+        var count = 1
+        for byte in bytes where byte == TopicTree.separator { count += 1 }
+        return count
+    }
+}

@@ -1,0 +1,42 @@
+import Glibc
+import OperatorConfiguration
+
+/// Everything of the world that a command touches, so that tests can give it another one.
+package struct CommandContext: Sendable {
+    package var environment: [String: String]
+    package var console: Console
+    /// Open descriptor that `--password-stdin`, and a message without `-m` and `-f`, read from.
+    package var standardInput: CInt
+    /// The terminal that passwords are asked on.
+    package var terminalPath: String
+    /// Milliseconds since 1970.
+    package var now: @Sendable () -> Int64
+    /// Makes what carries requests to the broker; the duration bounds each of them.
+    package var makeTransport: @Sendable (AdminEndpoint, Duration) -> any AdminTransport
+
+    package init(
+        environment: [String: String], console: Console, standardInput: CInt = STDIN_FILENO,
+        terminalPath: String = "/dev/tty", now: @escaping @Sendable () -> Int64,
+        makeTransport: @escaping @Sendable (AdminEndpoint, Duration) -> any AdminTransport
+    ) {
+        self.environment = environment
+        self.console = console
+        self.standardInput = standardInput
+        self.terminalPath = terminalPath
+        self.now = now
+        self.makeTransport = makeTransport
+    }
+
+    /// The process that we are: its environment, its descriptors, the real clock and network.
+    package static func process() -> CommandContext {
+        CommandContext(
+            environment: ProcessEnvironment.current(), console: .standard(), now: wallClock,
+            makeTransport: { AsyncHTTPTransport(endpoint: $0, timeout: $1) })
+    }
+
+    private static func wallClock() -> Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000
+    }
+}

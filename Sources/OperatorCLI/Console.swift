@@ -1,0 +1,82 @@
+import Glibc
+
+/// Where results and messages go, as values, so that a test can read them.
+package struct Console: Sendable {
+    /// Writes to standard output; throws when nobody reads it or the disk is full.
+    private let writeOutput: @Sendable ([UInt8]) throws(CommandFailure) -> Void
+    private let writeError: @Sendable (String) -> Void
+    /// Columns of the terminal that shows standard output; `nil` when it goes elsewhere, and then
+    /// nothing is cut.
+    package let outputColumns: Int?
+
+    package init(
+        outputColumns: Int?,
+        writeOutput: @escaping @Sendable ([UInt8]) throws(CommandFailure) -> Void,
+        writeError: @escaping @Sendable (String) -> Void
+    ) {
+        self.outputColumns = outputColumns
+        self.writeOutput = writeOutput
+        self.writeError = writeError
+    }
+
+    /// The process's own standard output and error.
+    package static func standard() -> Console {
+        Console(
+            outputColumns: terminalColumns(STDOUT_FILENO),
+            writeOutput: { bytes throws(CommandFailure) in
+                switch writeAll(bytes, to: STDOUT_FILENO) {
+                case 0: break
+                case EPIPE: throw CommandFailure(.outputClosed, "")
+                case let code:
+                    throw CommandFailure(
+                        .localFile,
+                        """
+                        cannot write the output: \(String(cString: strerror(code))). \
+                        Check where standard output goes.
+                        """)
+                }
+            },
+            // Without standard error there is nobody left to tell.
+            writeError: { _ = writeAll(Array($0.utf8), to: STDERR_FILENO) })
+    }
+
+    /// Writes text as it is; the caller has escaped what is untrusted.
+    func print(_ text: String) throws(CommandFailure) {
+        try writeOutput(Array(text.utf8))
+    }
+
+    /// One message on standard error, under the program's name.
+    package func complain(_ message: String) {
+        for line in message.split(separator: "\n") { writeError("hermesctl: \(line)\n") }
+    }
+
+    /// Text on standard error without the program's name: a prompt, or a usage message.
+    package func show(_ text: String) {
+        writeError(text)
+    }
+
+    /// The terminal's width; `nil` when the descriptor is no terminal. A terminal that does not
+    /// know its width counts as 80 columns.
+    private static func terminalColumns(_ descriptor: CInt) -> Int? {
+        guard isatty(descriptor) == 1 else { return nil }
+        var size = winsize()
+        guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }
+        return Int(size.ws_col)
+    }
+
+    /// Writes everything; returns 0 or the error's code.
+    private static func writeAll(_ bytes: [UInt8], to descriptor: CInt) -> CInt {
+        var written = 0
+        while written < bytes.count {
+            let count = bytes.withUnsafeBytes { buffer in
+                write(descriptor, buffer.baseAddress.map { $0 + written }, buffer.count - written)
+            }
+            if count >= 0 {
+                written += count
+            } else if errno != EINTR {
+                return errno
+            }
+        }
+        return 0
+    }
+}

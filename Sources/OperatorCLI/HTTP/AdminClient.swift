@@ -1,0 +1,132 @@
+import AdminModel
+import Credentials
+import FoundationEssentials
+
+/// An answer in both forms: decoded for tables, and as the broker sent it for `--json`.
+struct Answer<Model: Sendable>: Sendable {
+    let model: Model
+    let json: [UInt8]
+}
+
+/// The calls of the HTTP API that `hermesctl` makes.
+struct AdminClient: Sendable {
+    /// The most entries that the broker puts on one page.
+    static let maximumPageSize = 1_000
+
+    let endpoint: AdminEndpoint
+    /// `nil` over the Unix socket.
+    let token: String?
+    let transport: any AdminTransport
+
+    func status() async throws(CommandFailure) -> Answer<StatusModel> {
+        try await get(["v1", "status"])
+    }
+
+    func client(_ clientID: String) async throws(CommandFailure) -> Answer<ClientDetail> {
+        try await get(["v1", "clients", clientID])
+    }
+
+    /// Up to `query.limit` clients, from as many pages as that takes.
+    func clients(_ query: ClientQuery) async throws(CommandFailure) -> ClientPage {
+        var result = ClientPage(clients: [], next: query.cursor)
+        repeat {
+            var page = query
+            page.limit = min(query.limit - result.clients.count, Self.maximumPageSize)
+            page.cursor = result.next
+            let answer: Answer<ClientPage> = try await get(
+                ["v1", "clients"], query: Self.items(page))
+            // An empty page with a continuation could go on for ever.
+            if answer.model.clients.isEmpty && answer.model.next != nil {
+                throw CommandFailure(
+                    .unexpectedAnswer, "\(endpoint) sent an empty page that is not the last.")
+            }
+            result.clients += answer.model.clients
+            result.next = answer.model.next
+        } while result.next != nil && result.clients.count < query.limit
+        return result
+    }
+
+    /// Closes the client's connection. Throws ``ExitStatus/refused`` when there is no such client.
+    func disconnect(_ clientID: String) async throws(CommandFailure) -> Answer<DisconnectResult> {
+        let response = try await send(.delete, ["v1", "clients", clientID])
+        if response.status == 204 {
+            return Answer(
+                model: DisconnectResult(clientID: clientID, disconnected: true), json: [])
+        }
+        return try decode(response)
+    }
+
+    func publish(
+        _ payload: [UInt8], topic: String, qos: Int, retain: Bool
+    ) async throws(CommandFailure) -> Answer<PublishResult> {
+        let query = [
+            (name: "topic", value: topic), (name: "qos", value: "\(qos)"),
+            (name: "retain", value: "\(retain)"),
+        ]
+        return try decode(await send(.post, ["v1", "publish"], query: query, body: payload))
+    }
+
+    private static func items(_ query: ClientQuery) -> [(name: String, value: String)] {
+        var items = [(name: "limit", value: "\(query.limit)")]
+        if let connected = query.connected { items.append(("connected", "\(connected)")) }
+        if let prefix = query.prefix { items.append(("prefix", prefix)) }
+        if let userName = query.userName { items.append(("user_name", userName)) }
+        if let cursor = query.cursor { items.append(("cursor", cursor)) }
+        return items
+    }
+
+    private func get<Model: Decodable>(
+        _ segments: [String], query: [(name: String, value: String)] = []
+    ) async throws(CommandFailure) -> Answer<Model> {
+        try decode(await send(.get, segments, query: query))
+    }
+
+    /// Sends and returns a successful response; every other one is thrown.
+    private func send(
+        _ method: AdminRequest.Method, _ segments: [String],
+        query: [(name: String, value: String)] = [], body: [UInt8]? = nil
+    ) async throws(CommandFailure) -> AdminResponse {
+        let response = try await transport.send(
+            AdminRequest(
+                method: method, url: endpoint.url(segments, query: query), token: token,
+                body: body))
+        guard (200..<300).contains(response.status) else { throw refusal(response) }
+        return response
+    }
+
+    private func decode<Model: Decodable>(
+        _ response: AdminResponse
+    ) throws(CommandFailure) -> Answer<Model> {
+        do {
+            let model = try JSONDecoder().decode(Model.self, from: Data(response.body))
+            return Answer(model: model, json: response.body)
+        } catch {
+            throw CommandFailure(
+                .unexpectedAnswer,
+                """
+                the answer of \(endpoint) is not what a Hermes broker of this version sends. \
+                Check the address, and that hermesctl and hermesd have the same version.
+                """)
+        }
+    }
+
+    /// The broker's own words where it sent a problem document.
+    private func refusal(_ response: AdminResponse) -> CommandFailure {
+        guard response.mediaType == ProblemModel.contentType,
+            let problem = try? JSONDecoder().decode(
+                ProblemModel.self, from: Data(response.body))
+        else {
+            return CommandFailure(
+                .unexpectedAnswer,
+                """
+                \(endpoint) answered with status \(response.status) and without an explanation. \
+                Check that it is the address of a Hermes broker.
+                """)
+        }
+        let status: ExitStatus =
+            response.status == 401 || response.status == 403 ? .unauthorized : .refused
+        let sentences = [problem.detail, problem.fix].compactMap(\.self).joined(separator: " ")
+        return CommandFailure(
+            status, VisibleText.escaped("\(problem.title): \(sentences)"))
+    }
+}

@@ -1,0 +1,133 @@
+import Credentials
+
+/// Where a broker's HTTP API is.
+package enum AdminEndpoint: Sendable, Equatable {
+    /// `http://host:port` or `https://...`, perhaps with a path, without a slash at the end.
+    case web(base: String, isPlainTextToOthers: Bool)
+    case unixSocket(path: String)
+
+    /// The broker's default.
+    package static let standard = AdminEndpoint.web(
+        base: "http://127.0.0.1:8080", isPlainTextToOthers: false)
+
+    /// Reads a URL as an operator writes it; `nil` when it is none, or has parts that make no
+    /// sense here (user, query, fragment).
+    package init?(url: String) {
+        let bytes = Array(url.utf8)
+        guard bytes.allSatisfy({ $0 > 0x20 && $0 < 0x7F && !Self.misplaced.contains($0) }),
+            let separator = url.range(of: "://")
+        else { return nil }
+        let scheme = url[..<separator.lowerBound].lowercased()
+        guard scheme == "http" || scheme == "https" else { return nil }
+        let rest = url[separator.upperBound...]
+        let authority = rest.prefix { $0 != "/" }
+        guard let host = Self.host(of: authority) else { return nil }
+        var path = rest.dropFirst(authority.count)
+        while path.last == "/" { path.removeLast() }
+        self = .web(
+            base: "\(scheme)://\(authority)\(path)",
+            isPlainTextToOthers: scheme == "http" && !Self.isLoopback(host))
+    }
+
+    /// The API of a broker on this machine that listens there; a wildcard address is reached by
+    /// loopback.
+    package init(listeningOn address: String, port: UInt16) {
+        let host =
+            switch address {
+            case "0.0.0.0": "127.0.0.1"
+            case "::": "[::1]"
+            case _ where address.contains(":"): "[\(address)]"
+            default: address
+            }
+        self = .web(
+            base: "http://\(host):\(port)", isPlainTextToOthers: !Self.isLoopback(host))
+    }
+
+    /// The URL of a resource: every byte of segments and values that is not unreserved is
+    /// percent-encoded, a slash too, so that a client identifier stays one segment.
+    package func url(_ segments: [String], query: [(name: String, value: String)] = []) -> String {
+        var url =
+            switch self {
+            case .web(let base, _): base
+            case .unixSocket(let path): "http+unix://\(Self.percentEncoded(path))"
+            }
+        for segment in segments { url += "/" + Self.percentEncoded(segment) }
+        for (index, item) in query.enumerated() {
+            url += index == 0 ? "?" : "&"
+            url += "\(item.name)=\(Self.percentEncoded(item.value))"
+        }
+        return url
+    }
+
+    /// Letters, digits, `-`, `.`, `_` and `~` stay (RFC 3986, 2.3); every other byte is `%XX`.
+    package static func percentEncoded(_ text: String) -> String {
+        let digits = Array("0123456789ABCDEF".utf8)
+        var result: [UInt8] = []
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."),
+                UInt8(ascii: "_"), UInt8(ascii: "~"):
+                result.append(byte)
+            default:
+                result += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 0x0F)]]
+            }
+        }
+        return String(decoding: result, as: UTF8.self)
+    }
+
+    private static let misplaced = Array("@?#\"<>\\^`{|}".utf8)
+
+    /// The host of `host` or `host:port`; `nil` when either is malformed.
+    private static func host(of authority: Substring) -> Substring? {
+        let host: Substring
+        let port: Substring
+        if authority.first == "[" {
+            guard let end = authority.firstIndex(of: "]") else { return nil }
+            host = authority[...end]
+            port = authority[authority.index(after: end)...]
+            guard host.count > 2 else { return nil }
+        } else {
+            host = authority.prefix { $0 != ":" }
+            port = authority.dropFirst(host.count)
+            guard !host.isEmpty, !host.contains("["), !host.contains("]") else { return nil }
+        }
+        if port.isEmpty { return host }
+        guard port.first == ":", port.dropFirst().utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+            let number = UInt16(port.dropFirst()), number > 0
+        else { return nil }
+        return host
+    }
+
+    private static func isLoopback(_ host: some StringProtocol) -> Bool {
+        let name = host.lowercased()
+        if name == "localhost" || name == "[::1]" { return true }
+        let parts = name.split(separator: ".", omittingEmptySubsequences: false)
+        return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
+    }
+}
+
+extension AdminEndpoint: CustomStringConvertible {
+    /// For messages, safe to print.
+    package var description: String {
+        switch self {
+        case .web(let base, _): VisibleText.escaped(base)
+        case .unixSocket(let path): "the Unix socket \"\(VisibleText.escaped(path))\""
+        }
+    }
+}
+
+extension StringProtocol {
+    /// Where `text` first stands in this string; the standard library has it without Foundation
+    /// only for elements.
+    fileprivate func range(of text: String) -> Range<Index>? {
+        var start = startIndex
+        while start != endIndex {
+            if self[start...].hasPrefix(text) {
+                return start..<index(start, offsetBy: text.count)
+            }
+            start = index(after: start)
+        }
+        return nil
+    }
+}

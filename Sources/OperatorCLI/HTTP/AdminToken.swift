@@ -1,0 +1,48 @@
+import Credentials
+import Glibc
+
+/// The token that opens the HTTP API: one line of visible ASCII.
+enum AdminToken {
+    static let variable = "HERMES_ADMIN_TOKEN"
+    static let fileName = "admin.token"
+    private static let maximumByteCount = 4_096
+
+    /// Checks a token, so that nothing can be smuggled into the request beside it. `source` names
+    /// where it came from, for the error.
+    static func validated(_ text: String, from source: String) throws(CommandFailure) -> String {
+        var bytes = Array(text.utf8)[...]
+        while let last = bytes.last, [0x20, 0x09, 0x0A, 0x0D].contains(last) { bytes.removeLast() }
+        guard !bytes.isEmpty, bytes.count <= maximumByteCount,
+            bytes.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
+        else {
+            throw CommandFailure(
+                .unauthorized,
+                """
+                \(source) holds no token: it must be one line of 1 to \(maximumByteCount) \
+                letters, digits and signs. Copy it again from the broker's data directory \
+                (\(fileName)).
+                """)
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Reads the token of a file; a failure names the file and the other ways to give a token.
+    static func read(path: String) throws(CommandFailure) -> String {
+        let bytes: [UInt8]
+        do throws(SystemFailure) {
+            bytes = try LocalFile.read(path: path, maximumByteCount: maximumByteCount + 2)
+        } catch {
+            throw CommandFailure(
+                .unauthorized,
+                """
+                cannot read the token file "\(VisibleText.escaped(path))": \
+                \(SystemFailure.text(of: error.errno)). Start hermesd once, which writes \
+                \(fileName) into its data directory; name that with --data-dir or --config, the \
+                file with --token-file, or set \(variable).
+                """)
+        }
+        return try validated(
+            String(decoding: bytes, as: UTF8.self),
+            from: "the token file \"\(VisibleText.escaped(path))\"")
+    }
+}

@@ -1,0 +1,151 @@
+import AsyncHTTPClient
+import Credentials
+import Glibc
+import NIOCore
+import NIOPosix
+
+/// The real transport: AsyncHTTPClient on one thread of its own.
+struct AsyncHTTPTransport: AdminTransport {
+    /// More than a page of 1,000 clients with the longest identifiers needs.
+    private static let maximumAnswerBytes = 256 * 1024 * 1024
+
+    private let endpoint: AdminEndpoint
+    private let timeout: Duration
+    private let group: MultiThreadedEventLoopGroup
+    private let client: HTTPClient
+
+    /// Nothing is connected yet. `timeout` bounds each request with its answer.
+    init(endpoint: AdminEndpoint, timeout: Duration) {
+        self.endpoint = endpoint
+        self.timeout = timeout
+        group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        var configuration = HTTPClient.Configuration()
+        // A redirection would carry the token to a place the operator did not name.
+        configuration.redirectConfiguration = .disallow
+        configuration.httpVersion = .http1Only
+        // One refusal is an answer; the operator decides whether to try again.
+        configuration.connectionPool.retryConnectionEstablishment = false
+        client = HTTPClient(eventLoopGroupProvider: .shared(group), configuration: configuration)
+    }
+
+    func send(_ request: AdminRequest) async throws(CommandFailure) -> AdminResponse {
+        do {
+            let deadline = NIODeadline.now() + TimeAmount(timeout)
+            let response = try await client.execute(outgoing(request), deadline: deadline)
+            let body = try await response.body.collect(upTo: Self.maximumAnswerBytes)
+            return AdminResponse(
+                status: Int(response.status.code),
+                mediaType: response.headers.first(name: "Content-Type").map(Self.mediaType),
+                body: Array(body.readableBytesView))
+        } catch is NIOTooManyBytesError {
+            throw CommandFailure(
+                .unexpectedAnswer,
+                """
+                \(endpoint) answered more than \(Self.maximumAnswerBytes) bytes. \
+                Check that it is a Hermes broker.
+                """)
+        } catch {
+            throw ConnectionFailure(error, endpoint: endpoint, timeout: timeout).failure
+        }
+    }
+
+    func close() async {
+        // Both fail only when they were shut down before, which leaves nothing to do.
+        try? await client.shutdown()
+        try? await group.shutdownGracefully()
+    }
+
+    private func outgoing(_ request: AdminRequest) -> HTTPClientRequest {
+        var outgoing = HTTPClientRequest(url: request.url)
+        outgoing.method = .init(rawValue: request.method.rawValue)
+        outgoing.headers.add(name: "User-Agent", value: "hermesctl")
+        outgoing.headers.add(name: "Accept", value: "application/json, application/problem+json")
+        if case .unixSocket = endpoint {
+            // The path of a socket is no host name.
+            outgoing.headers.add(name: "Host", value: "localhost")
+        }
+        if let token = request.token {
+            outgoing.headers.add(name: "Authorization", value: "Bearer \(token)")
+        }
+        if let body = request.body {
+            outgoing.headers.add(name: "Content-Type", value: "application/octet-stream")
+            outgoing.body = .bytes(ByteBuffer(bytes: body))
+        }
+        return outgoing
+    }
+
+    private static func mediaType(_ header: String) -> String {
+        String(header.prefix { $0 != ";" && $0 != " " }).lowercased()
+    }
+}
+
+/// Turns what the client library throws into words about the broker and how to reach it.
+struct ConnectionFailure {
+    let failure: CommandFailure
+
+    init(_ error: any Error, endpoint: AdminEndpoint, timeout: Duration) {
+        let text =
+            if let error = error as? HTTPClientError {
+                Self.text(error, endpoint: endpoint, timeout: timeout)
+            } else if let code = Self.code(of: error) {
+                Self.text(code, endpoint: endpoint)
+            } else {
+                """
+                cannot reach the broker at \(endpoint): \(VisibleText.escaped("\(error)")). \
+                Check the address.
+                """
+            }
+        failure = CommandFailure(.unreachable, text)
+    }
+
+    private static func text(
+        _ error: HTTPClientError, endpoint: AdminEndpoint, timeout: Duration
+    ) -> String {
+        switch error {
+        case .deadlineExceeded, .connectTimeout, .readTimeout, .writeTimeout,
+            .getConnectionFromPoolTimeout, .tlsHandshakeTimeout:
+            """
+            no answer from \(endpoint) within \(timeout.components.seconds) s. Check that hermesd \
+            runs there and is not overloaded, or wait longer with --timeout.
+            """
+        case .remoteConnectionClosed:
+            """
+            \(endpoint) closed the connection without an answer. Check that it is the broker's \
+            HTTP port rather than its MQTT port, and look into the log of hermesd.
+            """
+        default:
+            """
+            cannot reach the broker at \(endpoint): \(VisibleText.escaped(error.description)). \
+            Check the address.
+            """
+        }
+    }
+
+    private static func text(_ code: CInt, endpoint: AdminEndpoint) -> String {
+        let reason = SystemFailure.text(of: code)
+        let cure =
+            switch (endpoint, code) {
+            case (.unixSocket, ENOENT):
+                "Start hermesd with admin.unix_socket set to this path, or give --url instead."
+            case (.unixSocket, EACCES):
+                "Run as the user who runs hermesd, or give --url and a token instead."
+            case (_, ECONNREFUSED):
+                """
+                Nothing listens there: start hermesd, or name its HTTP address with --url (its \
+                log says it at the start).
+                """
+            case (_, ECONNRESET):
+                "Check that it is the broker's HTTP port, and look into the log of hermesd."
+            default:
+                "Check the address and the network between."
+            }
+        return "cannot reach the broker at \(endpoint): \(reason). \(cure)"
+    }
+
+    /// The system's code behind an error: for a connection, that of its last attempt.
+    private static func code(of error: any Error) -> CInt? {
+        if let error = error as? IOError { return error.errnoCode }
+        guard let error = error as? NIOConnectionError else { return nil }
+        return error.connectionErrors.compactMap { ($0.error as? IOError)?.errnoCode }.last
+    }
+}

@@ -1,0 +1,62 @@
+import ArgumentParser
+
+/// The root of the command line: what `hermesctl --help` shows.
+package struct Hermesctl: ParsableCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "hermesctl",
+        abstract: "Look into a Hermes broker, publish to it, and keep its users.",
+        discussion: """
+            Exit codes: 0 done; 1 the broker refused it or has no such thing; 2 a file here is \
+            missing or wrong; 3 the broker cannot be reached; 4 the token is missing or refused; \
+            5 an answer that is not understood; 64 wrong arguments.
+            """,
+        version: "0.1.0",
+        subcommands: [
+            StatusCommand.self, ClientsCommand.self, PublishCommand.self, UsersCommand.self,
+            ConfigCommand.self,
+        ])
+
+    package init() {}
+
+    /// Parses the arguments (without the program's name), runs the command, and returns the exit
+    /// code. Output and messages go to the context's console.
+    package static func run(_ arguments: [String], in context: CommandContext) async -> CInt {
+        do {
+            var command = try parseAsRoot(arguments)
+            if let command = command as? any OperatorCommand {
+                try await command.run(in: context)
+            } else {
+                // A group without a subcommand: the parser's own answer is its help.
+                try command.run()
+            }
+            return ExitStatus.success.rawValue
+        } catch let failure as CommandFailure {
+            if !failure.message.isEmpty { context.console.complain(failure.message) }
+            return failure.status.rawValue
+        } catch {
+            return report(error, to: context.console)
+        }
+    }
+
+    /// What the argument parser throws: a usage error, or text that was asked for (help, version,
+    /// a completion script).
+    private static func report(_ error: any Error, to console: Console) -> CInt {
+        let text = fullMessage(for: error) + "\n"
+        let code = exitCode(for: error).rawValue
+        guard code == ExitStatus.success.rawValue else {
+            console.show(text)
+            return code
+        }
+        do throws(CommandFailure) {
+            try console.print(text)
+            return code
+        } catch {
+            return error.status.rawValue
+        }
+    }
+}
+
+/// A command that does something; groups of commands are no such.
+protocol OperatorCommand: ParsableCommand {
+    func run(in context: CommandContext) async throws(CommandFailure)
+}

@@ -1,0 +1,159 @@
+import Logging
+
+/// How a line of the log looks.
+package enum LogFormat: Sendable, Equatable {
+    /// For people: `2026-11-21T03:04:05.123Z INFO  Broker started mqtt.port=1883`.
+    case text
+    /// One JSON object a line; all values are strings.
+    case json
+}
+
+extension LogFormat {
+    /// Metadata values of one line; those beyond are counted in `log.omitted`.
+    static let maximumEntries = 64
+    /// Dictionaries and arrays inside each other; what lies deeper is left out.
+    static let maximumDepth = 8
+
+    /// Writes one event as a line that ends in a line feed.
+    func line(
+        at time: Timestamp, level: Logger.Level, label: String, message: String,
+        metadata: Logger.Metadata
+    ) -> [UInt8] {
+        var fields = LogFields()
+        fields.add(metadata)
+        var line = LogLine()
+        switch self {
+        case .text:
+            line.append(ascii: time.text)
+            line.append(" ")
+            line.append(Self.name(level))
+            line.append(" ")
+            line.append(message, .text, limit: LogLine.maximumMessageLength)
+            for field in fields.all {
+                line.append(" ")
+                // Keys are ours, but another package's may be anything.
+                Self.appendText(field.key, to: &line)
+                line.append("=")
+                Self.appendText(field.value, to: &line)
+            }
+        case .json:
+            line.append("{\"time\":\"")
+            line.append(ascii: time.text)
+            line.append("\",\"level\":\"")
+            line.append(level.rawValue, .json)
+            line.append("\",\"logger\":\"")
+            line.append(label, .json)
+            line.append("\",\"message\":\"")
+            line.append(message, .json, limit: LogLine.maximumMessageLength)
+            line.append("\"")
+            for field in fields.all {
+                line.append(Self.jsonNames.contains(field.key) ? ",\"metadata." : ",\"")
+                line.append(field.key, .json)
+                line.append("\":\"")
+                switch field.value {
+                case .text(let text): line.append(text, .json)
+                case .bytes(let bytes):
+                    line.append(bytes.kept.span, totalBytes: bytes.totalBytes, .json)
+                }
+                line.append("\"")
+            }
+            line.append("}")
+        }
+        line.endLine()
+        return line.bytes
+    }
+
+    private static let jsonNames: Set<String> = ["time", "level", "logger", "message"]
+
+    /// Padded to five characters, so that the messages of most lines stand in one column.
+    private static func name(_ level: Logger.Level) -> StaticString {
+        switch level {
+        case .trace: "TRACE"
+        case .debug: "DEBUG"
+        case .info: "INFO "
+        case .notice: "NOTICE"
+        case .warning: "WARNING"
+        case .error: "ERROR"
+        case .critical: "CRITICAL"
+        }
+    }
+
+    private static func appendText(_ value: LogFields.Value, to line: inout LogLine) {
+        switch value {
+        case .text(let text): appendText(text, to: &line)
+        case .bytes(let bytes):
+            appendText(bytes.kept.span, totalBytes: bytes.totalBytes, to: &line)
+        }
+    }
+
+    private static func appendText(_ text: String, to line: inout LogLine) {
+        let utf8 = text.utf8
+        appendText(utf8.span, totalBytes: utf8.count, to: &line)
+    }
+
+    /// As it is when it is one plain word, else in quotes.
+    private static func appendText(
+        _ bytes: Span<UInt8>, totalBytes: Int, to line: inout LogLine
+    ) {
+        var isPlain = !bytes.isEmpty && totalBytes <= LogLine.maximumValueLength
+        if isPlain {
+            for index in bytes.indices where !isPlainByte(bytes[index]) { isPlain = false }
+        }
+        if isPlain {
+            line.append(bytes, totalBytes: totalBytes, .text)
+        } else {
+            line.append("\"")
+            line.append(bytes, totalBytes: totalBytes, .text)
+            line.append("\"")
+        }
+    }
+
+    /// Printable ASCII but for what separates or delimits values.
+    private static func isPlainByte(_ byte: UInt8) -> Bool {
+        (0x21...0x7E).contains(byte) && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "=")
+            && byte != UInt8(ascii: "\\")
+    }
+}
+
+/// The metadata of one line, flattened: `a: [b: 1, c: [x]]` becomes `a.b` and `a.c.0`.
+struct LogFields {
+    enum Value {
+        case text(String)
+        case bytes(LoggedBytes)
+    }
+
+    private var kept: [(key: String, value: Value)] = []
+    private var omittedCount = 0
+
+    /// What to write, in the order of keys.
+    var all: [(key: String, value: Value)] {
+        guard omittedCount > 0 else { return kept }
+        return kept + [("log.omitted", .text("\(omittedCount)"))]
+    }
+
+    mutating func add(_ metadata: Logger.Metadata) {
+        for (key, value) in metadata.sorted(by: { $0.key < $1.key }) {
+            add(key, value, depth: 1)
+        }
+    }
+
+    private mutating func add(_ key: String, _ value: Logger.MetadataValue, depth: Int) {
+        guard kept.count < LogFormat.maximumEntries, depth <= LogFormat.maximumDepth else {
+            omittedCount += 1
+            return
+        }
+        switch value {
+        case .string(let text): kept.append((key, .text(text)))
+        case .stringConvertible(let bytes as LoggedBytes): kept.append((key, .bytes(bytes)))
+        case .stringConvertible(let value): kept.append((key, .text(value.description)))
+        case .dictionary(let values):
+            for (name, value) in values.sorted(by: { $0.key < $1.key }) {
+                add("\(key).\(name)", value, depth: depth + 1)
+            }
+        case .array(let values):
+            for (index, value) in values.enumerated() {
+                add("\(key).\(index)", value, depth: depth + 1)
+            }
+        }
+    }
+}

@@ -1,0 +1,95 @@
+/// One line of the log while it is written: bytes of valid UTF-8 without control characters,
+/// whatever text goes in, and one line feed at the end.
+struct LogLine {
+    /// Characters of one value that are shown; the rest is cut with a mark.
+    static let maximumValueLength = 256
+    /// The same for messages, which are constants of ours but for other packages' loggers.
+    static let maximumMessageLength = 1_024
+
+    /// How unsafe characters are written.
+    enum Escaping {
+        /// For people: `\n`, `\u{1B}`, `\xFF`.
+        case text
+        /// For parsers: the escapes of JSON strings (RFC 8259), U+FFFD for invalid bytes.
+        case json
+    }
+
+    private(set) var bytes: [UInt8] = []
+
+    init() {
+        bytes.reserveCapacity(256)
+    }
+
+    /// Appends text of ours as it is.
+    mutating func append(_ text: StaticString) {
+        text.withUTF8Buffer { bytes.append(contentsOf: $0) }
+    }
+
+    /// Appends characters that need no escape, such as digits.
+    mutating func append(ascii: some Sequence<UInt8>) {
+        bytes.append(contentsOf: ascii)
+    }
+
+    /// Appends a string of any content, escaped and cut.
+    mutating func append(_ text: String, _ escaping: Escaping, limit: Int = maximumValueLength) {
+        let utf8 = text.utf8
+        append(utf8.span, totalBytes: utf8.count, escaping, limit: limit)
+    }
+
+    /// Appends bytes of any content, escaped and cut after `limit` characters with a mark that
+    /// counts the bytes not shown; `totalBytes` counts also those that the caller left out.
+    mutating func append(
+        _ source: Span<UInt8>, totalBytes: Int, _ escaping: Escaping,
+        limit: Int = maximumValueLength
+    ) {
+        var position = 0
+        for _ in 0..<limit {
+            guard let unit = UTF8Scanner.next(in: source, at: &position) else { break }
+            append(unit, escaping)
+        }
+        let hidden = totalBytes - position
+        guard hidden > 0 else { return }
+        append("…(+")
+        append(ascii: "\(hidden)".utf8)
+        append(" bytes)")
+    }
+
+    mutating func endLine() {
+        bytes.append(UInt8(ascii: "\n"))
+    }
+
+    private mutating func append(_ unit: UTF8Scanner.Unit, _ escaping: Escaping) {
+        switch (unit, escaping) {
+        case (.scalar("\""), _): append("\\\"")
+        case (.scalar("\\"), _): append("\\\\")
+        case (.scalar("\n"), _): append("\\n")
+        case (.scalar("\r"), _): append("\\r")
+        case (.scalar("\t"), _): append("\\t")
+        case (.scalar(let scalar), .text) where scalar.isUnsafeToShow:
+            append("\\u{")
+            append(ascii: String(scalar.value, radix: 16, uppercase: true).utf8)
+            append("}")
+        case (.scalar(let scalar), .json) where scalar.isUnsafeToShow:
+            for unit in UTF16.encode(scalar).map(Array.init) ?? [] {
+                append("\\u")
+                appendHexadecimal(unit >> 8)
+                appendHexadecimal(unit & 0xFF)
+            }
+        case (.scalar(let scalar), _):
+            bytes.append(contentsOf: UTF8.encode(scalar).map(Array.init) ?? [])
+        case (.invalid(let byte), .text):
+            append("\\x")
+            appendHexadecimal(UInt16(byte))
+        case (.invalid, .json): append("\\uFFFD")
+        }
+    }
+
+    /// Appends the low eight bits as two digits.
+    private mutating func appendHexadecimal(_ value: UInt16) {
+        let digits: StaticString = "0123456789ABCDEF"
+        digits.withUTF8Buffer {
+            bytes.append($0[Int(value >> 4 & 0xF)])
+            bytes.append($0[Int(value & 0xF)])
+        }
+    }
+}

@@ -1,0 +1,36 @@
+import CLinux
+import Glibc
+
+/// Listening TCP sockets; what they accept inherits their options.
+enum Listener {
+    /// Opens a listening socket on a numeric address; port 0 takes a free one.
+    static func open(
+        address: String, port: UInt16, userTimeoutMilliseconds: CInt
+    ) throws(SystemError) -> OwnedDescriptor {
+        let subject = address.contains(":") ? "[\(address)]:\(port)" : "\(address):\(port)"
+        var (storage, length) = try SocketAddress.parse(address, port: port)
+        let raw = socket(
+            CInt(storage.ss_family),
+            CInt(SOCK_STREAM.rawValue) | CInt(SOCK_NONBLOCK.rawValue) | CInt(SOCK_CLOEXEC.rawValue),
+            0)
+        guard raw >= 0 else { throw SystemError(call: "socket", subject: subject, code: errno) }
+        let descriptor = OwnedDescriptor(adopting: raw)
+        func set(_ level: CInt, _ option: CInt, _ value: CInt) {
+            var value = value
+            _ = setsockopt(raw, level, option, &value, socklen_t(MemoryLayout<CInt>.size))
+        }
+        set(SOL_SOCKET, SO_REUSEADDR, 1)
+        set(CInt(IPPROTO_TCP), TCP_NODELAY, 1)
+        // Unacknowledged bytes end a connection whose peer vanished, long before the kernel would.
+        set(CInt(IPPROTO_TCP), TCP_USER_TIMEOUT, userTimeoutMilliseconds)
+        if CInt(storage.ss_family) == AF_INET6 { set(CInt(IPPROTO_IPV6), IPV6_V6ONLY, 1) }
+        let bound = withUnsafePointer(to: &storage) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(raw, $0, length) }
+        }
+        guard bound == 0 else { throw SystemError(call: "bind", subject: subject, code: errno) }
+        guard Glibc.listen(raw, 4_096) == 0 else {
+            throw SystemError(call: "listen", subject: subject, code: errno)
+        }
+        return descriptor
+    }
+}

@@ -1,0 +1,391 @@
+import CLinux
+import Glibc
+import Structures
+
+/// Sockets of one thread over epoll, level-triggered; knows no protocol.
+///
+/// The owner pulls: ``wait(milliseconds:)``, then every ``event(_:)``, then ``receive(_:)``,
+/// ``accept(_:)`` or ``send(_:_:)`` as each asks. An idle connection holds a 32-byte slot and no
+/// buffer. A registration is named by slot and generation, so that an event of a closed connection
+/// finds no owner even when the kernel has reused its descriptor within the same batch.
+package struct Reactor: ~Copyable {
+    struct Slot: BitwiseCopyable {
+        var descriptor: CInt
+        var generation: UInt32
+        /// Input that did not make a whole packet yet, in a pool buffer; `nil` when there is none.
+        var input: UnsafeMutableRawPointer?
+        var inputCount: UInt32
+        var inputCapacity: UInt32
+        var isReading: Bool
+        var awaitsWritable: Bool
+    }
+
+    package enum Event {
+        /// A listener has connections to accept.
+        case acceptable(listener: Int)
+        /// `isHungUp` says that the peer is gone in both directions; reading finds what it left.
+        case connection(Handle, isReadable: Bool, isWritable: Bool, isHungUp: Bool)
+        /// A mailbox has messages.
+        case mailbox
+        /// For a connection that has been closed meanwhile.
+        case stale
+    }
+
+    package enum Accepted {
+        case connection(Handle)
+        /// Closed at once: no descriptor was left for it.
+        case refused
+        /// None waits, or none can be taken in this turn.
+        case none
+    }
+
+    package enum Received {
+        /// Everything that has not been consumed, oldest first; valid until the next ``receive(_:)``.
+        case bytes(UnsafeRawBufferPointer)
+        case wouldBlock
+        case endOfStream
+        case failed(SystemError)
+    }
+
+    package enum Sent {
+        case all
+        /// The socket takes no more; an event will say when it does.
+        case blocked
+        case failed(SystemError)
+    }
+
+    private static var eventCapacity: Int { 512 }
+    private static var sharedInputBytes: Int { 64 * 1_024 }
+    /// Up to here kept input moves to the shared buffer for the next read; beyond, reads append to it.
+    private static var movableInputBytes: Int { 8 * 1_024 }
+    private static var segmentCapacity: Int { 64 }
+    private static var largestGeneration: UInt32 { .max >> 1 }
+    /// Generation of the reactor's own descriptors; connections count from 1.
+    private static var ownGeneration: UInt32 { 0 }
+
+    private let poller: OwnedDescriptor
+    private let pool: BytePool
+    private var slots = Slab<Slot>()
+    private var listeners: [CInt] = []
+    package private(set) var listenerAddresses: [String] = []
+    private let events: UnsafeMutablePointer<epoll_event>
+    private var eventCount = 0
+    private let sharedInput: UnsafeMutableRawPointer
+    private let segments: UnsafeMutablePointer<OutputQueue.Segment>
+    /// Given up to accept and close a connection when no descriptor is left.
+    private var spareDescriptor: CInt
+    package private(set) var bytesReceived: UInt64 = 0
+    package private(set) var bytesSent: UInt64 = 0
+
+    package init(pool: BytePool) throws(SystemError) {
+        let descriptor = epoll_create1(CInt(EPOLL_CLOEXEC))
+        guard descriptor >= 0 else {
+            throw SystemError(call: "epoll_create1", subject: "reactor", code: errno)
+        }
+        poller = OwnedDescriptor(adopting: descriptor)
+        self.pool = pool
+        events = .allocate(capacity: Self.eventCapacity)
+        sharedInput = .allocate(byteCount: Self.sharedInputBytes, alignment: 64)
+        segments = .allocate(capacity: Self.segmentCapacity)
+        segments.initialize(repeating: OutputQueue.Segment(), count: Self.segmentCapacity)
+        spareDescriptor = open("/dev/null", O_RDONLY | O_CLOEXEC)
+    }
+
+    deinit {
+        for index in 0..<slots.endIndex where slots[index].descriptor >= 0 {
+            _ = Glibc.close(slots[index].descriptor)
+        }
+        for listener in listeners { _ = Glibc.close(listener) }
+        if spareDescriptor >= 0 { _ = Glibc.close(spareDescriptor) }
+        events.deallocate()
+        sharedInput.deallocate()
+        segments.deallocate()
+    }
+
+    /// Open connections.
+    package var connectionCount: Int { slots.count }
+
+    // MARK: Waiting
+
+    /// Waits for events, at most `milliseconds` (-1: without end); returns how many there are.
+    package mutating func wait(milliseconds: CInt) throws(SystemError) -> Int {
+        let count = epoll_wait(poller.rawValue, events, CInt(Self.eventCapacity), milliseconds)
+        if count < 0 {
+            guard errno == EINTR else {
+                throw SystemError(call: "epoll_wait", subject: "reactor", code: errno)
+            }
+            eventCount = 0
+        } else {
+            eventCount = Int(count)
+        }
+        return eventCount
+    }
+
+    package func event(_ index: Int) -> Event {
+        precondition(index < eventCount, "event \(index) of \(eventCount)")
+        let handle = Handle(packed: events[index].data.u64)
+        if handle.generation == Self.ownGeneration {
+            return handle.index == 0 ? .mailbox : .acceptable(listener: Int(handle.index) - 1)
+        }
+        guard slots[handle.index].generation == handle.generation else { return .stale }
+        let flags = events[index].events
+        let isHungUp = flags & (EPOLLERR.rawValue | EPOLLHUP.rawValue) != 0
+        return .connection(
+            handle, isReadable: isHungUp || flags & EPOLLIN.rawValue != 0,
+            isWritable: flags & EPOLLOUT.rawValue != 0, isHungUp: isHungUp)
+    }
+
+    package mutating func register<Message>(_ mailbox: Mailbox<Message>) throws(SystemError) {
+        try control(
+            EPOLL_CTL_ADD, mailbox.eventDescriptor, EPOLLIN.rawValue,
+            Handle(index: 0, generation: Self.ownGeneration), "mailbox")
+    }
+
+    // MARK: Accepting
+
+    /// Listens on a numeric address; port 0 takes a free one. Returns the listener's number.
+    package mutating func listen(
+        address: String, port: UInt16, userTimeout: Duration
+    ) throws(SystemError) -> Int {
+        let descriptor = try Listener.open(
+            address: address, port: port,
+            userTimeoutMilliseconds: CInt(clamping: userTimeout.components.seconds * 1_000)
+        ).take()
+        listeners.append(descriptor)
+        let text = SocketAddress.text(of: descriptor, .local)
+        listenerAddresses.append(text)
+        try control(
+            EPOLL_CTL_ADD, descriptor, EPOLLIN.rawValue,
+            Handle(index: UInt32(listeners.count), generation: Self.ownGeneration), text)
+        return listeners.count - 1
+    }
+
+    /// Stops accepting; established connections go on.
+    package mutating func closeListeners() {
+        for listener in listeners { _ = Glibc.close(listener) }
+        listeners.removeAll()
+    }
+
+    package mutating func accept(_ listener: Int) -> Accepted {
+        guard listener < listeners.count else { return .none }
+        let (descriptor, code) = retrying { Int(hermes_accept(listeners[listener])) }
+        guard descriptor >= 0 else {
+            switch code {
+            case EMFILE, ENFILE: return refuseOne(listener)
+            // The peer gave up while it waited: the next one may be fine.
+            case ECONNABORTED, EPROTO, EPERM: return .refused
+            default: return .none
+            }
+        }
+        let index = slots.insert(
+            Slot(
+                descriptor: -1, generation: 0, input: nil, inputCount: 0, inputCapacity: 0,
+                isReading: true, awaitsWritable: false))
+        generationCounter = generationCounter == Self.largestGeneration ? 1 : generationCounter + 1
+        slots[index].descriptor = CInt(descriptor)
+        slots[index].generation = generationCounter
+        let handle = Handle(index: index, generation: generationCounter)
+        do throws(SystemError) {
+            try control(EPOLL_CTL_ADD, CInt(descriptor), EPOLLIN.rawValue, handle, "connection")
+        } catch {
+            close(handle)
+            return .refused
+        }
+        return .connection(handle)
+    }
+
+    private var generationCounter: UInt32 = 0
+
+    /// Without a free descriptor the queue of the listener would stay readable for ever; the spare
+    /// one is lent to take a connection off and close it, so that its client learns of it.
+    private mutating func refuseOne(_ listener: Int) -> Accepted {
+        guard spareDescriptor >= 0 else { return .none }
+        _ = Glibc.close(spareDescriptor)
+        let descriptor = hermes_accept(listeners[listener])
+        if descriptor >= 0 { _ = Glibc.close(descriptor) }
+        spareDescriptor = open("/dev/null", O_RDONLY | O_CLOEXEC)
+        return descriptor >= 0 ? .refused : .none
+    }
+
+    // MARK: Reading
+
+    /// One read. Small input that was kept comes first; a large packet collects in its own buffer,
+    /// which grows with what has arrived and never with what was announced.
+    package mutating func receive(_ handle: Handle) -> Received {
+        guard slots[handle.index].generation == handle.generation else { return .wouldBlock }
+        let kept = Int(slots[handle.index].inputCount)
+        let base: UnsafeMutableRawPointer
+        let capacity: Int
+        if let input = slots[handle.index].input, kept > Self.movableInputBytes {
+            if kept == Int(slots[handle.index].inputCapacity) { growInput(handle.index) }
+            base = slots[handle.index].input ?? input
+            capacity = Int(slots[handle.index].inputCapacity)
+        } else {
+            if let input = slots[handle.index].input {
+                sharedInput.copyMemory(from: input, byteCount: kept)
+            }
+            base = sharedInput
+            capacity = Self.sharedInputBytes
+        }
+        let descriptor = slots[handle.index].descriptor
+        let (count, code) = retrying {
+            recv(descriptor, base + kept, capacity - kept, 0)
+        }
+        guard count > 0 else {
+            if count == 0 { return .endOfStream }
+            if code == EAGAIN || code == EWOULDBLOCK { return .wouldBlock }
+            return .failed(SystemError(call: "recv", subject: address(of: handle), code: code))
+        }
+        bytesReceived += UInt64(count)
+        return .bytes(UnsafeRawBufferPointer(start: base, count: kept + count))
+    }
+
+    /// Input that ``keep(_:_:from:)`` kept, without reading; empty when there is none.
+    package func keptInput(_ handle: Handle) -> UnsafeRawBufferPointer {
+        let slot = slots[handle.index]
+        guard slot.generation == handle.generation, let input = slot.input else {
+            return UnsafeRawBufferPointer(start: nil, count: 0)
+        }
+        return UnsafeRawBufferPointer(start: input, count: Int(slot.inputCount))
+    }
+
+    /// Keeps what was not consumed of bytes from ``receive(_:)`` or ``keptInput(_:)``.
+    package mutating func keep(
+        _ handle: Handle, _ bytes: UnsafeRawBufferPointer, from consumed: Int
+    ) {
+        guard slots[handle.index].generation == handle.generation else { return }
+        let remaining = bytes.count - consumed
+        guard remaining > 0, let source = bytes.baseAddress else {
+            releaseInput(handle.index)
+            return
+        }
+        if let input = slots[handle.index].input,
+            remaining <= Int(slots[handle.index].inputCapacity)
+        {
+            // The source may be this very buffer.
+            if input + 0 != source + consumed { memmove(input, source + consumed, remaining) }
+            slots[handle.index].inputCount = UInt32(remaining)
+            return
+        }
+        let capacity = BytePool.capacity(for: remaining)
+        let buffer = pool.allocate(capacity)
+        buffer.copyMemory(from: source + consumed, byteCount: remaining)
+        releaseInput(handle.index)
+        slots[handle.index].input = buffer
+        slots[handle.index].inputCount = UInt32(remaining)
+        slots[handle.index].inputCapacity = UInt32(capacity)
+    }
+
+    /// Stops or goes on reading from a connection; its unread input waits in the kernel.
+    package mutating func setReading(_ handle: Handle, _ isReading: Bool) {
+        guard slots[handle.index].generation == handle.generation,
+            slots[handle.index].isReading != isReading
+        else { return }
+        slots[handle.index].isReading = isReading
+        updateInterest(handle)
+    }
+
+    // MARK: Writing
+
+    /// Sends as much as the socket takes, and asks for an event when something is left.
+    package mutating func send(_ handle: Handle, _ output: inout OutputQueue) -> Sent {
+        guard slots[handle.index].generation == handle.generation else {
+            output.removeAll(in: pool)
+            return .all
+        }
+        let descriptor = slots[handle.index].descriptor
+        while !output.isEmpty {
+            let count = output.fill(segments, capacity: Self.segmentCapacity)
+            let (sent, code) = retrying {
+                count == 1
+                    ? hermes_send(descriptor, segments[0].base, segments[0].count)
+                    : hermes_send_vector(descriptor, segments, count)
+            }
+            guard sent >= 0 else {
+                if code == EAGAIN || code == EWOULDBLOCK || code == ENOBUFS {
+                    setAwaitsWritable(handle, true)
+                    return .blocked
+                }
+                return .failed(SystemError(call: "send", subject: address(of: handle), code: code))
+            }
+            bytesSent += UInt64(sent)
+            output.consume(sent, pool: pool)
+        }
+        setAwaitsWritable(handle, false)
+        return .all
+    }
+
+    /// Ends our direction: the peer reads everything and then the end of the stream.
+    package func finishSending(_ handle: Handle) {
+        guard slots[handle.index].generation == handle.generation else { return }
+        _ = shutdown(slots[handle.index].descriptor, CInt(SHUT_WR))
+    }
+
+    // MARK: Closing
+
+    package mutating func close(_ handle: Handle) {
+        guard slots[handle.index].generation == handle.generation else { return }
+        _ = Glibc.close(slots[handle.index].descriptor)
+        releaseInput(handle.index)
+        slots[handle.index].descriptor = -1
+        slots[handle.index].generation = Self.ownGeneration
+        slots.remove(handle.index)
+    }
+
+    /// The peer's address and port.
+    package func address(of handle: Handle) -> String {
+        guard slots[handle.index].generation == handle.generation else { return "unknown" }
+        return SocketAddress.text(of: slots[handle.index].descriptor, .peer)
+    }
+
+    // MARK: Private
+
+    private mutating func setAwaitsWritable(_ handle: Handle, _ awaits: Bool) {
+        guard slots[handle.index].awaitsWritable != awaits else { return }
+        slots[handle.index].awaitsWritable = awaits
+        updateInterest(handle)
+    }
+
+    private mutating func updateInterest(_ handle: Handle) {
+        let slot = slots[handle.index]
+        let interest =
+            (slot.isReading ? EPOLLIN.rawValue : 0) | (slot.awaitsWritable ? EPOLLOUT.rawValue : 0)
+        do throws(SystemError) {
+            try control(EPOLL_CTL_MOD, slot.descriptor, interest, handle, "connection")
+        } catch {
+            // The descriptor is registered; only a lack of kernel memory remains, and reading finds
+            // the connection's end in its keep alive.
+        }
+    }
+
+    private func control(
+        _ operation: CInt, _ descriptor: CInt, _ interest: UInt32, _ handle: Handle,
+        _ subject: String
+    ) throws(SystemError) {
+        var event = epoll_event()
+        event.events = interest
+        event.data.u64 = handle.packed
+        guard epoll_ctl(poller.rawValue, operation, descriptor, &event) == 0 else {
+            throw SystemError(call: "epoll_ctl", subject: subject, code: errno)
+        }
+    }
+
+    private mutating func growInput(_ index: UInt32) {
+        guard let old = slots[index].input else { return }
+        let count = Int(slots[index].inputCount)
+        let capacity = BytePool.capacity(for: count * 2)
+        let larger = pool.allocate(capacity)
+        larger.copyMemory(from: old, byteCount: count)
+        pool.deallocate(old, count: Int(slots[index].inputCapacity))
+        slots[index].input = larger
+        slots[index].inputCapacity = UInt32(capacity)
+    }
+
+    private mutating func releaseInput(_ index: UInt32) {
+        guard let input = slots[index].input else { return }
+        pool.deallocate(input, count: Int(slots[index].inputCapacity))
+        slots[index].input = nil
+        slots[index].inputCount = 0
+        slots[index].inputCapacity = 0
+    }
+}

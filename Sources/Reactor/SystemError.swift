@@ -1,0 +1,34 @@
+import Glibc
+
+/// A system call that failed for a reason that lies in the world, not in our code.
+package struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The call, such as "bind".
+    package let call: String
+    /// What it was applied to, such as "127.0.0.1:1883".
+    package let subject: String
+    /// The value of `errno`.
+    package let code: CInt
+
+    package init(call: String, subject: String, code: CInt) {
+        self.call = call
+        self.subject = subject
+        self.code = code
+    }
+
+    package var description: String {
+        "\(call) \(subject): \(String(cString: strerror(code)))"
+    }
+}
+
+/// Repeats a call that a signal interrupted; returns -1 with `errno` in the second value otherwise.
+@inline(__always)
+func retrying(_ call: () -> Int) -> (result: Int, code: CInt) {
+    while true {
+        let result = call()
+        if result >= 0 { return (result, 0) }
+        let code = errno
+        // A bad descriptor or address is our own mistake: going on would act on somebody else's.
+        precondition(code != EBADF && code != EFAULT, "system call on a bad descriptor or address")
+        if code != EINTR { return (result, code) }
+    }
+}

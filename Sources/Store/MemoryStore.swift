@@ -1,0 +1,20 @@
+/// `durability: none`: what is submitted counts as stored at once, and is gone with the process.
+package final class MemoryStore: Store {
+    private var completed: ClosedRange<UInt64>?
+
+    package init() {}
+
+    package var isRecording: Bool { false }
+
+    package func submit(_ batch: borrowing WriteBatch) {
+        guard batch.groupCount > 0 else { return }
+        let first = batch.lastTicket - UInt64(batch.groupCount) + 1
+        completed = min(completed?.lowerBound ?? first, first)...batch.lastTicket
+    }
+
+    package func takeCompletions(_ tickets: inout [ClosedRange<UInt64>]) {
+        guard let completed else { return }
+        tickets.append(completed)
+        self.completed = nil
+    }
+}

@@ -1,0 +1,123 @@
+/// Byte buffers in size classes, recycled: the packet path allocates nothing once it is warm.
+///
+/// A handle to state that its shard owns: copying it copies a pointer, nothing is counted, and
+/// everything that it hands out belongs to one thread. Small classes are carved from pages without
+/// a header per buffer; large ones come from malloc and a bounded number of them is kept.
+/// The classes are 16, 24, 32, 48, 64, 96, … 64 KiB; above that malloc serves exactly.
+package struct BytePool: BitwiseCopyable {
+    static var classCount: Int { 25 }
+    /// Largest class carved from pages.
+    private static var largestCarved: Int { 2_048 }
+    private static var pageBytes: Int { 16 * 1_024 }
+    /// Free bytes kept per class above ``largestCarved``.
+    private static var keptBytes: Int { 2 * 1_024 * 1_024 }
+
+    struct FreeBuffer {
+        var next: UnsafeMutableRawPointer?
+    }
+
+    struct SizeClass {
+        var free: UnsafeMutableRawPointer?
+        var freeCount = 0
+    }
+
+    let classes: UnsafeMutablePointer<SizeClass>
+    private let pages: UnsafeMutablePointer<UnsafeMutableRawPointer?>
+
+    package init() {
+        classes = .allocate(capacity: Self.classCount)
+        classes.initialize(repeating: SizeClass(), count: Self.classCount)
+        pages = .allocate(capacity: 1)
+        pages.initialize(to: nil)
+    }
+
+    /// Frees everything; no buffer of this pool may be in use.
+    package func destroy() {
+        for index in 0..<Self.classCount where Self.capacity(ofClass: index) > Self.largestCarved {
+            while let buffer = pop(index) { buffer.deallocate() }
+        }
+        var page = pages.pointee
+        while let current = page {
+            page = current.load(as: UnsafeMutableRawPointer?.self)
+            current.deallocate()
+        }
+        pages.deallocate()
+        classes.deallocate()
+    }
+
+    /// The capacity that ``allocate(_:)`` gives for `count` bytes, at least 16.
+    package static func capacity(for count: Int) -> Int {
+        let index = classIndex(for: count)
+        return index < classCount ? capacity(ofClass: index) : count
+    }
+
+    /// A buffer of ``capacity(for:)`` bytes, 8-byte aligned, its content undefined.
+    package func allocate(_ count: Int) -> UnsafeMutableRawPointer {
+        let index = Self.classIndex(for: count)
+        guard index < Self.classCount else {
+            return .allocate(byteCount: count, alignment: 16)
+        }
+        if let buffer = pop(index) { return buffer }
+        return refill(index)
+    }
+
+    /// Takes back a buffer that was allocated for `count` bytes.
+    package func deallocate(_ buffer: UnsafeMutableRawPointer, count: Int) {
+        let index = Self.classIndex(for: count)
+        guard index < Self.classCount else {
+            buffer.deallocate()
+            return
+        }
+        push(buffer, index)
+    }
+
+    /// 2k for a power of two, 2k + 1 for one and a half of it.
+    static func classIndex(for count: Int) -> Int {
+        guard count > 16 else { return 0 }
+        let exponent = Int.bitWidth - (count - 1).leadingZeroBitCount  // 2^exponent >= count
+        let isHalfStep = count <= 3 << (exponent - 2)
+        return (exponent - 4) * 2 - (isHalfStep ? 1 : 0)
+    }
+
+    static func capacity(ofClass index: Int) -> Int {
+        index & 1 == 0 ? 16 << (index / 2) : 24 << (index / 2)
+    }
+
+    func pop(_ index: Int) -> UnsafeMutableRawPointer? {
+        guard let buffer = classes[index].free else { return nil }
+        classes[index].free = buffer.load(as: UnsafeMutableRawPointer?.self)
+        classes[index].freeCount -= 1
+        return buffer
+    }
+
+    func push(_ buffer: UnsafeMutableRawPointer, _ index: Int) {
+        guard classes[index].freeCount < Self.mostFree(ofClass: index) else {
+            buffer.deallocate()
+            return
+        }
+        buffer.storeBytes(of: classes[index].free, as: UnsafeMutableRawPointer?.self)
+        classes[index].free = buffer
+        classes[index].freeCount += 1
+    }
+
+    static func mostFree(ofClass index: Int) -> Int {
+        let capacity = capacity(ofClass: index)
+        return capacity <= largestCarved ? .max : keptBytes / capacity
+    }
+
+    func refill(_ index: Int) -> UnsafeMutableRawPointer {
+        let capacity = Self.capacity(ofClass: index)
+        guard capacity <= Self.largestCarved else {
+            return .allocate(byteCount: capacity, alignment: 16)
+        }
+        let page = UnsafeMutableRawPointer.allocate(byteCount: Self.pageBytes, alignment: 16)
+        page.storeBytes(of: pages.pointee, as: UnsafeMutableRawPointer?.self)
+        pages.pointee = page
+        var offset = 16
+        while offset + 2 * capacity <= Self.pageBytes {
+            push(page + offset, index)
+            offset += capacity
+        }
+        return page + offset
+    }
+}

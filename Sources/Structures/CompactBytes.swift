@@ -1,0 +1,80 @@
+/// An immutable byte string in 16 bytes: up to 12 bytes in place, longer ones in a pool buffer.
+///
+/// Whoever stores one calls ``destroy(in:)`` once. At most 65,535 bytes, as MQTT strings are.
+package struct CompactBytes: BitwiseCopyable {
+    var low: UInt64 = 0
+    var high: UInt32 = 0
+    let length: UInt16
+    private let reserved: UInt16 = 0
+
+    static var inlineCapacity: Int { 12 }
+
+    package init() { length = 0 }
+
+    package init(_ bytes: UnsafeRawBufferPointer, pool: BytePool) {
+        precondition(bytes.count <= Int(UInt16.max), "\(bytes.count) bytes are no MQTT string")
+        length = UInt16(bytes.count)
+        guard let base = bytes.baseAddress, bytes.count > 0 else { return }
+        if bytes.count <= Self.inlineCapacity {
+            withUnsafeMutableBytes(of: &self) { $0.baseAddress?.copyMemory(from: base, byteCount: bytes.count) }
+        } else {
+            let buffer = pool.allocate(bytes.count)
+            buffer.copyMemory(from: base, byteCount: bytes.count)
+            low = UInt64(UInt(bitPattern: buffer))
+        }
+    }
+
+    package var count: Int { Int(length) }
+    package var isEmpty: Bool { length == 0 }
+
+    package func withBytes<Result: ~Copyable, Failure: Error>(
+        _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        if count > Self.inlineCapacity {
+            let base = UnsafeRawPointer(bitPattern: UInt(low))
+            return try body(UnsafeRawBufferPointer(start: base, count: count))
+        }
+        var copy = (low, high)
+        return try withUnsafeBytes(of: &copy) { (bytes) throws(Failure) in
+            try body(UnsafeRawBufferPointer(rebasing: bytes[0..<count]))
+        }
+    }
+
+    package func equals(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard bytes.count == count else { return false }
+        return withBytes { own in own.elementsAreEqual(to: bytes) }
+    }
+
+    package var array: [UInt8] { withBytes { [UInt8]($0) } }
+
+    package func destroy(in pool: BytePool) {
+        guard count > Self.inlineCapacity,
+            let buffer = UnsafeMutableRawPointer(bitPattern: UInt(low))
+        else { return }
+        pool.deallocate(buffer, count: count)
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// Equal length and bytes, eight at a time.
+    package func elementsAreEqual(to other: UnsafeRawBufferPointer) -> Bool {
+        guard count == other.count else { return false }
+        guard count > 0, let left = baseAddress, let right = other.baseAddress else { return true }
+        var offset = 0
+        while offset + 8 <= count {
+            guard
+                left.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+                    == right.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+            else { return false }
+            offset += 8
+        }
+        while offset < count {
+            guard
+                left.load(fromByteOffset: offset, as: UInt8.self)
+                    == right.load(fromByteOffset: offset, as: UInt8.self)
+            else { return false }
+            offset += 1
+        }
+        return true
+    }
+}

@@ -1,0 +1,141 @@
+/// Bytes that wait to be sent on one connection: a chain of pooled chunks, empty when nothing waits.
+///
+/// Small packets are copied into the last chunk; large payloads are referred to. A chain frees what
+/// has been sent chunk by chunk and never moves what has not. The queue belongs to one thread; its
+/// owner calls ``removeAll(in:)`` before dropping it.
+package struct OutputQueue: BitwiseCopyable {
+    struct Chunk {
+        var next: UnsafeMutablePointer<Chunk>?
+        /// Where unsent bytes begin: inside this chunk's buffer, or inside `shared`.
+        var start: UnsafeMutableRawPointer
+        var count: UInt32
+        /// Bytes that the buffer behind this header may still take; 0 for a shared chunk.
+        var room: UInt32
+        /// What the chunk was allocated for, header included.
+        var allocated: UInt32
+        var shared: SharedBytes?
+    }
+
+    /// A run of unsent bytes; laid out as the kernel's `iovec`.
+    package struct Segment {
+        package var base: UnsafeMutableRawPointer?
+        package var count: Int
+
+        package init() {
+            base = nil
+            count = 0
+        }
+    }
+
+    static var headerBytes: Int { MemoryLayout<Chunk>.size }
+    static var smallestChunk: Int { 384 }
+    static var largestChunk: Int { 64 * 1_024 }
+
+    var head: UnsafeMutablePointer<Chunk>?
+    var tail: UnsafeMutablePointer<Chunk>?
+    /// Unsent bytes.
+    package private(set) var count = 0
+
+    package init() {}
+
+    package var isEmpty: Bool { count == 0 }
+
+    /// Room for `size` contiguous bytes at the end, which the caller fills at once.
+    package mutating func append(_ size: Int, pool: BytePool) -> UnsafeMutableRawPointer {
+        if let tail, Int(tail.pointee.room) >= size {
+            let destination = tail.pointee.start + Int(tail.pointee.count)
+            tail.pointee.count += UInt32(truncatingIfNeeded: size)
+            tail.pointee.room -= UInt32(truncatingIfNeeded: size)
+            addToCount(size)
+            return destination
+        }
+        return appendChunk(for: size, pool: pool)
+    }
+
+    package mutating func append(_ bytes: UnsafeRawBufferPointer, pool: BytePool) {
+        guard let base = bytes.baseAddress, bytes.count > 0 else { return }
+        append(bytes.count, pool: pool).copyMemory(from: base, byteCount: bytes.count)
+    }
+
+    /// Refers to a part of shared bytes, which it retains until they are sent.
+    package mutating func append(
+        _ shared: SharedBytes, offset: Int, count size: Int, pool: BytePool
+    ) {
+        precondition(offset >= 0 && size > 0 && offset + size <= shared.count)
+        shared.retain()
+        let chunk = pool.allocate(Self.headerBytes).bindMemory(to: Chunk.self, capacity: 1)
+        chunk.initialize(
+            to: Chunk(
+                next: nil, start: shared.bytes + offset, count: UInt32(size), room: 0,
+                allocated: UInt32(Self.headerBytes), shared: shared))
+        link(chunk)
+        addToCount(size)
+    }
+
+    /// Describes the first unsent runs; returns how many.
+    package func fill(_ segments: UnsafeMutablePointer<Segment>, capacity: Int) -> Int {
+        var filled = 0
+        var chunk = head
+        while let current = chunk, filled < capacity {
+            segments[filled].base = current.pointee.start
+            segments[filled].count = Int(current.pointee.count)
+            filled += 1
+            chunk = current.pointee.next
+        }
+        return filled
+    }
+
+    /// Drops `size` bytes that the kernel took.
+    package mutating func consume(_ size: Int, pool: BytePool) {
+        precondition(size <= count, "\(size) bytes sent of \(count)")
+        count -= size
+        var remaining = size
+        while let chunk = head, remaining >= Int(chunk.pointee.count) {
+            remaining -= Int(chunk.pointee.count)
+            head = chunk.pointee.next
+            free(chunk, pool)
+            if head == nil { tail = nil }
+        }
+        guard remaining > 0, let chunk = head else { return }
+        chunk.pointee.start += remaining
+        chunk.pointee.count -= UInt32(remaining)
+    }
+
+    package mutating func removeAll(in pool: BytePool) {
+        while let chunk = head {
+            head = chunk.pointee.next
+            free(chunk, pool)
+        }
+        tail = nil
+        count = 0
+    }
+
+    mutating func addToCount(_ size: Int) { count += size }
+
+    /// A new chunk as large as what already waits, so that a long queue has few chunks.
+    mutating func appendChunk(for size: Int, pool: BytePool) -> UnsafeMutableRawPointer {
+        let wanted = max(size, min(Self.largestChunk - Self.headerBytes, max(Self.smallestChunk - Self.headerBytes, count)))
+        let capacity = BytePool.capacity(for: wanted + Self.headerBytes)
+        let raw = pool.allocate(wanted + Self.headerBytes)
+        let chunk = raw.bindMemory(to: Chunk.self, capacity: 1)
+        let start = raw + Self.headerBytes
+        chunk.initialize(
+            to: Chunk(
+                next: nil, start: start, count: UInt32(size),
+                room: UInt32(capacity - Self.headerBytes - size),
+                allocated: UInt32(wanted + Self.headerBytes), shared: nil))
+        link(chunk)
+        count += size
+        return start
+    }
+
+    private mutating func link(_ chunk: UnsafeMutablePointer<Chunk>) {
+        if let tail { tail.pointee.next = chunk } else { head = chunk }
+        tail = chunk
+    }
+
+    private func free(_ chunk: UnsafeMutablePointer<Chunk>, _ pool: BytePool) {
+        if let shared = chunk.pointee.shared { shared.release(in: pool) }
+        pool.deallocate(UnsafeMutableRawPointer(chunk), count: Int(chunk.pointee.allocated))
+    }
+}

@@ -1,0 +1,135 @@
+/// Deadlines of any number of owners, each set, moved and cancelled in constant time.
+///
+/// One wheel of 4,096 slots of 64 ms. A timer fires in the first turn after its deadline's slot has
+/// passed, so at most 64 ms late and never early. Deadlines beyond one lap (262 s) wait in their
+/// slot and are passed over once per lap. (Varghese and Lauck, 1987: scheme 6, with hashed slots.)
+package struct TimerWheel: ~Copyable {
+    struct Timer: BitwiseCopyable {
+        var next: UInt32
+        var previous: UInt32
+        /// Tick after which it fires.
+        var tick: UInt64
+        var payload: UInt64
+    }
+
+    package static var tickMilliseconds: UInt64 { 64 }
+    private static var slotCount: Int { 4_096 }
+    /// Head of the list of timers whose slot has passed.
+    private static var dueSlot: Int { slotCount }
+
+    private var timers = Slab<Timer>()
+    private var heads = [UInt32](repeating: noIndex, count: slotCount + 1)
+    private var occupied = [UInt64](repeating: 0, count: slotCount / 64)
+    /// The last tick whose slot was emptied.
+    private var currentTick: UInt64
+
+    package init(now: MonotonicTime) {
+        currentTick = now.milliseconds / Self.tickMilliseconds
+    }
+
+    package var count: Int { timers.count }
+
+    /// Sets a timer that hands `payload` to ``popExpired(now:)``, which also ends it.
+    package mutating func schedule(_ payload: UInt64, at deadline: MonotonicTime) -> UInt32 {
+        let index = timers.insert(Timer(next: noIndex, previous: noIndex, tick: 0, payload: payload))
+        place(index, at: deadline)
+        return index
+    }
+
+    package mutating func reschedule(_ index: UInt32, at deadline: MonotonicTime) {
+        unlink(index)
+        place(index, at: deadline)
+    }
+
+    package mutating func cancel(_ index: UInt32) {
+        unlink(index)
+        timers.remove(index)
+    }
+
+    /// The payload of one timer that is due, or `nil` when all have been handed out.
+    package mutating func popExpired(now: MonotonicTime) -> UInt64? {
+        let tick = now.milliseconds / Self.tickMilliseconds
+        if currentTick < tick { collect(upTo: tick) }
+        let index = heads[Self.dueSlot]
+        guard index != noIndex else { return nil }
+        let payload = timers[index].payload
+        unlink(index)
+        timers.remove(index)
+        return payload
+    }
+
+    /// The time from which ``popExpired(now:)`` may have something; `nil` without timers.
+    package var nextDeadline: MonotonicTime? {
+        if heads[Self.dueSlot] != noIndex {
+            return MonotonicTime(milliseconds: currentTick * Self.tickMilliseconds)
+        }
+        guard timers.count > 0 else { return nil }
+        // Word by word around the wheel, beginning behind the current slot.
+        let first = currentTick + 1
+        var tick = first
+        while tick - first <= UInt64(Self.slotCount) {
+            let slot = Int(tick & UInt64(Self.slotCount - 1))
+            let later = occupied[slot / 64] >> UInt64(slot & 63)
+            if later != 0 {
+                tick += UInt64(later.trailingZeroBitCount)
+                return MonotonicTime(milliseconds: tick * Self.tickMilliseconds)
+            }
+            tick += UInt64(64 - (slot & 63))
+        }
+        return nil
+    }
+
+    private mutating func collect(upTo tick: UInt64) {
+        let first = max(currentTick + 1, tick >= UInt64(Self.slotCount) ? tick - UInt64(Self.slotCount) + 1 : 0)
+        currentTick = tick
+        var passing = first
+        while passing <= tick {
+            let slot = Int(passing & UInt64(Self.slotCount - 1))
+            passing += 1
+            guard occupied[slot / 64] & 1 << UInt64(slot & 63) != 0 else { continue }
+            var index = heads[slot]
+            while index != noIndex {
+                let next = timers[index].next
+                if timers[index].tick <= tick {
+                    unlink(index)
+                    link(index, Self.dueSlot)
+                }
+                index = next
+            }
+        }
+    }
+
+    private mutating func place(_ index: UInt32, at deadline: MonotonicTime) {
+        // The tick that ends after the deadline, so that nothing fires early.
+        let tick = deadline.milliseconds / Self.tickMilliseconds + 1
+        timers[index].tick = tick
+        link(index, tick <= currentTick ? Self.dueSlot : Int(tick & UInt64(Self.slotCount - 1)))
+    }
+
+    private mutating func link(_ index: UInt32, _ slot: Int) {
+        let head = heads[slot]
+        timers[index].next = head
+        // A list's first timer keeps its slot where others keep their predecessor.
+        timers[index].previous = Self.slotMark | UInt32(slot)
+        if head != noIndex { timers[head].previous = index }
+        heads[slot] = index
+        if slot < Self.slotCount { occupied[slot / 64] |= 1 << UInt64(slot & 63) }
+    }
+
+    private static var slotMark: UInt32 { 1 << 31 }
+
+    private mutating func unlink(_ index: UInt32) {
+        let next = timers[index].next
+        let previous = timers[index].previous
+        if next != noIndex { timers[next].previous = previous }
+        if previous & Self.slotMark == 0 {
+            timers[previous].next = next
+        } else {
+            let slot = Int(previous & ~Self.slotMark)
+            heads[slot] = next
+            if slot < Self.slotCount, next == noIndex {
+                occupied[slot / 64] &= ~(1 << UInt64(slot & 63))
+            }
+        }
+    }
+}

@@ -1,0 +1,50 @@
+import Broker
+import Glibc
+import OperatorConfiguration
+
+extension BrokerSettings {
+    /// Descriptors that are not for MQTT clients: the HTTP server's, listeners, logs, the store.
+    private static var reservedDescriptors: Int { 320 }
+
+    /// The data plane's part of the configuration. `descriptorLimit` bounds the connections that the
+    /// operator left open.
+    init(_ configuration: HermesConfiguration, descriptorLimit: Int) {
+        self.init()
+        listeners = configuration.listeners.map { listener in
+            Listener(
+                address: listener.address, port: listener.port,
+                allowsAnonymous: listener.allowsAnonymous)
+        }
+        let limits = configuration.limits
+        connectTimeout = limits.connectTimeout
+        maxKeepAlive = limits.maxKeepAlive
+        maxConnectPacketBytes = limits.maxConnectPacketBytes
+        maxPacketBytes = limits.maxPacketBytes
+        maxTopicLevels = limits.maxTopicLevels
+        maxInFlight = UInt32(limits.maxInFlight)
+        maxInboundQoS2 = UInt32(limits.maxInboundQoS2)
+        maxUnacknowledgedPublishes = limits.maxUnacknowledgedPublishes
+        maxUnacknowledgedPublishBytes = limits.maxUnacknowledgedPublishBytes
+        queueMessages = UInt32(limits.queueMessages)
+        queueBytes = limits.queueBytes
+        queuePolicy = limits.queuePolicy == .dropOldest ? .dropOldest : .dropNewest
+        maxSessions = limits.maxSessions
+        sessionExpiry = limits.sessionExpiry
+        maxConnections =
+            limits.maxConnections ?? max(1, descriptorLimit - Self.reservedDescriptors)
+        outputBytes = limits.outputBytes
+        drainTimeout = limits.drainTimeout
+    }
+
+    /// Raises the descriptor limit as far as it may go, and returns it.
+    static func raiseDescriptorLimit() -> Int {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else {
+            return 1_024
+        }
+        limit.rlim_cur = limit.rlim_max
+        _ = setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        _ = getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        return Int(clamping: limit.rlim_cur)
+    }
+}

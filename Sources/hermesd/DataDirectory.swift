@@ -1,0 +1,55 @@
+import Glibc
+
+/// The folder that belongs to one running broker: mode 0700, locked for as long as the process lives.
+struct DataDirectory: ~Copyable {
+    /// Why the folder cannot be used.
+    struct Unusable: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    let path: String
+    private let lock: CInt
+
+    /// Makes the folder when it is missing, and takes its lock.
+    init(path: String) throws(Unusable) {
+        if mkdir(path, 0o700) != 0, errno != EEXIST {
+            throw Self.unusable(path, "cannot be made", errno, "Check its parent folder.")
+        }
+        var status = stat()
+        guard stat(path, &status) == 0 else {
+            throw Self.unusable(path, "cannot be opened", errno, "Check its permissions.")
+        }
+        guard status.st_mode & S_IFMT == S_IFDIR else {
+            throw Unusable(
+                description: "data_dir: \(path) is not a folder. Move it away or name another.")
+        }
+        guard status.st_mode & 0o077 == 0 else {
+            throw Unusable(
+                description: "data_dir: \(path) can be entered by others (mode "
+                    + "\(String(status.st_mode & 0o777, radix: 8))). Run: chmod 700 \(path)")
+        }
+        let descriptor = open("\(path)/lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else {
+            throw Self.unusable(
+                "\(path)/lock", "cannot be opened", errno,
+                "The folder must belong to the user that runs hermesd.")
+        }
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+            _ = close(descriptor)
+            throw Unusable(
+                description: "data_dir: \(path) is in use by another hermesd. "
+                    + "Stop that one, or give this one a folder of its own.")
+        }
+        self.path = path
+        lock = descriptor
+    }
+
+    deinit { _ = close(lock) }
+
+    private static func unusable(
+        _ path: String, _ what: String, _ code: CInt, _ cure: String
+    ) -> Unusable {
+        Unusable(
+            description: "data_dir: \(path) \(what): \(String(cString: strerror(code))). \(cure)")
+    }
+}

@@ -1,0 +1,99 @@
+import AdminAPI
+import ArgumentParser
+import Broker
+import Credentials
+import Glibc
+import Logging
+import OperatorConfiguration
+import OperatorLog
+import Reactor
+import Store
+import UnixSignals
+
+/// The broker: reads the configuration, builds the parts, runs them until a signal, stops them.
+@main
+struct Hermesd: AsyncParsableCommand {
+    static let version = "0.1.0"
+
+    static let configuration = CommandConfiguration(
+        commandName: "hermesd",
+        abstract: "MQTT 3.1.1 broker and push channel.",
+        discussion: """
+            Without --config the built-in defaults apply: MQTT on 127.0.0.1:1883, the HTTP API \
+            on 127.0.0.1:8080, data in ./data. Every key of the configuration file can also be \
+            given by environment, such as HERMES_LIMITS_MAX_IN_FLIGHT; flags come last and win.
+            """,
+        version: version)
+
+    @Option(help: ArgumentHelp("Configuration file (YAML).", valueName: "file"))
+    var config: String?
+    @Option(help: ArgumentHelp("MQTT port; repeat it for more listeners; 0 takes a free one."))
+    var port: [String] = []
+    @Option(help: ArgumentHelp("Folder for data, made when missing.", valueName: "folder"))
+    var dataDir: String?
+    @Option(help: ArgumentHelp("HTTP port; 0 takes a free one.", valueName: "port"))
+    var adminPort: String?
+    @Option(help: ArgumentHelp("Password file, see `hermesctl users`.", valueName: "file"))
+    var passwordFile: String?
+    @Flag(inversion: .prefixedNo, help: "Whether clients without a user name may connect.")
+    var allowAnonymous: Bool?
+    @Option(help: ArgumentHelp("Unacknowledged messages to one client.", valueName: "count"))
+    var maxInflight: String?
+    @Option(help: ArgumentHelp("Largest packet, such as 1MiB.", valueName: "size"))
+    var maxPacketSize: String?
+    @Option(help: ArgumentHelp("Time for CONNECT to arrive, such as 10s.", valueName: "time"))
+    var connectTimeout: String?
+    @Option(help: ArgumentHelp("Messages that wait for an absent client.", valueName: "count"))
+    var queueLimit: String?
+    @Option(help: ArgumentHelp("When a message counts as stored: none.", valueName: "mode"))
+    var durability: String?
+    @Option(
+        help: ArgumentHelp(
+            "trace, debug, info, notice, warning, error or critical.", valueName: "level"))
+    var logLevel: String?
+
+    func run() async throws {
+        let configuration: HermesConfiguration
+        do throws(ConfigurationError) {
+            configuration = try loader.load()
+        } catch {
+            Self.say("\(error)")
+            throw ExitCode(EX_CONFIG)
+        }
+        let log = try OperatorLog.start(
+            level: Logger.Level(rawValue: configuration.logging.level.rawValue) ?? .info,
+            format: configuration.logging.format == .json ? .json : .text)
+        defer { log.stop() }
+        do {
+            try await Server(configuration, log.logger(label: "hermesd")).run()
+        } catch {
+            log.flush()
+            Self.say("hermesd: \(error)")
+            throw ExitCode.failure
+        }
+    }
+
+    private var loader: ConfigurationLoader {
+        var overrides = CommandLineOverrides()
+        overrides.ports = port
+        overrides.dataDirectory = dataDir
+        overrides.adminPort = adminPort
+        overrides.passwordFile = passwordFile
+        overrides.allowAnonymous = allowAnonymous
+        overrides.maxInFlight = maxInflight
+        overrides.maxPacketSize = maxPacketSize
+        overrides.connectTimeout = connectTimeout
+        overrides.queueLimit = queueLimit
+        overrides.durability = durability
+        overrides.logLevel = logLevel
+        return ConfigurationLoader(
+            source: config.map { .file($0) } ?? .none, environment: ProcessEnvironment.current(),
+            overrides: overrides)
+    }
+
+    private static func say(_ text: String) {
+        var line = [UInt8](text.utf8)
+        line.append(0x0A)
+        _ = write(STDERR_FILENO, line, line.count)
+    }
+}

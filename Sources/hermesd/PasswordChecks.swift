@@ -1,0 +1,68 @@
+import Credentials
+import Glibc
+import Logging
+import Synchronization
+
+/// Checks passwords against a file that is read again whenever it has changed, so that
+/// `hermesctl users` takes effect at the next CONNECT. A file that turned bad leaves the users as
+/// they were.
+final class PasswordChecks: Sendable {
+    private struct Stamp: Equatable {
+        var inode: UInt64
+        var seconds: Int
+        var nanoseconds: Int
+        var size: Int
+    }
+
+    private struct State {
+        var verifier: PasswordVerifier
+        var stamp: Stamp?
+    }
+
+    private let path: String
+    private let logger: Logger
+    private let state: Mutex<State>
+
+    /// Reads the file, which must be good at the start.
+    init(path: String, logger: Logger) throws(PasswordFileError) {
+        let stamp = Self.stamp(path)
+        let file = try PasswordFile.load(path: path)
+        if let warning = file.accessWarning {
+            logger.warning("Password file is open to others", metadata: ["file": "\(warning)"])
+        }
+        self.path = path
+        self.logger = logger
+        state = Mutex(State(verifier: PasswordVerifier(file), stamp: stamp))
+    }
+
+    func verify(userName: [UInt8], password: [UInt8]) -> Bool {
+        current().verify(userName: userName, password: password)
+    }
+
+    private func current() -> PasswordVerifier {
+        let stamp = Self.stamp(path)
+        return state.withLock { state in
+            guard stamp != state.stamp else { return state.verifier }
+            state.stamp = stamp
+            do throws(PasswordFileError) {
+                state.verifier = PasswordVerifier(try PasswordFile.load(path: path))
+                logger.info(
+                    "Password file read again",
+                    metadata: ["file": "\(path)", "users": "\(state.verifier.userCount)"])
+            } catch {
+                logger.error(
+                    "Password file unusable, users stay as they were",
+                    metadata: ["file": "\(path)", "error": "\(error)"])
+            }
+            return state.verifier
+        }
+    }
+
+    private static func stamp(_ path: String) -> Stamp? {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return nil }
+        return Stamp(
+            inode: UInt64(status.st_ino), seconds: status.st_mtim.tv_sec,
+            nanoseconds: status.st_mtim.tv_nsec, size: Int(status.st_size))
+    }
+}

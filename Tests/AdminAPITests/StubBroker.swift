@@ -1,0 +1,96 @@
+import AdminAPI
+import AdminModel
+import Synchronization
+
+/// A data plane that remembers what it was asked and answers as it was told.
+final class StubBroker: BrokerControl {
+    struct State {
+        var publications: [Publication] = []
+        var disconnected: [String] = []
+        var queries: [ClientQuery] = []
+        /// Answers every question when it is set.
+        var unavailable: BrokerUnavailable?
+        /// How long an answer takes.
+        var delay: Duration = .zero
+        var details: [String: ClientDetail] = [:]
+        /// What `clients` gives, whatever the query.
+        var page = ClientPage(clients: [], next: nil)
+        var counts = PublishCounts(matched: 3, online: 2, queued: 1, dropped: 0)
+    }
+
+    private let state = Mutex(State())
+
+    init(_ change: (inout State) -> Void = { _ in }) {
+        state.withLock { change(&$0) }
+    }
+
+    var publications: [Publication] { state.withLock { $0.publications } }
+    var disconnected: [String] { state.withLock { $0.disconnected } }
+    var queries: [ClientQuery] { state.withLock { $0.queries } }
+
+    func change(_ change: (inout State) -> Void) {
+        state.withLock { change(&$0) }
+    }
+
+    func status() async throws(BrokerUnavailable) -> StatusModel {
+        try await answer { _ in Self.status }
+    }
+
+    func clients(_ query: ClientQuery) async throws(BrokerUnavailable) -> ClientPage {
+        try await answer { state in
+            state.queries.append(query)
+            return state.page
+        }
+    }
+
+    func client(_ clientID: String) async throws(BrokerUnavailable) -> ClientDetail? {
+        try await answer { $0.details[clientID] }
+    }
+
+    func disconnect(_ clientID: String) async throws(BrokerUnavailable) -> Bool {
+        try await answer { state in
+            state.disconnected.append(clientID)
+            return state.details[clientID]?.summary.connected ?? false
+        }
+    }
+
+    func publish(_ publication: Publication) async throws(BrokerUnavailable) -> PublishCounts {
+        try await answer { state in
+            state.publications.append(publication)
+            return state.counts
+        }
+    }
+
+    private func answer<Answer: Sendable>(
+        _ body: (inout State) -> Answer
+    ) async throws(BrokerUnavailable) -> Answer {
+        let (unavailable, delay) = state.withLock { ($0.unavailable, $0.delay) }
+        if let unavailable { throw unavailable }
+        if delay > .zero { try? await Task.sleep(for: delay) }
+        return state.withLock { body(&$0) }
+    }
+
+    static let status = StatusModel(
+        version: "9.9", startedAtMs: 1, uptimeSeconds: 2, durability: "none",
+        listeners: ["127.0.0.1:1883"], connections: 3, connectionsPending: 4, connectionsTotal: 5,
+        connectionsRefused: 6, sessions: 7, persistentSessions: 8, subscriptions: 9, retained: 10,
+        queued: 11, queuedBytes: 12, inFlight: 13, publishesReceived: 14, publishesSent: 15,
+        bytesReceived: 16, bytesSent: 17, dropped: ["queue_full": 18], protocolViolations: 19)
+
+    static func summary(_ clientID: String, connected: Bool = true) -> ClientSummary {
+        ClientSummary(
+            clientID: clientID, userName: "ann", connected: connected,
+            address: connected ? "127.0.0.1:50000" : nil, protocolVersion: "3.1.1",
+            cleanSession: false, keepAliveSeconds: 120, sinceMs: 1_763_700_000_000,
+            subscriptions: 1, inFlight: 0, queued: 2, queuedBytes: 300)
+    }
+
+    static func detail(_ clientID: String, connected: Bool = true) -> ClientDetail {
+        ClientDetail(
+            summary: summary(clientID, connected: connected),
+            subscriptionList: [SubscriptionModel(filter: "orders/7/#", qos: 1)], willTopic: nil,
+            lastPacketMsAgo: connected ? 12 : nil, inboundQoS2: 0, unacknowledgedPublishes: 0,
+            unsentBytes: 0, readingPaused: false, publishesReceived: 1, publishesSent: 2,
+            publishesAcknowledged: 2, dropped: [:], lastDisconnectReason: nil)
+    }
+}

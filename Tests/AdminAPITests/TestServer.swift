@@ -1,0 +1,74 @@
+import Logging
+import Testing
+
+@testable import AdminAPI
+
+/// A real server on a free port of the loopback interface.
+struct TestServer: Sendable {
+    static let token = "test-token-0123456789"
+
+    let endpoints: AdminEndpoints
+    let broker: StubBroker
+
+    /// Runs a server while the body runs, and stops it in the way of production.
+    static func run(
+        _ broker: StubBroker = StubBroker(),
+        configure: (inout AdminServerConfiguration) -> Void = { _ in },
+        body: (TestServer) async throws -> Void
+    ) async throws {
+        var configuration = AdminServerConfiguration(
+            token: try AdminToken(token, source: "test"), durability: "none", version: "1.2.3")
+        configuration.port = 0
+        configure(&configuration)
+        var logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+        logger.logLevel = .trace
+        let server = try AdminServer(configuration: configuration, broker: broker, logger: logger)
+        let (listening, announce) = AsyncStream<AdminEndpoints>.makeStream()
+        let running = Task {
+            defer { announce.finish() }
+            try await server.run { announce.yield($0) }
+        }
+        let result: Result<Void, any Error>
+        do {
+            var iterator = listening.makeAsyncIterator()
+            if let endpoints = await iterator.next() {
+                try await body(TestServer(endpoints: endpoints, broker: broker))
+            }
+            result = .success(())
+        } catch {
+            result = .failure(error)
+        }
+        running.cancel()
+        try await running.value
+        try result.get()
+    }
+
+    func connect() throws -> RawConnection { try RawConnection(port: endpoints.port) }
+
+    /// One request on a connection of its own.
+    func request(
+        _ method: String, _ target: String, headers: [String] = [],
+        token: String? = TestServer.token, body: [UInt8]? = nil
+    ) throws -> RawResponse {
+        let connection = try connect()
+        try connection.send(Self.head(method, target, headers: headers, token: token, body: body))
+        try connection.send(body ?? [])
+        return try connection.readResponse(toHead: method == "HEAD")
+    }
+
+    /// A JSON request on a connection of its own.
+    func post(_ target: String, json: String) throws -> RawResponse {
+        try request(
+            "POST", target, headers: ["Content-Type: application/json"], body: Array(json.utf8))
+    }
+
+    static func head(
+        _ method: String, _ target: String, headers: [String] = [],
+        token: String? = TestServer.token, body: [UInt8]? = nil
+    ) -> String {
+        var lines = ["\(method) \(target) HTTP/1.1", "Host: localhost"]
+        if let token { lines.append("Authorization: Bearer \(token)") }
+        if let body { lines.append("Content-Length: \(body.count)") }
+        return (lines + headers).joined(separator: "\r\n") + "\r\n\r\n"
+    }
+}

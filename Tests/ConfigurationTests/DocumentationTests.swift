@@ -1,0 +1,70 @@
+import Glibc
+import Testing
+
+@testable import OperatorConfiguration
+
+@Suite("Sample configuration and documentation")
+struct DocumentationTests {
+    @Test("the sample parses and equals the built-in values")
+    func sampleIsDefault() throws {
+        let configuration = try ConfigurationLoader(source: .file(Self.samplePath)).load()
+        #expect(configuration == HermesConfiguration())
+    }
+
+    @Test("the sample shows every key with its default", arguments: Setting.all)
+    func sampleShows(setting: Setting) throws {
+        let name = try #require(setting.pattern.split(separator: ".").last)
+        let initial = setting.show(HermesConfiguration(), 0)
+        let lines = try Self.lines(of: Self.samplePath)
+        #expect(
+            lines.contains { line in
+                let text = line.drop { " -#".contains($0) }
+                guard text.hasPrefix("\(name):") else { return false }
+                let value = text.dropFirst(name.count + 1).drop { $0 == " " }.prefix { $0 != " " }
+                // A key that is not set by default is shown with an example, commented out.
+                return initial.isEmpty ? line.contains("# ") : value == initial
+            })
+    }
+
+    @Test("the sample still parses with its commented keys switched on")
+    func sampleUncommented() throws {
+        let text = try Self.lines(of: Self.samplePath).map { line -> String in
+            let content = line.drop { $0 == " " }
+            let names = ["password_file", "unix_socket", "max_connect_packet", "queue_bytes"]
+            return names.contains { content.hasPrefix("# \($0):") }
+                ? line.replacing("# ", with: "", maxReplacements: 1) : line
+        }
+        let configuration = try load(text.joined(separator: "\n"))
+        #expect(configuration.passwordFile == "/etc/hermes/users")
+        #expect(configuration.admin.unixSocket == "/run/hermes/admin.sock")
+        #expect(configuration.limits == HermesConfiguration.Limits())
+    }
+
+    @Test("docs/configuration.md describes every key", arguments: Setting.all)
+    func documented(setting: Setting) throws {
+        let initial = setting.show(HermesConfiguration(), 0)
+        let variable = setting.variable(at: 0).replacing("_0_", with: "_<n>_")
+        let row =
+            "| `\(setting.pattern)` | \(initial.isEmpty ? "not set" : "`\(initial)`") | \(setting.expectation) | `\(variable)` | \(setting.summary) |"
+        #expect(try Self.lines(of: Self.documentationPath).contains(row), "missing: \(row)")
+    }
+
+    @Test("docs/configuration.md names every flag", arguments: Setting.all.compactMap(\.flag))
+    func flagDocumented(flag: String) throws {
+        let setting = try #require(Setting.all.first { $0.flag == flag })
+        #expect(
+            try Self.lines(of: Self.documentationPath).contains {
+                $0.hasPrefix("| `\(flag)` | `\(setting.pattern)`")
+            })
+    }
+
+    private static let root = #filePath.split(separator: "/", omittingEmptySubsequences: false)
+        .dropLast(3).joined(separator: "/")
+    static let samplePath = root + "/Config/hermes.yaml"
+    static let documentationPath = root + "/docs/configuration.md"
+
+    private static func lines(of path: String) throws -> [String] {
+        String(decoding: try ConfigurationFile.read(path), as: UTF8.self)
+            .split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+    }
+}

@@ -1,0 +1,115 @@
+import Testing
+
+@testable import OperatorConfiguration
+
+@Suite("Every setting")
+struct SettingTests {
+    @Test("the table of values covers every key")
+    func tableIsComplete() {
+        #expect(Set(changedValues.keys) == Set(Setting.all.map(\.pattern)))
+        #expect(Setting.all.count == Set(Setting.all.map(\.pattern)).count)
+    }
+
+    @Test("is read from YAML and lands in its own place only", arguments: Setting.all)
+    func fromYAML(setting: Setting) throws {
+        let value = try #require(changedValues[setting.pattern])
+        let configuration = try load(setting.yaml(value))
+        expectOnlyChange(setting, value, in: configuration)
+    }
+
+    @Test("is read from its environment variable", arguments: Setting.all)
+    func fromEnvironment(setting: Setting) throws {
+        let value = try #require(changedValues[setting.pattern])
+        let configuration = try load("", environment: [setting.variable(at: 0): value])
+        expectOnlyChange(setting, value, in: configuration)
+    }
+
+    @Test("wins in the environment over YAML", arguments: Setting.all)
+    func environmentWins(setting: Setting) throws {
+        let value = try #require(changedValues[setting.pattern])
+        let initial = setting.show(HermesConfiguration(), 0)
+        let yaml = setting.yaml(initial.isEmpty ? "/initial" : initial)
+        let configuration = try load(yaml, environment: [setting.variable(at: 0): value])
+        #expect(setting.show(configuration, 0) == value)
+    }
+
+    @Test("shows its default as a text that it reads back", arguments: Setting.all)
+    func defaultRoundTrips(setting: Setting) throws {
+        let initial = setting.show(HermesConfiguration(), 0)
+        var configuration = HermesConfiguration()
+        try setting.assign(initial.isEmpty ? nil : initial, 0, &configuration)
+        #expect(configuration == HermesConfiguration())
+    }
+
+    @Test(
+        "refuses a list and a mapping where its value belongs, with place and cure",
+        arguments: Setting.all)
+    func refusesShapes(setting: Setting) {
+        let line = setting.pattern.contains(".") ? 2 : 1
+        for (value, shape) in [("[1, 2]", "a list"), ("{a: 1}", "a mapping of keys")] {
+            #expect(
+                problems(setting.yaml(value)) == [
+                    "hermes.yaml:\(line): \(setting.key(at: 0)): \(shape) stands where one value belongs. Give \(setting.expectation)."
+                ])
+        }
+    }
+
+    @Test("without a value is either not set or an error", arguments: Setting.all)
+    func emptyValues(setting: Setting) {
+        let isOptional = [
+            "listeners[].allow_anonymous", "password_file", "admin.unix_socket",
+            "limits.max_keep_alive", "limits.max_connections",
+        ].contains(setting.pattern)
+        let complaint =
+            "\(setting.key(at: 0)): the key has no value. Give \(setting.expectation), or delete the key."
+        let line = setting.pattern.contains(".") ? 2 : 1
+        for empty in ["", "~", "null"] {
+            #expect(
+                problems(setting.yaml(empty))
+                    == (isOptional ? [] : ["hermes.yaml:\(line): \(complaint)"]))
+        }
+        let variable = setting.variable(at: 0)
+        #expect(
+            problems(environment: [variable: ""])
+                == (isOptional ? [] : ["\(variable): \(complaint)"]))
+    }
+
+    /// Flags have no settings of their own: each is one of the table's, and takes its text.
+    @Test("is set by its flag", arguments: Setting.all.filter { $0.flag != nil })
+    func fromFlag(setting: Setting) throws {
+        let value = try #require(changedValues[setting.pattern])
+        var overrides = CommandLineOverrides()
+        switch setting.flag {
+        case "--port": overrides.ports = [value]
+        case "--allow-anonymous": overrides.allowAnonymous = value == "true"
+        case "--data-dir": overrides.dataDirectory = value
+        case "--max-inflight": overrides.maxInFlight = value
+        case "--max-packet-size": overrides.maxPacketSize = value
+        case "--password-file": overrides.passwordFile = value
+        case "--connect-timeout": overrides.connectTimeout = value
+        case "--queue-limit": overrides.queueLimit = value
+        case "--durability": overrides.durability = value
+        case "--admin-port": overrides.adminPort = value
+        case "--log-level": overrides.logLevel = value
+        default: Issue.record("\(setting.flag ?? "") is set by no member of CommandLineOverrides")
+        }
+        let configuration = try load("", overrides: overrides)
+        expectOnlyChange(setting, value, in: configuration)
+        if setting.flag != "--allow-anonymous" {
+            let bad = try load(
+                setting.yaml(value), environment: [setting.variable(at: 0): value],
+                overrides: overrides)
+            #expect(setting.show(bad, 0) == value)
+        }
+    }
+
+    private func expectOnlyChange(
+        _ setting: Setting, _ value: String, in configuration: HermesConfiguration
+    ) {
+        for other in Setting.all {
+            let expected =
+                other.pattern == setting.pattern ? value : other.show(HermesConfiguration(), 0)
+            #expect(other.show(configuration, 0) == expected, "\(other.pattern)")
+        }
+    }
+}

@@ -1,0 +1,82 @@
+import Credentials
+import Testing
+
+@Suite("UserName")
+struct UserNameTests {
+    @Test(
+        "accepts ordinary names byte for byte",
+        arguments: ["anna", "phone-17", "Jürgen", "sales team", "a", "back\\slash", "用户", "x@y.z"])
+    func accepts(name: String) throws {
+        #expect(try UserName(name).bytes == Array(name.utf8))
+        #expect(try UserName(name).text == name)
+    }
+
+    @Test(
+        "refuses what would end the name, widen a pattern or hide",
+        arguments: [
+            ("", UserNameError.empty),
+            ("a:b", .reservedCharacter(":")),
+            ("a/b", .reservedCharacter("/")),
+            ("+", .reservedCharacter("+")),
+            ("#", .reservedCharacter("#")),
+            ("a\u{0}", .invisibleCharacter(codePoint: 0)),
+            ("a\u{1B}[31m", .invisibleCharacter(codePoint: 0x1B)),
+            ("a\nb", .invisibleCharacter(codePoint: 0x0A)),
+            ("a\u{7F}", .invisibleCharacter(codePoint: 0x7F)),
+            ("a\u{9B}", .invisibleCharacter(codePoint: 0x9B)),
+            ("a\u{202E}b", .invisibleCharacter(codePoint: 0x202E)),
+            ("a\u{200B}b", .invisibleCharacter(codePoint: 0x200B)),
+            ("a\u{2028}b", .invisibleCharacter(codePoint: 0x2028)),
+            ("\u{FEFF}a", .invisibleCharacter(codePoint: 0xFEFF)),
+            (" a", .blankAtEnd),
+            ("a ", .blankAtEnd),
+            ("a\u{A0}", .blankAtEnd),
+        ])
+    func refuses(name: String, error: UserNameError) {
+        #expect(throws: error) { try UserName(name) }
+    }
+
+    @Test("refuses bytes that are no UTF-8", arguments: [[0xFF], [0xC3], [0xED, 0xA0, 0x80]])
+    func refusesInvalidUTF8(bytes: [UInt8]) {
+        #expect(throws: UserNameError.notUTF8) { try UserName(bytes) }
+    }
+
+    @Test("ends at 256 bytes, not characters")
+    func length() throws {
+        #expect(try UserName(String(repeating: "ü", count: 128)).bytes.count == 256)
+        #expect(throws: UserNameError.tooLong(byteCount: 257)) {
+            try UserName(String(repeating: "ü", count: 128) + "a")
+        }
+    }
+
+    @Test("names of equal look and different bytes are different users")
+    func noNormalisation() throws {
+        #expect(try UserName("J\u{FC}rgen") != UserName("Ju\u{308}rgen"))
+    }
+}
+
+@Suite("VisibleText")
+struct VisibleTextTests {
+    @Test(
+        "spells out everything that acts on a terminal or hides",
+        arguments: [
+            ("plain", "plain"),
+            ("grün 日本", "grün 日本"),
+            ("a\nb\r\tc", "a\\nb\\r\\tc"),
+            ("\u{1B}[31mred", "\\u{1B}[31mred"),
+            ("\u{7F}\u{85}\u{9B}", "\\u{7F}\\u{85}\\u{9B}"),
+            ("a\u{202E}b\u{2066}", "a\\u{202E}b\\u{2066}"),
+            ("\u{2028}\u{FEFF}\u{200D}", "\\u{2028}\\u{FEFF}\\u{200D}"),
+            ("\\u{1B}", "\\\\u{1B}"),
+            ("\u{0}\u{7}", "\\u{00}\\u{07}"),
+        ])
+    func escapes(text: String, expected: String) {
+        #expect(VisibleText.escaped(text) == expected)
+        #expect(VisibleText.escaped(Array(text.utf8)) == expected)
+    }
+
+    @Test("shows bytes of invalid UTF-8 one by one")
+    func invalidUTF8() {
+        #expect(VisibleText.escaped([0x61, 0xFF, 0x0A, 0xC3] as [UInt8]) == "a\\xFF\\n\\xC3")
+    }
+}

@@ -1,0 +1,1 @@
+"""What the process tests share: brokers to start, clients to drive, and bounded waits."""

@@ -1,0 +1,69 @@
+"""A thousand clients at once."""
+
+from harness import wire
+from harness.waiting import eventually
+from harness.wire import Connack, Publish, Suback
+
+COUNT = 1_000
+
+
+def test_a_thousand_connections(broker, raw, client, names):
+    """All accepted, each subscribed, one message to all, one from each, all closed again."""
+    shared, own = names.topic("all"), names.topic("own")
+    before = broker.open_descriptors()
+    connections = [raw() for _ in range(COUNT)]
+    for number, connection in enumerate(connections):
+        connection.send(
+            wire.connect(names.client(f"c{number}")),
+            wire.subscribe(1, (shared, 1), (f"{own}/{number}", 1)),
+        )
+    for connection in connections:
+        assert connection.expect(Connack) == Connack(False, 0)
+        assert connection.expect(Suback) == Suback(1, (1, 1))
+
+    office = client("office")
+    office.publish(shared, b"to all", qos=1)
+    for connection in connections:
+        assert connection.take_message().payload == b"to all"
+
+    # Each writes to its neighbour.
+    for number, connection in enumerate(connections):
+        neighbour = f"{own}/{(number + 1) % COUNT}"
+        connection.send(wire.publish(neighbour, str(number).encode()))
+    for number, connection in enumerate(connections):
+        expected = str((number - 1) % COUNT).encode()
+        assert connection.take_message() == Publish(f"{own}/{number}", expected)
+
+    for connection in connections:
+        connection.reset()
+    # The one of the office may still be there.
+    eventually(
+        lambda: broker.open_descriptors() <= before + 2, "the broker to close its descriptors"
+    )
+
+
+def test_connections_that_come_and_go_leave_nothing(broker, raw, names):
+    """Two thousand short lives: neither descriptors nor memory grow with them."""
+
+    def lives(count: int) -> None:
+        for number in range(count):
+            connection = raw()
+            connection.send(
+                wire.connect(names.client(str(number))),
+                wire.subscribe(1, (names.topic(str(number)), 0)),
+            )
+            connection.expect(Connack)
+            connection.expect(Suback)
+            if number % 2:
+                connection.disconnect()
+            else:
+                connection.reset()
+
+    lives(500)
+    descriptors, resident = broker.open_descriptors(), broker.resident_bytes()
+    lives(2_000)
+    eventually(
+        lambda: broker.open_descriptors() <= descriptors, "the broker to close its descriptors"
+    )
+    grown = broker.resident_bytes() - resident
+    assert grown < 4 * 1024 * 1024, f"{grown} bytes more after 2,000 connections"

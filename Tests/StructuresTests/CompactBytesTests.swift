@@ -1,0 +1,3 @@
+import HermesTesting
+import Structures
+import Testing
