@@ -20,6 +20,14 @@ package enum VisibleText {
         return result
     }
 
+    /// The same for text that its author has escaped already, such as the broker's explanations:
+    /// backslashes stay single.
+    package static func printable(_ text: String) -> String {
+        text.split(separator: "\\", omittingEmptySubsequences: false)
+            .map { escaped(String($0)) }
+            .joined(separator: "\\")
+    }
+
     /// The same for bytes that may be no valid UTF-8: then each byte above 0x7F becomes `\xNN`.
     package static func escaped(_ bytes: some Collection<UInt8>) -> String {
         if let text = String(validating: bytes, as: UTF8.self) { return escaped(text) }

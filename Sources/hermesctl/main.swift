@@ -1,1 +1,4 @@
-print("not yet")
+import Glibc
+import OperatorCLI
+
+exit(await Hermesctl.run(Array(CommandLine.arguments.dropFirst()), in: .process()))

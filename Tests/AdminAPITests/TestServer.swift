@@ -7,19 +7,27 @@ import Testing
 struct TestServer: Sendable {
     static let token = "test-token-0123456789"
 
+    /// How a test's configuration differs.
+    struct Changes {
+        var apply: (inout AdminServerConfiguration) -> Void
+
+        init(_ apply: @escaping (inout AdminServerConfiguration) -> Void) {
+            self.apply = apply
+        }
+    }
+
     let endpoints: AdminEndpoints
     let broker: StubBroker
 
     /// Runs a server while the body runs, and stops it in the way of production.
     static func run(
-        _ broker: StubBroker = StubBroker(),
-        configure: (inout AdminServerConfiguration) -> Void = { _ in },
+        _ broker: StubBroker = StubBroker(), with changes: Changes = Changes { _ in },
         body: (TestServer) async throws -> Void
     ) async throws {
         var configuration = AdminServerConfiguration(
             token: try AdminToken(token, source: "test"), durability: "none", version: "1.2.3")
         configuration.port = 0
-        configure(&configuration)
+        changes.apply(&configuration)
         var logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
         logger.logLevel = .trace
         let server = try AdminServer(configuration: configuration, broker: broker, logger: logger)

@@ -7,11 +7,19 @@ extension OpenAPIDocument {
             "responses": {
               "Invalid": {
                 "description": "The request is malformed.",
-                "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+                "content": {
+                  "application/problem+json": {
+                    "schema": {"$ref": "#/components/schemas/Problem"}
+                  }
+                }
               },
               "Unauthorized": {
                 "description": "A valid token is required.",
-                "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
+                "content": {
+                  "application/problem+json": {
+                    "schema": {"$ref": "#/components/schemas/Problem"}
+                  }
+                },
                 "headers": {
                   "WWW-Authenticate": {
                     "description": "The scheme to use.",
@@ -19,50 +27,51 @@ extension OpenAPIDocument {
                   }
                 }
               },
-              "CrossOrigin": {
-                "description": "The request comes from another web site.",
-                "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
-              },
               "NotFound": {
                 "description": "There is no such client.",
-                "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
-              },
-              "Timeout": {
-                "description": "The request did not arrive in time.",
-                "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+                "content": {
+                  "application/problem+json": {
+                    "schema": {"$ref": "#/components/schemas/Problem"}
+                  }
+                }
               },
               "TooLarge": {
                 "description": "The body or the message is too large.",
-                "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
-              },
-              "TargetTooLong": {
-                "description": "The request target is too long.",
-                "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+                "content": {
+                  "application/problem+json": {
+                    "schema": {"$ref": "#/components/schemas/Problem"}
+                  }
+                }
               },
               "UnsupportedMediaType": {
                 "description": "The body has an unsupported type or encoding.",
-                "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
-              },
-              "ExpectationFailed": {
-                "description": "The expectation is not known.",
-                "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
-              },
-              "WrongHost": {
-                "description": "The Host header names another server.",
-                "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
-              },
-              "HeadersTooLarge": {
-                "description": "The headers are too large.",
-                "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
-              },
-              "InternalError": {
-                "description": "The server failed.",
-                "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+                "content": {
+                  "application/problem+json": {
+                    "schema": {"$ref": "#/components/schemas/Problem"}
+                  }
+                }
               },
               "Unavailable": {
                 "description": "The broker is busy or stopping.",
-                "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
-                "headers": {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "string"}}}
+                "content": {
+                  "application/problem+json": {
+                    "schema": {"$ref": "#/components/schemas/Problem"}
+                  }
+                },
+                "headers": {
+                  "Retry-After": {
+                    "description": "Seconds to wait.",
+                    "schema": {"type": "string"}
+                  }
+                }
+              },
+              "OtherProblem": {
+                "description": "The server's limits or rules refuse the request (403, 408, 414, 417, 421, 431), or it failed (500).",
+                "content": {
+                  "application/problem+json": {
+                    "schema": {"$ref": "#/components/schemas/Problem"}
+                  }
+                }
               }
             },
             "schemas": {
@@ -70,11 +79,17 @@ extension OpenAPIDocument {
                 "type": "object",
                 "required": ["type", "title", "status", "detail"],
                 "properties": {
-                  "type": {"type": "string", "description": "urn:hermes:problem: and the kind."},
+                  "type": {
+                    "type": "string",
+                    "description": "urn:hermes:problem: and the kind."
+                  },
                   "title": {"type": "string"},
                   "status": {"type": "integer"},
                   "detail": {"type": "string"},
-                  "field": {"type": "string", "description": "The parameter, header or field at fault."},
+                  "field": {
+                    "type": "string",
+                    "description": "The parameter, header or field at fault."
+                  },
                   "fix": {"type": "string", "description": "What to do."}
                 }
               },
@@ -85,7 +100,15 @@ extension OpenAPIDocument {
               },
               "PublishResult": {
                 "type": "object",
-                "required": ["message_id", "durability", "matched", "online", "queued", "dropped", "duplicate"],
+                "required": [
+                  "message_id",
+                  "durability",
+                  "matched",
+                  "online",
+                  "queued",
+                  "dropped",
+                  "duplicate"
+                ],
                 "properties": {
                   "message_id": {"type": "string"},
                   "durability": {"enum": ["none", "interval", "sync"]},
@@ -103,10 +126,19 @@ extension OpenAPIDocument {
                   "topic": {"type": "string", "minLength": 1, "maxLength": 65535},
                   "payload": {"type": ["string", "null"]},
                   "payload_base64": {"type": ["string", "null"], "contentEncoding": "base64"},
-                  "qos": {"type": ["integer", "null"], "minimum": 0, "maximum": 2, "default": 1},
+                  "qos": {
+                    "type": ["integer", "null"],
+                    "minimum": 0,
+                    "maximum": 2,
+                    "default": 1
+                  },
                   "retain": {"type": ["boolean", "null"], "default": false},
                   "message_id": {"type": ["string", "null"], "pattern": "^[!-~]{1,128}$"},
-                  "expires_in_s": {"type": ["integer", "null"], "minimum": 1, "maximum": 4294967295}
+                  "expires_in_s": {
+                    "type": ["integer", "null"],
+                    "minimum": 1,
+                    "maximum": 4294967295
+                  }
                 },
                 "description": "Exactly one of payload and payload_base64.",
                 "additionalProperties": false
@@ -160,7 +192,10 @@ extension OpenAPIDocument {
                   "reason": {"type": ["string", "null"]},
                   "updatedAtMs": {"$ref": "#/components/schemas/UnixMilliseconds"},
                   "updated_at_ms": {"$ref": "#/components/schemas/UnixMilliseconds"},
-                  "details": {"type": ["object", "null"], "additionalProperties": {"type": "string"}}
+                  "details": {
+                    "type": ["object", "null"],
+                    "additionalProperties": {"type": "string"}
+                  }
                 },
                 "anyOf": [{"required": ["salesId"]}, {"required": ["sales_id"]}],
                 "additionalProperties": false
@@ -206,7 +241,10 @@ extension OpenAPIDocument {
                 "type": "object",
                 "required": ["clients"],
                 "properties": {
-                  "clients": {"type": "array", "items": {"$ref": "#/components/schemas/ClientSummary"}},
+                  "clients": {
+                    "type": "array",
+                    "items": {"$ref": "#/components/schemas/ClientSummary"}
+                  },
                   "next": {
                     "type": "string",
                     "description": "Pass as cursor for the next page; absent at the end."
@@ -262,7 +300,10 @@ extension OpenAPIDocument {
               "DisconnectResult": {
                 "type": "object",
                 "required": ["client_id", "disconnected"],
-                "properties": {"client_id": {"type": "string"}, "disconnected": {"type": "boolean"}}
+                "properties": {
+                  "client_id": {"type": "string"},
+                  "disconnected": {"type": "boolean"}
+                }
               },
               "Status": {
                 "type": "object",

@@ -28,17 +28,13 @@ enum OpenAPIDocument {
                 "responses": {
                   "200": {
                     "description": "It answers.",
-                    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Health"}}}
+                    "content": {
+                      "application/json": {"schema": {"$ref": "#/components/schemas/Health"}}
+                    }
                   },
                   "400": {"$ref": "#/components/responses/Invalid"},
-                  "403": {"$ref": "#/components/responses/CrossOrigin"},
-                  "408": {"$ref": "#/components/responses/Timeout"},
-                  "414": {"$ref": "#/components/responses/TargetTooLong"},
-                  "417": {"$ref": "#/components/responses/ExpectationFailed"},
-                  "421": {"$ref": "#/components/responses/WrongHost"},
-                  "431": {"$ref": "#/components/responses/HeadersTooLarge"},
-                  "500": {"$ref": "#/components/responses/InternalError"},
-                  "503": {"$ref": "#/components/responses/Unavailable"}
+                  "503": {"$ref": "#/components/responses/Unavailable"},
+                  "default": {"$ref": "#/components/responses/OtherProblem"}
                 }
               }
             },
@@ -53,14 +49,8 @@ enum OpenAPIDocument {
                     "content": {"application/json": {"schema": {"type": "object"}}}
                   },
                   "400": {"$ref": "#/components/responses/Invalid"},
-                  "403": {"$ref": "#/components/responses/CrossOrigin"},
-                  "408": {"$ref": "#/components/responses/Timeout"},
-                  "414": {"$ref": "#/components/responses/TargetTooLong"},
-                  "417": {"$ref": "#/components/responses/ExpectationFailed"},
-                  "421": {"$ref": "#/components/responses/WrongHost"},
-                  "431": {"$ref": "#/components/responses/HeadersTooLarge"},
-                  "500": {"$ref": "#/components/responses/InternalError"},
-                  "503": {"$ref": "#/components/responses/Unavailable"}
+                  "503": {"$ref": "#/components/responses/Unavailable"},
+                  "default": {"$ref": "#/components/responses/OtherProblem"}
                 }
               }
             },
@@ -71,18 +61,14 @@ enum OpenAPIDocument {
                 "responses": {
                   "200": {
                     "description": "Gauges and counters.",
-                    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Status"}}}
+                    "content": {
+                      "application/json": {"schema": {"$ref": "#/components/schemas/Status"}}
+                    }
                   },
                   "400": {"$ref": "#/components/responses/Invalid"},
                   "401": {"$ref": "#/components/responses/Unauthorized"},
-                  "403": {"$ref": "#/components/responses/CrossOrigin"},
-                  "408": {"$ref": "#/components/responses/Timeout"},
-                  "414": {"$ref": "#/components/responses/TargetTooLong"},
-                  "417": {"$ref": "#/components/responses/ExpectationFailed"},
-                  "421": {"$ref": "#/components/responses/WrongHost"},
-                  "431": {"$ref": "#/components/responses/HeadersTooLarge"},
-                  "500": {"$ref": "#/components/responses/InternalError"},
-                  "503": {"$ref": "#/components/responses/Unavailable"}
+                  "503": {"$ref": "#/components/responses/Unavailable"},
+                  "default": {"$ref": "#/components/responses/OtherProblem"}
                 }
               }
             },
@@ -118,20 +104,18 @@ enum OpenAPIDocument {
                 "responses": {
                   "200": {
                     "description": "The broker has taken the message.",
-                    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/PublishResult"}}}
+                    "content": {
+                      "application/json": {
+                        "schema": {"$ref": "#/components/schemas/PublishResult"}
+                      }
+                    }
                   },
                   "400": {"$ref": "#/components/responses/Invalid"},
                   "401": {"$ref": "#/components/responses/Unauthorized"},
-                  "403": {"$ref": "#/components/responses/CrossOrigin"},
-                  "408": {"$ref": "#/components/responses/Timeout"},
                   "413": {"$ref": "#/components/responses/TooLarge"},
-                  "414": {"$ref": "#/components/responses/TargetTooLong"},
                   "415": {"$ref": "#/components/responses/UnsupportedMediaType"},
-                  "417": {"$ref": "#/components/responses/ExpectationFailed"},
-                  "421": {"$ref": "#/components/responses/WrongHost"},
-                  "431": {"$ref": "#/components/responses/HeadersTooLarge"},
-                  "500": {"$ref": "#/components/responses/InternalError"},
-                  "503": {"$ref": "#/components/responses/Unavailable"}
+                  "503": {"$ref": "#/components/responses/Unavailable"},
+                  "default": {"$ref": "#/components/responses/OtherProblem"}
                 }
               }
             },
@@ -141,25 +125,27 @@ enum OpenAPIDocument {
                 "summary": "Publish one message given as JSON",
                 "requestBody": {
                   "required": true,
-                  "content": {"application/json": {"schema": {"$ref": "#/components/schemas/MessageRequest"}}}
+                  "content": {
+                    "application/json": {
+                      "schema": {"$ref": "#/components/schemas/MessageRequest"}
+                    }
+                  }
                 },
                 "responses": {
                   "200": {
                     "description": "The broker has taken the message.",
-                    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/PublishResult"}}}
+                    "content": {
+                      "application/json": {
+                        "schema": {"$ref": "#/components/schemas/PublishResult"}
+                      }
+                    }
                   },
                   "400": {"$ref": "#/components/responses/Invalid"},
                   "401": {"$ref": "#/components/responses/Unauthorized"},
-                  "403": {"$ref": "#/components/responses/CrossOrigin"},
-                  "408": {"$ref": "#/components/responses/Timeout"},
                   "413": {"$ref": "#/components/responses/TooLarge"},
-                  "414": {"$ref": "#/components/responses/TargetTooLong"},
                   "415": {"$ref": "#/components/responses/UnsupportedMediaType"},
-                  "417": {"$ref": "#/components/responses/ExpectationFailed"},
-                  "421": {"$ref": "#/components/responses/WrongHost"},
-                  "431": {"$ref": "#/components/responses/HeadersTooLarge"},
-                  "500": {"$ref": "#/components/responses/InternalError"},
-                  "503": {"$ref": "#/components/responses/Unavailable"}
+                  "503": {"$ref": "#/components/responses/Unavailable"},
+                  "default": {"$ref": "#/components/responses/OtherProblem"}
                 }
               }
             },
@@ -180,26 +166,26 @@ enum OpenAPIDocument {
                 "requestBody": {
                   "required": true,
                   "content": {
-                    "application/json": {"schema": {"$ref": "#/components/schemas/OrderStatusUpdate"}}
+                    "application/json": {
+                      "schema": {"$ref": "#/components/schemas/OrderStatusUpdate"}
+                    }
                   }
                 },
                 "responses": {
                   "200": {
                     "description": "The broker has taken the message.",
-                    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/PublishResult"}}}
+                    "content": {
+                      "application/json": {
+                        "schema": {"$ref": "#/components/schemas/PublishResult"}
+                      }
+                    }
                   },
                   "400": {"$ref": "#/components/responses/Invalid"},
                   "401": {"$ref": "#/components/responses/Unauthorized"},
-                  "403": {"$ref": "#/components/responses/CrossOrigin"},
-                  "408": {"$ref": "#/components/responses/Timeout"},
                   "413": {"$ref": "#/components/responses/TooLarge"},
-                  "414": {"$ref": "#/components/responses/TargetTooLong"},
                   "415": {"$ref": "#/components/responses/UnsupportedMediaType"},
-                  "417": {"$ref": "#/components/responses/ExpectationFailed"},
-                  "421": {"$ref": "#/components/responses/WrongHost"},
-                  "431": {"$ref": "#/components/responses/HeadersTooLarge"},
-                  "500": {"$ref": "#/components/responses/InternalError"},
-                  "503": {"$ref": "#/components/responses/Unavailable"}
+                  "503": {"$ref": "#/components/responses/Unavailable"},
+                  "default": {"$ref": "#/components/responses/OtherProblem"}
                 }
               }
             },
@@ -230,7 +216,12 @@ enum OpenAPIDocument {
                     "name": "limit",
                     "in": "query",
                     "description": "Clients of a page.",
-                    "schema": {"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}
+                    "schema": {
+                      "type": "integer",
+                      "minimum": 1,
+                      "maximum": 1000,
+                      "default": 100
+                    }
                   },
                   {
                     "name": "cursor",
@@ -242,18 +233,16 @@ enum OpenAPIDocument {
                 "responses": {
                   "200": {
                     "description": "A page, in the order of client identifiers.",
-                    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/ClientPage"}}}
+                    "content": {
+                      "application/json": {
+                        "schema": {"$ref": "#/components/schemas/ClientPage"}
+                      }
+                    }
                   },
                   "400": {"$ref": "#/components/responses/Invalid"},
                   "401": {"$ref": "#/components/responses/Unauthorized"},
-                  "403": {"$ref": "#/components/responses/CrossOrigin"},
-                  "408": {"$ref": "#/components/responses/Timeout"},
-                  "414": {"$ref": "#/components/responses/TargetTooLong"},
-                  "417": {"$ref": "#/components/responses/ExpectationFailed"},
-                  "421": {"$ref": "#/components/responses/WrongHost"},
-                  "431": {"$ref": "#/components/responses/HeadersTooLarge"},
-                  "500": {"$ref": "#/components/responses/InternalError"},
-                  "503": {"$ref": "#/components/responses/Unavailable"}
+                  "503": {"$ref": "#/components/responses/Unavailable"},
+                  "default": {"$ref": "#/components/responses/OtherProblem"}
                 }
               }
             },
@@ -273,19 +262,17 @@ enum OpenAPIDocument {
                 "responses": {
                   "200": {
                     "description": "The client.",
-                    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/ClientDetail"}}}
+                    "content": {
+                      "application/json": {
+                        "schema": {"$ref": "#/components/schemas/ClientDetail"}
+                      }
+                    }
                   },
                   "400": {"$ref": "#/components/responses/Invalid"},
                   "401": {"$ref": "#/components/responses/Unauthorized"},
-                  "403": {"$ref": "#/components/responses/CrossOrigin"},
                   "404": {"$ref": "#/components/responses/NotFound"},
-                  "408": {"$ref": "#/components/responses/Timeout"},
-                  "414": {"$ref": "#/components/responses/TargetTooLong"},
-                  "417": {"$ref": "#/components/responses/ExpectationFailed"},
-                  "421": {"$ref": "#/components/responses/WrongHost"},
-                  "431": {"$ref": "#/components/responses/HeadersTooLarge"},
-                  "500": {"$ref": "#/components/responses/InternalError"},
-                  "503": {"$ref": "#/components/responses/Unavailable"}
+                  "503": {"$ref": "#/components/responses/Unavailable"},
+                  "default": {"$ref": "#/components/responses/OtherProblem"}
                 }
               },
               "delete": {
@@ -305,20 +292,16 @@ enum OpenAPIDocument {
                   "200": {
                     "description": "Whether it was connected.",
                     "content": {
-                      "application/json": {"schema": {"$ref": "#/components/schemas/DisconnectResult"}}
+                      "application/json": {
+                        "schema": {"$ref": "#/components/schemas/DisconnectResult"}
+                      }
                     }
                   },
                   "400": {"$ref": "#/components/responses/Invalid"},
                   "401": {"$ref": "#/components/responses/Unauthorized"},
-                  "403": {"$ref": "#/components/responses/CrossOrigin"},
                   "404": {"$ref": "#/components/responses/NotFound"},
-                  "408": {"$ref": "#/components/responses/Timeout"},
-                  "414": {"$ref": "#/components/responses/TargetTooLong"},
-                  "417": {"$ref": "#/components/responses/ExpectationFailed"},
-                  "421": {"$ref": "#/components/responses/WrongHost"},
-                  "431": {"$ref": "#/components/responses/HeadersTooLarge"},
-                  "500": {"$ref": "#/components/responses/InternalError"},
-                  "503": {"$ref": "#/components/responses/Unavailable"}
+                  "503": {"$ref": "#/components/responses/Unavailable"},
+                  "default": {"$ref": "#/components/responses/OtherProblem"}
                 }
               }
             }

@@ -11,7 +11,7 @@ import Synchronization
 /// delays a phone.
 package struct AdminServer: Sendable {
     private let configuration: AdminServerConfiguration
-    private let routes: RouteTable
+    let routes: RouteTable
     private let logger: Logger
 
     /// - Throws: ``AdminServerError`` when a template of the configuration is wrong.

@@ -27,9 +27,11 @@ struct CommitLog: ~Copyable {
         entries.append(Entry(action: action, isComplete: false))
     }
 
+    /// False also for the ticket of a group that is still being written.
     func isCommitted(_ ticket: UInt64) -> Bool {
         guard ticket >= first else { return true }
-        return entries[Int(ticket - first)].isComplete
+        let index = Int(ticket - first)
+        return index < entries.count && entries[index].isComplete
     }
 
     /// Marks a ticket complete and hands out its action.

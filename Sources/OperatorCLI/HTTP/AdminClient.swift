@@ -126,7 +126,6 @@ struct AdminClient: Sendable {
         let status: ExitStatus =
             response.status == 401 || response.status == 403 ? .unauthorized : .refused
         let sentences = [problem.detail, problem.fix].compactMap(\.self).joined(separator: " ")
-        return CommandFailure(
-            status, VisibleText.escaped("\(problem.title): \(sentences)"))
+        return CommandFailure(status, VisibleText.printable("\(problem.title): \(sentences)"))
     }
 }

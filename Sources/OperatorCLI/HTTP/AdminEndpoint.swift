@@ -15,11 +15,9 @@ package enum AdminEndpoint: Sendable, Equatable {
     package init?(url: String) {
         let bytes = Array(url.utf8)
         guard bytes.allSatisfy({ $0 > 0x20 && $0 < 0x7F && !Self.misplaced.contains($0) }),
-            let separator = url.range(of: "://")
+            let scheme = ["http", "https"].first(where: { url.lowercased().hasPrefix($0 + "://") })
         else { return nil }
-        let scheme = url[..<separator.lowerBound].lowercased()
-        guard scheme == "http" || scheme == "https" else { return nil }
-        let rest = url[separator.upperBound...]
+        let rest = url.dropFirst(scheme.count + 3)
         let authority = rest.prefix { $0 != "/" }
         guard let host = Self.host(of: authority) else { return nil }
         var path = rest.dropFirst(authority.count)
@@ -114,20 +112,5 @@ extension AdminEndpoint: CustomStringConvertible {
         case .web(let base, _): VisibleText.escaped(base)
         case .unixSocket(let path): "the Unix socket \"\(VisibleText.escaped(path))\""
         }
-    }
-}
-
-extension StringProtocol {
-    /// Where `text` first stands in this string; the standard library has it without Foundation
-    /// only for elements.
-    fileprivate func range(of text: String) -> Range<Index>? {
-        var start = startIndex
-        while start != endIndex {
-            if self[start...].hasPrefix(text) {
-                return start..<index(start, offsetBy: text.count)
-            }
-            start = index(after: start)
-        }
-        return nil
     }
 }

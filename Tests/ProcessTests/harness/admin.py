@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
 import subprocess
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from .broker import ADMIN_TOKEN, Hermesd
+from .broker import ADMIN_TOKEN, Hermesd, inherited_environment
 from .waiting import PATIENCE
 
 
@@ -100,14 +99,18 @@ class CommandResult:
 
 
 def hermesctl(
-    *arguments: str, broker: Hermesd | None = None, stdin: bytes = b""
+    *arguments: str, broker: Hermesd | None = None, token: str | None = ADMIN_TOKEN,
+    stdin: bytes = b"",
 ) -> CommandResult:
-    """Runs hermesctl against `broker`, with the token by environment."""
-    environment = dict(os.environ)
+    """Runs hermesctl, against `broker` if there is one; the token comes by environment."""
+    environment = inherited_environment()
+    command = [str(Hermesd.control_executable()), *arguments]
     if broker is not None:
-        environment |= {"HERMES_URL": broker.admin_url, "HERMES_TOKEN": ADMIN_TOKEN}
+        command += ["--url", broker.admin_url]
+    if token is not None:
+        environment["HERMES_ADMIN_TOKEN"] = token
     done = subprocess.run(
-        [str(Hermesd.control_executable()), *arguments], input=stdin, capture_output=True,
-        check=False, timeout=PATIENCE, env=environment,
+        command, input=stdin, capture_output=True, check=False, timeout=PATIENCE,
+        env=environment,
     )
     return CommandResult(done.returncode, done.stdout.decode(), done.stderr.decode())

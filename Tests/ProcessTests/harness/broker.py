@@ -39,6 +39,8 @@ class Settings:
     allow_anonymous: bool | None = None
     environment: dict[str, str] = field(default_factory=dict)
     """More settings of hermesd, by environment."""
+    arguments: tuple[str, ...] = ()
+    """More flags of hermesd."""
 
 
 class BrokerLog:
@@ -125,7 +127,7 @@ class Broker(abc.ABC):
     def start(self) -> None:
         """Starts the process and returns once it accepts connections."""
         self.process = subprocess.Popen(
-            self.command(), env={**_inherited_environment(), **self.environment()},
+            self.command(), env={**inherited_environment(), **self.environment()},
             cwd=self.directory, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
         )
@@ -233,7 +235,7 @@ class Hermesd(Broker):
             command += ["--password-file", str(self._password_file())]
         if settings.allow_anonymous:
             command.append("--allow-anonymous")
-        return command
+        return [*command, *settings.arguments]
 
     def _password_file(self) -> Path:
         path = self.directory / "passwords"
@@ -259,7 +261,8 @@ class Hermesd(Broker):
 
     def _announced(self, message: str, key: str) -> tuple[str, int]:
         assert self.log is not None
-        pattern = rf'{message}.*\b{re.escape(key)}="?([0-9.]+):([0-9]+)'
+        # key=value in text, "key":"value" in JSON.
+        pattern = rf'{message}.*\b{re.escape(key)}"?[=:]"?([0-9.]+):([0-9]+)'
         match = self.log.await_match(pattern)
         return match[1], int(match[2])
 
@@ -297,7 +300,7 @@ class Mosquitto(Broker):
         self.log.await_match(r"mosquitto version \S+ running")
 
 
-def _inherited_environment() -> dict[str, str]:
+def inherited_environment() -> dict[str, str]:
     """Ours, less what would configure the broker."""
     return {name: value for name, value in os.environ.items() if not name.startswith("HERMES_")}
 

@@ -1,0 +1,91 @@
+import AdminModel
+import ArgumentParser
+
+struct ClientsShowCommand: OperatorCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "show", abstract: "Show one client in full.")
+
+    @Argument(
+        help: ArgumentHelp(
+            "The client identifier. Put -- before one that begins with a dash.",
+            valueName: "client"))
+    var clientID: String
+
+    @OptionGroup var connection: ConnectionOptions
+    @OptionGroup var output: OutputOptions
+
+    func validate() throws {
+        try ClientIdentifierArgument.check(clientID)
+    }
+
+    func run(in context: CommandContext) async throws(CommandFailure) {
+        try await connection.withClient(in: context) { client throws(CommandFailure) in
+            let answer = try await client.client(clientID)
+            try context.console.print(
+                output.json
+                    ? JSONOutput.line(answer.json)
+                    : Self.rendered(
+                        answer.model, now: context.now(), width: context.console.outputColumns))
+        }
+    }
+
+    static func rendered(_ detail: ClientDetail, now: Int64, width: Int?) -> String {
+        var text = fields(detail, now: now).rendered()
+        guard !detail.subscriptionList.isEmpty else { return text }
+        var table = Table([
+            .init(title: "SUBSCRIPTION", isFlexible: true),
+            .init(title: "QOS", alignment: .right),
+        ])
+        for subscription in detail.subscriptionList {
+            table.append([subscription.filter, "\(subscription.qos)"])
+        }
+        text += "\n" + table.rendered(width: width)
+        return text
+    }
+
+    private static func fields(_ detail: ClientDetail, now: Int64) -> FieldList {
+        let client = detail.summary
+        var list = FieldList()
+        list.add("client", client.clientID)
+        list.add("user", client.userName ?? Wording.absent)
+        list.add("state", client.connected ? "connected" : "away")
+        list.add("since", Wording.moment(client.sinceMs, now: now))
+        if let address = client.address { list.add("address", address) }
+        list.add("MQTT", client.protocolVersion)
+        list.add("session", client.cleanSession ? "clean" : "persistent")
+        list.add(
+            "keep alive", client.keepAliveSeconds == 0 ? "none" : "\(client.keepAliveSeconds) s")
+        if let age = detail.lastPacketMsAgo {
+            list.add("last packet", "\(Wording.span(seconds: age / 1_000)) ago")
+        }
+        list.add("will topic", detail.willTopic ?? "none")
+        if let reason = detail.lastDisconnectReason { list.add("last disconnection", reason) }
+        list.startGroup()
+        list.add("subscriptions", "\(client.subscriptions)")
+        list.add("in flight", "\(client.inFlight)")
+        list.add("queued", "\(client.queued) (\(Wording.bytes(client.queuedBytes)))")
+        list.add("unsent", Wording.bytes(detail.unsentBytes))
+        list.add("QoS 2 not released", "\(detail.inboundQoS2)")
+        list.add("awaiting our acknowledgement", "\(detail.unacknowledgedPublishes)")
+        list.add("reading paused", Wording.yesNo(detail.readingPaused))
+        list.startGroup()
+        list.add("messages received", "\(detail.publishesReceived)")
+        list.add("messages sent", "\(detail.publishesSent)")
+        list.add("messages acknowledged", "\(detail.publishesAcknowledged)")
+        list.add("messages dropped", Wording.counts(detail.dropped))
+        return list
+    }
+}
+
+/// What a client identifier given as an argument must be.
+enum ClientIdentifierArgument {
+    /// Throws the parser's error for a text that no client can be called by.
+    static func check(_ clientID: String) throws {
+        // An empty path segment is another resource, and dots would be taken as "this folder".
+        if clientID.isEmpty { throw ValidationError("The client identifier is empty.") }
+        if clientID == "." || clientID == ".." {
+            throw ValidationError(
+                "The client identifier \"\(clientID)\" cannot be asked for: a URL swallows it.")
+        }
+    }
+}

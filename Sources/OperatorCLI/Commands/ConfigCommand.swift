@@ -1,0 +1,44 @@
+import ArgumentParser
+import Credentials
+import OperatorConfiguration
+
+struct ConfigCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "config", abstract: "Check the broker's configuration.",
+        subcommands: [ConfigCheckCommand.self])
+}
+
+struct ConfigCheckCommand: OperatorCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "check",
+        abstract: "Check a configuration file, and the password file that it names.",
+        discussion: """
+            Variables of the environment count as they do for the broker. All problems are shown \
+            at once, each with its line and what to do.
+            """)
+
+    @Argument(
+        help: ArgumentHelp("The configuration file.", valueName: "file"),
+        completion: .file(extensions: ["yaml", "yml"]))
+    var file: String
+
+    func run(in context: CommandContext) async throws(CommandFailure) {
+        let configuration = try BrokerSettings.load(config: file, context.environment)
+        if let path = configuration.passwordFile {
+            do throws(PasswordFileError) {
+                let passwords = try PasswordFile.load(path: path)
+                warnOfAccess(passwords, context.console)
+                if passwords.entries.isEmpty {
+                    context.console.complain(
+                        """
+                        warning: the password file "\(VisibleText.escaped(path))" holds no user: \
+                        the broker refuses everyone who logs in.
+                        """)
+                }
+            } catch {
+                throw CommandFailure(error)
+            }
+        }
+        try context.console.print("\(VisibleText.escaped(file)): ok\n")
+    }
+}

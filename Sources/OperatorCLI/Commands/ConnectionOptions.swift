@@ -1,0 +1,146 @@
+import ArgumentParser
+import Credentials
+import OperatorConfiguration
+
+/// Which broker to talk to, and with which token: shared by all commands that need a broker.
+struct ConnectionOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "The broker's HTTP address (default: http://127.0.0.1:8080).", valueName: "url"))
+    var url: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "The broker's Unix socket; needs no token.", valueName: "path"),
+        completion: .file())
+    var socket: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "File with the token (default: HERMES_ADMIN_TOKEN, then admin.token in the data directory).",
+            valueName: "file"),
+        completion: .file())
+    var tokenFile: String?
+
+    @Option(
+        help: ArgumentHelp("The broker's data directory (default: data).", valueName: "folder"),
+        completion: .directory)
+    var dataDir: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "The broker's configuration, to take address and data directory from.",
+            valueName: "file"),
+        completion: .file(extensions: ["yaml", "yml"]))
+    var config: String?
+
+    @Option(help: ArgumentHelp("Seconds to wait for each answer.", valueName: "seconds"))
+    var timeout: Int = 10
+
+    func validate() throws {
+        if url != nil && socket != nil {
+            throw ValidationError("Give either --url or --socket: they name the same broker.")
+        }
+        if let url, AdminEndpoint(url: url) == nil {
+            throw ValidationError(
+                """
+                --url \(VisibleText.escaped(url)) is no http or https address. Write it like \
+                http://127.0.0.1:8080, without user name, query or fragment.
+                """)
+        }
+        if let socket, socket.isEmpty || socket.utf8.count > 107 {
+            throw ValidationError("--socket takes a path of 1 to 107 bytes.")
+        }
+        guard (1...3_600).contains(timeout) else {
+            throw ValidationError("--timeout takes 1 to 3600 seconds.")
+        }
+    }
+}
+
+extension ConnectionOptions {
+    /// Runs `body` with a client for the broker that the options name, and ends its connections.
+    func withClient(
+        in context: CommandContext,
+        _ body: (AdminClient) async throws(CommandFailure) -> Void
+    ) async throws(CommandFailure) {
+        let endpoint = try endpoint(context.environment)
+        let token = try token(for: endpoint, context.environment)
+        if case .web(_, isPlainTextToOthers: true) = endpoint, token != nil {
+            context.console.complain(
+                """
+                warning: the token goes to \(endpoint) without encryption. Use an https address, \
+                or an SSH tunnel to the broker's machine.
+                """)
+        }
+        let transport = context.makeTransport(endpoint, .seconds(timeout))
+        do throws(CommandFailure) {
+            try await body(AdminClient(endpoint: endpoint, token: token, transport: transport))
+        } catch {
+            await transport.close()
+            throw error
+        }
+        await transport.close()
+    }
+
+    func endpoint(_ environment: [String: String]) throws(CommandFailure) -> AdminEndpoint {
+        if let socket { return .unixSocket(path: socket) }
+        // `validate` has refused a URL that cannot be read.
+        if let url, let endpoint = AdminEndpoint(url: url) { return endpoint }
+        let admin = try BrokerSettings.load(config: config, environment).admin
+        guard admin.port != 0 else {
+            throw CommandFailure(
+                .usage,
+                """
+                the configuration lets the broker take a free HTTP port (admin.port is 0). Name \
+                the address that its log says with --url.
+                """)
+        }
+        return AdminEndpoint(listeningOn: admin.address, port: admin.port)
+    }
+
+    /// From the most to the least explicit place; `nil` over a Unix socket, unless one was named.
+    func token(
+        for endpoint: AdminEndpoint, _ environment: [String: String]
+    ) throws(CommandFailure) -> String? {
+        if let tokenFile { return try AdminToken.read(path: tokenFile) }
+        if case .unixSocket = endpoint { return nil }
+        if let token = environment[AdminToken.variable], !token.isEmpty {
+            return try AdminToken.validated(token, from: "the variable \(AdminToken.variable)")
+        }
+        let folder =
+            if let dataDir {
+                dataDir
+            } else {
+                try BrokerSettings.load(config: config, environment).dataDirectory
+            }
+        return try AdminToken.read(path: "\(folder)/\(AdminToken.fileName)")
+    }
+}
+
+/// The broker's settings, as far as `hermesctl` needs them.
+enum BrokerSettings {
+    /// From the file and the environment, as the broker reads them. Without a file, only the
+    /// variables that say where the broker is count: flags may have changed the rest, and a
+    /// contradiction in it is not ours to report.
+    static func load(
+        config: String?, _ environment: [String: String]
+    ) throws(CommandFailure) -> HermesConfiguration {
+        let loader =
+            if let config {
+                ConfigurationLoader(source: .file(config), environment: environment)
+            } else {
+                ConfigurationLoader(
+                    environment: environment.filter { ownVariables.contains($0.key) })
+            }
+        do throws(ConfigurationError) {
+            return try loader.load()
+        } catch {
+            throw CommandFailure(.localFile, error.description)
+        }
+    }
+
+    private static let ownVariables: Set<String> = [
+        "HERMES_ADMIN_ADDRESS", "HERMES_ADMIN_PORT", "HERMES_DATA_DIRECTORY",
+        "HERMES_PASSWORD_FILE",
+    ]
+}

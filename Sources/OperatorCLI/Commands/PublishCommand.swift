@@ -1,0 +1,97 @@
+import AdminModel
+import ArgumentParser
+import Credentials
+
+struct PublishCommand: OperatorCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "publish",
+        abstract: "Publish one message over HTTP.",
+        discussion: """
+            The message is what -m says, or the whole file that -f names, or else all of \
+            standard input, byte for byte.
+            """)
+
+    /// The largest packet that any configuration allows.
+    private static let maximumMessageBytes = 256 * 1024 * 1024
+
+    @Option(
+        name: .shortAndLong, parsing: .unconditional,
+        help: ArgumentHelp("The topic name.", valueName: "topic"))
+    var topic: String
+
+    @Option(
+        name: .shortAndLong, parsing: .unconditional,
+        help: ArgumentHelp(
+            "The message; an empty one is allowed, and with -r clears the retained message.",
+            valueName: "text"))
+    var message: String?
+
+    @Option(
+        name: .shortAndLong, help: ArgumentHelp("File that holds the message.", valueName: "path"),
+        completion: .file())
+    var file: String?
+
+    @Option(name: .shortAndLong, help: ArgumentHelp("0, 1 or 2.", valueName: "qos"))
+    var qos: Int = 0
+
+    @Flag(name: .shortAndLong, help: "Keep the message for future subscribers of the topic.")
+    var retain = false
+
+    @OptionGroup var connection: ConnectionOptions
+    @OptionGroup var output: OutputOptions
+
+    func validate() throws {
+        if message != nil && file != nil {
+            throw ValidationError("Give either -m or -f: there is one message.")
+        }
+        guard (0...2).contains(qos) else { throw ValidationError("-q takes 0, 1 or 2.") }
+        if topic.isEmpty { throw ValidationError("The topic name is empty.") }
+    }
+
+    func run(in context: CommandContext) async throws(CommandFailure) {
+        let payload = try payload(context)
+        try await connection.withClient(in: context) { client throws(CommandFailure) in
+            let answer = try await client.publish(
+                payload, topic: topic, qos: qos, retain: retain)
+            try context.console.print(
+                output.json ? JSONOutput.line(answer.json) : Self.rendered(answer.model))
+        }
+    }
+
+    static func rendered(_ result: PublishResult) -> String {
+        var list = FieldList()
+        list.add("message", result.messageID + (result.duplicate ? " (published before)" : ""))
+        list.add("durability", result.durability)
+        list.add("matched", "\(result.matched)")
+        list.add("online", "\(result.online)")
+        list.add("queued", "\(result.queued)")
+        list.add("dropped", "\(result.dropped)")
+        return list.rendered()
+    }
+
+    private func payload(_ context: CommandContext) throws(CommandFailure) -> [UInt8] {
+        if let message { return Array(message.utf8) }
+        let bytes: [UInt8]
+        do throws(SystemFailure) {
+            bytes =
+                if let file {
+                    try LocalFile.read(path: file, maximumByteCount: Self.maximumMessageBytes)
+                } else {
+                    try LocalFile.read(
+                        context.standardInput, name: "standard input",
+                        maximumByteCount: Self.maximumMessageBytes)
+                }
+        } catch {
+            throw CommandFailure(.localFile, error.description)
+        }
+        guard bytes.count <= Self.maximumMessageBytes else {
+            throw CommandFailure(
+                .localFile,
+                """
+                the message has more than \(Self.maximumMessageBytes) bytes, which no MQTT \
+                broker takes. Check that it is the right file.
+                """)
+        }
+        return bytes
+    }
+}

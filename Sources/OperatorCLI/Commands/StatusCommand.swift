@@ -1,0 +1,48 @@
+import AdminModel
+import ArgumentParser
+
+struct StatusCommand: OperatorCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "status", abstract: "Show the broker at a glance.")
+
+    @OptionGroup var connection: ConnectionOptions
+    @OptionGroup var output: OutputOptions
+
+    func run(in context: CommandContext) async throws(CommandFailure) {
+        try await connection.withClient(in: context) { client throws(CommandFailure) in
+            let answer = try await client.status()
+            try context.console.print(
+                output.json
+                    ? JSONOutput.line(answer.json)
+                    : Self.rendered(answer.model, now: context.now()))
+        }
+    }
+
+    static func rendered(_ status: StatusModel, now: Int64) -> String {
+        var list = FieldList()
+        list.add("version", status.version)
+        list.add("started", Wording.moment(status.startedAtMs, now: now))
+        list.add("durability", status.durability)
+        list.add("listeners", status.listeners.joined(separator: ", "))
+        list.startGroup()
+        list.add(
+            "connections", "\(status.connections) (\(status.connectionsPending) not yet admitted)")
+        list.add(
+            "since the start",
+            "\(status.connectionsTotal) accepted, \(status.connectionsRefused) refused")
+        list.add("protocol violations", "\(status.protocolViolations)")
+        list.startGroup()
+        list.add("sessions", "\(status.sessions) (\(status.persistentSessions) persistent)")
+        list.add("subscriptions", "\(status.subscriptions)")
+        list.add("retained messages", "\(status.retained)")
+        list.add("queued", "\(status.queued) (\(Wording.bytes(status.queuedBytes)))")
+        list.add("in flight", "\(status.inFlight)")
+        list.startGroup()
+        list.add(
+            "received",
+            "\(status.publishesReceived) messages, \(Wording.bytes(status.bytesReceived))")
+        list.add("sent", "\(status.publishesSent) messages, \(Wording.bytes(status.bytesSent))")
+        list.add("dropped", Wording.counts(status.dropped))
+        return list.rendered()
+    }
+}

@@ -1,0 +1,27 @@
+import Credentials
+
+/// Names and values in two columns, in groups with a blank line between; nothing is cut.
+struct FieldList {
+    private var groups: [[(name: String, value: String)]] = [[]]
+
+    /// Adds a line; the value may hold untrusted text.
+    mutating func add(_ name: String, _ value: String) {
+        groups[groups.count - 1].append((name, VisibleText.escaped(value)))
+    }
+
+    /// What follows is set off by a blank line.
+    mutating func startGroup() {
+        if groups.last?.isEmpty == false { groups.append([]) }
+    }
+
+    func rendered() -> String {
+        let filled = groups.filter { !$0.isEmpty }
+        let width = filled.joined().map { DisplayWidth.of($0.name) }.max() ?? 0
+        return filled.map { group in
+            group.map { name, value in
+                let padding = String(repeating: " ", count: width - DisplayWidth.of(name))
+                return "\(name)\(padding)  \(value)\n"
+            }.joined()
+        }.joined(separator: "\n")
+    }
+}

@@ -1,0 +1,74 @@
+import Credentials
+
+/// Aligned columns for people: a heading line and one line per row.
+///
+/// Cells are escaped here, so that no caller can forget it. On a terminal, the widest flexible
+/// columns are cut until a row fits; elsewhere nothing is ever cut.
+struct Table {
+    struct Column {
+        enum Alignment { case left, right }
+
+        let title: String
+        var alignment = Alignment.left
+        /// True when the cells may be cut to fit a terminal.
+        var isFlexible = false
+    }
+
+    /// What separates two columns.
+    private static let gap = "  "
+    /// The width below which no column is cut.
+    private static let minimumFlexibleWidth = 8
+
+    let columns: [Column]
+    private var rows: [[String]] = []
+
+    init(_ columns: [Column]) {
+        self.columns = columns
+    }
+
+    /// Adds a row with one cell per column; the cells may hold untrusted text.
+    mutating func append(_ cells: [String]) {
+        precondition(
+            cells.count == columns.count, "\(cells.count) cells for \(columns.count) columns")
+        rows.append(cells.map(VisibleText.escaped))
+    }
+
+    /// The table's lines; `width` is the terminal's, `nil` cuts nothing.
+    func rendered(width: Int?) -> String {
+        let lines = [columns.map(\.title)] + rows
+        var widths = columns.indices.map { index in
+            lines.map { DisplayWidth.of($0[index]) }.max() ?? 0
+        }
+        if let width { shrink(&widths, to: width) }
+        return lines.map { line(of: $0, widths: widths) + "\n" }.joined()
+    }
+
+    private func line(of cells: [String], widths: [Int]) -> String {
+        var line = ""
+        for (index, cell) in cells.enumerated() {
+            let shown = widths[index] > 0 ? DisplayWidth.cut(cell, to: widths[index]) : ""
+            let padding = String(
+                repeating: " ", count: max(0, widths[index] - DisplayWidth.of(shown)))
+            let isLast = index == cells.count - 1
+            switch columns[index].alignment {
+            case .left: line += shown + (isLast ? "" : padding)
+            case .right: line += padding + shown
+            }
+            if !isLast { line += Self.gap }
+        }
+        return line
+    }
+
+    /// Takes columns away from the widest flexible one, until the row fits or all are narrow.
+    private func shrink(_ widths: inout [Int], to width: Int) {
+        var excess = widths.reduce(0, +) + Self.gap.count * (columns.count - 1) - width
+        let flexible = columns.indices.filter { columns[$0].isFlexible }
+        while excess > 0 {
+            guard let widest = flexible.max(by: { widths[$0] < widths[$1] }),
+                widths[widest] > Self.minimumFlexibleWidth
+            else { return }
+            widths[widest] -= 1
+            excess -= 1
+        }
+    }
+}

@@ -1,0 +1,92 @@
+import AdminModel
+import Testing
+
+@testable import AdminAPI
+
+@Suite("/v1/clients")
+struct ClientRouteTests {
+    @Test("the list passes its filters on and its page back")
+    func list() async throws {
+        let page = ClientPage(
+            clients: [StubBroker.summary("a"), StubBroker.summary("b", connected: false)],
+            next: "b")
+        try await TestServer.run(StubBroker { $0.page = page }) { server in
+            let response = try server.request(
+                "GET",
+                "/v1/clients?connected=false&prefix=ph%2F&user_name=ann&limit=7&cursor=x%26y")
+            #expect(response.status == 200)
+            #expect(try response.json(ClientPage.self) == page)
+            #expect(try server.request("GET", "/v1/clients").status == 200)
+            #expect(
+                server.broker.queries == [
+                    ClientQuery(
+                        connected: false, prefix: "ph/", userName: "ann", limit: 7, cursor: "x&y"),
+                    ClientQuery(),
+                ])
+        }
+    }
+
+    @Test(
+        "a wrong filter is refused by name",
+        arguments: [
+            ("connected=maybe", "connected"), ("limit=0", "limit"), ("limit=1001", "limit"),
+            ("limit=+5", "limit"), ("user=ann", "user"),
+        ])
+    func wrongFilter(query: String, field: String) async throws {
+        try await TestServer.run { server in
+            let problem = try server.request("GET", "/v1/clients?" + query).problem()
+            #expect(problem.type == "urn:hermes:problem:invalid-query")
+            #expect(problem.field == field)
+        }
+    }
+
+    @Test(
+        "a client identifier may hold any character",
+        arguments: [
+            ("phone-1", "phone-1"), ("a%2Fb", "a/b"), ("a%3Fb%23c%25d", "a?b#c%d"),
+            ("%E9%94%80+1", "销+1"), ("..", ".."), ("%20", " "), ("%00", "\0"),
+        ])
+    func identifiers(encoded: String, clientID: String) async throws {
+        let detail = StubBroker.detail(clientID)
+        try await TestServer.run(StubBroker { $0.details[clientID] = detail }) { server in
+            let shown = try server.request("GET", "/v1/clients/" + encoded)
+            #expect(shown.status == 200)
+            #expect(try shown.json(ClientDetail.self) == detail)
+            let closed = try server.request("DELETE", "/v1/clients/" + encoded)
+            #expect(closed.status == 200)
+            #expect(
+                try closed.json(DisconnectResult.self)
+                    == DisconnectResult(clientID: clientID, disconnected: true))
+            #expect(server.broker.disconnected == [clientID])
+        }
+    }
+
+    @Test("a client that is away was not disconnected")
+    func away() async throws {
+        let detail = StubBroker.detail("a", connected: false)
+        try await TestServer.run(StubBroker { $0.details["a"] = detail }) { server in
+            let response = try server.request("DELETE", "/v1/clients/a")
+            #expect(response.status == 200)
+            #expect(!(try response.json(DisconnectResult.self).disconnected))
+        }
+    }
+
+    @Test("an unknown client is 404, and its name is made visible", arguments: ["GET", "DELETE"])
+    func unknown(method: String) async throws {
+        try await TestServer.run { server in
+            let problem = try server.request(method, "/v1/clients/a%1B%5B2J").problem()
+            #expect(problem.status == 404)
+            #expect(problem.type == "urn:hermes:problem:client-not-found")
+            #expect(problem.detail.contains("\"a\\u{1B}[2J\""))
+        }
+    }
+
+    @Test("an identifier that is not UTF-8 is refused", arguments: ["%FF", "%", "%2", "%zz"])
+    func notUTF8(encoded: String) async throws {
+        try await TestServer.run { server in
+            let problem = try server.request("GET", "/v1/clients/" + encoded).problem()
+            #expect(problem.type == "urn:hermes:problem:invalid-field")
+            #expect(problem.field == "id")
+        }
+    }
+}

@@ -1,0 +1,152 @@
+import AdminModel
+import CHermesProtos
+import Testing
+
+@testable import AdminAPI
+
+@Suite("POST /v1/orders/{orderId}/status")
+struct OrderStatusRouteTests {
+    @Test("becomes an Envelope with an OrderStatusUpdate, to be stamped with its sequence")
+    func envelope() async throws {
+        try await TestServer.run { server in
+            let before = unixMilliseconds()
+            let response = try server.post(
+                "/v1/orders/A-17/status",
+                json: #"""
+                    {"salesId": "s 9", "status": "APPROVED", "reason": "fine",
+                     "updatedAtMs": "1763700000123", "details": {"limit": "100", "": "x"}}
+                    """#)
+            #expect(response.status == 200)
+            let publication = try #require(server.broker.publications.first)
+            #expect(publication.topic == Array("orders/s 9/A-17/status".utf8))
+            #expect(publication.qos == 1)
+            #expect(!publication.retain)
+            #expect(
+                publication.sequenceStamp
+                    == SequenceStamp(channel: Array("orders/s 9".utf8), tag: 9 << 3))
+
+            let message = try #require(
+                hermes__v1__envelope__unpack(nil, publication.payload.count, publication.payload))
+            defer { hermes__v1__envelope__free_unpacked(message, nil) }
+            let envelope = message.pointee
+            #expect(
+                String(cString: envelope.message_id)
+                    == (try response.json(PublishResult.self).messageID))
+            #expect(String(cString: envelope.topic) == "orders/s 9/A-17/status")
+            #expect(String(cString: envelope.channel) == "orders/s 9")
+            #expect((before...unixMilliseconds()).contains(envelope.published_at_ms))
+            #expect(
+                String(cString: envelope.content_type)
+                    == "application/protobuf; proto=hermes.v1.OrderStatusUpdate")
+            #expect(envelope.sequence == 0)
+
+            let update = try #require(
+                hermes__v1__order_status_update__unpack(
+                    nil, envelope.payload.len, envelope.payload.data))
+            defer { hermes__v1__order_status_update__free_unpacked(update, nil) }
+            #expect(String(cString: update.pointee.order_id) == "A-17")
+            #expect(String(cString: update.pointee.sales_id) == "s 9")
+            #expect(update.pointee.status.rawValue == 4)
+            #expect(String(cString: update.pointee.reason) == "fine")
+            #expect(update.pointee.updated_at_ms == 1_763_700_000_123)
+            #expect(update.pointee.n_details == 2)
+        }
+    }
+
+    @Test(
+        "proto3 JSON spellings are taken",
+        arguments: [
+            #"{"salesId":"s","status":"ORDER_STATUS_FUNDED"}"#,
+            #"{"sales_id":"s","status":7,"order_id":"o","updated_at_ms":5}"#,
+            #"{"salesId":"s","status":7.0,"updatedAtMs":"1e3"}"#,
+            #"{"salesId":"s","status":"FUNDED","reason":null,"details":null,"updatedAtMs":null}"#,
+        ])
+    func spellings(json: String) async throws {
+        try await TestServer.run { server in
+            let response = try server.post("/v1/orders/o/status", json: json)
+            #expect(response.status == 200)
+            #expect(server.broker.publications.count == 1)
+        }
+    }
+
+    @Test(
+        "a wrong field is refused by name",
+        arguments: [
+            ("o", #"{"status":"SIGNED"}"#, "salesId"),
+            ("o", #"{"salesId":"","status":"SIGNED"}"#, "salesId"),
+            ("o", #"{"salesId":"a/b","status":"SIGNED"}"#, "salesId"),
+            ("o", #"{"salesId":"+","status":"SIGNED"}"#, "salesId"),
+            ("o", #"{"salesId":"a#","status":"SIGNED"}"#, "salesId"),
+            ("o", #"{"salesId":"a\u0000","status":"SIGNED"}"#, "salesId"),
+            ("a%2Fb", #"{"salesId":"s","status":"SIGNED"}"#, "orderId"),
+            ("%2B", #"{"salesId":"s","status":"SIGNED"}"#, "orderId"),
+            ("%00", #"{"salesId":"s","status":"SIGNED"}"#, "orderId"),
+            ("%FF", #"{"salesId":"s","status":"SIGNED"}"#, "orderId"),
+            ("o", #"{"salesId":"s","status":"SIGNED","orderId":"p"}"#, "orderId"),
+            ("o", #"{"salesId":"s","sales_id":"s","status":"SIGNED"}"#, "salesId"),
+            ("o", #"{"salesId":"s"}"#, "status"),
+            ("o", #"{"salesId":"s","status":"PAID"}"#, "status"),
+            ("o", #"{"salesId":"s","status":9}"#, "status"),
+            ("o", #"{"salesId":"s","status":true}"#, "status"),
+            ("o", #"{"salesId":"s","status":1,"updatedAtMs":"soon"}"#, "updatedAtMs"),
+            ("o", #"{"salesId":"s","status":1,"updatedAtMs":-1}"#, "updatedAtMs"),
+            ("o", #"{"salesId":"s","status":1,"updatedAtMs":1.5}"#, "updatedAtMs"),
+            ("o", #"{"salesId":"s","status":1,"details":[]}"#, "details"),
+            ("o", #"{"salesId":"s","status":1,"details":{"a":1}}"#, "details.a"),
+            ("o", #"{"salesId":"s","status":1,"details":{"a":"\u0000"}}"#, "details"),
+            ("o", #"{"salesId":"s","status":1,"reason":"a\u0000b"}"#, "reason"),
+            ("o", #"{"salesId":"s","status":1,"note":"x"}"#, "note"),
+        ])
+    func wrongField(order: String, json: String, field: String) async throws {
+        try await TestServer.run { server in
+            let problem = try server.post("/v1/orders/\(order)/status", json: json).problem()
+            #expect(problem.type == "urn:hermes:problem:invalid-field")
+            #expect(problem.status == 400)
+            #expect(problem.field == field)
+            #expect(server.broker.publications.isEmpty)
+        }
+    }
+
+    @Test("an unknown status is answered with those that exist")
+    func listsStatuses() async throws {
+        try await TestServer.run { server in
+            let problem = try server.post(
+                "/v1/orders/o/status", json: #"{"salesId":"s","status":"approved"}"#
+            ).problem()
+            #expect(problem.fix?.contains("APPROVED (4)") == true)
+        }
+    }
+
+    @Test("templates and QoS follow the configuration")
+    func templates() async throws {
+        try await TestServer.run(
+            with: .init {
+                $0.orderTopicTemplate = "{orderId}/of/{salesId}"
+                $0.orderChannelTemplate = "sales/{salesId}"
+                $0.orderQoS = 2
+            }
+        ) { server in
+            #expect(
+                try server.post("/v1/orders/o/status", json: #"{"salesId":"s","status":1}"#).status
+                    == 200)
+            let publication = try #require(server.broker.publications.first)
+            #expect(publication.topic == Array("o/of/s".utf8))
+            #expect(publication.sequenceStamp?.channel == Array("sales/s".utf8))
+            #expect(publication.qos == 2)
+        }
+    }
+
+    @Test("an identifier cannot lead into $SYS")
+    func systemTopic() async throws {
+        try await TestServer.run(
+            with: .init {
+                $0.orderTopicTemplate = "{salesId}/{orderId}"
+            }
+        ) { server in
+            let problem = try server.post(
+                "/v1/orders/o/status", json: #"{"salesId":"$SYS","status":1}"#
+            ).problem()
+            #expect(problem.type == "urn:hermes:problem:invalid-topic")
+        }
+    }
+}

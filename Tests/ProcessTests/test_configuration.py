@@ -1,0 +1,106 @@
+"""Configuration: file, environment, flags, and its errors (DESIGN 9)."""
+
+import subprocess
+
+import pytest
+
+from harness.admin import AdminAPI, hermesctl
+from harness.broker import REPOSITORY, Hermesd
+from harness.waiting import PATIENCE
+
+pytestmark = pytest.mark.hermesd("hermesd's configuration")
+
+
+def refuse(*arguments, environment=None):
+    """Starts hermesd with what it must refuse, and returns its errors."""
+    done = subprocess.run(
+        [str(Hermesd.executable()), *arguments], env=environment or {}, capture_output=True,
+        timeout=PATIENCE, check=False,
+    )
+    assert done.returncode not in (0, None), done.stderr.decode()
+    return done.stderr.decode()
+
+
+def test_all_errors_at_once_with_their_lines(tmp_path):
+    file = tmp_path / "hermes.yaml"
+    file.write_text(
+        "listeners:\n"
+        "  - port: 70000\n"
+        "    adress: 127.0.0.1\n"
+        "limits:\n"
+        "  max_in_flight: many\n"
+        "  connect_timeout: 10\n"
+        "colour: blue\n"
+    )
+    errors = refuse(
+        "--config", str(file), "--max-packet-size", "0", "--data-dir", str(tmp_path / "data"),
+        environment={"HERMES_LOGGING_LEVEL": "loud"},
+    )
+    for expected in (
+        f"{file}:2", "70000", f"{file}:3", "adress", "address", f"{file}:5", "max_in_flight",
+        f"{file}:6", "connect_timeout", f"{file}:7", "colour", "--max-packet-size",
+        "HERMES_LOGGING_LEVEL", "loud",
+    ):
+        assert expected in errors, f"{expected} is not in:\n{errors}"
+    assert not (tmp_path / "data").exists(), "nothing is touched before all is valid"
+
+
+def test_config_check_says_the_same(tmp_path):
+    good = hermesctl("config", "check", str(REPOSITORY / "Config/hermes.yaml"))
+    assert good.code == 0, good
+    file = tmp_path / "hermes.yaml"
+    file.write_text("limits:\n  max_in_flight: 0\n  queue: 3\n")
+    bad = hermesctl("config", "check", str(file))
+    assert bad.code != 0
+    text = bad.output + bad.errors
+    assert f"{file}:2" in text and f"{file}:3" in text
+
+
+def test_a_missing_file(tmp_path):
+    errors = refuse("--config", str(tmp_path / "absent.yaml"))
+    assert str(tmp_path / "absent.yaml") in errors
+
+
+def test_a_missing_password_file(tmp_path):
+    errors = refuse(
+        "--port", "0", "--admin-port", "0", "--data-dir", str(tmp_path / "data"),
+        "--password-file", str(tmp_path / "absent"),
+    )
+    assert str(tmp_path / "absent") in errors
+
+
+def test_an_open_listener_needs_users_or_an_explicit_word(tmp_path):
+    """Nobody opens a broker to the world by accident."""
+    errors = refuse(
+        "--port", "0", "--admin-port", "0", "--data-dir", str(tmp_path / "data"),
+        environment={"HERMES_LISTENERS_0_ADDRESS": "0.0.0.0"},
+    )
+    assert "allow_anonymous" in errors or "--allow-anonymous" in errors, errors
+
+
+def test_the_sample_starts_and_flags_override_it(start_broker):
+    broker = start_broker(arguments=("--config", str(REPOSITORY / "Config/hermes.yaml")))
+    assert broker.port != 1883
+    assert AdminAPI(broker).status()["listeners"] == ["{}:{}".format(*broker.address)]
+
+
+@pytest.mark.parametrize(
+    ("flags", "environment", "window"),
+    [
+        ((), {}, 1),
+        ((), {"HERMES_LIMITS_MAX_IN_FLIGHT": "2"}, 2),
+        (("--max-inflight", "3"), {"HERMES_LIMITS_MAX_IN_FLIGHT": "2"}, 3),
+    ],
+)
+def test_flag_before_environment_before_file(
+    flags, environment, window, start_broker, client, names, tmp_path
+):
+    """The in-flight window tells which of the three has won."""
+    file = tmp_path / "hermes.yaml"
+    file.write_text("limits:\n  max_in_flight: 1\n")
+    broker = start_broker(environment=environment, arguments=("--config", str(file), *flags))
+    phone, office = client("phone", broker), client("office", broker)
+    phone.subscribe((names.topic(), 1))
+    for _ in range(5):
+        office.publish(names.topic(), b"x", qos=1)
+    assert len(phone.messages_so_far()) == window

@@ -1,0 +1,114 @@
+"""hermesctl against a running broker (DESIGN 8)."""
+
+import pytest
+
+from harness.admin import AdminAPI, hermesctl
+from harness.waiting import eventually
+
+pytestmark = pytest.mark.hermesd("hermesctl")
+
+REFUSED, UNREACHABLE, UNAUTHORIZED, USAGE = 1, 3, 4, 64
+
+
+def succeed(*arguments, broker, stdin=b""):
+    done = hermesctl(*arguments, broker=broker, stdin=stdin)
+    assert done.code == 0, done
+    return done
+
+
+def test_status(broker, client):
+    client("one")
+    table = succeed("status", broker=broker).output
+    assert "{}:{}".format(*broker.address) in table
+    status = succeed("status", "--json", broker=broker).json
+    assert status["connections"] >= 1
+    assert set(status) == set(AdminAPI(broker).status())
+
+
+def test_clients_list_and_show(broker, client, names):
+    one = client("phone", keep_alive=77)
+    one.subscribe((names.topic("a/+"), 2))
+    name = names.client("phone")
+    assert name in succeed("clients", "list", broker=broker).output
+    listed = succeed("clients", "list", "--json", broker=broker).output
+    assert name in listed
+
+    shown = succeed("clients", "show", name, broker=broker).output
+    assert names.topic("a/+") in shown and "77" in shown
+    detail = succeed("clients", "show", name, "--json", broker=broker).json
+    assert detail["summary"]["client_id"] == name
+    assert detail["subscription_list"] == [{"filter": names.topic("a/+"), "qos": 2}]
+
+
+def test_clients_list_shows_all_of_many(broker, client, names):
+    """More than one page of the API."""
+    wanted = {names.client(f"m{number}") for number in range(250)}
+    for number in range(250):
+        client(f"m{number}")
+    listed = succeed("clients", "list", "--json", broker=broker).output
+    assert all(name in listed for name in wanted)
+
+
+def test_clients_kick(broker, client, names):
+    phone = client("phone")
+    succeed("clients", "kick", names.client("phone"), broker=broker)
+    assert phone.await_closed() == []
+    eventually(
+        lambda: hermesctl("clients", "show", names.client("phone"), broker=broker).code == REFUSED,
+        "the clean session to be gone",
+    )
+
+
+def test_publish(broker, client, names):
+    phone = client("phone")
+    phone.subscribe((names.topic(), 2))
+    published = succeed("publish", names.topic(), "hello", "--qos", "2", "--json", broker=broker)
+    assert published.json["matched"] == 1
+    message = phone.take_messages(1)[0]
+    assert (message.payload, message.qos) == (b"hello", 2)
+
+
+def test_an_unknown_client_is_an_error(broker, names):
+    done = hermesctl("clients", "show", names.client("nobody"), broker=broker)
+    assert done.code == REFUSED and names.client("nobody") in done.errors
+    assert done.output == ""
+
+
+def test_terminal_control_characters_are_escaped(broker, raw, names):
+    """A client identifier is whatever its client likes."""
+    evil = names.client("x") + "\x1b]0;owned\x07\x1b[2J\u202e"
+    connection = raw()
+    connection.connect(evil)
+    for arguments in (("clients", "list"), ("clients", "show", evil)):
+        output = succeed(*arguments, broker=broker).output
+        assert names.client("x") in output
+        controls = {character for character in output if character < " "} - {"\n"}
+        assert not controls and "\u202e" not in output
+
+
+def test_the_token_is_found_in_the_data_directory(start_broker):
+    """On the broker's own machine nothing has to be copied."""
+    broker = start_broker(environment={"HERMES_ADMIN_TOKEN": ""})
+    done = hermesctl(
+        "status", "--json", "--data-dir", str(broker.data), broker=broker, token=None
+    )
+    assert done.code == 0, done
+    assert done.json["connections"] == 0
+
+
+def test_a_wrong_token_and_an_absent_broker_are_told_apart(start_broker):
+    broker = start_broker()
+    wrong = hermesctl("status", broker=broker, token="wrong")
+    assert wrong.code == UNAUTHORIZED and "token" in wrong.errors.lower()
+    assert broker.stop() == 0
+    absent = hermesctl("status", broker=broker)
+    assert absent.code == UNREACHABLE and str(broker.admin_address[1]) in absent.errors
+
+
+def test_help_and_usage():
+    helped = hermesctl("--help")
+    assert helped.code == 0
+    for command in ("status", "clients", "publish", "users", "config"):
+        assert command in helped.output
+    wrong = hermesctl("statsu")
+    assert wrong.code == USAGE and wrong.errors

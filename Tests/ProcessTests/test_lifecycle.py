@@ -1,0 +1,169 @@
+"""Start and end of the process, and what it writes."""
+
+import json
+import signal
+import socket
+import stat
+import subprocess
+import time
+
+import pytest
+
+from harness import wire
+from harness.admin import AdminAPI
+from harness.broker import ADMIN_TOKEN, Hermesd, Settings
+from harness.raw_client import RawClient
+from harness.waiting import PATIENCE
+from harness.wire import Connack, Will
+
+pytestmark = pytest.mark.hermesd("hermesd's own command line and files")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_cleanly(number, start_broker, client):
+    """Exit code 0, connections closed, quickly."""
+    broker = start_broker()
+    one = client("one", broker)
+    begin = time.monotonic()
+    broker.process.send_signal(number)
+    assert broker.await_exit() == 0
+    assert time.monotonic() - begin < 3, "nothing was left to drain"
+    assert one.await_closed() == []
+
+
+def test_a_stop_delivers_what_was_taken(start_broker, client, names):
+    """Messages acknowledged before the signal reach receivers that read."""
+    broker = start_broker()
+    subscriber, publisher = client("sub", broker), client("pub", broker)
+    subscriber.subscribe((names.topic(), 0))
+    payload = b"x" * 10_000
+    # Half a mebibyte: within what one connection's output may hold.
+    publisher.send(*(wire.publish(names.topic(), payload) for _ in range(50)))
+    publisher.ping()
+    broker.process.send_signal(signal.SIGTERM)
+    received = subscriber.await_closed()
+    assert [message.payload for message in received] == [payload] * 50
+    assert broker.await_exit() == 0
+
+
+def test_a_peer_that_does_not_read_delays_a_stop_only_so_long(start_broker, client, raw, names):
+    """The drain timeout, 1 s here."""
+    broker = start_broker(environment={"HERMES_LIMITS_DRAIN_TIMEOUT": "1s"})
+    stalled = raw(broker, receive_buffer=4_096)
+    stalled.connect(names.client("stalled"))
+    stalled.subscribe((names.topic(), 0))
+    publisher = client("pub", broker)
+    for _ in range(500):
+        publisher.send(wire.publish(names.topic(), b"x" * 16_384))
+    publisher.ping()
+    begin = time.monotonic()
+    assert broker.stop() == 0
+    assert time.monotonic() - begin < 4
+
+
+def test_a_stop_takes_no_new_connections(start_broker):
+    broker = start_broker()
+    address = broker.address
+    assert broker.stop() == 0
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(address, timeout=PATIENCE)
+
+
+def test_it_starts_again_on_its_data_directory():
+    """And makes no second token."""
+    first = Hermesd()
+    first.start()
+    assert first.stop() == 0
+    second = Hermesd(data=first.data)
+    second.start()
+    try:
+        assert AdminAPI(second).status()["connections"] == 0
+    finally:
+        assert second.stop() == 0
+        second.remove_files()
+        first.remove_files()
+
+
+def test_a_data_directory_belongs_to_one_process(start_broker):
+    broker = start_broker()
+    second = Hermesd(data=broker.data)
+    done = subprocess.run(
+        second.command(), env=second.environment(), capture_output=True, timeout=PATIENCE,
+        check=False,
+    )
+    second.remove_files()
+    assert done.returncode not in (0, None)
+    assert str(broker.data) in done.stderr.decode(), done.stderr.decode()
+    assert AdminAPI(broker).status(), "the first one goes on"
+
+
+def test_the_data_directory_is_private(start_broker):
+    broker = start_broker(environment={"HERMES_ADMIN_TOKEN": ""})
+    assert stat.S_IMODE(broker.data.stat().st_mode) == 0o700
+    for file in broker.data.rglob("*"):
+        assert stat.S_IMODE(file.stat().st_mode) in (0o600, 0o700), file
+
+
+def test_a_port_in_use_is_an_error_that_names_it(start_broker, tmp_path):
+    broker = start_broker()
+    done = subprocess.run(
+        [str(Hermesd.executable()), "--port", str(broker.port), "--admin-port", "0",
+         "--data-dir", str(tmp_path / "data")],
+        capture_output=True, timeout=PATIENCE, check=False, env={"HERMES_ADMIN_TOKEN": "x" * 32},
+    )
+    assert done.returncode != 0
+    assert str(broker.port) in done.stderr.decode()
+
+
+def test_it_listens_on_several_ports(start_broker, names):
+    broker = start_broker(arguments=("--port", "0"))
+    listeners = AdminAPI(broker).status()["listeners"]
+    assert len(set(listeners)) == 2
+    for listener in listeners:
+        host, port = listener.rsplit(":", 1)
+        one = RawClient((host, int(port)))
+        assert one.connect(names.client(port)) == Connack(False, 0)
+        one.disconnect()
+
+
+def test_the_log_holds_no_secrets_and_no_control_characters(start_broker, raw, names):
+    """Client identifiers are logged, escaped; payloads, wills, passwords and tokens are not."""
+    broker = start_broker()
+    evil = "evil\x1b[31m\r\nfake line \x07\u202e\x7f"
+    connection = raw(broker)
+    connection.connect(
+        evil, will=Will("will/topic", b"WILL-SECRET"), user_name="u\n", password=b"PASS-SECRET"
+    )
+    connection.subscribe((names.topic(), 1))
+    connection.publish(names.topic(), b"PAYLOAD-SECRET", qos=1)
+    connection.send(b"\xf0\x00")
+    connection.await_closed()
+    assert AdminAPI(broker, token=ADMIN_TOKEN + "x").request("GET", "/v1/status").status == 401
+    broker.log.await_match("evil")
+    assert broker.stop() == 0
+    for line in broker.log.raw_lines:
+        assert all(byte >= 32 and byte != 127 for byte in line), line
+        assert "\u202e".encode() not in line
+    assert "SECRET" not in broker.log.text and ADMIN_TOKEN not in broker.log.text
+    assert not any(line.startswith("fake line") for line in broker.log.lines)
+
+
+def test_the_log_as_json(raw):
+    broker = Hermesd(Settings(environment={"HERMES_LOGGING_FORMAT": "json"}))
+    broker.start()
+    raw(broker).connect("json\n\x1b")
+    broker.log.await_match(r"json\\n")
+    assert broker.stop() == 0
+    broker.remove_files()
+    events = [json.loads(line) for line in broker.log.lines]
+    assert "MQTT listener ready" in {event["message"] for event in events}
+    assert all({"time", "level", "message"} <= set(event) for event in events)
+    assert "json\n\x1b" in {event.get("client.id") for event in events}
+
+
+def test_version():
+    done = subprocess.run(
+        [str(Hermesd.executable()), "--version"], capture_output=True, timeout=PATIENCE,
+        check=True,
+    )
+    assert done.stdout.strip()
