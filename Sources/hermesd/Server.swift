@@ -102,8 +102,9 @@ struct Server {
 
     private func adminToken(_ directory: String) throws -> AdminToken {
         let file = AdminTokenFile(dataDirectory: directory)
-        let (token, origin) = try file.loadOrCreate(
-            environmentValue: ProcessEnvironment.current()[AdminTokenFile.environmentVariable])
+        // Set and empty is what a compose file makes of a variable that nobody set.
+        let value = ProcessEnvironment.current()[AdminTokenFile.environmentVariable] ?? ""
+        let (token, origin) = try file.loadOrCreate(environmentValue: value.isEmpty ? nil : value)
         if origin == .created {
             logger.info("Admin token made", metadata: ["file": "\(file.path)"])
         }

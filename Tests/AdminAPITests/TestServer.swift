@@ -18,6 +18,8 @@ struct TestServer: Sendable {
 
     let endpoints: AdminEndpoints
     let broker: StubBroker
+    /// Begins to stop the server, as SIGTERM would.
+    let stop: @Sendable () -> Void
 
     /// Runs a server while the body runs, and stops it in the way of production.
     static func run(
@@ -40,7 +42,9 @@ struct TestServer: Sendable {
         do {
             var iterator = listening.makeAsyncIterator()
             if let endpoints = await iterator.next() {
-                try await body(TestServer(endpoints: endpoints, broker: broker))
+                let server = TestServer(
+                    endpoints: endpoints, broker: broker, stop: { running.cancel() })
+                try await body(server)
             }
             result = .success(())
         } catch {

@@ -8,7 +8,7 @@ import pytest
 from harness import wire
 from harness.admin import AdminAPI
 from harness.raw_client import RawClient
-from harness.waiting import Deadline, eventually
+from harness.waiting import Deadline
 
 MEBI = 1024 * 1024
 RESPONSIVE = 1.0
@@ -101,7 +101,7 @@ def test_a_stalled_subscriber_does_not_hold_up_another(quiet_broker, client, raw
 
 
 def test_a_publisher_that_reads_no_acknowledgements(quiet_broker, bystander, raw, names):
-    """It is slowed down or paused; memory stays bounded; then every PUBACK comes, in order."""
+    """Paused, or closed at a limit that the log names: in no case is memory the buffer."""
     topic = names.topic("nobody")
     rude = raw(quiet_broker, receive_buffer=4_096)
     rude.connect(names.client("rude"))
@@ -109,17 +109,23 @@ def test_a_publisher_that_reads_no_acknowledgements(quiet_broker, bystander, raw
 
     identifiers = range(1, 65_536)
     lap = b"".join(wire.publish(topic, b"", qos=1, packet_id=number) for number in identifiers)
-    acknowledged = b"".join(wire.puback(number) for number in identifiers)
     laps = 30 if quiet_broker.is_hermesd else 5
-    sent = send_until_stuck(rude, lap * laps, stuck_after=1.0, meanwhile=bystander.look)
+    try:
+        sent = send_until_stuck(rude, lap * laps, stuck_after=1.0, meanwhile=bystander.look)
+    except (BrokenPipeError, ConnectionResetError):
+        sent = None
 
     assert bystander.slowest < RESPONSIVE
     grown = quiet_broker.resident_bytes() - before
     assert grown < 16 * MEBI, f"{grown / MEBI:.1f} MiB more for unread acknowledgements"
+    if sent is None:
+        quiet_broker.log.await_match(rf"at a limit.*{names.client('rude')}.*setting=limits\.")
+        return
 
-    # Now it reads: the acknowledgements of all that was sent whole.
-    whole = sent // len(lap) * len(identifiers) + sent % len(lap) // (len(lap) // len(identifiers))
-    expected = (acknowledged * laps)[: whole * 4]
+    # Now it reads: the acknowledgements of all that was sent whole, in order.
+    size = len(lap) // len(identifiers)
+    whole = sent // len(lap) * len(identifiers) + sent % len(lap) // size
+    expected = (b"".join(wire.puback(number) for number in identifiers) * laps)[: whole * 4]
     assert read_exactly(rude, len(expected)) == expected
     bystander.look()
 
@@ -166,26 +172,3 @@ def test_a_fan_out_to_peers_that_do_not_read(quiet_broker, bystander, client, ra
     # 1 MiB of unsent output each, at most.
     assert grown < 60 * MEBI, f"{grown / MEBI:.1f} MiB more"
     assert bystander.slowest < RESPONSIVE
-
-
-@pytest.mark.hermesd("the paused state is shown by its API")
-def test_a_paused_publisher_goes_on_and_is_not_timed_out(quiet_broker, client, raw, names):
-    """While we choose not to read, its keep alive does not run out."""
-    topic = names.topic("nobody")
-    rude = raw(quiet_broker, receive_buffer=4_096)
-    rude.connect(names.client("rude"), keep_alive=1)
-    identifiers = range(1, 65_536)
-    lap = b"".join(wire.publish(topic, b"", qos=1, packet_id=number) for number in identifiers)
-    sent = send_until_stuck(rude, lap * 30, stuck_after=0.5, meanwhile=lambda: None)
-    assert sent < len(lap) * 30, "never paused"
-    api = AdminAPI(quiet_broker)
-    eventually(
-        lambda: api.client(names.client("rude"))["reading_paused"], "the publisher to be paused"
-    )
-    # Past one and a half times its keep alive: nothing arrives at a bystander but answers.
-    end = time.monotonic() + 2.0
-    bystander = client("bystander", quiet_broker)
-    while time.monotonic() < end:
-        bystander.ping()
-        select.select([bystander.socket], [], [], 0.1)
-    assert api.client(names.client("rude"))["summary"]["connected"] is True

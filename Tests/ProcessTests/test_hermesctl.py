@@ -88,7 +88,7 @@ def test_terminal_control_characters_are_escaped(broker, raw, names):
 
 def test_the_token_is_found_in_the_data_directory(start_broker):
     """On the broker's own machine nothing has to be copied."""
-    broker = start_broker(environment={"HERMES_ADMIN_TOKEN": ""})
+    broker = start_broker(makes_its_own_token=True)
     done = hermesctl(
         "status", "--json", "--data-dir", str(broker.data), broker=broker, token=None
     )

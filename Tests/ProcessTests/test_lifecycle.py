@@ -98,7 +98,7 @@ def test_a_data_directory_belongs_to_one_process(start_broker):
 
 
 def test_the_data_directory_is_private(start_broker):
-    broker = start_broker(environment={"HERMES_ADMIN_TOKEN": ""})
+    broker = start_broker(makes_its_own_token=True)
     assert stat.S_IMODE(broker.data.stat().st_mode) == 0o700
     for file in broker.data.rglob("*"):
         assert stat.S_IMODE(file.stat().st_mode) in (0o600, 0o700), file
@@ -109,7 +109,8 @@ def test_a_port_in_use_is_an_error_that_names_it(start_broker, tmp_path):
     done = subprocess.run(
         [str(Hermesd.executable()), "--port", str(broker.port), "--admin-port", "0",
          "--data-dir", str(tmp_path / "data")],
-        capture_output=True, timeout=PATIENCE, check=False, env={"HERMES_ADMIN_TOKEN": "x" * 32},
+        capture_output=True, timeout=PATIENCE, check=False,
+        env={"HERMES_ADMIN_TOKEN": ADMIN_TOKEN},
     )
     assert done.returncode != 0
     assert str(broker.port) in done.stderr.decode()

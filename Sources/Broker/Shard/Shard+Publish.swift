@@ -86,7 +86,7 @@ extension Shard {
             connections[handle.index].output.append(4, pool: pool)
                 .storeBytes(of: word.littleEndian, as: UInt32.self)
             markDirty(handle)
-            limitOutput(handle)
+            if publishBytes > 0 { pauseIfNeeded(handle) } else { limitOutput(handle) }
             return
         }
         var ticket: UInt64 = 0
@@ -100,25 +100,25 @@ extension Shard {
     }
 
     /// A peer that sends and never reads: its own answers must not fill our memory.
-    func exceedsOutputLimit(_ handle: Handle) -> Bool {
-        connections[handle.index].output.count > 2 * settings.outputBytes + settings.maxPacketBytes
-    }
-
     mutating func limitOutput(_ handle: Handle) {
-        if exceedsOutputLimit(handle) { doom(handle, .outputLimit) }
+        let limit = 2 * settings.outputBytes + settings.maxPacketBytes
+        if connections[handle.index].output.count > limit { doom(handle, .outputLimit) }
     }
 
+    /// A publisher is not read while too many of its PUBLISHes wait for the store, or while it does
+    /// not take the acknowledgements that it got.
     private mutating func pauseIfNeeded(_ handle: Handle) {
         let waiting = connections[handle.index].acknowledgements
         guard !connections[handle.index].isPaused,
             Int(waiting.publishes) >= settings.maxUnacknowledgedPublishes
                 || waiting.publishBytes >= settings.maxUnacknowledgedPublishBytes
+                || connections[handle.index].output.count >= settings.outputBytes
         else { return }
         connections[handle.index].isPaused = true
         notePause(handle, true)
     }
 
-    /// Commits completed: acknowledgements leave, and a paused publisher may go on at half the limit.
+    /// Commits completed: acknowledgements leave, in order.
     mutating func releaseAcknowledgements(_ handle: Handle) {
         guard isCurrent(handle), !connections[handle.index].isDoomed else { return }
         var queue = connections[handle.index].acknowledgements
@@ -128,9 +128,16 @@ extension Shard {
         connections[handle.index].acknowledgements = queue
         markDirty(handle)
         limitOutput(handle)
+        resumeIfPossible(handle)
+    }
+
+    /// A paused publisher goes on at half of each limit.
+    mutating func resumeIfPossible(_ handle: Handle) {
+        let waiting = connections[handle.index].acknowledgements
         guard connections[handle.index].isPaused,
-            Int(queue.publishes) <= settings.maxUnacknowledgedPublishes / 2,
-            queue.publishBytes <= settings.maxUnacknowledgedPublishBytes / 2
+            Int(waiting.publishes) <= settings.maxUnacknowledgedPublishes / 2,
+            waiting.publishBytes <= settings.maxUnacknowledgedPublishBytes / 2,
+            connections[handle.index].output.count <= settings.outputBytes / 2
         else { return }
         connections[handle.index].isPaused = false
         // Its keep alive counts from here: the silence was ours.

@@ -166,7 +166,9 @@ package struct Shard: ~Copyable {
 
     /// The socket took all output that it had refused: what waited in the session may go on.
     package mutating func drained(_ handle: Handle) {
-        guard isCurrent(handle), connections[handle.index].isThrottled else { return }
+        guard isCurrent(handle) else { return }
+        resumeIfPossible(handle)
+        guard connections[handle.index].isThrottled else { return }
         connections[handle.index].isThrottled = false
         let session = connections[handle.index].session
         if session != noIndex { pump(session) }

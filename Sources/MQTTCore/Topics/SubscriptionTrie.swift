@@ -41,7 +41,7 @@ package struct SubscriptionTrie: ~Copyable {
         case replaced
     }
 
-    private var tree: TopicTree
+    private(set) var tree: TopicTree
     private var subscriptions = Slab<Subscription>()
     private var cache: MatchCache
     /// Counts changes; a cached match of another version is none.
@@ -53,7 +53,7 @@ package struct SubscriptionTrie: ~Copyable {
     private var levels: GrowableBuffer<(start: UInt32, end: UInt32)>
     /// Per session: where it stands in `matches`, valid while its stamp is the current one.
     private var places: GrowableBuffer<(stamp: UInt32, place: UInt32)>
-    private var stamp: UInt32 = 0
+    var stamp: UInt32 = 0
 
     package init(hash: KeyedHash, pool: BytePool) {
         tree = TopicTree(hash: hash, pool: pool)

@@ -22,7 +22,7 @@ struct UsersAddCommand: OperatorCommand {
 
     func run(in context: CommandContext) async throws(CommandFailure) {
         let path = try file.path(context.environment)
-        try await Self.checkBeforeAsking(path, context.console)
+        try Self.checkBeforeAsking(path, context.console)
         let hash = try hash(context)
         let existed: Bool
         do throws(PasswordFileError) {
@@ -42,7 +42,7 @@ struct UsersAddCommand: OperatorCommand {
     /// A file that cannot be used is reported before anybody types a password.
     private static func checkBeforeAsking(
         _ path: String, _ console: Console
-    ) async throws(CommandFailure) {
+    ) throws(CommandFailure) {
         do throws(PasswordFileError) {
             warnOfAccess(try PasswordFile.load(path: path), console)
         } catch .missing {

@@ -19,9 +19,10 @@ struct UsersListCommand: OperatorCommand {
     }
 
     func run(in context: CommandContext) async throws(CommandFailure) {
+        let path = try file.path(context.environment)
         let loaded: PasswordFile
         do throws(PasswordFileError) {
-            loaded = try PasswordFile.load(path: file.path(context.environment))
+            loaded = try PasswordFile.load(path: path)
         } catch {
             throw CommandFailure(error)
         }

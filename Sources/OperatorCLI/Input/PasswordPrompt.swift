@@ -8,20 +8,10 @@ enum PasswordPrompt {
     static func ask(
         for userName: UserName, terminalPath: String
     ) throws(CommandFailure) -> SecretBytes {
-        let descriptor = open(terminalPath, O_RDWR | O_CLOEXEC | O_NOCTTY)
-        guard descriptor >= 0, isatty(descriptor) == 1 else {
-            if descriptor >= 0 { close(descriptor) }
-            throw CommandFailure(
-                .usage,
-                """
-                there is no terminal to ask for the password on. Give it on standard input with \
-                --password-stdin.
-                """)
-        }
-        defer { close(descriptor) }
-        let first = try read("Password for \(userName): ", on: descriptor)
+        let terminal = try SilentTerminal(path: terminalPath)
+        let first = try terminal.readLine(prompt: "Password for \(userName): ")
         try check(first)
-        let second = try read("The same password again: ", on: descriptor)
+        let second = try terminal.readLine(prompt: "The same password again: ")
         guard first.equals(second) else {
             throw CommandFailure(
                 .refused, "the two passwords are not the same. Nothing was changed; try again.")
@@ -62,51 +52,9 @@ enum PasswordPrompt {
         if secret.count > SecretBytes.maximumByteCount { throw tooLong }
     }
 
-    private static var tooLong: CommandFailure {
+    static var tooLong: CommandFailure {
         CommandFailure(
             .usage,
             "the password is longer than the \(SecretBytes.maximumByteCount) bytes of MQTT.")
-    }
-
-    /// One line from the terminal, with echo, line editing and signals off meanwhile.
-    private static func read(
-        _ prompt: String, on descriptor: CInt
-    ) throws(CommandFailure) -> SecretBytes {
-        var saved = termios()
-        guard tcgetattr(descriptor, &saved) == 0 else { throw terminalFailure() }
-        var silent = saved
-        silent.c_lflag &= ~tcflag_t(ECHO | ECHONL | ICANON | ISIG | IEXTEN)
-        // TCSAFLUSH throws away what was typed before the prompt, which would have been echoed.
-        guard tcsetattr(descriptor, TCSAFLUSH, &silent) == 0 else { throw terminalFailure() }
-        defer {
-            tcsetattr(descriptor, TCSAFLUSH, &saved)
-            show("\n", on: descriptor)
-        }
-        show(prompt, on: descriptor)
-        var line = PasswordLine()
-        while true {
-            var byte: UInt8 = 0
-            let count = Glibc.read(descriptor, &byte, 1)
-            if count < 0 && errno == EINTR { continue }
-            switch count == 1 ? line.receive(byte) : .ended {
-            case .goOn: continue
-            case .finished: return line.finish()
-            case .ended:
-                throw CommandFailure(.usage, "no password was typed. Nothing was changed.")
-            case .interrupted: throw CommandFailure(.interrupted, "")
-            case .tooLong: throw tooLong
-            }
-        }
-    }
-
-    private static func show(_ text: String, on descriptor: CInt) {
-        // A prompt that cannot be shown is no reason to fail: the read that follows tells.
-        let bytes = Array(text.utf8)
-        _ = write(descriptor, bytes, bytes.count)
-    }
-
-    private static func terminalFailure() -> CommandFailure {
-        let failure = SystemFailure(action: "use", path: "the terminal", errno: errno)
-        return CommandFailure(.localFile, failure.description)
     }
 }

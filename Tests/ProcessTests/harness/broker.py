@@ -39,6 +39,8 @@ class Settings:
     allow_anonymous: bool | None = None
     environment: dict[str, str] = field(default_factory=dict)
     """More settings of hermesd, by environment."""
+    makes_its_own_token: bool = False
+    """The first start writes `admin.token`; otherwise the token is `ADMIN_TOKEN`."""
     arguments: tuple[str, ...] = ()
     """More flags of hermesd."""
 
@@ -127,7 +129,7 @@ class Broker(abc.ABC):
     def start(self) -> None:
         """Starts the process and returns once it accepts connections."""
         self.process = subprocess.Popen(
-            self.command(), env={**inherited_environment(), **self.environment()},
+            self.command(), env=inherited_environment() | self.environment(),
             cwd=self.directory, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
         )
@@ -248,11 +250,14 @@ class Hermesd(Broker):
         return path
 
     def environment(self) -> dict[str, str]:
-        return {
+        variables = {
             "HERMES_ADMIN_TOKEN": ADMIN_TOKEN,
             "HERMES_ADMIN_UNIX_SOCKET": str(self.unix_socket),
             **self.settings.environment,
         }
+        if self.settings.makes_its_own_token:
+            del variables["HERMES_ADMIN_TOKEN"]
+        return variables
 
     def await_ready(self) -> None:
         assert self.log is not None

@@ -6,12 +6,13 @@ import queue
 import subprocess
 import threading
 from dataclasses import dataclass
+from pathlib import Path
 
 from .broker import Broker
-from .waiting import PATIENCE, Deadline
+from .waiting import PATIENCE, Deadline, eventually
 
-# Quality of service, retained flag, topic, payload in hexadecimal.
-_FORMAT = "MESSAGE %q %r %t %x"
+# Quality of service, retained flag, payload in hexadecimal, topic.
+_FORMAT = "MESSAGE %q %r %x %t"
 
 
 @dataclass(frozen=True)
@@ -73,9 +74,9 @@ class MosquittoSub:
         for raw in self.process.stdout:
             line = raw.decode().rstrip("\n")
             if line.startswith("MESSAGE "):
-                _, qos, retain, topic, *payload = line.split(" ")
+                _, qos, retain, payload, topic = line.split(" ", 4)
                 self._messages.put(
-                    Received(topic, bytes.fromhex("".join(payload)), int(qos), retain == "1")
+                    Received(topic, bytes.fromhex(payload), int(qos), retain == "1")
                 )
             else:
                 self._output.append(line)
@@ -95,10 +96,20 @@ class MosquittoSub:
         self._finish()
 
     def stop(self) -> list[Received]:
-        """SIGTERM: it sends DISCONNECT. Returns what was left to take."""
+        """SIGTERM: it sends DISCONNECT. Returns what was left to take.
+
+        Its signal handler prints; in the middle of another print that line would come twice. So
+        the signal waits until the process sleeps in its loop.
+        """
+        eventually(self._is_asleep, "mosquitto_sub to wait for the network")
         self.process.terminate()
         self._finish()
         return list(self._messages.queue)
+
+    def _is_asleep(self) -> bool:
+        # The state follows the name, which is in parentheses (proc(5)).
+        status = Path(f"/proc/{self.process.pid}/stat").read_text()
+        return status.rpartition(") ")[2][0] in "SZ"
 
     def _finish(self) -> None:
         self.process.wait(PATIENCE)

@@ -1,0 +1,70 @@
+import Credentials
+import Glibc
+
+/// A terminal that shows nothing of what is typed; it is as before when the value ends.
+///
+/// Echo, the terminal's own line editing and its signals are off meanwhile: Ctrl-C arrives as a
+/// byte, so that no way out leaves the terminal without echo.
+struct SilentTerminal: ~Copyable {
+    private let descriptor: CInt
+    private let saved: termios
+
+    /// Throws ``ExitStatus/usage`` when there is no terminal at `path`.
+    init(path: String) throws(CommandFailure) {
+        let descriptor = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY)
+        var saved = termios()
+        // Only a terminal has such attributes.
+        guard descriptor >= 0, tcgetattr(descriptor, &saved) == 0 else {
+            if descriptor >= 0 { close(descriptor) }
+            throw CommandFailure(
+                .usage,
+                """
+                there is no terminal to ask for the password on. Give it on standard input with \
+                --password-stdin.
+                """)
+        }
+        var silent = saved
+        silent.c_lflag &= ~tcflag_t(ECHO | ECHONL | ICANON | ISIG | IEXTEN)
+        // What was typed before the prompt is thrown away: it was not meant as a password.
+        guard tcsetattr(descriptor, TCSAFLUSH, &silent) == 0 else {
+            let failure = SystemFailure(action: "silence", path: path, errno: errno)
+            close(descriptor)
+            throw CommandFailure(.localFile, failure.description)
+        }
+        self.descriptor = descriptor
+        self.saved = saved
+    }
+
+    deinit {
+        var saved = saved
+        // What is left over of a password must not reach the shell.
+        tcsetattr(descriptor, TCSAFLUSH, &saved)
+        close(descriptor)
+    }
+
+    /// One line after a prompt, without its line end.
+    borrowing func readLine(prompt: String) throws(CommandFailure) -> SecretBytes {
+        show(prompt)
+        defer { show("\n") }
+        var line = PasswordLine()
+        while true {
+            var byte: UInt8 = 0
+            let count = read(descriptor, &byte, 1)
+            if count < 0 && errno == EINTR { continue }
+            switch count == 1 ? line.receive(byte) : .ended {
+            case .goOn: continue
+            case .finished: return line.finish()
+            case .ended:
+                throw CommandFailure(.usage, "no password was typed. Nothing was changed.")
+            case .interrupted: throw CommandFailure(.interrupted, "")
+            case .tooLong: throw PasswordPrompt.tooLong
+            }
+        }
+    }
+
+    /// A prompt that cannot be shown is no reason to fail: the read that follows tells.
+    private borrowing func show(_ text: String) {
+        let bytes = Array(text.utf8)
+        _ = write(descriptor, bytes, bytes.count)
+    }
+}

@@ -1,0 +1,325 @@
+import AdminModel
+import Testing
+
+@testable import AdminAPI
+
+@Suite("HTTP connections")
+struct ConnectionTests {
+    // MARK: Reuse
+
+    @Test("a connection serves request after request")
+    func keepAlive() async throws {
+        try await TestServer.run { server in
+            let connection = try server.connect()
+            for number in 1...20 {
+                let body = Array("\(number)".utf8)
+                try connection.send(TestServer.head("POST", "/v1/publish?topic=t", body: body))
+                try connection.send(body)
+                let response = try connection.readResponse()
+                #expect(response.status == 200)
+                #expect(response["Connection"] == nil)
+            }
+            #expect(server.broker.publications.count == 20)
+        }
+    }
+
+    @Test("pipelined requests are answered in order")
+    func pipelining() async throws {
+        let broker = StubBroker { $0.delay = .milliseconds(5) }
+        try await TestServer.run(broker) { server in
+            let connection = try server.connect()
+            var requests = ""
+            for number in 1...20 {
+                requests += TestServer.head("POST", "/v1/publish?topic=t", body: [1]) + "\(number % 10)"
+                requests += TestServer.head("GET", "/v1/clients/missing-\(number)")
+            }
+            try connection.send(requests)
+            for number in 1...20 {
+                #expect(try connection.readResponse().status == 200)
+                let problem = try connection.readResponse().problem()
+                #expect(problem.detail.contains("\"missing-\(number)\""))
+            }
+            #expect(broker.publications.map(\.payload) == (1...20).map { Array("\($0 % 10)".utf8) })
+        }
+    }
+
+    @Test("Connection: close and HTTP/1.0 end the connection after the answer")
+    func close() async throws {
+        try await TestServer.run { server in
+            for request in [
+                TestServer.head("GET", "/healthz", headers: ["Connection: close"]),
+                TestServer.head("GET", "/healthz", headers: ["Connection: Close"]),
+                "GET /healthz HTTP/1.0\r\nHost: localhost\r\n\r\n",
+            ] {
+                let connection = try server.connect()
+                try connection.send(request)
+                let response = try connection.readResponse()
+                #expect(response.status == 200)
+                #expect(response["Connection"] == "close")
+                #expect(try connection.isClosedByServer())
+            }
+        }
+    }
+
+    @Test("a client that has shut its side still gets its answer")
+    func halfClosed() async throws {
+        let broker = StubBroker { $0.delay = .milliseconds(20) }
+        try await TestServer.run(broker) { server in
+            let connection = try server.connect()
+            try connection.send(TestServer.head("GET", "/v1/status"))
+            connection.finishSending()
+            #expect(try connection.readResponse().status == 200)
+            #expect(try connection.isClosedByServer())
+        }
+    }
+
+    // MARK: Broken requests
+
+    @Test(
+        "what is no HTTP is answered with a problem document, and the connection ends",
+        arguments: [
+            "HELLO\r\n\r\n", "GET /healthz HTTP/3.7\r\n\r\n", "GET  /healthz\r\n\r\n",
+            "GET /healthz HTTP/1.1\r\nHost localhost\r\n\r\n",
+            "GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: x\r\n\r\n",
+            "GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+            "\u{16}\u{3}\u{1}\u{2}\u{0}\u{1}\u{0}\u{1}",
+        ])
+    func malformed(bytes: String) async throws {
+        try await TestServer.run { server in
+            let connection = try server.connect()
+            try connection.send(bytes)
+            let response = try connection.readResponse()
+            #expect(try response.problem().type == "urn:hermes:problem:malformed-request")
+            #expect(response["Connection"] == "close")
+            #expect(try connection.isClosedByServer())
+        }
+    }
+
+    @Test("garbage behind a request does not cost its answer")
+    func garbageBehind() async throws {
+        let broker = StubBroker { $0.delay = .milliseconds(20) }
+        try await TestServer.run(broker) { server in
+            let connection = try server.connect()
+            try connection.send(TestServer.head("GET", "/v1/status") + "\0\0garbage\r\n\r\n")
+            let response = try connection.readResponse()
+            #expect(response.status == 200)
+            #expect(response["Connection"] == "close")
+            #expect(try connection.isClosedByServer())
+        }
+    }
+
+    @Test(
+        "a body that ends early is not published",
+        arguments: [
+            ("Content-Length: 10", "12345"), ("Transfer-Encoding: chunked", "5\r\n12345\r\n"),
+            ("Transfer-Encoding: chunked", "5\r\n12"), ("Transfer-Encoding: chunked", "zz\r\n"),
+        ])
+    func cutBody(header: String, part: String) async throws {
+        try await TestServer.run { server in
+            let connection = try server.connect()
+            try connection.send(
+                TestServer.head("POST", "/v1/publish?topic=t", headers: [header]) + part)
+            connection.finishSending()
+            #expect(
+                try connection.readResponse().problem().type
+                    == "urn:hermes:problem:malformed-request")
+
+            let second = try server.connect()
+            try second.send(
+                TestServer.head("POST", "/v1/publish?topic=t", headers: [header]) + part)
+            second.reset()
+            // The one thread of the server has seen the reset before it answers this.
+            #expect(try server.request("GET", "/healthz").status == 200)
+            #expect(server.broker.publications.isEmpty)
+        }
+    }
+
+    // MARK: Sizes
+
+    @Test(
+        "headers above the limit are 431",
+        arguments: [
+            "X-Large: " + String(repeating: "x", count: 17_000) + "\r\n\r\n",
+            "X-Large: " + String(repeating: "x", count: 17_000),
+            (1...90).map { "X-\($0): " + String(repeating: "y", count: 200) + "\r\n" }.joined() + "\r\n",
+            (1...200).map { "X-\($0): y\r\n" }.joined() + "\r\n",
+        ])
+    func headersTooLarge(headers: String) async throws {
+        try await TestServer.run { server in
+            let connection = try server.connect()
+            try connection.send("GET /healthz HTTP/1.1\r\nHost: localhost\r\n" + headers)
+            let response = try connection.readResponse()
+            #expect(try response.problem().status == 431)
+            #expect(response["Connection"] == "close")
+        }
+    }
+
+    @Test("headers below the limit are taken")
+    func headersFit() async throws {
+        try await TestServer.run { server in
+            let response = try server.request(
+                "GET", "/healthz", headers: ["X-Large: " + String(repeating: "x", count: 15_000)])
+            #expect(response.status == 200)
+        }
+    }
+
+    @Test("a long target is 414, an endless one 431")
+    func longTarget() async throws {
+        try await TestServer.run { server in
+            let long = "/v1/clients/" + String(repeating: "a", count: 8192)
+            #expect(try server.request("GET", long).problem().status == 414)
+            let connection = try server.connect()
+            try connection.send("GET /" + String(repeating: "a", count: 100_000))
+            #expect(try connection.readResponse().problem().status == 431)
+        }
+    }
+
+    // MARK: Time
+
+    @Test("an idle connection is closed, without a word")
+    func idle() async throws {
+        try await TestServer.run(with: .init { $0.limits.idle = .milliseconds(100) }) { server in
+            let fresh = try server.connect()
+            #expect(try fresh.isClosedByServer())
+            let used = try server.connect()
+            try used.send(TestServer.head("GET", "/healthz"))
+            #expect(try used.readResponse().status == 200)
+            #expect(try used.isClosedByServer())
+        }
+    }
+
+    @Test("a head that does not end is 408")
+    func slowHead() async throws {
+        try await TestServer.run(with: .init { $0.limits.head = .milliseconds(100) }) { server in
+            let connection = try server.connect()
+            try connection.send("GET /healthz HTTP/1.1\r\nHost: local")
+            let response = try connection.readResponse()
+            #expect(try response.problem().type == "urn:hermes:problem:request-timeout")
+            #expect(response["Connection"] == "close")
+            #expect(try connection.isClosedByServer())
+        }
+    }
+
+    @Test("a body that drips is 408, and nothing of it is published")
+    func slowBody() async throws {
+        try await TestServer.run(
+            with: .init {
+                $0.limits.bodyGrace = .milliseconds(100)
+                $0.limits.bodyBytesPerSecond = 1000
+            }
+        ) { server in
+            let connection = try server.connect()
+            try connection.send(
+                TestServer.head(
+                    "POST", "/v1/publish?topic=t", headers: ["Content-Length: 100"]) + "drip")
+            let response = try connection.readResponse()
+            #expect(try response.problem().type == "urn:hermes:problem:request-timeout")
+            #expect(response["Connection"] == "close")
+            #expect(try connection.isClosedByServer())
+            #expect(server.broker.publications.isEmpty)
+        }
+    }
+
+    @Test("waiting for the data plane is not idleness")
+    func slowAnswer() async throws {
+        let broker = StubBroker { $0.delay = .milliseconds(300) }
+        try await TestServer.run(
+            broker,
+            with: .init {
+                $0.limits.idle = .milliseconds(50)
+                $0.limits.head = .milliseconds(50)
+                $0.limits.bodyGrace = .milliseconds(50)
+            }
+        ) { server in
+            let response = try server.request("POST", "/v1/publish?topic=t", body: [1])
+            #expect(response.status == 200)
+        }
+    }
+
+    @Test("a client that takes no answer is cut off")
+    func writeStall() async throws {
+        let long = String(repeating: "x", count: 100_000)
+        let clients = (0..<200).map { StubBroker.summary("\($0)" + long) }
+        try await TestServer.run(
+            StubBroker { $0.page = ClientPage(clients: clients, next: nil) },
+            with: .init {
+                $0.limits.writeStall = .milliseconds(200)
+                $0.limits.connections = 1
+            }
+        ) { server in
+            let connection = try RawConnection(
+                port: server.endpoints.port, receiveBufferBytes: 4096)
+            try connection.send(TestServer.head("GET", "/v1/clients"))
+            // The only place is free again once the server has closed the stalled connection.
+            try await server.waitUntilServed()
+            let received = try connection.readToEnd()
+            #expect(received.count < 20_000_000)
+        }
+    }
+
+    // MARK: Number
+
+    @Test("one connection too many is 503, until another closes")
+    func tooMany() async throws {
+        try await TestServer.run(with: .init { $0.limits.connections = 2 }) { server in
+            var held = [try server.connect(), try server.connect()]
+            for connection in held {
+                try connection.send(TestServer.head("GET", "/healthz"))
+                #expect(try connection.readResponse().status == 200)
+            }
+            let refused = try server.connect()
+            let response = try refused.readResponse()
+            #expect(try response.problem().type == "urn:hermes:problem:too-many-connections")
+            #expect(response["Retry-After"] == "5")
+            #expect(try refused.isClosedByServer())
+            held.removeLast()
+            try await server.waitUntilServed()
+        }
+    }
+
+    // MARK: Stop
+
+    @Test("a stop lets the request under way end, and closes idle connections")
+    func stop() async throws {
+        let broker = StubBroker { $0.delay = .milliseconds(100) }
+        try await TestServer.run(broker) { server in
+            let idle = try server.connect()
+            try idle.send(TestServer.head("GET", "/healthz"))
+            #expect(try idle.readResponse().status == 200)
+            let busy = try server.connect()
+            try busy.send(TestServer.head("POST", "/v1/publish?topic=t", body: [1]) + "x")
+            // The stub takes its time, so the request is under way when this one is answered.
+            #expect(try server.request("GET", "/healthz").status == 200)
+            server.stop()
+            let response = try busy.readResponse()
+            #expect(response.status == 200)
+            #expect(response["Connection"] == "close")
+            #expect(try idle.isClosedByServer())
+            #expect(broker.publications.count == 1)
+        }
+    }
+
+    @Test("a stop does not wait longer than its drain time")
+    func stopIsBounded() async throws {
+        let broker = StubBroker { $0.delay = .seconds(60) }
+        let start = ContinuousClock.now
+        try await TestServer.run(broker, with: .init { $0.limits.drain = .milliseconds(100) }) {
+            server in
+            let connection = try server.connect()
+            try connection.send(TestServer.head("POST", "/v1/publish?topic=t", body: [1]) + "x")
+            #expect(try server.request("GET", "/healthz").status == 200)
+        }
+        #expect(ContinuousClock.now - start < .seconds(10))
+    }
+}
+
+extension TestServer {
+    /// Tries until a new connection is served; fails after 10 s.
+    fileprivate func waitUntilServed() async throws {
+        let deadline = ContinuousClock.now + .seconds(10)
+        while try request("GET", "/healthz").status != 200 {
+            try #require(ContinuousClock.now < deadline, "no connection was let in again")
+            try await Task.sleep(for: .milliseconds(20))
+        }
+    }
+}

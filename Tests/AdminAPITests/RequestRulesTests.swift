@@ -1,0 +1,263 @@
+import AdminModel
+import Testing
+
+@testable import AdminAPI
+
+@Suite("Rules for every request")
+struct RequestRulesTests {
+    // MARK: Routes and methods
+
+    @Test(
+        "a path without a route is 404, with or without a token",
+        arguments: [
+            "/", "/v1", "/v1/", "/v1/clients/", "/v1/clients/a/b", "/healthz/", "//healthz",
+            "/v1/orders//status", "/V1/status",
+        ])
+    func notFound(path: String) async throws {
+        try await TestServer.run { server in
+            for token in [nil, TestServer.token] {
+                let problem = try server.request("GET", path, token: token).problem()
+                #expect(problem.status == 404)
+                #expect(problem.type == "urn:hermes:problem:route-not-found")
+            }
+        }
+    }
+
+    @Test(
+        "a wrong method is 405 and names the right ones",
+        arguments: [
+            ("GET", "/v1/publish?topic=t", "POST"), ("PUT", "/v1/messages", "POST"),
+            ("POST", "/v1/clients/a", "GET, HEAD, DELETE"), ("DELETE", "/v1/status", "GET, HEAD"),
+            ("OPTIONS", "/v1/clients", "GET, HEAD"), ("TRACE", "/healthz", "GET, HEAD"),
+            ("PROPFIND", "/healthz", "GET, HEAD"),
+        ])
+    func wrongMethod(method: String, path: String, allowed: String) async throws {
+        try await TestServer.run { server in
+            let response = try server.request(method, path)
+            let problem = try response.problem()
+            #expect(problem.status == 405)
+            #expect(problem.type == "urn:hermes:problem:method-not-allowed")
+            #expect(response["Allow"] == allowed)
+        }
+    }
+
+    @Test("a target that is no path is refused")
+    func noPath() async throws {
+        try await TestServer.run { server in
+            let problem = try server.request("OPTIONS", "*").problem()
+            #expect(problem.type == "urn:hermes:problem:malformed-request")
+        }
+    }
+
+    // MARK: Tokens
+
+    @Test(
+        "without the token nothing but health and the document answers",
+        arguments: [
+            nil, "", "Bearer", "Bearer ", "Bearer test-token-012345678",
+            "Bearer test-token-01234567890", "Bearer TEST-TOKEN-0123456789",
+            "Basic test-token-0123456789", "Bearer test-token-0123456789 x",
+        ] as [String?])
+    func unauthorized(authorization: String?) async throws {
+        try await TestServer.run { server in
+            for (method, path) in [
+                ("POST", "/v1/publish?topic=t"), ("POST", "/v1/messages"),
+                ("POST", "/v1/orders/o/status"), ("GET", "/v1/status"), ("GET", "/v1/clients"),
+                ("GET", "/v1/clients/a"), ("DELETE", "/v1/clients/a"),
+            ] {
+                let response = try server.request(
+                    method, path, headers: authorization.map { ["Authorization: " + $0] } ?? [],
+                    token: nil)
+                let problem = try response.problem()
+                #expect(problem.status == 401)
+                #expect(problem.type == "urn:hermes:problem:unauthorized")
+                #expect(response["WWW-Authenticate"]?.hasPrefix("Bearer") == true)
+                #expect(!response.text.contains("test-token"))
+            }
+            #expect(server.broker.publications.isEmpty)
+            #expect(server.broker.disconnected.isEmpty)
+        }
+    }
+
+    @Test("the scheme's case does not matter")
+    func bearerCase() async throws {
+        try await TestServer.run { server in
+            let response = try server.request(
+                "GET", "/v1/status", headers: ["Authorization: bearer \(TestServer.token)"],
+                token: nil)
+            #expect(response.status == 200)
+        }
+    }
+
+    @Test("the token is checked before the body is read, and the connection ends")
+    func tokenBeforeBody() async throws {
+        try await TestServer.run { server in
+            let connection = try server.connect()
+            try connection.send(
+                TestServer.head(
+                    "POST", "/v1/publish?topic=t", headers: ["Content-Length: 1000000"], token: "x"))
+            let response = try connection.readResponse()
+            #expect(response.status == 401)
+            #expect(response["Connection"] == "close")
+            #expect(try connection.isClosedByServer())
+        }
+    }
+
+    // MARK: Bodies
+
+    @Test("a declared body above the limit is 413 before it is sent")
+    func declaredTooLarge() async throws {
+        try await TestServer.run(with: .init { $0.maximumBodyBytes = 1000 }) { server in
+            let connection = try server.connect()
+            try connection.send(
+                TestServer.head(
+                    "POST", "/v1/publish?topic=t", headers: ["Content-Length: 1001"]))
+            let response = try connection.readResponse()
+            let problem = try response.problem()
+            #expect(problem.status == 413)
+            #expect(problem.type == "urn:hermes:problem:too-large")
+            #expect(problem.detail.contains("1000 bytes"))
+            #expect(problem.fix?.contains("limits.max_packet") == true)
+            #expect(response["Connection"] == "close")
+        }
+    }
+
+    @Test("a chunked body above the limit is 413 once it is")
+    func chunkedTooLarge() async throws {
+        try await TestServer.run(with: .init { $0.maximumBodyBytes = 1000 }) { server in
+            let connection = try server.connect()
+            try connection.send(
+                TestServer.head(
+                    "POST", "/v1/publish?topic=t", headers: ["Transfer-Encoding: chunked"]))
+            try connection.send("400\r\n" + String(repeating: "x", count: 1024) + "\r\n")
+            #expect(try connection.readResponse().problem().status == 413)
+            #expect(server.broker.publications.isEmpty)
+        }
+    }
+
+    @Test("a body where none belongs is refused", arguments: ["GET", "DELETE"])
+    func unexpectedBody(method: String) async throws {
+        try await TestServer.run { server in
+            let refused = try server.request(method, "/v1/clients/a", body: [1]).problem()
+            #expect(refused.type == "urn:hermes:problem:unexpected-body")
+            let empty = try server.request(method, "/v1/clients/a", body: [])
+            #expect(try empty.problem().type == "urn:hermes:problem:client-not-found")
+        }
+    }
+
+    @Test("Expect: 100-continue is answered before the body")
+    func expectContinue() async throws {
+        try await TestServer.run { server in
+            let connection = try server.connect()
+            try connection.send(
+                TestServer.head(
+                    "POST", "/v1/publish?topic=t",
+                    headers: ["Expect: 100-continue", "Content-Length: 2"]))
+            #expect(try connection.readResponse().status == 100)
+            try connection.send("ab")
+            #expect(try connection.readResponse().status == 200)
+            #expect(server.broker.publications.first?.payload == [0x61, 0x62])
+        }
+    }
+
+    @Test("a refused request gets no 100 (Continue)")
+    func refusedInsteadOfContinue() async throws {
+        try await TestServer.run { server in
+            let connection = try server.connect()
+            try connection.send(
+                TestServer.head(
+                    "POST", "/v1/publish", headers: ["Expect: 100-continue", "Content-Length: 2"]))
+            #expect(try connection.readResponse().status == 400)
+        }
+    }
+
+    @Test("another expectation is 417")
+    func otherExpectation() async throws {
+        try await TestServer.run { server in
+            let response = try server.request(
+                "POST", "/v1/publish?topic=t", headers: ["Expect: a miracle"], body: [1])
+            let problem = try response.problem()
+            #expect(problem.status == 417)
+            #expect(problem.field == "Expect")
+        }
+    }
+
+    // MARK: Hosts and origins
+
+    @Test(
+        "names of the machine itself are hosts",
+        arguments: [
+            "localhost", "localhost:1", "LOCALHOST:65535", "127.0.0.1", "127.9.9.9:80", "[::1]:8080",
+        ])
+    func loopbackHosts(host: String) async throws {
+        try await TestServer.run { server in
+            let response = try health(server, host: ["Host: " + host])
+            #expect(response.status == 200)
+        }
+    }
+
+    @Test(
+        "another name is 421 on a loopback listener",
+        arguments: [
+            "example.com", "localhost.example.com", "127.0.0.1.example.com:8080", "10.0.0.1",
+            "[::2]:80", "127.0.0", "127.0.0.256",
+        ])
+    func foreignHosts(host: String) async throws {
+        try await TestServer.run { server in
+            let problem = try health(server, host: ["Host: " + host]).problem()
+            #expect(problem.status == 421)
+            #expect(problem.type == "urn:hermes:problem:wrong-host")
+        }
+    }
+
+    @Test(
+        "no host, two hosts, and what is none are 400",
+        arguments: [
+            [], ["Host: localhost", "Host: localhost"], ["Host: "], ["Host: a b"],
+            ["Host: localhost:port"], ["Host: [::1"], ["Host: user@localhost"],
+        ])
+    func malformedHosts(host: [String]) async throws {
+        try await TestServer.run { server in
+            let problem = try health(server, host: host).problem()
+            #expect(problem.status == 400)
+            #expect(problem.type == "urn:hermes:problem:malformed-request")
+            #expect(problem.field == "Host")
+        }
+    }
+
+    @Test("a page of another site is refused, one of this server is not")
+    func origins() async throws {
+        try await TestServer.run { server in
+            for origin in ["http://example.com", "null", "http://localhost:9", "https://localhost.x"] {
+                let problem = try server.request(
+                    "GET", "/v1/status", headers: ["Origin: " + origin]
+                ).problem()
+                #expect(problem.status == 403, "\(origin)")
+                #expect(problem.type == "urn:hermes:problem:cross-origin")
+            }
+            let same = try server.request("GET", "/v1/status", headers: ["Origin: http://localhost"])
+            #expect(same.status == 200)
+        }
+    }
+
+    @Test("a listener on another address takes any host")
+    func anyHost() throws {
+        for address in ["0.0.0.0", "::", "192.0.2.7"] {
+            let policy = HostPolicy(boundTo: address)
+            try policy.check(host: "hermes.example:8080", repeated: false, origin: nil)
+        }
+        for address in ["127.0.0.1", "::1", "localhost"] {
+            #expect(throws: Problem.self) {
+                try HostPolicy(boundTo: address).check(
+                    host: "hermes.example", repeated: false, origin: nil)
+            }
+        }
+    }
+
+    private func health(_ server: TestServer, host: [String]) throws -> RawResponse {
+        let connection = try server.connect()
+        let lines = ["GET /healthz HTTP/1.1"] + host
+        try connection.send(lines.joined(separator: "\r\n") + "\r\n\r\n")
+        return try connection.readResponse()
+    }
+}

@@ -1,0 +1,272 @@
+import HermesTesting
+import MQTTCodec
+import Testing
+
+@testable import MQTTCore
+@testable import Structures
+
+/// A trie with the lists that its sessions would hold.
+private struct Subscribers: ~Copyable {
+    var trie: SubscriptionTrie
+    var lists: [SubscriptionTrie.List]
+    /// What each session asked for, as a dictionary.
+    var model: [[String: QoS]]
+
+    init(sessions: Int, pool: BytePool) {
+        trie = SubscriptionTrie(hash: KeyedHash(seed: 11), pool: pool)
+        lists = [SubscriptionTrie.List](repeating: SubscriptionTrie.List(), count: sessions)
+        model = [[String: QoS]](repeating: [:], count: sessions)
+    }
+
+    mutating func subscribe(_ session: Int, _ filter: String, _ qos: QoS) {
+        let result = filter.withTopicBytes {
+            trie.subscribe(UInt32(session), &lists[session], filter: $0, qos: qos)
+        }
+        let isNew = model[session].updateValue(qos, forKey: filter) == nil
+        #expect((result == .added) == isNew, "\(filter) of \(session)")
+    }
+
+    mutating func unsubscribe(_ session: Int, _ filter: String) {
+        let found = filter.withTopicBytes {
+            trie.unsubscribe(UInt32(session), &lists[session], filter: $0)
+        }
+        #expect(found == (model[session].removeValue(forKey: filter) != nil), "\(filter)")
+    }
+
+    mutating func removeAll(_ session: Int) {
+        trie.removeAll(&lists[session])
+        model[session] = [:]
+    }
+
+    /// Matches in the trie, by session; a session that stands there twice is an error.
+    mutating func match(_ topic: String, _ comment: Comment = "") -> [Int: QoS] {
+        var found: [Int: QoS] = [:]
+        topic.withTopicBytes { bytes in
+            for match in trie.match(bytes) {
+                let former = found.updateValue(match.qos, forKey: Int(match.session))
+                #expect(former == nil, "session \(match.session) twice for \(topic). \(comment)")
+            }
+        }
+        return found
+    }
+
+    func expected(_ topic: String) -> [Int: QoS] {
+        var found: [Int: QoS] = [:]
+        for (session, filters) in model.enumerated() {
+            let granted = filters.filter { matches($0.key, topic) }.values.max()
+            if let granted { found[session] = granted }
+        }
+        return found
+    }
+
+    func filters(_ session: Int) -> [String: QoS] {
+        var result: [String: QoS] = [:]
+        for (filter, qos) in trie.subscriptions(of: lists[session]) {
+            let former = result.updateValue(qos, forKey: String(decoding: filter, as: UTF8.self))
+            #expect(former == nil)
+        }
+        return result
+    }
+}
+
+@Suite("Subscription trie")
+struct SubscriptionTrieTests {
+    @Test("agrees with a matcher of ten lines", arguments: UInt64(1)...32)
+    func model(seed: UInt64) {
+        var random = SplitMix64(seed: seed)
+        let owner = TestPool()
+        var subscribers = Subscribers(sessions: 12, pool: owner.pool)
+        let topics = (0..<40).map { _ in random.topic() }
+        for step in 0..<600 {
+            let session = random.number(in: 0...11)
+            switch random.number(in: 0...12) {
+            case 0...4:
+                subscribers.subscribe(session, random.filter(), random.pick(QoS.allCases))
+            case 5:
+                // One of its own, which is then replaced [MQTT-3.8.4-3].
+                guard let filter = subscribers.model[session].keys.sorted().first else { continue }
+                subscribers.subscribe(session, filter, random.pick(QoS.allCases))
+            case 6: subscribers.unsubscribe(session, random.filter())
+            case 7...8:
+                let own = subscribers.model[session].keys.sorted()
+                if !own.isEmpty { subscribers.unsubscribe(session, random.pick(own)) }
+            case 9 where random.once(in: 10): subscribers.removeAll(session)
+            default:
+                // The same topics again and again: most answers come from the cache.
+                let topic = random.pick(topics)
+                let comment: Comment = "\(topic), seed \(seed), step \(step)"
+                let expected = subscribers.expected(topic)
+                #expect(subscribers.match(topic, comment) == expected, comment)
+                #expect(subscribers.match(topic, comment) == expected, comment)
+            }
+            #expect(subscribers.trie.count == subscribers.model.reduce(0) { $0 + $1.count })
+        }
+        for session in 0..<12 {
+            #expect(subscribers.filters(session) == subscribers.model[session], "seed \(seed)")
+            #expect(Int(subscribers.lists[session].count) == subscribers.model[session].count)
+        }
+        for _ in 0..<200 {
+            let topic = random.topic(levels: 6)
+            #expect(subscribers.match(topic) == subscribers.expected(topic), "\(topic), seed \(seed)")
+        }
+    }
+
+    @Test("gives back every node and every buffer", arguments: UInt64(1)...8)
+    func noResidue(seed: UInt64) {
+        let owner = TestPool()
+        var subscribers = Subscribers(sessions: 8, pool: owner.pool)
+        var before: [Int] = []
+        for round in 0..<4 {
+            var random = SplitMix64(seed: seed)
+            for _ in 0..<400 {
+                subscribers.subscribe(random.number(in: 0...7), random.filter(), .atLeastOnce)
+            }
+            #expect(subscribers.trie.nodeCount > 1)
+            for session in 0..<8 {
+                if session % 2 == 0 {
+                    subscribers.removeAll(session)
+                } else {
+                    var own = subscribers.model[session].keys.sorted()
+                    own.shuffle(using: &random)
+                    for filter in own { subscribers.unsubscribe(session, filter) }
+                }
+                #expect(subscribers.lists[session].count == 0)
+            }
+            #expect(subscribers.trie.count == 0)
+            #expect(subscribers.trie.nodeCount == 1, "the root alone stays")
+            if round > 1 { #expect(owner.freeCounts == before) }
+            before = owner.freeCounts
+        }
+    }
+
+    @Test("the highest QoS wins, whatever the order of subscribing [MQTT-3.3.5-1]")
+    func overlapping() {
+        let filters = [("#", QoS.atMostOnce), ("a/+", .exactlyOnce), ("a/b", .atLeastOnce)]
+        for first in filters.indices {
+            for second in filters.indices where second != first {
+                let owner = TestPool()
+                var subscribers = Subscribers(sessions: 2, pool: owner.pool)
+                let third = 3 - first - second
+                for index in [first, second, third] {
+                    subscribers.subscribe(1, filters[index].0, filters[index].1)
+                }
+                subscribers.subscribe(0, "a/#", .atLeastOnce)
+                #expect(subscribers.match("a/b") == [0: .atLeastOnce, 1: .exactlyOnce])
+                subscribers.unsubscribe(1, "a/+")
+                #expect(subscribers.match("a/b") == [0: .atLeastOnce, 1: .atLeastOnce])
+            }
+        }
+    }
+
+    @Test("a cached answer ends with any change that concerns it")
+    func cache() {
+        let owner = TestPool()
+        var subscribers = Subscribers(sessions: 3, pool: owner.pool)
+        #expect(subscribers.match("a") == [:])
+        subscribers.subscribe(0, "a", .atMostOnce)
+        #expect(subscribers.match("a") == [0: .atMostOnce])
+        subscribers.subscribe(0, "a", .exactlyOnce)
+        #expect(subscribers.match("a") == [0: .exactlyOnce])
+        subscribers.subscribe(1, "+", .atMostOnce)
+        #expect(subscribers.match("a") == [0: .exactlyOnce, 1: .atMostOnce])
+        subscribers.removeAll(0)
+        #expect(subscribers.match("a") == [1: .atMostOnce])
+        subscribers.unsubscribe(1, "+")
+        #expect(subscribers.match("a") == [:])
+    }
+
+    @Test("results and topics beyond the cache's bounds are right too")
+    func beyondCache() {
+        let owner = TestPool()
+        var subscribers = Subscribers(sessions: 1_500, pool: owner.pool)
+        let long = String(repeating: "x", count: 600)
+        for session in 0..<1_500 {
+            subscribers.subscribe(session, "many", .atLeastOnce)
+            if session % 100 == 0 { subscribers.subscribe(session, long, .exactlyOnce) }
+        }
+        for _ in 0..<2 {
+            #expect(subscribers.match("many").count == 1_500)
+            #expect(subscribers.match(long).count == 15)
+        }
+        subscribers.removeAll(700)
+        #expect(subscribers.match("many").count == 1_499)
+        #expect(subscribers.match(long).count == 14)
+    }
+
+    @Test("many topics in few cache slots do not disturb each other")
+    func cacheCollisions() {
+        let owner = TestPool()
+        var subscribers = Subscribers(sessions: 2, pool: owner.pool)
+        subscribers.subscribe(0, "+/even", .atMostOnce)
+        subscribers.subscribe(1, "+/odd", .exactlyOnce)
+        for _ in 0..<2 {
+            for number in 0..<6_000 {
+                let isEven = number % 2 == 0
+                let found = subscribers.match("\(number)/\(isEven ? "even" : "odd")")
+                #expect(found == (isEven ? [0: .atMostOnce] : [1: .exactlyOnce]))
+            }
+        }
+    }
+
+    @Test("a topic of 65,535 levels is matched without recursion")
+    func deep() {
+        let owner = TestPool()
+        var subscribers = Subscribers(sessions: 3, pool: owner.pool)
+        let deepest = String(repeating: "/", count: 65_535)
+        subscribers.subscribe(0, "#", .atMostOnce)
+        subscribers.subscribe(1, deepest, .atLeastOnce)
+        subscribers.subscribe(2, String(repeating: "+/", count: 32_767) + "#", .exactlyOnce)
+        #expect(subscribers.match(deepest).count == 3)
+        subscribers.removeAll(1)
+        subscribers.removeAll(2)
+        #expect(subscribers.match(deepest) == [0: .atMostOnce])
+        #expect(subscribers.trie.nodeCount == 2)
+    }
+
+    @Test("100,000 subscriptions cost a session what they cost ten thousand")
+    func linear() {
+        let clock = ContinuousClock()
+        func cost(_ count: Int) -> Duration {
+            let owner = TestPool()
+            var trie = SubscriptionTrie(hash: KeyedHash(seed: 5), pool: owner.pool)
+            var list = SubscriptionTrie.List()
+            let filters = (0..<count).map { Array("orders/\($0)/status".utf8) }
+            return clock.measure {
+                for filter in filters {
+                    filter.withUnsafeBytes {
+                        _ = trie.subscribe(0, &list, filter: $0, qos: .atLeastOnce)
+                    }
+                }
+                for filter in filters.reversed() {
+                    filter.withUnsafeBytes { _ = trie.unsubscribe(0, &list, filter: $0) }
+                }
+                #expect(trie.count == 0)
+            }
+        }
+        let small = cost(10_000)
+        let large = cost(100_000)
+        // Ten times as much by count; a quadratic one would be a hundred times.
+        #expect(large < small * 40, "\(small) for 10,000 and \(large) for 100,000")
+    }
+
+    @Test("a session keeps its message when the match counter wraps around")
+    func stampWraps() {
+        let owner = TestPool()
+        var subscribers = Subscribers(sessions: 3, pool: owner.pool)
+        for session in 0..<3 { subscribers.subscribe(session, "a/b", .atMostOnce) }
+        subscribers.subscribe(2, "a/+", .exactlyOnce)
+        subscribers.subscribe(1, "+/b", .atLeastOnce)
+        let expected: [Int: QoS] = [0: .atMostOnce, 1: .atLeastOnce, 2: .exactlyOnce]
+        #expect(subscribers.match("a/b") == expected)
+        subscribers.trie.stamp = .max - 1
+        for _ in 0..<4 {
+            // A change in between, so that no answer comes from the cache.
+            subscribers.subscribe(0, "c", .atMostOnce)
+            #expect(subscribers.match("a/b") == expected)
+        }
+    }
+}
+
+extension SubscriptionTrie {
+    fileprivate var nodeCount: Int { tree.count }
+}
