@@ -77,6 +77,15 @@ let package = Package(
             path: "Sources/Configuration", swiftSettings: swiftSettings),
         module("Credentials", ["CArgon2"]),
         module("HermesMessages", ["CHermesProtos"]),
+        module(
+            "OperatorCLI",
+            [
+                "AdminModel", "Credentials", "OperatorConfiguration",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ]),
         module("OperatorLog", [.product(name: "Logging", package: "swift-log")]),
         module("HermesTesting", ["Structures", "MQTTCodec", "MQTTCore", "Store"]),
 
@@ -90,23 +99,19 @@ let package = Package(
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ]),
-        program(
-            "hermesctl",
-            [
-                "AdminModel", "OperatorConfiguration", "Credentials",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "AsyncHTTPClient", package: "async-http-client"),
-            ]),
+        program("hermesctl", ["OperatorCLI"]),
 
+        tests("StructuresTests", ["Structures", "HermesTesting"]),
         tests("MQTTCodecTests", ["MQTTCodec", "HermesTesting"]),
-        tests("MQTTCoreTests", ["MQTTCore", "HermesTesting"]),
-        tests("ReactorTests", ["Reactor"]),
-        tests("BrokerTests", ["Broker", "HermesTesting"]),
+        tests("MQTTCoreTests", ["MQTTCore", "MQTTCodec", "Structures", "HermesTesting"]),
+        tests("ReactorTests", ["HermesTesting", "Reactor", "Structures"]),
+        tests("BrokerTests", ["Broker", "HermesTesting", "MQTTCodec", "MQTTCore", "Store", "Structures"]),
         tests("AdminAPITests", ["AdminAPI"]),
         tests(
             "OperatorLogTests", ["OperatorLog", .product(name: "Logging", package: "swift-log")]),
         tests("ConfigurationTests", ["OperatorConfiguration"]),
         tests("CredentialsTests", ["Credentials"]),
+        tests("OperatorCLITests", ["AdminModel", "Credentials", "OperatorCLI"]),
         tests("HermesMessagesTests", ["HermesMessages"]),
     ]
 )

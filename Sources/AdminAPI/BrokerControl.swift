@@ -1,6 +1,7 @@
 import AdminModel
 
-/// The admin plane's only way into the data plane: a question into the shard's mailbox, an answer back.
+/// The admin plane's only way into the data plane: a question into the shard's mailbox, and an
+/// answer back.
 ///
 /// Every call may wait for the shard's next turn, never longer than its own deadline; a full
 /// mailbox is ``BrokerUnavailable`` at once, which HTTP shows as 503 with `Retry-After`.

@@ -1,6 +1,6 @@
 /// What every error answers: a problem document (RFC 9457, `application/problem+json`).
 public struct ProblemModel: Codable, Sendable, Equatable, Error {
-    /// Names the kind of problem for programs: `urn:hermes:problem:` and a word of docs/http-api.md.
+    /// Names the kind for programs: `urn:hermes:problem:` and a word of docs/http-api.md.
     public var type: String
     /// The kind in words; the same for every occurrence.
     public var title: String

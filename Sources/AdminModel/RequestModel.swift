@@ -1,4 +1,5 @@
-/// Body of `POST /v1/messages`, for programs that send it. Absent fields take the server's defaults.
+/// Body of `POST /v1/messages`, for programs that send it. Absent fields take the server's
+/// defaults.
 public struct MessageRequest: Codable, Sendable, Equatable {
     public var topic: String
     /// The payload as text; give this or `payloadBase64`.

@@ -5,7 +5,7 @@ extension String {
     /// For client identifiers, topic names, header values and all else that a peer chose. A
     /// backslash is doubled, so that what is written out cannot be confused with plain text.
     ///
-    /// - Parameter limit: Unicode scalars after which the text is cut and ends in `…`.
+    /// After `limit` Unicode scalars the text is cut, and ends in `…`.
     package func visible(limit: Int = 128) -> String {
         precondition(limit > 0, "a limit of \(limit) shows nothing")
         var shown = ""

@@ -51,7 +51,8 @@ extension ConfigurationDraft {
         guard configuration.passwordFile == nil, areUsable("password_file") else { return }
         for (index, listener) in configuration.listeners.enumerated() {
             let key = "listeners[\(index)].allow_anonymous"
-            guard areUsable(key, "listeners[\(index)].address"), !listener.allowsAnonymous
+            guard areUsable(key, "listeners[\(index)].address"), 
+                !configuration.allowsAnonymous(on: listener)
             else { continue }
             let isForbidden = listener.allowAnonymous == false
             problems.add(

@@ -49,9 +49,12 @@ extension HermesConfiguration.Listener {
         NetworkAddress(address)?.isLoopback ?? false
     }
 
+}
+
+extension HermesConfiguration {
     /// Whether a CONNECT without a user name is let in: what the operator said, and without a
-    /// word of theirs on a loopback address only.
-    public var allowsAnonymous: Bool {
-        allowAnonymous ?? isLoopback
+    /// word of theirs on a loopback address only, as long as there are no users.
+    public func allowsAnonymous(on listener: Listener) -> Bool {
+        listener.allowAnonymous ?? (listener.isLoopback && passwordFile == nil)
     }
 }

@@ -37,6 +37,9 @@ extension PasswordFile {
     ///   - creating: starts from an empty file when there is none, instead of failing.
     ///   - lockTimeout: how long to wait for another program's change.
     ///   - change: runs once, with the lock held: what takes long belongs before the call.
+    /// - Returns: What `change` returned.
+    /// - Throws: ``PasswordFileError``; the old file is then still in place, except that a failure
+    ///   to write the folder to disk comes after the replacement.
     package static func update<Result>(
         path: String, creating: Bool, lockTimeout: Duration = .seconds(10),
         _ change: (inout PasswordFile) -> Result

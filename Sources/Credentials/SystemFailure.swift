@@ -20,13 +20,18 @@ package struct SystemFailure: Error, Equatable, Sendable {
         return "\(words.lowercased()) (\(names[code] ?? "errno \(code)"))"
     }
 
-    /// The codes that calls on files return; the C library's own table is not in Swift's import.
+    /// The codes that calls on files and sockets return; the C library's own table is not in
+    /// Swift's import.
     private static let names: [CInt: String] = [
-        EACCES: "EACCES", EBADF: "EBADF", EBUSY: "EBUSY", EDQUOT: "EDQUOT", EEXIST: "EEXIST",
-        EFBIG: "EFBIG", EINVAL: "EINVAL", EIO: "EIO", EISDIR: "EISDIR", ELOOP: "ELOOP",
-        EMFILE: "EMFILE", ENAMETOOLONG: "ENAMETOOLONG", ENFILE: "ENFILE", ENODEV: "ENODEV",
-        ENOENT: "ENOENT", ENOLCK: "ENOLCK", ENOMEM: "ENOMEM", ENOSPC: "ENOSPC",
-        ENOTDIR: "ENOTDIR", ENXIO: "ENXIO", EPERM: "EPERM", EROFS: "EROFS", ESTALE: "ESTALE",
+        EACCES: "EACCES", EADDRNOTAVAIL: "EADDRNOTAVAIL", EBADF: "EBADF", EBUSY: "EBUSY",
+        ECONNABORTED: "ECONNABORTED", ECONNREFUSED: "ECONNREFUSED", ECONNRESET: "ECONNRESET",
+        EDQUOT: "EDQUOT", EEXIST: "EEXIST", EFBIG: "EFBIG", EHOSTDOWN: "EHOSTDOWN",
+        EHOSTUNREACH: "EHOSTUNREACH", EINVAL: "EINVAL", EIO: "EIO", EISDIR: "EISDIR",
+        ELOOP: "ELOOP", EMFILE: "EMFILE", ENAMETOOLONG: "ENAMETOOLONG", ENETDOWN: "ENETDOWN",
+        ENETUNREACH: "ENETUNREACH", ENFILE: "ENFILE", ENODEV: "ENODEV", ENOENT: "ENOENT",
+        ENOLCK: "ENOLCK", ENOMEM: "ENOMEM", ENOSPC: "ENOSPC", ENOTDIR: "ENOTDIR",
+        ENOTSOCK: "ENOTSOCK", ENOTTY: "ENOTTY", ENXIO: "ENXIO", EPERM: "EPERM", EPIPE: "EPIPE",
+        EPROTOTYPE: "EPROTOTYPE", EROFS: "EROFS", ESTALE: "ESTALE", ETIMEDOUT: "ETIMEDOUT",
         ETXTBSY: "ETXTBSY", EXDEV: "EXDEV",
     ]
 }

@@ -17,9 +17,9 @@ package struct Envelope: Hashable, Sendable {
     package var contentType: String
     package var payload: [UInt8]
 
-    /// The tag byte of the field `sequence`: number 9, varint. Appending this byte and a varint to
+    /// The tag byte of the field `sequence`: number 14, varint. Appending this byte and a varint to
     /// ``encoded()`` sets the sequence, and leaves the fields in ascending order.
-    package static let sequenceTag: UInt8 = 9 << 3
+    package static let sequenceTag: UInt8 = 14 << 3
 
     package init(
         messageID: String, topic: String, channel: String, publishedAtMs: Int64,

@@ -73,7 +73,8 @@ struct ProtobufArena: ~Copyable {
         [UInt8](unsafeUninitializedCapacity: size) { buffer, initializedCount in
             initializedCount = pack(buffer.baseAddress)
             precondition(
-                initializedCount == size, "packed \(initializedCount) bytes after promising \(size)")
+                initializedCount == size, "packed \(initializedCount) bytes after promising \(size)"
+            )
         }
     }
 

@@ -11,7 +11,8 @@ package enum PacketContent: Hashable, Sendable {
         package var qos: QoS
         package var retain: Bool
 
-        package init(topic: String, message: [UInt8], qos: QoS = .atMostOnce, retain: Bool = false) {
+        package init(topic: String, message: [UInt8], qos: QoS = .atMostOnce, retain: Bool = false)
+        {
             self.topic = Array(topic.utf8)
             self.message = message
             self.qos = qos
@@ -29,7 +30,9 @@ package enum PacketContent: Hashable, Sendable {
         package var userName: [UInt8]?
         package var password: [UInt8]?
 
-        package init(clientIdentifier: String) { self.clientIdentifier = Array(clientIdentifier.utf8) }
+        package init(clientIdentifier: String) {
+            self.clientIdentifier = Array(clientIdentifier.utf8)
+        }
     }
 
     package struct Publish: Hashable, Sendable {

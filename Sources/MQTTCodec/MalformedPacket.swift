@@ -37,7 +37,7 @@ package enum MalformedPacket: Error, Hashable, Sendable, BitwiseCopyable {
         case .reservedPacketType: "section 2.2.1"
         case .reservedFlags: "MQTT-2.2.2-2"
         case .remainingLengthTooLong: "section 2.2.3"
-        case .packetTooLarge: "limits.max_packet_size"
+        case .packetTooLarge: "limits.max_packet"
         case .truncated: "section 2.2.3"
         case .trailingBytes: "section 2.2.3"
         case .illFormedString: "MQTT-1.5.3-1"

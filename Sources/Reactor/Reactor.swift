@@ -191,6 +191,7 @@ package struct Reactor: ~Copyable {
             close(handle)
             return .refused
         }
+        takeSpareDescriptor()
         return .connection(handle)
     }
 
@@ -201,10 +202,18 @@ package struct Reactor: ~Copyable {
     private mutating func refuseOne(_ listener: Int) -> Accepted {
         guard spareDescriptor >= 0 else { return .none }
         _ = Glibc.close(spareDescriptor)
+        spareDescriptor = -1
         let descriptor = hermes_accept(listeners[listener])
         if descriptor >= 0 { _ = Glibc.close(descriptor) }
-        spareDescriptor = open("/dev/null", O_RDONLY | O_CLOEXEC)
+        takeSpareDescriptor()
         return descriptor >= 0 ? .refused : .none
+    }
+
+    /// Another thread may have been faster when the spare descriptor was lent: the next one that
+    /// comes free takes its place.
+    private mutating func takeSpareDescriptor() {
+        guard spareDescriptor < 0 else { return }
+        spareDescriptor = open("/dev/null", O_RDONLY | O_CLOEXEC)
     }
 
     // MARK: Reading
@@ -326,6 +335,7 @@ package struct Reactor: ~Copyable {
     package mutating func close(_ handle: Handle) {
         guard slots[handle.index].generation == handle.generation else { return }
         _ = Glibc.close(slots[handle.index].descriptor)
+        takeSpareDescriptor()
         releaseInput(handle.index)
         slots[handle.index].descriptor = -1
         slots[handle.index].generation = Self.ownGeneration

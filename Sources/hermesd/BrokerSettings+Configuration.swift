@@ -13,7 +13,7 @@ extension BrokerSettings {
         listeners = configuration.listeners.map { listener in
             Listener(
                 address: listener.address, port: listener.port,
-                allowsAnonymous: listener.allowsAnonymous)
+                allowsAnonymous: configuration.allowsAnonymous(on: listener))
         }
         let limits = configuration.limits
         connectTimeout = limits.connectTimeout

@@ -21,11 +21,11 @@ struct DataDirectory: ~Copyable {
         }
         guard status.st_mode & S_IFMT == S_IFDIR else {
             throw Unusable(
-                description: "data_dir: \(path) is not a folder. Move it away or name another.")
+                description: "data_directory: \(path) is not a folder. Move it away or name another.")
         }
         guard status.st_mode & 0o077 == 0 else {
             throw Unusable(
-                description: "data_dir: \(path) can be entered by others (mode "
+                description: "data_directory: \(path) can be entered by others (mode "
                     + "\(String(status.st_mode & 0o777, radix: 8))). Run: chmod 700 \(path)")
         }
         let descriptor = open("\(path)/lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
@@ -37,7 +37,7 @@ struct DataDirectory: ~Copyable {
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
             _ = close(descriptor)
             throw Unusable(
-                description: "data_dir: \(path) is in use by another hermesd. "
+                description: "data_directory: \(path) is in use by another hermesd. "
                     + "Stop that one, or give this one a folder of its own.")
         }
         self.path = path
@@ -50,6 +50,6 @@ struct DataDirectory: ~Copyable {
         _ path: String, _ what: String, _ code: CInt, _ cure: String
     ) -> Unusable {
         Unusable(
-            description: "data_dir: \(path) \(what): \(String(cString: strerror(code))). \(cure)")
+            description: "data_directory: \(path) \(what): \(String(cString: strerror(code))). \(cure)")
     }
 }

@@ -30,7 +30,8 @@ struct ConnectionTests {
             let connection = try server.connect()
             var requests = ""
             for number in 1...20 {
-                requests += TestServer.head("POST", "/v1/publish?topic=t", body: [1]) + "\(number % 10)"
+                requests +=
+                    TestServer.head("POST", "/v1/publish?topic=t", body: [1]) + "\(number % 10)"
                 requests += TestServer.head("GET", "/v1/clients/missing-\(number)")
             }
             try connection.send(requests)
@@ -61,6 +62,20 @@ struct ConnectionTests {
         }
     }
 
+    @Test("a request to change the protocol is answered, and is the connection's last")
+    func upgrade() async throws {
+        try await TestServer.run { server in
+            let connection = try server.connect()
+            try connection.send(
+                TestServer.head(
+                    "GET", "/healthz", headers: ["Connection: Upgrade", "Upgrade: h2c"]))
+            let response = try connection.readResponse()
+            #expect(response.status == 200)
+            #expect(response["Connection"] == "close")
+            #expect(try connection.isClosedByServer())
+        }
+    }
+
     @Test("a client that has shut its side still gets its answer")
     func halfClosed() async throws {
         let broker = StubBroker { $0.delay = .milliseconds(20) }
@@ -81,7 +96,8 @@ struct ConnectionTests {
             "HELLO\r\n\r\n", "GET /healthz HTTP/3.7\r\n\r\n", "GET  /healthz\r\n\r\n",
             "GET /healthz HTTP/1.1\r\nHost localhost\r\n\r\n",
             "GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: x\r\n\r\n",
-            "GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+            "GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n"
+                + "Transfer-Encoding: chunked\r\n\r\n",
             "\u{16}\u{3}\u{1}\u{2}\u{0}\u{1}\u{0}\u{1}",
         ])
     func malformed(bytes: String) async throws {
@@ -141,7 +157,8 @@ struct ConnectionTests {
         arguments: [
             "X-Large: " + String(repeating: "x", count: 17_000) + "\r\n\r\n",
             "X-Large: " + String(repeating: "x", count: 17_000),
-            (1...90).map { "X-\($0): " + String(repeating: "y", count: 200) + "\r\n" }.joined() + "\r\n",
+            (1...90).map { "X-\($0): " + String(repeating: "y", count: 200) + "\r\n" }.joined()
+                + "\r\n",
             (1...200).map { "X-\($0): y\r\n" }.joined() + "\r\n",
         ])
     func headersTooLarge(headers: String) async throws {

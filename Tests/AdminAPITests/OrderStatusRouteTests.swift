@@ -23,7 +23,7 @@ struct OrderStatusRouteTests {
             #expect(!publication.retain)
             #expect(
                 publication.sequenceStamp
-                    == SequenceStamp(channel: Array("orders/s 9".utf8), tag: 9 << 3))
+                    == SequenceStamp(channel: Array("orders/s 9".utf8), tag: 14 << 3))
 
             let message = try #require(
                 hermes__v1__envelope__unpack(nil, publication.payload.count, publication.payload))

@@ -119,8 +119,12 @@ final class RawConnection {
     func readResponse(toHead: Bool = false) throws -> RawResponse {
         var headEnd: Int?
         while headEnd == nil {
-            headEnd = received.indices.dropLast(3).first { received[$0...].starts(with: Array("\r\n\r\n".utf8)) }
-            if headEnd == nil, try !readMore() { throw SocketError(call: "end before a head", code: 0) }
+            headEnd = received.indices.dropLast(3).first {
+                received[$0...].starts(with: Array("\r\n\r\n".utf8))
+            }
+            if headEnd == nil, try !readMore() {
+                throw SocketError(call: "end before a head", code: 0)
+            }
         }
         guard let headEnd else { throw SocketError(call: "no head", code: 0) }
         let lines = String(decoding: received[..<headEnd], as: UTF8.self).split(separator: "\r\n")

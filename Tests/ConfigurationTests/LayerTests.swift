@@ -113,7 +113,7 @@ struct LayerTests {
         overrides.ports = ["1", "2"]
         overrides.allowAnonymous = true
         let configuration = try load("listeners: [{address: 0.0.0.0}]", overrides: overrides)
-        #expect(configuration.listeners.map(\.allowsAnonymous) == [true, true])
+        #expect(configuration.listeners.map(configuration.allowsAnonymous(on:)) == [true, true])
     }
 
     @Test("an alias repeats a value, and too many are refused before they unfold")
@@ -237,10 +237,18 @@ struct ListenerAddressTests {
         var listener = HermesConfiguration.Listener()
         listener.address = address
         #expect(listener.isLoopback == isLoopback)
-        #expect(listener.allowsAnonymous == isLoopback)
+        var configuration = HermesConfiguration()
+        #expect(configuration.allowsAnonymous(on: listener) == isLoopback)
         listener.allowAnonymous = true
-        #expect(listener.allowsAnonymous)
+        #expect(configuration.allowsAnonymous(on: listener))
         listener.allowAnonymous = false
-        #expect(!listener.allowsAnonymous)
+        #expect(!configuration.allowsAnonymous(on: listener))
+
+        // Users end the welcome of strangers, also on loopback, unless it is spelled out.
+        configuration.passwordFile = "users"
+        listener.allowAnonymous = nil
+        #expect(!configuration.allowsAnonymous(on: listener))
+        listener.allowAnonymous = true
+        #expect(configuration.allowsAnonymous(on: listener))
     }
 }

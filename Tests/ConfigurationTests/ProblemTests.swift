@@ -37,15 +37,15 @@ struct ProblemTests {
         ),
         (
             "limits: {queue_messages: 1_000}",
-            "hermes.yaml:1: limits.queue_messages: 1_000 is not a whole number. Give 1 to 10000000."
+            "hermes.yaml:1: limits.queue_messages: 1_000 is not a whole number. Give 1 to 65000."
         ),
         (
             "limits: {queue_messages: 1.5}",
-            "hermes.yaml:1: limits.queue_messages: \"1.5\" is not a whole number. Give 1 to 10000000."
+            "hermes.yaml:1: limits.queue_messages: \"1.5\" is not a whole number. Give 1 to 65000."
         ),
         (
             "limits: {queue_messages: \"-\"}",
-            "hermes.yaml:1: limits.queue_messages: - is not a whole number. Give 1 to 10000000."
+            "hermes.yaml:1: limits.queue_messages: - is not a whole number. Give 1 to 65000."
         ),
         (
             "limits: {max_connections: none}",
@@ -272,7 +272,7 @@ struct ProblemTests {
                 "HERMES_LISTENER_0_PORT: unknown variable. Did you mean HERMES_LISTENERS_0_PORT?",
                 "--port: listeners[1].port: port is not a port. Give 0 to 65535.",
                 "--connect-timeout: limits.connect_timeout: 2 has no unit. Write 2s, or another of ms, s, m, h or d.",
-                "--queue-limit: limits.queue_messages: 0 is too small. Give 1 to 10000000.",
+                "--queue-limit: limits.queue_messages: 0 is too small. Give 1 to 65000.",
             ])
     }
 

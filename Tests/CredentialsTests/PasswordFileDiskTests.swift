@@ -136,6 +136,8 @@ struct PasswordFileDiskTests {
                 group.addTask {
                     let userName = try UserName("user\(number)")
                     _ = try PasswordFile.update(path: path, creating: false) { file in
+                        // Longer than a task waits for its turn, so that changes would overlap.
+                        usleep(2_000)
                         file.set(userName, to: hash)
                     }
                     _ = try PasswordFile.load(path: path)

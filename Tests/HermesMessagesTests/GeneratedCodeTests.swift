@@ -20,7 +20,8 @@ struct GeneratedCodeTests {
         defer { for argument in arguments { free(argument) } }
         var child: pid_t = 0
         let failure = posix_spawn(&child, command[0], nil, nil, &arguments, environ)
-        try #require(failure == 0, "cannot run \(command[0]): \(String(cString: strerror(failure)))")
+        try #require(
+            failure == 0, "cannot run \(command[0]): \(String(cString: strerror(failure)))")
         var status: Int32 = 0
         while waitpid(child, &status, 0) == -1 { try #require(errno == EINTR) }
         try #require(status & 0x7F == 0, "\(command[0]) was ended by signal \(status & 0x7F)")

@@ -28,7 +28,8 @@ struct GoldenPacketTests {
         for count in 0..<row.wire.count {
             let prefix = Array(row.wire.bytes[..<count])
             let framing = try PacketDecoder.frame(prefix.span.bytes, at: 0, maximumSize: anySize)
-            #expect(framing == .incomplete(needed: count < 2 ? 0 : row.wire.count), "cut at \(count)")
+            #expect(
+                framing == .incomplete(needed: count < 2 ? 0 : row.wire.count), "cut at \(count)")
         }
     }
 
@@ -121,13 +122,16 @@ struct RemainingLengthTests {
 
     @Test(
         "is malformed when a fourth byte asks for a fifth",
-        arguments: ["FF FF FF FF", "80 80 80 80", "80 80 80 80 00", "FF FF FF FF 7F"] as [WireBytes])
+        arguments: ["FF FF FF FF", "80 80 80 80", "80 80 80 80 00", "FF FF FF FF 7F"] as [WireBytes]
+    )
     func fiveBytes(wire: WireBytes) {
         let bytes = [0x30] + wire.bytes
         #expect(throws: MalformedPacket.remainingLengthTooLong) { try decodeFirst(bytes) }
     }
 
-    @Test("of a PUBLISH is written at every border", arguments: [127, 128, 16_383, 16_384, 2_097_151, 2_097_152])
+    @Test(
+        "of a PUBLISH is written at every border",
+        arguments: [127, 128, 16_383, 16_384, 2_097_151, 2_097_152])
     func publishBorders(value: Int) throws {
         // Two bytes of topic length, one of topic, two of identifier.
         let payload = [UInt8](repeating: 0xA5, count: value - 5)
@@ -154,7 +158,8 @@ struct RemainingLengthTests {
         #expect(try decodeFirst(try largest.encoded()) == largest)
 
         let filter = String(repeating: "f", count: 65_535)
-        let subscribe = PacketContent.subscribe(1, [.init(filter, .exactlyOnce), .init("a", .atMostOnce)])
+        let subscribe = PacketContent.subscribe(
+            1, [.init(filter, .exactlyOnce), .init("a", .atMostOnce)])
         #expect(try decodeFirst(try subscribe.encoded()) == subscribe)
     }
 }

@@ -140,7 +140,8 @@ enum GoldenTable {
             "82 0A 0001 0005 2B2F2B2F2B 00", .subscribe(1, [.init("+/+/+", .atMostOnce)]),
             "several single-level wildcards [MQTT-4.7.1-3]"),
         GoldenPacket(
-            "82 0B 0001 0006 EFBBBF 2F 2B 2F 01", .subscribe(1, [.init("\u{FEFF}/+/", .atLeastOnce)]),
+            "82 0B 0001 0006 EFBBBF 2F 2B 2F 01",
+            .subscribe(1, [.init("\u{FEFF}/+/", .atLeastOnce)]),
             "U+FEFF and an empty last level"),
         GoldenPacket(
             "82 0A 0001 0001 61 00 0001 61 02",

@@ -49,7 +49,8 @@ struct MalformedPacketTests {
                 default: .reservedFlags
                 }
             do throws(MalformedPacket) {
-                let framing = try PacketDecoder.frame([first].span.bytes, at: 0, maximumSize: anySize)
+                let framing = try PacketDecoder.frame(
+                    [first].span.bytes, at: 0, maximumSize: anySize)
                 #expect(framing == .incomplete(needed: 0))
                 #expect(expected == nil, "first byte \(first)")
             } catch {
@@ -91,7 +92,9 @@ struct MalformedPacketTests {
         }
     }
 
-    @Test("a body that is cut, with a length that says so, is no whole packet", arguments: GoldenTable.all)
+    @Test(
+        "a body that is cut, with a length that says so, is no whole packet",
+        arguments: GoldenTable.all)
     func shortenedBody(row: GoldenPacket) {
         let body = Array(row.wire.bytes[2...])
         for count in 0..<body.count {
@@ -110,7 +113,9 @@ struct MalformedPacketTests {
         }
     }
 
-    @Test("a byte behind the last field is no part of a packet", arguments: GoldenTable.all, [0, 0xFF] as [UInt8])
+    @Test(
+        "a byte behind the last field is no part of a packet", arguments: GoldenTable.all,
+        [0, 0xFF] as [UInt8])
     func lengthenedBody(row: GoldenPacket, extra: UInt8) throws {
         let wire = WireBytes.packet(row.wire.bytes[0], row.wire.bytes[2...] + [extra]).bytes
         switch row.content {

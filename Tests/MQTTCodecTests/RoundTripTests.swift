@@ -4,7 +4,8 @@ import Testing
 
 @Suite("Packets from a seeded generator")
 struct RoundTripTests {
-    @Test("decode to what was encoded, and encode to the same bytes again", arguments: UInt64(1)...64)
+    @Test(
+        "decode to what was encoded, and encode to the same bytes again", arguments: UInt64(1)...64)
     func roundTrip(seed: UInt64) throws {
         var random = SplitMix64(seed: seed)
         for _ in 0..<50 {
@@ -40,15 +41,19 @@ struct RoundTripTests {
         #expect(kept.isEmpty)
     }
 
-    @Test("with flipped bytes are refused, or mean exactly what they now say", arguments: UInt64(1)...64)
+    @Test(
+        "with flipped bytes are refused, or mean exactly what they now say",
+        arguments: UInt64(1)...64)
     func mutations(seed: UInt64) throws {
         var random = SplitMix64(seed: seed)
         for _ in 0..<100 {
             var wire = try randomPacket(&random).encoded()
             for _ in 0...random.number(in: 0...2) {
                 let position = random.number(in: 0...wire.count - 1)
-                wire[position] = random.once(in: 2)
-                    ? UInt8(random.number(in: 0...255)) : wire[position] ^ (1 << random.number(in: 0...7))
+                wire[position] =
+                    random.once(in: 2)
+                    ? UInt8(random.number(in: 0...255))
+                    : wire[position] ^ (1 << random.number(in: 0...7))
             }
             try checkClaim(wire, "replay with seed \(seed)")
         }
@@ -160,7 +165,9 @@ private func randomIdentifier(_ random: inout SplitMix64) -> PacketIdentifier {
 
 /// Without wildcards and U+0000; characters of all sizes.
 private func randomText(_ random: inout SplitMix64, least: Int) -> String {
-    let alphabet: [Character] = ["a", "b", "/", "$", " ", "\u{1}", "é", "€", "\u{FEFF}", "\u{1D11E}"]
+    let alphabet: [Character] = [
+        "a", "b", "/", "$", " ", "\u{1}", "é", "€", "\u{FEFF}", "\u{1D11E}",
+    ]
     let count = random.number(in: least...30)
     return String((0..<count).map { _ in random.pick(alphabet) })
 }

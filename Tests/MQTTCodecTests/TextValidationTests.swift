@@ -26,7 +26,9 @@ private enum Reference {
             if level.contains(0x23), level.count > 1 || index < levels.count - 1 {
                 broken.insert(.misplacedMultiLevelWildcard)
             }
-            if level.contains(0x2B), level.count > 1 { broken.insert(.misplacedSingleLevelWildcard) }
+            if level.contains(0x2B), level.count > 1 {
+                broken.insert(.misplacedSingleLevelWildcard)
+            }
         }
         return broken
     }
@@ -36,7 +38,8 @@ private enum Reference {
 struct TextValidationTests {
     /// Compares all three checks of `text`, which stands at `offset` among bytes that are all wrong.
     private func compare(_ text: [UInt8], at offset: Int, _ comment: Comment) {
-        let bytes = [UInt8](repeating: 0x00, count: offset) + text + [UInt8](repeating: 0x23, count: 9)
+        let bytes =
+            [UInt8](repeating: 0x00, count: offset) + text + [UInt8](repeating: 0x23, count: 9)
         let range = ByteRange(offset: offset, count: text.count)
         expect(Reference.string(text), comment) { () throws(MalformedPacket) in
             try TextValidation.checkString(bytes.span.bytes, range)
@@ -61,13 +64,15 @@ struct TextValidationTests {
         }
     }
 
-    @Test("agrees with a byte-by-byte reference at every length and offset", arguments: UInt64(1)...8)
+    @Test(
+        "agrees with a byte-by-byte reference at every length and offset", arguments: UInt64(1)...8)
     func reference(seed: UInt64) {
         var random = SplitMix64(seed: seed)
         let pieces: [[UInt8]] = [
             [0x2B], [0x23], [0x2F], [0x00], [0x7F], [0x80], [0xBF], [0xC0, 0x80], [0xC3, 0xA9],
             [0xE2, 0x82, 0xAC], [0xED, 0xA0, 0x80], [0xEF, 0xBB, 0xBF], [0xF0, 0x9D, 0x84, 0x9E],
-            [0xF4, 0x90, 0x80, 0x80], [0xFF], [0x2F, 0x2B, 0x2F], [0x2F, 0x23], [0x01], [0xE2, 0x82],
+            [0xF4, 0x90, 0x80, 0x80], [0xFF], [0x2F, 0x2B, 0x2F], [0x2F, 0x23], [0x01],
+            [0xE2, 0x82],
         ]
         for length in 0...40 {
             for offset in 0...8 {
@@ -82,7 +87,9 @@ struct TextValidationTests {
         }
     }
 
-    @Test("finds one wrong byte wherever it stands", arguments: [0x00, 0x2B, 0x23, 0x80, 0xFF] as [UInt8])
+    @Test(
+        "finds one wrong byte wherever it stands",
+        arguments: [0x00, 0x2B, 0x23, 0x80, 0xFF] as [UInt8])
     func everyPosition(wrong: UInt8) {
         for length in 1...40 {
             for position in 0..<length {
@@ -112,7 +119,9 @@ struct TextValidationTests {
     func twoBytes() {
         for first in UInt8.min...UInt8.max {
             compare([first], at: 0, "\(first)")
-            for second in UInt8.min...UInt8.max { compare([first, second], at: 1, "\(first) \(second)") }
+            for second in UInt8.min...UInt8.max {
+                compare([first, second], at: 1, "\(first) \(second)")
+            }
         }
     }
 

@@ -58,8 +58,11 @@ extension SplitMix64 {
             var parts = topic(levels: levels).split(
                 separator: "/", omittingEmptySubsequences: false
             ).map { once(in: 3) ? "+" : String($0) }
-            if once(in: 3) { parts[parts.count - 1] = "#" }
-            if once(in: 6) { parts.append("#") }
+            switch number(in: 0...5) {
+            case 0...1: parts[parts.count - 1] = "#"
+            case 2: parts.append("#")
+            default: break
+            }
             let filter = parts.joined(separator: "/")
             if !filter.isEmpty { return filter }
         }
@@ -67,7 +70,9 @@ extension SplitMix64 {
 }
 
 extension String {
-    func withTopicBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
+    func withTopicBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows
+        -> Result
+    {
         try Array(utf8).withUnsafeBytes { try body($0) }
     }
 }

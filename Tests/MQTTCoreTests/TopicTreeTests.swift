@@ -12,7 +12,9 @@ struct TopicTreeTests {
             topic.withTopicBytes { bytes in
                 var levels = TopicLevels(bytes)
                 var result: [String] = []
-                while let level = levels.next() { result.append(String(decoding: level, as: UTF8.self)) }
+                while let level = levels.next() {
+                    result.append(String(decoding: level, as: UTF8.self))
+                }
                 #expect(result.count == TopicLevels.count(bytes))
                 return result
             }

@@ -45,13 +45,18 @@ def test_clients_list_shows_all_of_many(broker, client, names):
     wanted = {names.client(f"m{number}") for number in range(250)}
     for number in range(250):
         client(f"m{number}")
-    listed = succeed("clients", "list", "--json", broker=broker).output
-    assert all(name in listed for name in wanted)
+    options = ("--prefix", names.client("m"), "--limit", "1000", "--json")
+    listed = succeed("clients", "list", *options, broker=broker).json["clients"]
+    assert {one["client_id"] for one in listed} == wanted and len(listed) == len(wanted)
+
+    few = succeed("clients", "list", "--prefix", names.client("m"), "--limit", "3", broker=broker)
+    assert "more" in few.errors
 
 
 def test_clients_kick(broker, client, names):
     phone = client("phone")
-    succeed("clients", "kick", names.client("phone"), broker=broker)
+    kicked = succeed("clients", "kick", names.client("phone"), broker=broker)
+    assert names.client("phone") in kicked.output
     assert phone.await_closed() == []
     eventually(
         lambda: hermesctl("clients", "show", names.client("phone"), broker=broker).code == REFUSED,
@@ -62,10 +67,27 @@ def test_clients_kick(broker, client, names):
 def test_publish(broker, client, names):
     phone = client("phone")
     phone.subscribe((names.topic(), 2))
-    published = succeed("publish", names.topic(), "hello", "--qos", "2", "--json", broker=broker)
+    topic = ("publish", "--topic", names.topic())
+    published = succeed(*topic, "-m", "hello", "--qos", "2", "--json", broker=broker)
     assert published.json["matched"] == 1
     message = phone.take_messages(1)[0]
     assert (message.payload, message.qos) == (b"hello", 2)
+
+    binary = bytes(range(256))
+    assert "matched" in succeed(*topic, broker=broker, stdin=binary).output
+    assert phone.take_message().payload == binary
+
+    succeed(*topic, "-m", "kept", "-q", "1", "--retain", broker=broker)
+    late = client("late")
+    late.subscribe((names.topic(), 1))
+    assert (late.receive_publish().payload, phone.take_message().payload) == (b"kept", b"kept")
+
+
+def test_over_the_unix_socket(broker):
+    """Without a token: the file mode is the guard."""
+    done = hermesctl("status", "--json", "--socket", str(broker.unix_socket), token=None)
+    assert done.code == 0, done
+    assert done.json["listeners"] == ["{}:{}".format(*broker.address)]
 
 
 def test_an_unknown_client_is_an_error(broker, names):

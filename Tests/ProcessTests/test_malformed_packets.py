@@ -242,6 +242,17 @@ def test_a_password_is_binary(raw, names):
     assert connack.return_code in (0, 4, 5)
 
 
+@pytest.mark.hermesd("its log names what was broken")
+def test_the_log_names_the_statement(start_broker, client, names):
+    """So that an operator finds the sentence of the standard, and whose client broke it."""
+    broker = start_broker()
+    violator = client("named", broker)
+    violator.send(bytes.fromhex("36050001610001"))
+    violator.await_closed()
+    line = broker.log.await_match(r".*after a protocol violation.*")[0]
+    assert "MQTT-3.3.1-4" in line and names.client("named") in line
+
+
 def test_a_violation_discards_what_follows_it(client, names):
     """Packets behind the violation, in the same segment, have no effect; those before it have."""
     topic = names.topic()

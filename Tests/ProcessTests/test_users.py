@@ -12,6 +12,7 @@ from harness.broker import Settings
 from harness.wire import Connack
 
 BAD_USER_OR_PASSWORD, NOT_AUTHORIZED = 4, 5
+made_by_hermesctl = pytest.mark.hermesd("the password file is made by hermesctl")
 USERS = {"alice": "correct horse", "bob": "b\u00e4ttery staple"}
 
 
@@ -163,76 +164,78 @@ def test_another_users_client_identifier_is_refused(clean_session, guarded, raw,
     assert phone.take_message().payload == b"for alice"
 
 
-@pytest.mark.hermesd("the password file is made by hermesctl")
-class TestPasswordFile:
-    def test_add_list_and_remove(self, broker_class, tmp_path):
-        path = tmp_path / "passwords"
-        file = ("--password-file", str(path))
-        for name in ("carol", "dave"):
-            added = hermesctl(
-                "users", "add", name, "--password-stdin", *file, stdin=b"secret of " + name.encode()
-            )
-            assert added.code == 0, added
-        assert stat.S_IMODE(path.stat().st_mode) == 0o600
-        text = path.read_text()
-        assert "secret" not in text and "argon2id" in text
+def test_anonymous_clients_beside_users_by_explicit_setting(start_broker, raw, names):
+    """A name then still needs its password."""
+    broker = start_broker(users={"alice": "x"}, allow_anonymous=True)
+    assert connack(raw, broker, names.client()).return_code == 0
+    wrong = connack(raw, broker, names.client(), user_name="alice", password=b"no")
+    assert wrong.return_code in (BAD_USER_OR_PASSWORD, NOT_AUTHORIZED)
 
-        listed = hermesctl("users", "list", "--json", *file)
-        assert listed.code == 0, listed
-        assert "carol" in listed.output and "dave" in listed.output
-        assert "argon2" not in listed.output
 
-        assert hermesctl("users", "remove", "carol", *file).code == 0
-        assert "carol" not in hermesctl("users", "list", *file).output
-        again = hermesctl("users", "remove", "carol", *file)
-        assert again.code != 0 and "carol" in again.errors
-
-    def test_a_trailing_newline_is_no_part_of_the_password(
-        self, start_broker, raw, names, tmp_path
-    ):
-        """As `echo` and most tools write it."""
-        path = tmp_path / "passwords"
-        hermesctl(
-            "users", "add", "erin", "--password-stdin", "--password-file", str(path),
-            stdin=b"piped\n",
+@made_by_hermesctl
+def test_add_list_and_remove(broker_class, tmp_path):
+    path = tmp_path / "passwords"
+    file = ("--password-file", str(path))
+    for name in ("carol", "dave"):
+        added = hermesctl(
+            "users", "add", name, "--password-stdin", *file, stdin=b"secret of " + name.encode()
         )
-        broker = start_broker(environment={"HERMES_PASSWORD_FILE": str(path)})
-        answer = connack(raw, broker, names.client(), user_name="erin", password=b"piped")
-        assert answer.return_code == 0
-
-    def test_changes_count_from_the_next_connect_on(self, start_broker, raw, names):
-        """Without a restart: added, removed; who is connected stays."""
-        broker = start_broker(users={"alice": "x"})
-        file = ("--password-file", str(broker.directory / "passwords"))
-        new = {"user_name": "new", "password": b"y"}
-        assert connack(raw, broker, names.client(), **new).return_code != 0
-        added = hermesctl("users", "add", "new", "--password-stdin", *file, stdin=b"y")
         assert added.code == 0, added
-        connected = raw(broker)
-        assert connected.connect(names.client("new"), **new).return_code == 0
-        assert hermesctl("users", "remove", "new", *file).code == 0
-        assert connack(raw, broker, names.client("later"), **new).return_code != 0
-        connected.ping()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    text = path.read_text()
+    assert "secret" not in text and "argon2id" in text
 
-    def test_an_empty_password_file_denies(self, start_broker, raw, names, tmp_path):
-        """Empty never means open."""
-        path = tmp_path / "passwords"
-        path.touch(mode=0o600)
-        broker = start_broker(environment={"HERMES_PASSWORD_FILE": str(path)})
-        for credentials in ({}, {"user_name": "x"}, {"user_name": "x", "password": b"y"}):
-            assert connack(raw, broker, names.client(), **credentials).return_code in (
-                BAD_USER_OR_PASSWORD, NOT_AUTHORIZED,
-            )
+    listed = hermesctl("users", "list", "--json", *file)
+    assert listed.code == 0, listed
+    assert [user["name"] for user in listed.json["users"]] == ["carol", "dave"]
+    assert "$" not in listed.output, "a hash is nobody's business"
 
-    def test_anonymous_clients_beside_users_by_explicit_setting(
-        self, broker_class, raw, names
-    ):
-        broker = broker_class(Settings(users={"alice": "x"}, allow_anonymous=True))
-        broker.start()
-        try:
-            assert connack(raw, broker, names.client()).return_code == 0
-            wrong = connack(raw, broker, names.client(), user_name="alice", password=b"no")
-            assert wrong.return_code in (BAD_USER_OR_PASSWORD, NOT_AUTHORIZED)
-        finally:
-            assert broker.stop() == 0
-            broker.remove_files()
+    assert hermesctl("users", "remove", "carol", *file).code == 0
+    assert "carol" not in hermesctl("users", "list", *file).output
+    again = hermesctl("users", "remove", "carol", *file)
+    assert again.code != 0 and "carol" in again.errors
+
+
+@made_by_hermesctl
+def test_a_trailing_newline_is_no_part_of_the_password(
+    start_broker, raw, names, tmp_path
+):
+    """As `echo` and most tools write it."""
+    path = tmp_path / "passwords"
+    hermesctl(
+        "users", "add", "erin", "--password-stdin", "--password-file", str(path),
+        stdin=b"piped\n",
+    )
+    broker = start_broker(environment={"HERMES_PASSWORD_FILE": str(path)})
+    answer = connack(raw, broker, names.client(), user_name="erin", password=b"piped")
+    assert answer.return_code == 0
+
+
+@made_by_hermesctl
+def test_changes_count_from_the_next_connect_on(start_broker, raw, names):
+    """Without a restart: added, removed; who is connected stays."""
+    broker = start_broker(users={"alice": "x"})
+    file = ("--password-file", str(broker.directory / "passwords"))
+    new = {"user_name": "new", "password": b"y"}
+    assert connack(raw, broker, names.client(), **new).return_code != 0
+    added = hermesctl("users", "add", "new", "--password-stdin", *file, stdin=b"y")
+    assert added.code == 0, added
+    connected = raw(broker)
+    assert connected.connect(names.client("new"), **new).return_code == 0
+    assert hermesctl("users", "remove", "new", *file).code == 0
+    assert connack(raw, broker, names.client("later"), **new).return_code != 0
+    connected.ping()
+
+
+@made_by_hermesctl
+def test_an_empty_password_file_denies(start_broker, raw, names, tmp_path):
+    """Empty never means open."""
+    path = tmp_path / "passwords"
+    path.touch(mode=0o600)
+    broker = start_broker(
+        allow_anonymous=False, environment={"HERMES_PASSWORD_FILE": str(path)}
+    )
+    for credentials in ({}, {"user_name": "x"}, {"user_name": "x", "password": b"y"}):
+        assert connack(raw, broker, names.client(), **credentials).return_code in (
+            BAD_USER_OR_PASSWORD, NOT_AUTHORIZED,
+        )

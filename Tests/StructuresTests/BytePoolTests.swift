@@ -38,7 +38,8 @@ struct BytePoolTests {
             if live.count > 60 || (!live.isEmpty && random.once(in: 2)) {
                 let index = random.number(in: 0...live.count - 1)
                 let (buffer, count, mark) = live.remove(at: index)
-                expectFilled(buffer, BytePool.capacity(for: count), mark, "seed \(seed), step \(step)")
+                expectFilled(
+                    buffer, BytePool.capacity(for: count), mark, "seed \(seed), step \(step)")
                 owner.pool.deallocate(buffer, count: count)
             } else {
                 let count = randomCount(&random)

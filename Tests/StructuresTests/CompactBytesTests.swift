@@ -5,7 +5,9 @@ import Testing
 
 @Suite("Compact bytes")
 struct CompactBytesTests {
-    @Test("keeps what it was given", arguments: [0, 1, 7, 8, 9, 11, 12, 13, 16, 17, 100, 2_048, 65_535])
+    @Test(
+        "keeps what it was given",
+        arguments: [0, 1, 7, 8, 9, 11, 12, 13, 16, 17, 100, 2_048, 65_535])
     func content(count: Int) {
         let owner = TestPool()
         var random = SplitMix64(seed: UInt64(count))

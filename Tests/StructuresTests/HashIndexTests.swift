@@ -32,7 +32,9 @@ struct HashIndexTests {
         for step in 0..<4_000 {
             if hashes.count > 300 { grows = false }
             if hashes.count < 5 { grows = true }
-            if random.once(in: grows ? 3 : 2), let (record, hash) = hashes.randomElement(using: &random) {
+            if random.once(in: grows ? 3 : 2),
+                let (record, hash) = hashes.randomElement(using: &random)
+            {
                 index.remove(hash, record)
                 hashes[record] = nil
             } else if grows || random.once(in: 4) {

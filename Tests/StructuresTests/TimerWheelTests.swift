@@ -101,7 +101,8 @@ struct TimerWheelTests {
             return MonotonicTime(milliseconds: now.milliseconds - min(back, now.milliseconds))
         case 1: return now
         case 2...4: return now.advanced(byMilliseconds: UInt64(random.number(in: 0...2_000)))
-        case 5: return now.advanced(byMilliseconds: Self.lap + UInt64(random.number(in: 0...200)) - 100)
+        case 5:
+            return now.advanced(byMilliseconds: Self.lap + UInt64(random.number(in: 0...200)) - 100)
         case 6: return now.advanced(byMilliseconds: UInt64(random.number(in: 0...20)) * Self.lap)
         default: return now.advanced(byMilliseconds: UInt64(random.number(in: 0...400_000)))
         }
@@ -116,7 +117,9 @@ struct TimerWheelTests {
         }
     }
 
-    @Test("wakes exactly often enough when it is driven by its own deadlines", arguments: UInt64(1)...8)
+    @Test(
+        "wakes exactly often enough when it is driven by its own deadlines",
+        arguments: UInt64(1)...8)
     func driven(seed: UInt64) {
         var random = SplitMix64(seed: seed)
         var now = MonotonicTime(milliseconds: 5_000_000)
@@ -153,7 +156,9 @@ struct TimerWheelTests {
             _ = wheel.schedule(9, at: deadline)
             var fired: UInt64?
             for wait in UInt64(0)...300 where fired == nil {
-                if wheel.popExpired(now: start.advanced(byMilliseconds: wait)) != nil { fired = wait }
+                if wheel.popExpired(now: start.advanced(byMilliseconds: wait)) != nil {
+                    fired = wait
+                }
             }
             #expect((offset + 1...offset + 64).contains(fired ?? 0), "deadline after \(offset) ms")
         }

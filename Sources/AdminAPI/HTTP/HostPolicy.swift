@@ -22,6 +22,7 @@ enum HostPolicy: Sendable, Equatable {
     ///   - host: The value of `Host`; `nil` when there is none.
     ///   - repeated: True when a second `Host` follows.
     ///   - origin: The value of `Origin`, which browsers add; `nil` when there is none.
+    /// - Throws: ``Problem`` when there is not exactly one host, or one of them is not ours.
     func check(host: String?, repeated: Bool, origin: String?) throws(Problem) {
         guard let host, !repeated, let name = Self.name(ofHost: host) else {
             let found = host.map { repeated ? "given twice" : "\"\($0.visible())\"" } ?? "missing"
@@ -32,16 +33,18 @@ enum HostPolicy: Sendable, Equatable {
         if self == .loopback, !Self.isLoopback(name) {
             throw Problem(
                 .wrongHost,
-                "The Host header is \"\(host.visible())\", and this server listens on loopback only.",
+                "The Host header is \"\(host.visible())\"; this server listens on loopback only.",
                 field: "Host",
                 fix: "Use localhost, 127.0.0.1 or [::1] in the URL, or set admin.address.")
         }
         guard let origin else { return }
-        let same = ["http://", "https://"].contains { origin.lowercased() == $0 + host.lowercased() }
+        let same = ["http://", "https://"].contains {
+            origin.lowercased() == $0 + host.lowercased()
+        }
         if !same {
             throw Problem(
                 .crossOrigin,
-                "The request comes from the web origin \"\(origin.visible())\", which is not this server.",
+                "The request comes from another web origin, \"\(origin.visible())\".",
                 field: "Origin", fix: "Call the API from a program rather than from a web page.")
         }
     }

@@ -1,6 +1,8 @@
 /// Undoes percent-encoding (RFC 3986, section 2.1) and checks that UTF-8 comes out.
 ///
-/// - Parameter plusIsSpace: Reads `+` as a space, as forms and most query builders write it.
+/// - Parameters:
+///   - text: The encoded text.
+///   - plusIsSpace: Reads `+` as a space, as forms and most query builders write it.
 /// - Returns: `nil` when a `%` lacks its two digits, or the bytes are not UTF-8.
 func percentDecoded(_ text: Substring, plusIsSpace: Bool = false) -> String? {
     var bytes: [UInt8] = []

@@ -11,6 +11,7 @@ struct PublishTopic: Hashable, Sendable {
     ///   - text: A topic name (section 4.7 of MQTT 3.1.1).
     ///   - maximumLevels: How many levels the broker takes.
     ///   - field: Where the caller gave it.
+    /// - Throws: ``Problem`` of kind `invalidTopic` that says which rule is broken.
     init(_ text: String, maximumLevels: Int, field: String) throws(Problem) {
         func refuse(_ why: String, fix: String? = nil) -> Problem {
             Problem(.invalidTopic, "The topic name \(why).", field: field, fix: fix)

@@ -66,7 +66,8 @@ struct QueryItems: Equatable {
         else {
             throw Problem(
                 .invalidQuery,
-                "The query parameter \(name) is \"\(value.visible())\"; it must be a whole number from \(range.lowerBound) to \(range.upperBound).",
+                "The query parameter \(name) is \"\(value.visible())\"; it must be a whole number "
+                    + "from \(range.lowerBound) to \(range.upperBound).",
                 field: name)
         }
         return number

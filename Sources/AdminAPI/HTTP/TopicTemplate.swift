@@ -10,6 +10,7 @@ package struct TopicTemplate: Hashable, Sendable {
     /// - Parameters:
     ///   - text: Levels separated by `/`; a level in braces is a place.
     ///   - places: The names that must occur, each at least once and no others.
+    /// - Throws: ``TopicTemplateError`` for a text that cannot name topics.
     package init(_ text: String, places: [String]) throws(TopicTemplateError) {
         func refuse(_ reason: String) -> TopicTemplateError {
             TopicTemplateError(template: text, reason: reason)

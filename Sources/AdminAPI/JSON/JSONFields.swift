@@ -89,7 +89,8 @@ struct JSONFields {
             let found = if case .number(let text) = value { text.visible() } else { value.kindName }
             throw wrong(
                 name,
-                "is \(found); it must be a whole number from \(range.lowerBound) to \(range.upperBound)"
+                "is \(found); it must be a whole number from \(range.lowerBound) to "
+                    + "\(range.upperBound)"
             )
         }
         return number

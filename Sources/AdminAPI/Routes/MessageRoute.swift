@@ -57,7 +57,8 @@ extension Route {
         guard MessageID.isValid(name) else {
             throw fields.wrong(
                 "message_id",
-                "is \"\(name.visible())\"; it must be 1 to \(MessageID.maximumLength) visible ASCII characters",
+                "is \"\(name.visible())\"; it must be 1 to \(MessageID.maximumLength) visible ASCII "
+                    + "characters",
                 fix: "Leave it out to have one made.")
         }
         return name

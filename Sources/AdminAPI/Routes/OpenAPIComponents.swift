@@ -123,9 +123,22 @@ extension OpenAPIDocument {
                 "type": "object",
                 "required": ["topic"],
                 "properties": {
-                  "topic": {"type": "string", "minLength": 1, "maxLength": 65535},
-                  "payload": {"type": ["string", "null"]},
-                  "payload_base64": {"type": ["string", "null"], "contentEncoding": "base64"},
+                  "topic": {
+                    "type": "string",
+                    "minLength": 1,
+                    "maxLength": 65535,
+                    "pattern": "^[^+#\\u0000]+$",
+                    "description": "Without wildcards, and outside $SYS/."
+                  },
+                  "payload": {
+                    "type": ["string", "null"],
+                    "description": "The payload as text."
+                  },
+                  "payload_base64": {
+                    "type": ["string", "null"],
+                    "pattern": "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$",
+                    "description": "The payload as base64."
+                  },
                   "qos": {
                     "type": ["integer", "null"],
                     "minimum": 0,
@@ -138,26 +151,43 @@ extension OpenAPIDocument {
                     "type": ["integer", "null"],
                     "minimum": 1,
                     "maximum": 4294967295
-                  }
+                  },
+                  "collapse_key": {"type": "null", "description": "Not supported yet."}
                 },
                 "description": "Exactly one of payload and payload_base64.",
-                "additionalProperties": false
+                "additionalProperties": false,
+                "oneOf": [
+                  {
+                    "required": ["payload"],
+                    "properties": {
+                      "payload": {"type": "string"},
+                      "payload_base64": {"type": "null"}
+                    }
+                  },
+                  {
+                    "required": ["payload_base64"],
+                    "properties": {
+                      "payload_base64": {"type": "string"},
+                      "payload": {"type": "null"}
+                    }
+                  }
+                ]
               },
               "OrderStatusUpdate": {
                 "type": "object",
                 "required": ["status"],
                 "properties": {
-                  "orderId": {
-                    "type": ["string", "null"],
-                    "description": "The order of the path, if it is repeated."
-                  },
-                  "order_id": {"type": ["string", "null"]},
                   "salesId": {
                     "type": "string",
                     "minLength": 1,
-                    "description": "Becomes a topic level: without /, +, # and NUL."
+                    "pattern": "^[^/+#\\u0000]+$",
+                    "description": "Becomes a topic level."
                   },
-                  "sales_id": {"type": "string", "minLength": 1},
+                  "sales_id": {
+                    "type": "string",
+                    "minLength": 1,
+                    "pattern": "^[^/+#\\u0000]+$"
+                  },
                   "status": {
                     "anyOf": [
                       {
@@ -189,16 +219,19 @@ extension OpenAPIDocument {
                       {"type": "integer", "minimum": 0, "maximum": 8}
                     ]
                   },
-                  "reason": {"type": ["string", "null"]},
+                  "reason": {"type": ["string", "null"], "pattern": "^[^\\u0000]*$"},
                   "updatedAtMs": {"$ref": "#/components/schemas/UnixMilliseconds"},
                   "updated_at_ms": {"$ref": "#/components/schemas/UnixMilliseconds"},
                   "details": {
                     "type": ["object", "null"],
-                    "additionalProperties": {"type": "string"}
+                    "propertyNames": {"type": "string", "pattern": "^[^\\u0000]*$"},
+                    "additionalProperties": {"type": "string", "pattern": "^[^\\u0000]*$"}
                   }
                 },
-                "anyOf": [{"required": ["salesId"]}, {"required": ["sales_id"]}],
-                "additionalProperties": false
+                "additionalProperties": false,
+                "description": "orderId (or order_id) may repeat the order of the path; salesId is required.",
+                "oneOf": [{"required": ["salesId"]}, {"required": ["sales_id"]}],
+                "not": {"required": ["updatedAtMs", "updated_at_ms"]}
               },
               "UnixMilliseconds": {
                 "description": "UNIX time in milliseconds; the time of the request when it is absent.",

@@ -3,7 +3,7 @@
 /// It is a text rather than something derived, so that a route cannot change what it promises
 /// without a change here; a test compares its paths, methods and parameters with ``RouteTable``.
 enum OpenAPIDocument {
-    /// - Parameter version: Of this software, for `info.version`; letters, digits and `.-+` only.
+    /// The document, with the version of this software (letters, digits and `.-+` only).
     static func text(version: String) -> String {
         head.replacing("VERSION", with: version) + "\n" + components
     }
@@ -80,8 +80,8 @@ enum OpenAPIDocument {
                   {
                     "name": "topic",
                     "in": "query",
-                    "description": "Topic name, without wildcards and outside $SYS/.",
-                    "schema": {"type": "string", "minLength": 1, "maxLength": 65535},
+                    "description": "Topic name, without wildcards and outside $SYS/. The whole target has at most 8 KiB.",
+                    "schema": {"type": "string", "minLength": 1, "pattern": "^[^+#\\u0000]+$"},
                     "required": true
                   },
                   {
@@ -159,8 +159,12 @@ enum OpenAPIDocument {
                     "name": "orderId",
                     "in": "path",
                     "required": true,
-                    "description": "Becomes a topic level: without /, +, # and NUL.",
-                    "schema": {"type": "string", "minLength": 1}
+                    "description": "Becomes a topic level.",
+                    "schema": {
+                      "type": "string",
+                      "minLength": 1,
+                      "pattern": "^[^/+#\\u0000]+$"
+                    }
                   }
                 ],
                 "requestBody": {
@@ -232,7 +236,7 @@ enum OpenAPIDocument {
                 ],
                 "responses": {
                   "200": {
-                    "description": "A page, in the order of client identifiers.",
+                    "description": "A page, in no particular order. It may be empty and still name a next one.",
                     "content": {
                       "application/json": {
                         "schema": {"$ref": "#/components/schemas/ClientPage"}

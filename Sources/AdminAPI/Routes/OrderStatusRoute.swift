@@ -36,7 +36,7 @@ struct OrderStatusPublisher: Sendable {
         if let repeated = try fields.string("orderId"), repeated != orderID {
             throw fields.wrong(
                 "orderId",
-                "is \"\(repeated.visible())\", but the path names the order \"\(orderID.visible())\"",
+                "is \"\(repeated.visible())\", but the path says \"\(orderID.visible())\"",
                 fix: "Leave it out of the body.")
         }
         let salesID = try identifier(try fields.requiredString("salesId"), field: "salesId")
@@ -86,8 +86,9 @@ struct OrderStatusPublisher: Sendable {
         if text.utf8.contains(where: { "/+#\0".utf8.contains($0) }) {
             throw Problem(
                 .invalidField,
-                "The field \(field) is \"\(text.visible())\"; it must not hold `/`, `+`, `#` or NUL.",
-                field: field, fix: "It becomes one level of the topic name; use another identifier.")
+                "The field \(field) is \"\(text.visible())\"; it cannot hold `/`, `+`, `#` or NUL.",
+                field: field, fix: "It becomes one level of the topic name; use another identifier."
+            )
         }
         return text
     }

@@ -39,7 +39,8 @@ struct Publisher: Sendable {
         guard packetBytes <= maximumPacketBytes else {
             throw Problem(
                 .tooLarge,
-                "The message makes a PUBLISH packet of \(packetBytes) bytes; the limit is \(maximumPacketBytes).",
+                "The message makes a PUBLISH packet of \(packetBytes) bytes; "
+                    + "the limit is \(maximumPacketBytes).",
                 fix: "Send a smaller payload, or raise limits.max_packet.")
         }
         let publication = Publication(

@@ -67,7 +67,8 @@ struct AdminResponder: Sendable {
         guard text.utf8.count <= limits.targetBytes else {
             throw Problem(
                 .targetTooLong,
-                "The request target has \(text.utf8.count) bytes; the limit is \(limits.targetBytes).")
+                "The request target is larger than \(limits.targetBytes) bytes."
+            )
         }
         try hosts.check(
             host: request.head.authority,
@@ -94,7 +95,7 @@ struct AdminResponder: Sendable {
         if parts.isEmpty {
             throw Problem(
                 .unauthorized, "The request has no Authorization header.", field: "Authorization",
-                fix: "Send `Authorization: Bearer TOKEN`; the token is in admin.token in the data directory.",
+                fix: Self.howToAuthenticate,
                 headers: [.wwwAuthenticate: "Bearer realm=\"hermes\""])
         }
         guard parts.count == 2, parts[0].lowercased() == "bearer", token.matches(parts[1].utf8)
@@ -102,19 +103,23 @@ struct AdminResponder: Sendable {
             throw Problem(
                 .unauthorized, "The Authorization header does not hold the admin token.",
                 field: "Authorization",
-                fix: "Send `Authorization: Bearer TOKEN`; the token is in admin.token in the data directory.",
+                fix: Self.howToAuthenticate,
                 headers: [
                     .wwwAuthenticate: "Bearer realm=\"hermes\", error=\"invalid_token\""
                 ])
         }
     }
 
+    private static let howToAuthenticate =
+        "Send `Authorization: Bearer TOKEN`; admin.token in the data directory holds the token."
+
     /// Checks what the head says of the body, and gives its declared length.
     private func checkBody(_ request: Request, _ route: Route) throws(Problem) -> Int? {
         let coding = request.headers[.transferEncoding]
         if let coding, coding.lowercased() != "chunked" {
             throw Problem(
-                .unsupportedMediaType, "The transfer coding \"\(coding.visible())\" is not supported.",
+                .unsupportedMediaType,
+                "The transfer coding \"\(coding.visible())\" is not supported.",
                 field: "Transfer-Encoding", fix: "Send the body as it is, or chunked.")
         }
         // The decoder has checked that it is a number.

@@ -79,25 +79,26 @@ package struct AdminServer: Sendable {
         let eventLoop = group.next()
         let executor = EventLoopTaskExecutor(eventLoop)
         let socketFile: UnixSocketFile? =
-            if let path = configuration.unixSocketPath { try UnixSocketFile(path: path) } else { nil }
+            if let path = configuration.unixSocketPath { try UnixSocketFile(path: path) } else {
+                nil
+            }
         let start = Startup(
             address: bindAddress, socketFile: socketFile, onListening: onListening)
         defer { socketFile?.remove(published: start.isSocketPublished) }
 
         var listeners = [tcpListener(on: group, start)]
         if let socketFile { listeners.append(unixListener(on: group, socketFile, start)) }
-        let stopper = Stopper(listeners, logger: logger)
+        let stopper = Stopper(listeners, executor: executor, logger: logger)
 
         // Not a child task: its cancellation comes after the requests under way had their time.
         let serving = Task(executorPreference: executor) { [listeners] in
             try await withThrowingTaskGroup(of: Void.self) { tasks in
                 for listener in listeners { tasks.addTask { try await run(listener) } }
-                do {
-                    try await tasks.waitForAll()
-                } catch {
-                    await stopper.stop()
-                    throw error
-                }
+                let first = await tasks.nextResult()
+                // When one ends, for whatever reason, so do the others.
+                await stopper.stop()
+                while await tasks.nextResult() != nil {}
+                try first?.get()
             }
         }
         let result = await withTaskCancellationHandler {

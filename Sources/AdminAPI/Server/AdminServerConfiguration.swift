@@ -51,7 +51,8 @@ package enum AdminServerError: Error, Equatable, CustomStringConvertible {
         case .cannotListen(let address, let reason):
             "admin: cannot listen on \(address): \(reason). "
                 + "Stop what uses the address, or set another with admin.port and admin.address."
-        case .unixSocket(let path, let reason, let fix): "admin.unix_socket: \(path): \(reason). \(fix)"
+        case .unixSocket(let path, let reason, let fix):
+            "admin.unix_socket: \(path): \(reason). \(fix)"
         }
     }
 }

@@ -27,7 +27,8 @@ package struct AdminToken: Sendable, CustomStringConvertible {
         if bytes.count < Self.minimumLength {
             throw .unusable(
                 source: source,
-                reason: "it has \(bytes.count) characters; at least \(Self.minimumLength) are needed")
+                reason:
+                    "it has \(bytes.count) characters; at least \(Self.minimumLength) are needed")
         }
         if bytes.count > Self.maximumLength {
             throw .unusable(
@@ -68,7 +69,7 @@ package enum AdminTokenError: Error, Equatable, CustomStringConvertible {
         switch self {
         case .unusable(let source, let reason):
             "\(source): the admin token cannot be used: \(reason). "
-                + "Set one like the output of `openssl rand -hex 32`, or remove it to have one made."
+                + "Set one as long as what `openssl rand -hex 32` prints, or none to have one made."
         case .unsafeFile(let path, let reason, let fix): "\(path): \(reason). \(fix)"
         case .system(let call, let path, let code, let reason):
             "\(path): \(call) failed: \(reason) (error \(code)). "

@@ -30,6 +30,8 @@ package struct AdminTokenFile: Sendable {
     ///
     /// - Parameter environmentValue: The value of ``environmentVariable``; `nil` when it is not
     ///   set. It is used as it is, and the file is not touched.
+    /// - Returns: The token, and where it came from.
+    /// - Throws: ``AdminTokenError`` when the value or the file is not fit for use.
     package func loadOrCreate(
         environmentValue: String?
     ) throws(AdminTokenError) -> (token: AdminToken, origin: Origin) {
@@ -64,8 +66,9 @@ package struct AdminTokenFile: Sendable {
         let capacity = AdminToken.maximumLength + 2
         var count = 0
         let bytes = [UInt8](unsafeUninitializedCapacity: capacity) { buffer, initializedCount in
-            repeat { count = Glibc.read(descriptor, buffer.baseAddress, capacity) }
-            while count < 0 && errno == EINTR
+            repeat {
+                count = Glibc.read(descriptor, buffer.baseAddress, capacity)
+            } while count < 0 && errno == EINTR
             initializedCount = max(count, 0)
         }
         if count < 0 { throw failure("read", code: errno) }

@@ -58,13 +58,17 @@ final class ConnectionGuard {
     fileprivate func accepts(_ part: HTTPServerRequestPart) -> Bool {
         switch part {
         case .head(let head):
-            machine.receiveHead(keepsAlive: head.isKeepAlive, at: .now()) == .take
-        case .body(let bytes): machine.receiveBody(bytes.readableBytes) == .take
-        case .end: machine.receiveEnd(at: .now()) == .take
+            // Behind a request to change the protocol, the decoder reads no other.
+            let mayUpgrade = head.method == .CONNECT || head.headers.contains(name: "Upgrade")
+            return machine.receiveHead(keepsAlive: head.isKeepAlive && !mayUpgrade, at: .now())
+                == .take
+        case .body(let bytes): return machine.receiveBody(bytes.readableBytes) == .take
+        case .end: return machine.receiveEnd(at: .now()) == .take
         }
     }
 
-    fileprivate func beginResponse() -> Bool { machine.beginResponse() }
+    /// True when the response is the connection's last one.
+    fileprivate func beginResponse() -> Bool { machine.beginResponse() == .announceEnd }
 
     fileprivate func endResponse() {
         switch machine.endResponse(at: .now()) {
@@ -118,7 +122,8 @@ final class ConnectionGuard {
             context.fireErrorCaught(
                 Problem(
                     .requestTimeout,
-                    "The body did not arrive in time: after \(limits.bodyGrace) it must come at \(limits.bodyBytesPerSecond) bytes per second or faster."
+                    "The body came too slowly: after \(limits.bodyGrace) its rate must be "
+                        + "\(limits.bodyBytesPerSecond) bytes per second or more."
                 ))
         }
         scheduleTick()
@@ -133,7 +138,9 @@ final class ConnectionGuard {
     /// Answers before there is a request that could be handed on.
     private func answer(_ problem: Problem) {
         guard let context else { return }
-        var head = HTTPResponseHead(version: .http1_1, status: .init(
+        var head = HTTPResponseHead(
+            version: .http1_1,
+            status: .init(
                 statusCode: problem.kind.status.code,
                 reasonPhrase: problem.kind.status.reasonPhrase))
         for field in problem.documentHeaders {

@@ -64,6 +64,12 @@ struct HTTPConnectionMachine {
         case ignore
     }
 
+    enum OnResponse: Equatable {
+        case keep
+        /// It is the last one, and says so.
+        case announceEnd
+    }
+
     enum OnResponseEnd: Equatable {
         case keep
         case linger
@@ -154,10 +160,8 @@ struct HTTPConnectionMachine {
     }
 
     /// A response begins.
-    ///
-    /// - Returns: True when it is the last one, and has to say so.
-    mutating func beginResponse() -> Bool {
-        guard case .open(var open) = state else { return true }
+    mutating func beginResponse() -> OnResponse {
+        guard case .open(var open) = state else { return .announceEnd }
         let isReadToItsEnd =
             switch open.reading {
             case .waiting, .head: true
@@ -166,7 +170,7 @@ struct HTTPConnectionMachine {
         open.isLastResponse =
             open.pending <= 1 && !(open.keepsAlive && isReadToItsEnd && !open.isStopping)
         state = .open(open)
-        return open.isLastResponse
+        return open.isLastResponse ? .announceEnd : .keep
     }
 
     /// A response has been written to its end.

@@ -5,18 +5,22 @@ import Synchronization
 /// Stops the listeners once, from whoever asks first.
 final class Stopper: Sendable {
     private let listeners: [Server<AdminChildChannel>]
+    private let executor: EventLoopTaskExecutor
     private let logger: Logger
     private let task = Mutex<Task<Void, Never>?>(nil)
 
-    init(_ listeners: [Server<AdminChildChannel>], logger: Logger) {
+    init(
+        _ listeners: [Server<AdminChildChannel>], executor: EventLoopTaskExecutor, logger: Logger
+    ) {
         self.listeners = listeners
+        self.executor = executor
         self.logger = logger
     }
 
     /// Begins to stop, without waiting.
     func start() {
         task.withLock { task in
-            if task == nil { task = Task { await self.stop() } }
+            if task == nil { task = Task(executorPreference: executor) { await self.stop() } }
         }
     }
 

@@ -35,7 +35,8 @@ struct UnixSocketFile: Sendable {
         guard mkdtemp(&template) != nil else {
             throw Self.failure(path, "cannot make a directory beside it", errno)
         }
-        draftDirectory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        draftDirectory = String(
+            decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
         draftPath = draftDirectory + "/s"
     }
 
@@ -79,7 +80,10 @@ struct UnixSocketFile: Sendable {
 
     /// True unless connecting is refused because nobody listens.
     private static func isListening(_ path: String) -> Bool {
-        let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0)
+        let descriptor = socket(
+            AF_UNIX,
+            Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+                | Int32(SOCK_NONBLOCK.rawValue), 0)
         guard descriptor >= 0 else { return true }
         defer { close(descriptor) }
         var address = sockaddr_un()

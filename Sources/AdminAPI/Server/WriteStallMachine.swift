@@ -15,7 +15,8 @@ struct WriteStallMachine {
         writtenBytes += count
     }
 
-    /// - Parameter bufferedBytes: What the channel still holds.
+    /// Time has passed, and the channel still holds `bufferedBytes`.
+    ///
     /// - Returns: True when the client has taken nothing for the whole limit.
     mutating func tick(bufferedBytes: Int, at now: NIODeadline) -> Bool {
         let takenBytes = writtenBytes - bufferedBytes

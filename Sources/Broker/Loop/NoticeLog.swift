@@ -44,7 +44,7 @@ struct NoticeLog {
             switch reason {
             case .queueFull:
                 metadata[LogKeys.setting] = "limits.queue_messages, limits.queue_bytes"
-            case .slowReader: metadata[LogKeys.setting] = "limits.output_buffer"
+            case .slowReader: metadata[LogKeys.setting] = "limits.output_bytes"
             case .away, .expired: break
             }
             admit(&drops, now, metadata) { logger, metadata in

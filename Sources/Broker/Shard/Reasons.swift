@@ -52,7 +52,7 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .tooManySessions: "limits.max_sessions"
         case .tooManyInboundQoS2: "limits.max_inbound_qos2"
         case .topicLevels: "limits.max_topic_levels"
-        case .outputLimit: "limits.output_buffer"
+        case .outputLimit: "limits.output_bytes"
         case .disconnect, .peerClosed, .networkError, .protocolViolation, .keepAlive, .takenOver,
             .notAuthorized, .badUserNameOrPassword, .identifierRejected,
             .unacceptableProtocolVersion, .authenticationBusy, .administrator, .shutdown:

@@ -17,7 +17,7 @@ extension Setting {
         .listener(
             "allow_anonymous", \.allowAnonymous, ValueFormat.boolean.optional("auto"),
             flag: "--allow-anonymous",
-            "Whether clients without a user name are let in. auto says yes on a loopback address, no on any other."
+            "Whether clients without a user name are let in. auto says yes on a loopback address as long as there is no password_file, and no otherwise."
         ),
     ]
 
@@ -89,7 +89,7 @@ extension Setting {
             .size(1_024...(1 << 30)),
             "The same, counted in bytes."),
         .single(
-            "limits.queue_messages", \.limits.queueMessages, .number(1...10_000_000),
+            "limits.queue_messages", \.limits.queueMessages, .number(1...65_000),
             flag: "--queue-limit",
             "Messages that wait for one client that is away or slow."),
         .single(

@@ -10,7 +10,7 @@ package struct RetainedMessages: ~Copyable {
         var message: Message?
     }
 
-    private var tree: TopicTree
+    private(set) var tree: TopicTree
     private var records = Slab<Record>()
     private let pool: BytePool
     private var openCursors = 0
@@ -67,7 +67,8 @@ package struct RetainedMessages: ~Copyable {
         _ = consume cursor
         openCursors -= 1
         guard openCursors == 0 else { return }
-        for node in prunable where tree[node].parent != noIndex { tree.prune(node) }
+        // One topic may stand here twice, and pruning another may have taken it along.
+        for node in prunable { tree.prune(node) }
         prunable.removeAll()
     }
 

@@ -144,6 +144,11 @@ package struct SubscriptionTrie: ~Copyable {
             start = offset + 1
         }
         stamp &+= 1
+        if stamp == 0 {
+            // After 2^32 matches: no place of the last round may be taken for one of this round.
+            places.removeAll()
+            stamp = 1
+        }
         var matchedNodes = 0
         pending.removeAll()
         pending.append((TopicTree.root, 0))

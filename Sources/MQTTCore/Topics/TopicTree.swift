@@ -71,10 +71,14 @@ struct TopicTree: ~Copyable {
         return node
     }
 
-    /// Removes a node, and its ancestors, as long as they hold nothing.
+    /// Removes a node, and its ancestors, as long as they hold nothing; a node that was removed
+    /// already, and whose index is free still, is left alone.
     mutating func prune(_ start: UInt32) {
         var node = start
-        while node != Self.root, nodes[node].value == noIndex, nodes[node].firstChild == noIndex {
+        // The root and removed nodes have no parent.
+        while nodes[node].parent != noIndex, nodes[node].value == noIndex,
+            nodes[node].firstChild == noIndex
+        {
             let removed = nodes[node]
             if removed.previousSibling != noIndex {
                 nodes[removed.previousSibling].nextSibling = removed.nextSibling
@@ -92,6 +96,7 @@ struct TopicTree: ~Copyable {
             }
             edges.remove(UInt64(removed.hash), node)
             removed.level.destroy(in: pool)
+            nodes[node].parent = noIndex
             nodes.remove(node)
             node = removed.parent
         }

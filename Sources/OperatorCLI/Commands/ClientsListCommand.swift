@@ -4,7 +4,7 @@ import ArgumentParser
 struct ClientsListCommand: OperatorCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "List clients, connected or away, in the order of their identifiers.")
+        abstract: "List clients, connected or away.")
 
     @Flag(help: "Only clients that are connected.")
     var connected = false

@@ -35,8 +35,9 @@ class Settings:
     connect_timeout: str | None = None
     queue_limit: int | None = None
     users: dict[str, str] = field(default_factory=dict)
-    """User names and passwords; with any, the broker asks every client for them."""
+    """User names and passwords."""
     allow_anonymous: bool | None = None
+    """Left out, clients without a user name may come only where there are no users."""
     environment: dict[str, str] = field(default_factory=dict)
     """More settings of hermesd, by environment."""
     makes_its_own_token: bool = False
@@ -235,8 +236,9 @@ class Hermesd(Broker):
                 command += [flag, str(value)]
         if settings.users:
             command += ["--password-file", str(self._password_file())]
-        if settings.allow_anonymous:
-            command.append("--allow-anonymous")
+        if settings.allow_anonymous is not None or settings.users:
+            prefix = "" if settings.allow_anonymous else "no-"
+            command.append(f"--{prefix}allow-anonymous")
         return [*command, *settings.arguments]
 
     def _password_file(self) -> Path:
@@ -282,7 +284,7 @@ class Mosquitto(Broker):
             f"listener {self.port} {self.address[0]}",
             "user root",
             "log_dest stderr",
-            f"allow_anonymous {'false' if settings.users else 'true'}",
+            f"allow_anonymous {str(settings.allow_anonymous or not settings.users).lower()}",
             f"max_inflight_messages {settings.max_in_flight or 20}",
             f"max_packet_size {settings.max_packet_bytes or 1024 * 1024}",
             f"max_queued_messages {settings.queue_limit or 1000}",
@@ -303,6 +305,16 @@ class Mosquitto(Broker):
     def await_ready(self) -> None:
         assert self.log is not None
         self.log.await_match(r"mosquitto version \S+ running")
+
+
+def assert_names_known_limits(text: str) -> None:
+    """The text names at least one limit, and none that the sample configuration lacks."""
+    sample = (REPOSITORY / "Config/hermes.yaml").read_text()
+    section = sample.split("\nlimits:\n")[1].split("\nlogging:")[0]
+    known = {"limits." + key for key in re.findall(r"^  (?:# )?(\w+):", section, re.MULTILINE)}
+    named = set(re.findall(r"\blimits\.\w+", text))
+    assert named, f"names no limit: {text}"
+    assert named <= known, f"{named - known} cannot be set, but is named in: {text}"
 
 
 def inherited_environment() -> dict[str, str]:

@@ -93,8 +93,8 @@ class PahoClient:
         except queue.Empty:
             raise deadline.failure() from None
 
-    def await_disconnected(self, timeout: float = PATIENCE) -> None:
-        assert self._disconnected.wait(timeout), "the paho client is still connected"
+    def assert_connected_for(self, seconds: float) -> None:
+        assert not self._disconnected.wait(seconds), "the broker closed the connection"
 
     def cut(self) -> None:
         """Ends the connection without a DISCONNECT and does not come back."""

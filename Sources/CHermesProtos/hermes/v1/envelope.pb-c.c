@@ -152,7 +152,7 @@ static const ProtobufCFieldDescriptor hermes__v1__envelope__field_descriptors[10
   },
   {
     "sequence",
-    9,
+    14,
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_UINT64,
     0,   /* quantifier_offset */
@@ -164,7 +164,7 @@ static const ProtobufCFieldDescriptor hermes__v1__envelope__field_descriptors[10
   },
   {
     "supersedes_sequence",
-    10,
+    15,
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_UINT64,
     0,   /* quantifier_offset */
@@ -187,9 +187,10 @@ static const unsigned hermes__v1__envelope__field_indices_by_name[] = {
   9,   /* field[9] = supersedes_sequence */
   1,   /* field[1] = topic */
 };
-static const ProtobufCIntRange hermes__v1__envelope__number_ranges[1 + 1] =
+static const ProtobufCIntRange hermes__v1__envelope__number_ranges[2 + 1] =
 {
   { 1, 0 },
+  { 14, 8 },
   { 0, 10 }
 };
 const ProtobufCMessageDescriptor hermes__v1__envelope__descriptor =
@@ -203,7 +204,7 @@ const ProtobufCMessageDescriptor hermes__v1__envelope__descriptor =
   10,
   hermes__v1__envelope__field_descriptors,
   hermes__v1__envelope__field_indices_by_name,
-  1,  hermes__v1__envelope__number_ranges,
+  2,  hermes__v1__envelope__number_ranges,
   (ProtobufCMessageInit) hermes__v1__envelope__init,
   NULL,NULL,NULL    /* reserved[123] */
 };

@@ -1,0 +1,38 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// The load generator is a package of its own, so that a plain build of the broker needs none of it.
+///
+/// Its folders `CLinux`, `Structures`, `MQTTCodec` and `Reactor` under `Sources/` are links to the
+/// broker's: what they declare is visible within one package only. The settings are the broker's.
+let swiftSettings: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .treatAllWarnings(as: .error),
+    .unsafeFlags(["-cross-module-optimization"], .when(configuration: .release)),
+]
+
+func module(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: swiftSettings)
+}
+
+let package = Package(
+    name: "hermes-benchmarks",
+    products: [.executable(name: "hermes-bench", targets: ["hermes-bench"])],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0")
+    ],
+    targets: [
+        .target(name: "CLinux"),
+        .target(name: "CBench"),
+        module("Structures"),
+        module("MQTTCodec"),
+        module("Reactor", ["CLinux", "Structures"]),
+        .executableTarget(
+            name: "hermes-bench",
+            dependencies: [
+                "CBench", "CLinux", "MQTTCodec", "Reactor", "Structures",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            swiftSettings: swiftSettings),
+    ]
+)

@@ -1,0 +1,78 @@
+import MQTTCodec
+
+/// The packets that a scenario sends once per connection.
+enum ClientPackets {
+    /// `keepAlive` in seconds; 0 turns it off.
+    static func connect(
+        _ clientIdentifier: [UInt8], cleanSession: Bool, keepAlive: UInt16 = 0
+    ) -> [UInt8] {
+        var packet: [UInt8] = []
+        clientIdentifier.withUnsafeBytes { source in
+            PacketEncoder.append(
+                .connect(
+                    Connect(
+                        version: .v3_1_1, cleanSession: cleanSession, keepAlive: keepAlive,
+                        clientIdentifier: ByteRange(offset: 0, count: source.count))),
+                fieldsIn: source, to: &packet)
+        }
+        return packet
+    }
+
+    static func subscribe(_ filter: [UInt8], _ qos: QoS) -> [UInt8] {
+        var payload: [UInt8] = []
+        PacketEncoder.appendRequest(filter: filter, qos: qos, to: &payload)
+        var packet: [UInt8] = []
+        payload.withUnsafeBytes {
+            PacketEncoder.append(.subscribe, PacketIdentifier(position: 0), $0, to: &packet)
+        }
+        return packet
+    }
+
+    /// Throws unless the frame is a CONNACK that accepts.
+    static func checkAccepted(
+        _ frame: PacketDecoder.Frame, _ bytes: UnsafeRawBufferPointer, _ client: UInt32
+    ) throws(BenchFailure) {
+        guard case .connack(let connack) = try decode(frame, bytes) else {
+            throw BenchFailure("client \(client) got \(frame.type) instead of CONNACK")
+        }
+        guard connack.returnCode == .accepted else {
+            throw BenchFailure(
+                "the broker refused client \(client): \(connack.returnCode). "
+                    + "hermes-bench connects without a user name: allow anonymous clients.")
+        }
+    }
+
+    /// Throws unless the frame is a SUBACK that grants exactly `qos`.
+    static func checkGranted(
+        _ qos: QoS, _ frame: PacketDecoder.Frame, _ bytes: UnsafeRawBufferPointer, _ client: UInt32
+    ) throws(BenchFailure) {
+        guard case .suback(let suback) = try decode(frame, bytes) else {
+            throw BenchFailure("client \(client) got \(frame.type) instead of SUBACK")
+        }
+        let granted = bytes[suback.returnCodes.start]
+        guard granted == qos.rawValue else {
+            throw BenchFailure("client \(client) asked for QoS \(qos.rawValue) and got \(granted)")
+        }
+    }
+
+    static func decode(
+        _ frame: PacketDecoder.Frame, _ bytes: UnsafeRawBufferPointer
+    ) throws(BenchFailure) -> ControlPacket {
+        do throws(MalformedPacket) {
+            return try PacketDecoder.decode(frame, bytes.bytes)
+        } catch {
+            throw BenchFailure("the broker sent a malformed \(frame.type): \(error)")
+        }
+    }
+
+    /// The packet identifier of PUBACK, PUBREC, PUBREL or PUBCOMP.
+    static func identifier(
+        _ frame: PacketDecoder.Frame, _ bytes: UnsafeRawBufferPointer
+    ) throws(BenchFailure) -> PacketIdentifier {
+        do throws(MalformedPacket) {
+            return try PacketDecoder.acknowledgement(frame.body, bytes.bytes)
+        } catch {
+            throw BenchFailure("the broker sent a malformed \(frame.type): \(error)")
+        }
+    }
+}

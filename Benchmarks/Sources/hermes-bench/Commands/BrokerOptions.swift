@@ -1,0 +1,46 @@
+import ArgumentParser
+
+/// Which broker to load, and where the figures go.
+struct BrokerOptions: ParsableArguments {
+    @Option(help: "Address of the broker, on this machine.")
+    var host = "127.0.0.1"
+
+    @Option(help: "Port of the broker.")
+    var port: UInt16 = 1883
+
+    @Option(help: "Process number of the broker, for its CPU time and memory.")
+    var pid: Int32?
+
+    @Option(help: "Write the figures to this file as JSON.")
+    var json: String?
+
+    @Option(help: "Seconds without anything arriving after which a run is given up.")
+    var patience = 10
+
+    @Flag(help: "Show no progress.")
+    var quiet = false
+
+    mutating func validate() throws {
+        guard (1...3_600).contains(patience) else {
+            throw ValidationError("--patience takes 1 to 3600 seconds.")
+        }
+    }
+
+    var patienceNanoseconds: UInt64 { UInt64(patience) * 1_000_000_000 }
+
+    func address() throws(BenchFailure) -> BrokerAddress {
+        let address = try BrokerAddress(host: host, port: port)
+        try address.checkReachable()
+        return address
+    }
+
+    func process() throws(BenchFailure) -> BrokerProcess? {
+        guard let pid else { return nil }
+        return try BrokerProcess(identifier: pid)
+    }
+
+    func publish(_ report: Report) throws(BenchFailure) {
+        print(report.table)
+        if let json { try report.json.write(to: json) }
+    }
+}

@@ -1,0 +1,483 @@
+import MQTTCodec
+import Structures
+
+/// Publishers and subscribers that exchange messages by a ``LoadPlan``, as one handler of sockets.
+///
+/// ```
+/// joining ──> warmingUp ──> measuring ──> draining ──> done
+///    │                         ▲
+///    └── plans that count ─────┘
+/// ```
+/// Subscribers join first, each once its SUBACK is there, then the publishers. Everything per message
+/// lives in flat arrays that are made before the first one is sent.
+struct MessageLoad: ~Copyable {
+    enum Phase { case joining, warmingUp, measuring, draining, done }
+
+    struct Publisher: BitwiseCopyable {
+        var client: UInt32
+        /// Messages sent so far, which is also the next sequence.
+        var sent: UInt64 = 0
+        /// The oldest message that is still under way; `sent` when there is none.
+        var oldest: UInt64 = 0
+        var isListed = false
+    }
+
+    /// A message that is under way.
+    struct Message: BitwiseCopyable {
+        enum Stage: UInt8 { case awaitsFirstAcknowledgement, awaitsPubcomp, acknowledged }
+        var stage: Stage
+        /// Subscribers that have not seen it.
+        var unseen: UInt32
+    }
+
+    /// Connections being made at a time: few enough for a broker with a short listen queue.
+    private static var mostJoining: Int { 64 }
+    /// Messages under way per publisher in an open loop.
+    private static var openLoopWindow: Int { 4_096 }
+    private static var identifierCount: UInt64 { 65_535 }
+
+    let plan: LoadPlan
+    let names: RunNames
+    let address: BrokerAddress
+    let process: BrokerProcess?
+    var progress: Progress
+    var phase = Phase.joining
+
+    // Connections are numbered in the order of joining: subscribers, then publishers.
+    private var opened = 0
+    private var joined = 0
+
+    private let publishers: UnsafeMutablePointer<Publisher>
+    /// Publishers whose window may have opened in this turn.
+    private var listed = GrowableBuffer<UInt32>()
+    private let window: UInt64
+    private let ringMask: UInt64
+    private let messages: UnsafeMutablePointer<Message>
+    private let packetBytes: Int
+    private let identifierOffset: Int
+    private let stampOffset: Int
+    private let packets: UnsafeMutableRawPointer
+    /// Identifiers of QoS 2 messages that wait for PUBREL, a bit each, per subscriber.
+    private let unreleased: UnsafeMutablePointer<UInt64>
+    private var ledger: DeliveryLedger
+
+    var counts = LoadCounts()
+    var latency = LatencyHistogram()
+    /// How late messages left against their schedule, in an open loop.
+    var lag = LatencyHistogram()
+    private var scheduleStart: UInt64 = 0
+    private var scheduled: UInt64 = 0
+    private var phaseStart: UInt64 = 0
+    private var lastArrival: UInt64
+    private(set) var begin: (mark: CPUMark, counts: LoadCounts)?
+    private(set) var end: (mark: CPUMark, counts: LoadCounts)?
+
+    init(
+        _ plan: LoadPlan, _ address: BrokerAddress, _ process: BrokerProcess?, _ progress: Progress
+    ) {
+        self.plan = plan
+        self.address = address
+        self.process = process
+        self.progress = progress
+        let names = RunNames()
+        self.names = names
+        lastArrival = Clock.nanoseconds()
+        ledger = DeliveryLedger(streams: plan.streams)
+
+        let publisherCount = plan.publishers
+        publishers = .allocate(capacity: publisherCount)
+        let window =
+            switch plan.pace {
+            case .window(let window): window
+            case .rate: Self.openLoopWindow
+            }
+        self.window = UInt64(window)
+        var ring = 1
+        while ring < window { ring *= 2 }
+        ringMask = UInt64(ring - 1)
+        messages = .allocate(capacity: publisherCount * ring)
+        messages.initialize(
+            repeating: Message(stage: .acknowledged, unseen: 0), count: publisherCount * ring)
+
+        let topicCount = names.topic(0).count
+        packetBytes = PublishEncoder.size(
+            topicCount: topicCount, payloadCount: plan.payloadBytes, qos: plan.qos)
+        stampOffset = PublishEncoder.headerSize(
+            topicCount: topicCount, payloadCount: plan.payloadBytes, qos: plan.qos)
+        identifierOffset = stampOffset - 2
+        packets = .allocate(byteCount: packetBytes * publisherCount, alignment: 16)
+        packets.initializeMemory(
+            as: UInt8.self, repeating: 0x2E, count: packetBytes * publisherCount)
+        for publisher in 0..<publisherCount {
+            (publishers + publisher).initialize(
+                to: Publisher(client: UInt32(plan.subscribers + publisher)))
+            let packet = packets + publisher * packetBytes
+            names.topic(publisher).withUnsafeBytes { topic in
+                PublishEncoder.writeHeader(
+                    to: packet, topic: topic, payloadCount: plan.payloadBytes, qos: plan.qos,
+                    retain: false, isDuplicate: false, packetIdentifier: 1)
+            }
+            MessageStamp(run: names.run, publisher: UInt32(publisher), sequence: 0, time: 0)
+                .write(to: packet + stampOffset)
+        }
+        let identifierWords = plan.qos == .exactlyOnce ? 1_024 * plan.subscribers : 0
+        unreleased = .allocate(capacity: identifierWords)
+        unreleased.initialize(repeating: 0, count: identifierWords)
+    }
+
+    deinit {
+        publishers.deallocate()
+        messages.deallocate()
+        packets.deallocate()
+        unreleased.deallocate()
+    }
+
+    /// How long a turn may wait.
+    func longestWait(now: UInt64) -> Int64 {
+        guard case .rate(let rate) = plan.pace, phase == .warmingUp || phase == .measuring else {
+            return 50_000_000
+        }
+        let due = scheduleStart + UInt64(Double(scheduled) * 1e9 / rate)
+        return due > now ? Int64(min(due - now, 50_000_000)) : 0
+    }
+
+    // MARK: Publishing
+
+    private var mayPublish: Bool { phase == .warmingUp || phase == .measuring }
+
+    private mutating func list(_ publisher: Int) {
+        guard !publishers[publisher].isListed else { return }
+        publishers[publisher].isListed = true
+        listed.append(UInt32(publisher))
+    }
+
+    private var mostPerPublisher: UInt64 {
+        switch plan.extent {
+        case .time: .max
+        case .messages(let count): count
+        }
+    }
+
+    /// Fills the windows that have opened.
+    private mutating func publishIntoWindows(_ sockets: inout ClientSockets) {
+        let most = mostPerPublisher
+        while let publisher = listed.popLast() {
+            let index = Int(publisher)
+            publishers[index].isListed = false
+            guard mayPublish else { continue }
+            while publishers[index].sent - publishers[index].oldest < window,
+                publishers[index].sent < most
+            {
+                publish(index, time: sockets.now, &sockets)
+            }
+        }
+    }
+
+    /// Publishes what the schedule says is due, each publisher in turn.
+    private mutating func publishOnSchedule(_ rate: Double, _ sockets: inout ClientSockets) {
+        let now = Clock.nanoseconds()
+        while true {
+            let due = scheduleStart + UInt64(Double(scheduled) * 1e9 / rate)
+            let index = Int(scheduled % UInt64(plan.publishers))
+            // A full window holds the schedule back; its messages keep the time they were due.
+            guard due <= now, publishers[index].sent - publishers[index].oldest < window,
+                publishers[index].sent < mostPerPublisher
+            else { return }
+            lag.record(now - due)
+            publish(index, time: due, &sockets)
+            scheduled += 1
+        }
+    }
+
+    private mutating func publish(_ index: Int, time: UInt64, _ sockets: inout ClientSockets) {
+        let sequence = publishers[index].sent
+        let packet = sockets.append(publishers[index].client, packetBytes)
+        packet.copyMemory(from: packets + index * packetBytes, byteCount: packetBytes)
+        MessageStamp.write(sequence: sequence, time: time, to: packet + stampOffset)
+        if plan.qos != .atMostOnce {
+            PublishEncoder.storeInteger(
+                PacketIdentifier(position: sequence).rawValue, to: packet + identifierOffset)
+        }
+        message(index, sequence).initialize(
+            to: Message(
+                stage: plan.qos == .atMostOnce ? .acknowledged : .awaitsFirstAcknowledgement,
+                unseen: UInt32(plan.receiversPerMessage)))
+        publishers[index].sent = sequence + 1
+        counts.published += 1
+    }
+
+    private func message(_ publisher: Int, _ sequence: UInt64) -> UnsafeMutablePointer<Message> {
+        messages + publisher * Int(ringMask + 1) + Int(sequence & ringMask)
+    }
+
+    /// Steps over the messages that are acknowledged and seen by all.
+    private mutating func retire(_ publisher: Int) {
+        var oldest = publishers[publisher].oldest
+        let sent = publishers[publisher].sent
+        while oldest < sent {
+            let message = message(publisher, oldest).pointee
+            guard message.unseen == 0, message.stage == .acknowledged else { break }
+            oldest += 1
+            counts.finished += 1
+        }
+        guard oldest != publishers[publisher].oldest else { return }
+        publishers[publisher].oldest = oldest
+        list(publisher)
+    }
+
+    // MARK: Acknowledgements to publishers
+
+    private mutating func acknowledged(
+        _ publisher: Int, _ type: PacketType, _ identifier: PacketIdentifier,
+        _ sockets: inout ClientSockets
+    ) {
+        let oldest = publishers[publisher].oldest
+        let ahead =
+            (UInt64(identifier.rawValue - 1) + Self.identifierCount - oldest % Self.identifierCount)
+            % Self.identifierCount
+        guard oldest + ahead < publishers[publisher].sent else {
+            counts.strayAcknowledgements += 1
+            return
+        }
+        let message = message(publisher, oldest + ahead)
+        switch (type, message.pointee.stage) {
+        case (.puback, .awaitsFirstAcknowledgement) where plan.qos == .atLeastOnce,
+            (.pubcomp, .awaitsPubcomp):
+            message.pointee.stage = .acknowledged
+            retire(publisher)
+        case (.pubrec, .awaitsFirstAcknowledgement) where plan.qos == .exactlyOnce,
+            (.pubrec, .awaitsPubcomp):
+            message.pointee.stage = .awaitsPubcomp
+            sockets.acknowledge(publishers[publisher].client, .pubrel, identifier)
+        default:
+            counts.strayAcknowledgements += 1
+        }
+    }
+
+    // MARK: Messages to subscribers
+
+    private mutating func delivered(
+        _ frame: PacketDecoder.Frame, _ bytes: UnsafeRawBufferPointer, _ client: UInt32,
+        _ sockets: inout ClientSockets
+    ) throws(BenchFailure) {
+        guard case .publish(let publish) = try ClientPackets.decode(frame, bytes) else { return }
+        switch publish.delivery {
+        case .atMostOnce: break
+        case .atLeastOnce(let identifier, _):
+            sockets.acknowledge(client, .puback, identifier)
+        case .exactlyOnce(let identifier, _):
+            sockets.acknowledge(client, .pubrec, identifier)
+            // Sent again before its release: the same message, which a receiver ignores.
+            guard hold(identifier, client) else {
+                counts.duplicates += 1
+                return
+            }
+        }
+        guard publish.delivery.qos == plan.qos, !publish.retain,
+            Int(publish.payload.count) == plan.payloadBytes,
+            let stamp = MessageStamp(bytes[publish.payload]), stamp.run == names.run,
+            let stream = plan.stream(publisher: Int(stamp.publisher), subscriber: Int(client))
+        else {
+            counts.foreign += 1
+            return
+        }
+        let publisher = Int(stamp.publisher)
+        guard stamp.sequence < publishers[publisher].sent else {
+            counts.foreign += 1
+            return
+        }
+        switch ledger.record(stamp.sequence, on: stream) {
+        case .duplicate:
+            counts.duplicates += 1
+            return
+        case .late:
+            // Its window was given back when it was passed over.
+            counts.outOfOrder += 1
+            counts.delivered += 1
+        case .inOrder(let skipped):
+            counts.delivered += 1
+            // What is passed over counts as seen: at QoS 0 nothing else would open the window again.
+            for sequence in stamp.sequence - skipped...stamp.sequence {
+                message(publisher, sequence).pointee.unseen -= 1
+            }
+            retire(publisher)
+        }
+        let now = Clock.nanoseconds()
+        latency.record(now > stamp.time ? now - stamp.time : 0)
+    }
+
+    /// Notes a QoS 2 identifier; `false` when it is waiting for its release already.
+    private func hold(_ identifier: PacketIdentifier, _ subscriber: UInt32) -> Bool {
+        let word = unreleased + Int(subscriber) * 1_024 + Int(identifier.rawValue) / 64
+        let bit: UInt64 = 1 << UInt64(identifier.rawValue % 64)
+        guard word.pointee & bit == 0 else { return false }
+        word.pointee |= bit
+        return true
+    }
+
+    private func release(_ identifier: PacketIdentifier, _ subscriber: UInt32) {
+        let word = unreleased + Int(subscriber) * 1_024 + Int(identifier.rawValue) / 64
+        word.pointee &= ~(1 << UInt64(identifier.rawValue % 64))
+    }
+}
+
+extension MessageLoad: PacketHandler {
+    mutating func receive(
+        _ frame: PacketDecoder.Frame, _ bytes: UnsafeRawBufferPointer, _ client: UInt32,
+        _ sockets: inout ClientSockets
+    ) throws(BenchFailure) {
+        lastArrival = sockets.now
+        let isSubscriber = Int(client) < plan.subscribers
+        switch frame.type {
+        case .publish where isSubscriber:
+            try delivered(frame, bytes, client, &sockets)
+        case .pubrel where isSubscriber && plan.qos == .exactlyOnce:
+            let identifier = try ClientPackets.identifier(frame, bytes)
+            release(identifier, client)
+            sockets.acknowledge(client, .pubcomp, identifier)
+        case .puback where !isSubscriber, .pubrec where !isSubscriber,
+            .pubcomp where !isSubscriber:
+            acknowledged(
+                Int(client) - plan.subscribers, frame.type,
+                try ClientPackets.identifier(frame, bytes), &sockets)
+        case .connack:
+            try ClientPackets.checkAccepted(frame, bytes, client)
+            if isSubscriber {
+                sockets.append(client, ClientPackets.subscribe(filter(of: Int(client)), plan.qos))
+            } else {
+                joined += 1
+            }
+        case .suback where isSubscriber:
+            try ClientPackets.checkGranted(plan.qos, frame, bytes, client)
+            joined += 1
+        default:
+            throw BenchFailure("client \(client) got \(frame.type), which it did not ask for")
+        }
+    }
+
+    mutating func closed(
+        _ client: UInt32, _ reason: String, _ sockets: inout ClientSockets
+    ) throws(BenchFailure) {
+        let role = Int(client) < plan.subscribers ? "subscriber" : "publisher"
+        throw BenchFailure(
+            "the connection of \(role) \(client) ended: \(reason). \(counts.summary)")
+    }
+
+    mutating func endTurn(_ sockets: inout ClientSockets) throws(BenchFailure) {
+        switch phase {
+        case .joining: try join(&sockets)
+        case .warmingUp, .measuring:
+            switch plan.pace {
+            case .window: publishIntoWindows(&sockets)
+            case .rate(let rate):
+                listed.removeAll()
+                publishOnSchedule(rate, &sockets)
+            }
+        case .draining, .done: break
+        }
+        try advance(sockets.now)
+        progress.show(sockets.now, counts, process)
+    }
+
+    private func filter(of subscriber: Int) -> [UInt8] {
+        switch plan.shape {
+        case .pairs: names.topic(subscriber)
+        case .fanOut: names.topic(0)
+        case .fanIn: names.everyTopic
+        }
+    }
+
+    /// Opens connections, few at a time, and no publisher before every subscriber is there.
+    private mutating func join(_ sockets: inout ClientSockets) throws(BenchFailure) {
+        let last =
+            joined < plan.subscribers ? plan.subscribers : plan.subscribers + plan.publishers
+        while opened < last, opened - joined < Self.mostJoining {
+            let client = try sockets.open(address)
+            precondition(Int(client) == opened, "connection \(opened) is numbered \(client)")
+            let isSubscriber = opened < plan.subscribers
+            sockets.append(
+                client,
+                ClientPackets.connect(
+                    isSubscriber
+                        ? names.clientIdentifier("s", opened)
+                        : names.clientIdentifier("p", opened - plan.subscribers),
+                    cleanSession: !(isSubscriber && plan.subscribersPersist)))
+            opened += 1
+        }
+    }
+
+    private mutating func advance(_ now: UInt64) throws(BenchFailure) {
+        switch phase {
+        case .joining where joined == plan.subscribers + plan.publishers:
+            scheduleStart = now
+            phaseStart = now
+            lastArrival = now
+            for publisher in 0..<plan.publishers { list(publisher) }
+            if case .time = plan.extent { phase = .warmingUp } else { try startMeasuring(now) }
+        case .warmingUp:
+            if case .time(let warmUp, _) = plan.extent, now - phaseStart >= warmUp {
+                try startMeasuring(now)
+            }
+        case .measuring:
+            switch plan.extent {
+            case .time(_, let measured):
+                guard now - phaseStart >= measured else { break }
+                end = (try CPUMark(process), counts)
+                phase = .draining
+            case .messages(let perPublisher):
+                guard counts.published == perPublisher * UInt64(plan.publishers) else { break }
+                phase = .draining
+            }
+        case .draining where counts.finished == counts.published:
+            try finish()
+        case .joining, .draining, .done: break
+        }
+        // In an open loop at a low rate, nothing is owed while nothing is under way.
+        if counts.finished == counts.published, phase != .joining { lastArrival = now }
+        guard phase != .done, now > lastArrival, now - lastArrival > plan.patience else { return }
+        if phase == .draining {
+            try finish()
+        } else {
+            let waited = Text.fixed(Double(plan.patience) / 1e9, digits: 0)
+            throw BenchFailure(
+                phase == .joining
+                    ? "\(joined) of \(plan.subscribers + plan.publishers) clients are connected, "
+                        + "and nothing arrived for \(waited) s."
+                    : "nothing arrived for \(waited) s. \(counts.summary)")
+        }
+    }
+
+    private mutating func startMeasuring(_ now: UInt64) throws(BenchFailure) {
+        phase = .measuring
+        phaseStart = now
+        latency.removeAll()
+        lag.removeAll()
+        begin = (try CPUMark(process), counts)
+    }
+
+    private mutating func finish() throws(BenchFailure) {
+        phase = .done
+        if end == nil { end = (try CPUMark(process), counts) }
+    }
+}
+
+/// Running totals of a message scenario.
+struct LoadCounts {
+    var published: UInt64 = 0
+    /// Distinct messages that arrived, once per receiver.
+    var delivered: UInt64 = 0
+    /// Messages that are acknowledged to their publisher and were seen, or passed over, by all.
+    var finished: UInt64 = 0
+    var duplicates: UInt64 = 0
+    /// Arrived after a later one of the same publisher.
+    var outOfOrder: UInt64 = 0
+    /// Of another run, or with a QoS, size or content that nobody sent.
+    var foreign: UInt64 = 0
+    /// For no message that waits for it.
+    var strayAcknowledgements: UInt64 = 0
+
+    var summary: String {
+        "Published \(Text.grouped(published)), delivered \(Text.grouped(delivered)), "
+            + "\(Text.grouped(published - finished)) under way."
+    }
+}

@@ -1,0 +1,26 @@
+/// Names of one run: topics and client identifiers that no other run uses, all of equal length.
+struct RunNames {
+    /// Drawn at random.
+    let run: UInt32
+    private let prefix: String
+
+    init() {
+        run = UInt32.random(in: 1 ... .max)
+        prefix = "bench/" + Self.padded(String(run, radix: 16), 8)
+    }
+
+    func topic(_ publisher: Int) -> [UInt8] {
+        Array("\(prefix)/\(Self.padded(String(publisher), 5))".utf8)
+    }
+
+    /// Matches ``topic(_:)`` of every publisher.
+    var everyTopic: [UInt8] { Array("\(prefix)/+".utf8) }
+
+    func clientIdentifier(_ role: String, _ number: Int) -> [UInt8] {
+        Array("bench-\(Self.padded(String(run, radix: 16), 8))-\(role)\(Self.padded(String(number), 5))".utf8)
+    }
+
+    private static func padded(_ text: String, _ width: Int) -> String {
+        String(repeating: "0", count: max(0, width - text.count)) + text
+    }
+}

@@ -1,0 +1,128 @@
+import Testing
+
+@testable import AdminAPI
+
+@Suite("JSON")
+struct JSONParserTests {
+    @Test("every kind of value is read, numbers as they are written")
+    func values() throws {
+        let text =
+            #" { "a" : [ null, true, false, -0.5e+10, 12345678901234567890 ], "b":{},"c":[]}"#
+        #expect(
+            try JSONParser.parse(Array((text + "\r\n\t ").utf8))
+                == .object([
+                    JSONMember(
+                        name: "a",
+                        value: .array([
+                            .null, .bool(true), .bool(false), .number("-0.5e+10"),
+                            .number("12345678901234567890"),
+                        ])),
+                    JSONMember(name: "b", value: .object([])),
+                    JSONMember(name: "c", value: .array([])),
+                ]))
+    }
+
+    @Test(
+        "strings and their escapes are read",
+        arguments: [
+            (#""""#, ""), (#""a\"\\\/\b\f\n\r\t""#, "a\"\\/\u{8}\u{C}\n\r\t"),
+            (#""\u0041\u00e9\u20AC\u0000""#, "Aé€\0"), (#""\ud83d\ude9A!""#, "🚚!"),
+            (#""销🚚""#, "销🚚"),
+        ])
+    func strings(json: String, value: String) throws {
+        #expect(try JSONParser.parse(Array(json.utf8)) == .string(value))
+    }
+
+    @Test(
+        "what is no JSON is refused where it stops being it",
+        arguments: [
+            ("", 1, 1), ("  ", 1, 3), ("{", 1, 2), ("[1,]", 1, 4), ("[1 2]", 1, 4),
+            ("{\"a\":1,}", 1, 8), ("{a:1}", 1, 2), ("{'a':1}", 1, 2), ("{\"a\" 1}", 1, 6),
+            ("{\"a\":1,\n \"a\":2}", 2, 2), ("tru", 1, 1), ("nul", 1, 1), ("True", 1, 1),
+            ("01", 1, 2), ("-", 1, 2), ("1.", 1, 3), ("1e", 1, 3), ("+1", 1, 1), (".5", 1, 1),
+            ("1 2", 1, 3), ("\"a", 1, 3), ("\"\n\"", 1, 2), ("\"\\x\"", 1, 3),
+            ("\"\\u12g4\"", 1, 6), ("\"\\ud800\"", 1, 4), ("\"\\ude00\"", 1, 4),
+            ("\"\\ud800\\u0041\"", 1, 4), ("NaN", 1, 1), ("[1]\n]", 2, 1), ("\u{FEFF}{}", 1, 1),
+        ])
+    func errors(json: String, line: Int, column: Int) {
+        let error = #expect(throws: JSONSyntaxError.self) {
+            try JSONParser.parse(Array(json.utf8))
+        }
+        #expect(error?.line == line)
+        #expect(error?.column == column)
+    }
+
+    @Test(
+        "strings that are not UTF-8 are refused",
+        arguments: [[0xFF], [0xC3], [0xED, 0xA0, 0x80], [0xC0, 0x80], [0xF5, 0x80, 0x80, 0x80]])
+    func notUTF8(bytes: [UInt8]) {
+        #expect(throws: JSONSyntaxError.self) {
+            try JSONParser.parse([0x22] + bytes + [0x22])
+        }
+    }
+
+    @Test("nesting has a limit")
+    func depth() throws {
+        func nested(_ depth: Int) -> [UInt8] {
+            Array(
+                (String(repeating: "[", count: depth) + String(repeating: "]", count: depth)).utf8)
+        }
+        _ = try JSONParser.parse(nested(JSONParser.maximumDepth))
+        #expect(throws: JSONSyntaxError.self) {
+            try JSONParser.parse(nested(JSONParser.maximumDepth + 1))
+        }
+        #expect(throws: JSONSyntaxError.self) {
+            try JSONParser.parse([UInt8](repeating: UInt8(ascii: "["), count: 1_000_000))
+        }
+    }
+
+    @Test("any bytes give a value or an error", arguments: UInt64(1)...20)
+    func anyBytes(seed: UInt64) {
+        var generator = SplitMix(state: seed)
+        let alphabet = Array(#"{}[]:,"\utfn01e-. "#.utf8) + [0, 0xC3, 0xFF]
+        for _ in 0..<2000 {
+            let bytes = (0..<Int.random(in: 0...20, using: &generator)).map { _ in
+                alphabet[Int.random(in: alphabet.indices, using: &generator)]
+            }
+            do {
+                _ = try JSONParser.parse(bytes)
+            } catch {
+                #expect((1...bytes.count + 1).contains(error.column), "seed \(seed): \(bytes)")
+            }
+        }
+    }
+
+    @Test(
+        "whole numbers are read in every spelling that is exact",
+        arguments: [
+            ("0", 0), ("-0", 0), ("9223372036854775807", .max), ("-9223372036854775808", .min),
+            ("1.0", 1), ("1e3", 1000), ("-2.5e1", -25),
+            ("9007199254740992.0", 9_007_199_254_740_992),
+        ] as [(String, Int64)])
+    func wholeNumbers(text: String, number: Int64) {
+        #expect(JSONFields.wholeNumber(text) == number)
+    }
+
+    @Test(
+        "other numbers are none",
+        arguments: [
+            "", "+1", "1.5", "1e-1", "9223372036854775808", "1e19", "9007199254740994.0", "0x10",
+            "inf", "nan", " 1", "1 ", "1e999",
+        ])
+    func otherNumbers(text: String) {
+        #expect(JSONFields.wholeNumber(text) == nil)
+    }
+}
+
+/// SplitMix64, by Steele, Lea and Flood: small, and the same everywhere for the same seed.
+struct SplitMix: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}

@@ -1,0 +1,32 @@
+import Glibc
+import Testing
+
+/// A fresh directory of the test's own, of mode 0700.
+func makeTemporaryDirectory() throws -> String {
+    let template = try #require(strdup("/tmp/hermes-test.XXXXXX"))
+    defer { free(template) }
+    try #require(mkdtemp(template) != nil)
+    return String(cString: template)
+}
+
+/// A directory of the test's own, removed afterwards.
+func withTemporaryDirectory(_ body: (String) throws -> Void) throws {
+    let path = try makeTemporaryDirectory()
+    defer { removeDirectory(path) }
+    try body(path)
+}
+
+/// Removes a directory that holds files, sockets and empty directories.
+func removeDirectory(_ path: String) {
+    if let directory = opendir(path) {
+        while let entry = readdir(directory) {
+            let name = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if name == "." || name == ".." { continue }
+            if unlink(path + "/" + name) != 0 { rmdir(path + "/" + name) }
+        }
+        closedir(directory)
+    }
+    rmdir(path)
+}

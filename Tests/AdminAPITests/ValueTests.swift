@@ -1,0 +1,127 @@
+import AdminModel
+import Testing
+
+@testable import AdminAPI
+
+@Suite("Small values of the admin plane")
+struct ValueTests {
+    @Test(
+        "percent-encoding is undone",
+        arguments: [
+            ("", ""), ("a-b", "a-b"), ("%41%2f%2F", "A//"), ("a+b", "a+b"), ("%E2%82%AC", "€"),
+        ])
+    func percentDecoding(text: String, decoded: String) {
+        #expect(percentDecoded(text[...]) == decoded)
+    }
+
+    @Test("a plus is a space in queries alone")
+    func plus() throws {
+        #expect(percentDecoded("a+b%2B", plusIsSpace: true) == "a b+")
+        #expect(try QueryItems("a=1+2&&b", known: ["a", "b"])["a"] == "1 2")
+        #expect(try QueryItems("a=1+2&&b", known: ["a", "b"])["b"] == "")
+        #expect(try QueryItems("a=b=c", known: ["a"])["a"] == "b=c")
+    }
+
+    @Test(
+        "templates put identifiers into their places",
+        arguments: [
+            ("orders/{salesId}/{orderId}/status", "orders/S/O/status"),
+            ("{orderId}/{salesId}", "O/S"), ("a//{salesId}/{orderId}/", "a//S/O/"),
+        ])
+    func templates(text: String, name: String) throws {
+        let template = try TopicTemplate(text, places: ["salesId", "orderId"])
+        #expect(template.filled(["salesId": "S", "orderId": "O"]) == name)
+    }
+
+    @Test(
+        "a template that cannot name topics is refused",
+        arguments: [
+            "", "orders/{salesId}", "orders/{salesId}/{orderid}", "orders/x{salesId}/{orderId}",
+            "orders/+/{salesId}/{orderId}", "{salesId}/{orderId}/#", "$SYS/{salesId}/{orderId}",
+            "{salesId}/{orderId}/{other}", "{salesId}/{orderId", "a\0/{salesId}/{orderId}",
+        ])
+    func wrongTemplates(text: String) throws {
+        let error = #expect(throws: TopicTemplateError.self) {
+            try TopicTemplate(text, places: ["salesId", "orderId"])
+        }
+        #expect(error?.template == text)
+
+        var configuration = AdminServerConfiguration(
+            token: try AdminToken(TestServer.token, source: "test"), durability: "none",
+            version: "1")
+        configuration.orderTopicTemplate = text
+        #expect(throws: AdminServerError.self) {
+            try AdminServer(
+                configuration: configuration, broker: StubBroker(), logger: .init(label: "test"))
+        }
+    }
+
+    @Test("message names are UUIDs of version 7, in the order of time")
+    func messageNames() {
+        var generator = SplitMix(state: 7)
+        let early = MessageID.make(unixMilliseconds: 0x0123_4567_89AB, using: &generator)
+        let late = MessageID.make(unixMilliseconds: 0x0123_4567_89AC, using: &generator)
+        #expect(early < late)
+        for name in [early, late] {
+            let characters = Array(name)
+            #expect(characters.count == 36)
+            #expect(characters[14] == "7")
+            #expect("89ab".contains(characters[19]))
+            #expect([8, 13, 18, 23].allSatisfy { characters[$0] == "-" })
+            #expect(MessageID.isValid(name))
+        }
+        #expect(early.hasPrefix("01234567-89ab-7"))
+    }
+
+    @Test(
+        "dates are those of RFC 9110",
+        arguments: [
+            (0, "Thu, 01 Jan 1970 00:00:00 GMT"), (784_111_777, "Sun, 06 Nov 1994 08:49:37 GMT"),
+            (951_782_400, "Tue, 29 Feb 2000 00:00:00 GMT"),
+        ])
+    func dates(seconds: Int, text: String) {
+        #expect(HTTPDate.text(unixSeconds: seconds) == text)
+    }
+
+    @Test("one log line a second gets through, with the number of those held back")
+    func logThrottle() {
+        let throttle = LogThrottle()
+        let start = ContinuousClock.now
+        #expect(throttle.admit(at: start) == 0)
+        #expect(throttle.admit(at: start + .milliseconds(1)) == nil)
+        #expect(throttle.admit(at: start + .milliseconds(999)) == nil)
+        #expect(throttle.admit(at: start + .seconds(1)) == 2)
+        #expect(throttle.admit(at: start + .seconds(3)) == 0)
+    }
+
+    @Test(
+        "what could mislead is written out",
+        arguments: [
+            ("plain 销 🚚 é", "plain 销 🚚 é"), ("\u{1B}[2J", "\\u{1B}[2J"),
+            ("a\nb\r\tc", "a\\nb\\r\\tc"), ("\\n", "\\\\n"),
+            ("\0\u{7F}\u{9B}", "\\u{0}\\u{7F}\\u{9B}"),
+            ("\u{202E}txt", "\\u{202E}txt"), ("a\u{200B}b\u{FEFF}", "a\\u{200B}b\\u{FEFF}"),
+            ("\u{2028}", "\\u{2028}"), ("\u{E000}", "\\u{E000}"),
+        ])
+    func visible(text: String, shown: String) {
+        #expect(text.visible() == shown)
+    }
+
+    @Test("long text is cut")
+    func visibleCut() {
+        #expect(
+            String(repeating: "a", count: 129).visible()
+                == String(repeating: "a", count: 128) + "…"
+        )
+        #expect(String(repeating: "a", count: 128).visible() == String(repeating: "a", count: 128))
+        #expect("abc".visible(limit: 2) == "ab…")
+    }
+
+    @Test("every kind of problem has a type and a title of its own")
+    func problemKinds() {
+        #expect(Set(Problem.Kind.allCases.map(\.title)).count == Problem.Kind.allCases.count)
+        for kind in Problem.Kind.allCases {
+            #expect((400...503).contains(kind.status.code))
+        }
+    }
+}

@@ -1,0 +1,162 @@
+import Broker
+import HermesTesting
+import MQTTCodec
+import MQTTCore
+import Store
+import Structures
+
+/// A shard with make-believe sockets and a clock that the test moves.
+final class ShardLink {
+    var shard: Shard
+    let store: DelayedStore
+    private var nextIndex: UInt32 = 0
+    private var kept: [Handle: [UInt8]] = [:]
+    private var received: [Handle: [UInt8]] = [:]
+    private(set) var closed: Set<Handle> = []
+    private(set) var notices: [BrokerNotice] = []
+
+    init(_ change: (inout BrokerSettings) -> Void = { _ in }, isImmediate: Bool = true) {
+        var settings = BrokerSettings()
+        settings.listeners = [
+            BrokerSettings.Listener(address: "127.0.0.1", port: 0, allowsAnonymous: true)
+        ]
+        change(&settings)
+        store = DelayedStore()
+        store.isImmediate = isImmediate
+        shard = Shard(
+            settings: settings, store: store, verifiesPasswords: false, seed: 1,
+            now: MonotonicTime(milliseconds: 1_000_000), wallClockMs: 1_700_000_000_000)
+        shard.reportsLifecycle = true
+    }
+
+    // MARK: Connections
+
+    func open() -> Handle {
+        let handle = Handle(index: nextIndex, generation: nextIndex + 1)
+        nextIndex += 1
+        shard.open(handle, listener: 0)
+        return handle
+    }
+
+    /// A connection whose CONNECT was accepted; its CONNACK is taken off.
+    func connect(
+        _ identifier: String, cleanSession: Bool = true,
+        _ change: (inout PacketContent.Connect) -> Void = { _ in }
+    ) throws -> Handle {
+        let handle = open()
+        var connect = PacketContent.Connect(clientIdentifier: identifier)
+        connect.cleanSession = cleanSession
+        change(&connect)
+        try send(handle, .connect(connect))
+        store.completeAll()
+        turn()
+        _ = try take(handle)
+        return handle
+    }
+
+    func send(_ handle: Handle, _ packets: PacketContent...) throws {
+        var bytes: [UInt8] = []
+        for packet in packets { bytes.append(contentsOf: try packet.encoded()) }
+        send(handle, bytes)
+    }
+
+    func send(_ handle: Handle, _ bytes: [UInt8]) {
+        let all = (kept[handle] ?? []) + bytes
+        let consumed = all.withUnsafeBytes { shard.receive(handle, $0) }
+        kept[handle] = Array(all[consumed...])
+        turn()
+    }
+
+    func lose(_ handle: Handle) {
+        shard.lost(handle, .peerClosed)
+        turn()
+    }
+
+    /// What the broker sent since the last call.
+    func take(_ handle: Handle) throws -> [PacketContent] {
+        let bytes = received[handle] ?? []
+        received[handle] = nil
+        return try PacketContent.decode(bytes)
+    }
+
+    // MARK: Turns
+
+    func advance(milliseconds: UInt64) {
+        shard.now = shard.now.advanced(byMilliseconds: milliseconds)
+        shard.wallClockMs += Int64(milliseconds)
+        turn()
+    }
+
+    func turn() {
+        shard.expireTimers()
+        for handle in shard.takeOverdue() { shard.judge(handle) }
+        while true {
+            shard.finishTurn()
+            shard.submitWrites()
+            shard.takeCompletions()
+            let resumed = shard.takeResumed()
+            for handle in resumed {
+                let bytes = kept[handle] ?? []
+                let consumed = bytes.withUnsafeBytes { shard.receive(handle, $0) }
+                kept[handle] = Array(bytes[consumed...])
+            }
+            if resumed.isEmpty { break }
+        }
+        while let handle = shard.takeDirty() { flush(handle) }
+        for closing in shard.takeClosing() {
+            flush(closing.connection)
+            closed.insert(closing.connection)
+        }
+        notices.append(contentsOf: shard.takeNotices())
+    }
+
+    private func flush(_ handle: Handle) {
+        let pool = shard.pool
+        let bytes = shard.withOutput(of: handle) { output -> [UInt8] in
+            var bytes: [UInt8] = []
+            let segments = UnsafeMutablePointer<OutputQueue.Segment>.allocate(capacity: 16)
+            defer { segments.deallocate() }
+            while !output.isEmpty {
+                segments.initialize(repeating: OutputQueue.Segment(), count: 16)
+                let count = output.fill(segments, capacity: 16)
+                for index in 0..<count {
+                    bytes.append(
+                        contentsOf: UnsafeRawBufferPointer(
+                            start: segments[index].base, count: segments[index].count))
+                    output.consume(segments[index].count, pool: pool)
+                    // What was described before is gone: describe again.
+                    break
+                }
+            }
+            return bytes
+        }
+        received[handle, default: []].append(contentsOf: bytes)
+        shard.drained(handle)
+    }
+
+    var closeReasons: [CloseReason] {
+        notices.compactMap { notice in
+            if case .closed(_, _, let reason) = notice { reason } else { nil }
+        }
+    }
+}
+
+extension PacketContent {
+    static func publish(
+        _ topic: String, _ payload: String, qos: QoS = .atMostOnce,
+        _ identifier: PacketIdentifier = 1, isDuplicate: Bool = false, retain: Bool = false
+    ) -> PacketContent {
+        let delivery: Delivery =
+            switch qos {
+            case .atMostOnce: .atMostOnce
+            case .atLeastOnce: .atLeastOnce(identifier, isDuplicate: isDuplicate)
+            case .exactlyOnce: .exactlyOnce(identifier, isDuplicate: isDuplicate)
+            }
+        return .publish(
+            Publish(delivery, topic: topic, payload: Array(payload.utf8), retain: retain))
+    }
+
+    static func subscribe(_ filter: String, _ qos: QoS) -> PacketContent {
+        .subscribe(1, [Request(filter, qos)])
+    }
+}

@@ -1,0 +1,156 @@
+import AdminModel
+import FoundationEssentials
+import Glibc
+import Synchronization
+import Testing
+
+@testable import OperatorCLI
+
+/// One run of the command line in a world of its own.
+struct Run {
+    let exitCode: CInt
+    let output: String
+    let errors: String
+    let requests: [AdminRequest]
+}
+
+/// Runs `hermesctl` with the answers that a broker would give, one per request.
+func run(
+    _ arguments: [String], answers: [AdminResponse] = [], columns: Int? = nil,
+    environment: [String: String] = ["HERMES_ADMIN_TOKEN": "secret"], input: String = "",
+    terminalPath: String = "/nonexistent"
+) async throws -> Run {
+    let captured = Captured()
+    let transport = StubTransport(answers: answers)
+    let input = try InputPipe(holding: input)
+    let context = CommandContext(
+        environment: environment, console: captured.console(columns: columns),
+        standardInput: input.descriptor, terminalPath: terminalPath, now: { now },
+        makeTransport: { _, _ in transport })
+    let exitCode = await Hermesctl.run(arguments, in: context)
+    return Run(
+        exitCode: exitCode, output: captured.output, errors: captured.errors,
+        requests: await transport.requests)
+}
+
+/// 2025-01-31T08:00:00Z, in milliseconds.
+let now: Int64 = 1_738_310_400_000
+
+/// What a command wrote.
+final class Captured: Sendable {
+    private let texts = Mutex((output: [UInt8](), errors: ""))
+
+    var output: String { texts.withLock { String(decoding: $0.output, as: UTF8.self) } }
+    var errors: String { texts.withLock { $0.errors } }
+
+    func console(columns: Int?) -> Console {
+        Console(
+            outputColumns: columns,
+            writeOutput: { bytes throws(CommandFailure) in
+                self.texts.withLock { $0.output += bytes }
+            },
+            writeError: { text in self.texts.withLock { $0.errors += text } })
+    }
+}
+
+/// Answers requests in turn; a request too many is an unreachable broker.
+actor StubTransport: AdminTransport {
+    private(set) var requests: [AdminRequest] = []
+    private var answers: [AdminResponse]
+
+    init(answers: [AdminResponse]) {
+        self.answers = answers.reversed()
+    }
+
+    func send(_ request: AdminRequest) async throws(CommandFailure) -> AdminResponse {
+        requests.append(request)
+        guard let answer = answers.popLast() else {
+            throw CommandFailure(.unreachable, "cannot reach the broker")
+        }
+        return answer
+    }
+
+    func close() async {}
+}
+
+/// A descriptor that reads as that text.
+final class InputPipe {
+    let descriptor: CInt
+
+    init(holding text: String) throws {
+        var ends: [CInt] = [0, 0]
+        try #require(pipe(&ends) == 0)
+        let bytes = Array(text.utf8)
+        try #require(write(ends[1], bytes, bytes.count) == bytes.count)
+        close(ends[1])
+        descriptor = ends[0]
+    }
+
+    deinit { close(descriptor) }
+}
+
+extension AdminResponse {
+    /// An answer of 200 with that value as JSON.
+    static func ok(_ value: some Encodable) throws -> AdminResponse {
+        AdminResponse(
+            status: 200, mediaType: "application/json", body: Array(try JSONEncoder().encode(value))
+        )
+    }
+
+    static func problem(
+        _ status: Int, _ title: String, _ detail: String, fix: String? = nil
+    ) throws -> AdminResponse {
+        let problem = ProblemModel(
+            type: "urn:hermes:problem:test", title: title, status: status, detail: detail,
+            fix: fix)
+        return AdminResponse(
+            status: status, mediaType: ProblemModel.contentType,
+            body: Array(try JSONEncoder().encode(problem)))
+    }
+}
+
+extension ClientSummary {
+    static func example(
+        _ clientID: String, userName: String? = nil, connected: Bool = true, queued: Int = 0
+    ) -> ClientSummary {
+        ClientSummary(
+            clientID: clientID, userName: userName, connected: connected,
+            address: connected ? "127.0.0.1:50000" : nil, protocolVersion: "3.1.1",
+            cleanSession: false, keepAliveSeconds: 120, sinceMs: now - 200_000, subscriptions: 1,
+            inFlight: 2, queued: queued, queuedBytes: queued * 100)
+    }
+}
+
+/// A folder of one test's own, gone with the value.
+final class TemporaryFolder {
+    let path: String
+
+    init() throws {
+        var template = Array("/tmp/hermesctl-tests-XXXXXX".utf8CString)
+        path = String(cString: try #require(mkdtemp(&template)))
+    }
+
+    deinit {
+        for name in ["users", "users.lock", "admin.token", "hermes.yaml", "message", "socket"] {
+            unlink(file(name))
+        }
+        rmdir(path)
+    }
+
+    func file(_ name: String) -> String { path + "/" + name }
+
+    @discardableResult
+    func write(_ text: String, to name: String) throws -> String {
+        let stream = try #require(fopen(file(name), "w"))
+        let bytes = Array(text.utf8)
+        #expect(fwrite(bytes, 1, bytes.count, stream) == bytes.count)
+        fclose(stream)
+        chmod(file(name), 0o600)
+        return file(name)
+    }
+
+    func read(_ name: String) throws -> String {
+        let bytes = try LocalFile.read(path: file(name), maximumByteCount: 1 << 20)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}
