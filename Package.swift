@@ -26,7 +26,6 @@ let package = Package(
     products: [
         .executable(name: "hermesd", targets: ["hermesd"]),
         .executable(name: "hermesctl", targets: ["hermesctl"]),
-        .library(name: "HermesWire", targets: ["Structures", "MQTTCodec", "Reactor"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
@@ -67,9 +66,11 @@ let package = Package(
             [
                 "AdminModel", "HermesMessages",
                 .product(name: "Hummingbird", package: "hummingbird"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
             ]),
         .target(
             name: "OperatorConfiguration",
@@ -106,12 +107,17 @@ let package = Package(
         tests("MQTTCoreTests", ["MQTTCore", "MQTTCodec", "Structures", "HermesTesting"]),
         tests("ReactorTests", ["HermesTesting", "Reactor", "Structures"]),
         tests("BrokerTests", ["Broker", "HermesTesting", "MQTTCodec", "MQTTCore", "Store", "Structures"]),
-        tests("AdminAPITests", ["AdminAPI"]),
+        tests(
+            "AdminAPITests",
+            [
+                "AdminAPI", "AdminModel", "CHermesProtos",
+                .product(name: "Logging", package: "swift-log"),
+            ]),
         tests(
             "OperatorLogTests", ["OperatorLog", .product(name: "Logging", package: "swift-log")]),
         tests("ConfigurationTests", ["OperatorConfiguration"]),
         tests("CredentialsTests", ["Credentials"]),
         tests("OperatorCLITests", ["AdminModel", "Credentials", "OperatorCLI"]),
-        tests("HermesMessagesTests", ["HermesMessages"]),
+        tests("HermesMessagesTests", ["CHermesProtos", "HermesMessages"]),
     ]
 )

@@ -1,5 +1,4 @@
 import ArgumentParser
-import CBench
 
 @main
 struct HermesBench: ParsableCommand {
@@ -10,5 +9,5 @@ struct HermesBench: ParsableCommand {
             The broker may be any: name its port, and its process number to have its CPU time and \
             memory measured. Every scenario stops by itself.
             """,
-        subcommands: [Pairs.self, FanOut.self, FanIn.self, OpenLoop.self])
+        subcommands: [Pairs.self, FanOut.self, FanIn.self, OpenLoop.self, Idle.self, Connect.self])
 }

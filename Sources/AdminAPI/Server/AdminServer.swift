@@ -116,8 +116,9 @@ package struct AdminServer: Sendable {
         do {
             try await listener.run()
         } catch {
+            let host = bindAddress.contains(":") ? "[\(bindAddress)]" : bindAddress
             throw AdminServerError.cannotListen(
-                address: "\(configuration.address):\(configuration.port)", reason: "\(error)")
+                address: "\(host):\(configuration.port)", reason: "\(error)")
         }
     }
 

@@ -21,5 +21,6 @@ uint64_t bench_now_ns(void);
 /// CPU time of all threads of a process, user and system, in nanoseconds; -1 when there is none.
 int64_t bench_process_cpu_ns(pid_t process);
 
-/// Raises the descriptor limit of this process as far as it may go, and returns it.
-uint64_t bench_raise_descriptor_limit(void);
+/// Makes timeouts of this thread exact, raises the descriptor limit of this process as far as it may
+/// go, and returns that limit.
+uint64_t bench_prepare_process(void);

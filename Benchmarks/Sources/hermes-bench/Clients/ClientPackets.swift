@@ -4,18 +4,38 @@ import MQTTCodec
 enum ClientPackets {
     /// `keepAlive` in seconds; 0 turns it off.
     static func connect(
-        _ clientIdentifier: [UInt8], cleanSession: Bool, keepAlive: UInt16 = 0
+        _ clientIdentifier: [UInt8], cleanSession: Bool, keepAlive: UInt16 = 0,
+        userName: String? = nil
     ) -> [UInt8] {
         var packet: [UInt8] = []
-        clientIdentifier.withUnsafeBytes { source in
-            PacketEncoder.append(
-                .connect(
-                    Connect(
-                        version: .v3_1_1, cleanSession: cleanSession, keepAlive: keepAlive,
-                        clientIdentifier: ByteRange(offset: 0, count: source.count))),
-                fieldsIn: source, to: &packet)
+        let fields = clientIdentifier + Array((userName ?? "").utf8)
+        let connect = MQTTCodec.Connect(
+            version: .v3_1_1, cleanSession: cleanSession, keepAlive: keepAlive,
+            clientIdentifier: ByteRange(offset: 0, count: clientIdentifier.count),
+            userName: userName.map {
+                ByteRange(offset: clientIdentifier.count, count: $0.utf8.count)
+            })
+        fields.withUnsafeBytes {
+            PacketEncoder.append(.connect(connect), fieldsIn: $0, to: &packet)
         }
         return packet
+    }
+
+    /// At QoS 1, with packet identifier 1.
+    static func publish(_ topic: [UInt8], payload: [UInt8]) -> [UInt8] {
+        var packet = [UInt8](
+            repeating: 0,
+            count: PublishEncoder.headerSize(
+                topicCount: topic.count, payloadCount: payload.count, qos: .atLeastOnce))
+        packet.withUnsafeMutableBytes { header in
+            topic.withUnsafeBytes { topic in
+                guard let base = header.baseAddress else { return }
+                PublishEncoder.writeHeader(
+                    to: base, topic: topic, payloadCount: payload.count, qos: .atLeastOnce,
+                    retain: false, isDuplicate: false, packetIdentifier: 1)
+            }
+        }
+        return packet + payload
     }
 
     static func subscribe(_ filter: [UInt8], _ qos: QoS) -> [UInt8] {

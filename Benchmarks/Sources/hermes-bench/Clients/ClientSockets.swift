@@ -41,7 +41,7 @@ struct ClientSockets: ~Copyable {
     private let events: UnsafeMutablePointer<epoll_event>
     private let readBuffer: UnsafeMutableRawPointer
     private let segments: UnsafeMutablePointer<OutputQueue.Segment>
-    /// Time of the latest turn, in nanoseconds.
+    /// Time of the latest wait or receive, in nanoseconds.
     private(set) var now = Clock.nanoseconds()
 
     init() throws(BenchFailure) {
@@ -103,6 +103,13 @@ struct ClientSockets: ~Copyable {
     mutating func disconnect(_ client: UInt32) {
         append(client, 2).storeBytes(of: 0x00E0, as: UInt16.self)
         sockets[client].isFinishing = true
+    }
+
+    /// ``disconnect(_:)`` for every connection.
+    mutating func disconnectAll() {
+        for client in 0..<sockets.endIndex where sockets[client].descriptor >= 0 {
+            disconnect(client)
+        }
     }
 
     // MARK: Turns
@@ -181,6 +188,7 @@ struct ClientSockets: ~Copyable {
             try handler.closed(client, reason, &self)
             return
         }
+        now = Clock.nanoseconds()
         let bytes = UnsafeRawBufferPointer(start: base, count: kept + received)
         let generation = sockets[client].generation
         let consumed = try deliver(client, bytes, &handler)

@@ -33,6 +33,9 @@ struct LoadOptions: ParsableArguments {
     @Flag(help: "Subscribers have persistent sessions (clean session 0).")
     var persistent = false
 
+    @Flag(help: "Fail when anything was lost, duplicated, out of order or damaged.")
+    var strict = false
+
     mutating func validate() throws {
         guard (MessageStamp.byteCount...4_194_304).contains(payload) else {
             throw ValidationError("--payload takes 24 to 4194304 bytes.")
@@ -73,7 +76,7 @@ struct WindowOptions: ParsableArguments {
     }
 }
 
-/// Two connections for each of `count`, and some to spare, within what a process may open.
+/// Throws unless `count` clients are some, and no more than any machine has ports for.
 func checkClients(_ count: Int, _ option: String) throws {
     guard (1...32_000).contains(count) else {
         throw ValidationError("\(option) takes 1 to 32000.")

@@ -15,7 +15,7 @@ struct Pairs: ParsableCommand {
 
     func run() throws {
         try runMessages(
-            "pairs", load.plan(.pairs(pairs), .window(window.window), broker), broker)
+            "pairs", load.plan(.pairs(pairs), .window(window.window), broker), load, broker)
     }
 }
 
@@ -35,7 +35,7 @@ struct FanOut: ParsableCommand {
     func run() throws {
         try runMessages(
             "fan-out",
-            load.plan(.fanOut(subscribers: subscribers), .window(window.window), broker), broker)
+            load.plan(.fanOut(subscribers: subscribers), .window(window.window), broker), load, broker)
     }
 }
 
@@ -54,7 +54,7 @@ struct FanIn: ParsableCommand {
 
     func run() throws {
         try runMessages(
-            "fan-in", load.plan(.fanIn(publishers: publishers), .window(window.window), broker),
+            "fan-in", load.plan(.fanIn(publishers: publishers), .window(window.window), broker), load,
             broker)
     }
 }
@@ -84,16 +84,23 @@ struct OpenLoop: ParsableCommand {
     }
 
     func run() throws {
-        try runMessages("open-loop", load.plan(.pairs(pairs), .rate(rate), broker), broker)
+        try runMessages("open-loop", load.plan(.pairs(pairs), .rate(rate), broker), load, broker)
     }
 }
 
-/// Runs a plan, shows its figures, and fails when the broker treated a message badly.
+/// Runs a plan and shows its figures; with `--strict`, fails when a message fared badly.
 private func runMessages(
-    _ scenario: String, _ plan: LoadPlan, _ broker: BrokerOptions
+    _ scenario: String, _ plan: LoadPlan, _ load: LoadOptions, _ broker: BrokerOptions
 ) throws(BenchFailure) {
+    try ProcessLimits.check(connections: plan.publishers + plan.subscribers)
     let run = MessageRun(
         scenario: scenario, plan: plan, address: try broker.address(),
         process: try broker.process(), isQuiet: broker.quiet)
-    try broker.publish(try run.run())
+    let (report, faults) = try run.run()
+    try broker.publish(report)
+    if load.strict, faults > 0 {
+        throw BenchFailure(
+            "\(Text.grouped(faults)) messages or acknowledgements were lost, duplicated, out of "
+                + "order, damaged or for nothing.")
+    }
 }

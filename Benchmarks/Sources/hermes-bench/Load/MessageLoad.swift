@@ -302,8 +302,7 @@ struct MessageLoad: ~Copyable {
             }
             retire(publisher)
         }
-        let now = Clock.nanoseconds()
-        latency.record(now > stamp.time ? now - stamp.time : 0)
+        latency.record(sockets.now > stamp.time ? sockets.now - stamp.time : 0)
     }
 
     /// Notes a QoS 2 identifier; `false` when it is waiting for its release already.

@@ -13,6 +13,9 @@ struct RunNames {
         Array("\(prefix)/\(Self.padded(String(publisher), 5))".utf8)
     }
 
+    /// A topic to which nobody subscribes.
+    func reportTopic(_ publisher: Int) -> [UInt8] { topic(publisher) + Array("/report".utf8) }
+
     /// Matches ``topic(_:)`` of every publisher.
     var everyTopic: [UInt8] { Array("\(prefix)/+".utf8) }
 

@@ -68,8 +68,10 @@ struct Report {
     private var heading: String {
         let broker = process.map { "\($0.name) (\($0.identifier)) at \(address)" } ?? "\(address)"
         let given = parameters.map { name, value in
-            let text = value.text()
-            return "\(name) \(text.filter { $0 != "\"" })"
+            if case .array(let values) = value {
+                return "\(name) \(values.map { $0.text() }.joined(separator: "/"))"
+            }
+            return "\(name) \(value.text())"
         }
         return "\(scenario), \(broker): \(given.joined(separator: ", "))"
     }

@@ -6,7 +6,8 @@ struct MessageRun {
     let process: BrokerProcess?
     let isQuiet: Bool
 
-    func run() throws(BenchFailure) -> Report {
+    /// The figures, and how many messages or acknowledgements fared badly.
+    func run() throws(BenchFailure) -> (report: Report, faults: UInt64) {
         var sockets = try ClientSockets()
         var load = MessageLoad(plan, address, process, Progress(scenario, isQuiet: isQuiet))
         while load.phase != .done {
@@ -23,7 +24,17 @@ struct MessageRun {
                 identifiers: (0..<plan.subscribers).map { load.names.clientIdentifier("s", $0) })
             try cleaner.run(&sockets)
         }
-        return report(load)
+        return (report(load), faults(load.counts))
+    }
+
+    private func faults(_ counts: LoadCounts) -> UInt64 {
+        lost(counts) + counts.duplicates + counts.outOfOrder + counts.foreign
+            + counts.strayAcknowledgements + (counts.published - counts.finished)
+    }
+
+    private func lost(_ counts: LoadCounts) -> UInt64 {
+        let expected = counts.published * UInt64(plan.receiversPerMessage)
+        return expected - min(expected, counts.delivered)
     }
 
     private func report(_ load: borrowing MessageLoad) -> Report {
@@ -73,10 +84,9 @@ struct MessageRun {
     /// What the whole run, with warming up and draining, did to the messages.
     private func addTotals(_ load: borrowing MessageLoad, _ report: inout Report) {
         let counts = load.counts
-        let expected = counts.published * UInt64(plan.receiversPerMessage)
         report.add("published", "published in all", count: counts.published)
         report.add("delivered", "delivered in all", count: counts.delivered)
-        report.add("lost", "lost", count: expected - min(expected, counts.delivered))
+        report.add("lost", "lost", count: lost(counts))
         report.add("duplicated", "duplicated", count: counts.duplicates)
         report.add("out_of_order", "out of order", count: counts.outOfOrder)
         report.add("foreign", "foreign or damaged", count: counts.foreign)

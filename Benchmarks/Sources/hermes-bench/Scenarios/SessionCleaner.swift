@@ -8,14 +8,18 @@ struct SessionCleaner: PacketHandler {
     /// In nanoseconds.
     let patience: UInt64
     let identifiers: [[UInt8]]
+    let userName: String?
     private var opened = 0
     private var cleaned = 0
     private var lastArrival = Clock.nanoseconds()
 
-    init(address: BrokerAddress, patience: UInt64, identifiers: [[UInt8]]) {
+    init(
+        address: BrokerAddress, patience: UInt64, identifiers: [[UInt8]], userName: String? = nil
+    ) {
         self.address = address
         self.patience = patience
         self.identifiers = identifiers
+        self.userName = userName
     }
 
     mutating func run(_ sockets: inout ClientSockets) throws(BenchFailure) {
@@ -47,7 +51,10 @@ struct SessionCleaner: PacketHandler {
     mutating func endTurn(_ sockets: inout ClientSockets) throws(BenchFailure) {
         while opened < identifiers.count, opened - cleaned < Self.mostOpen {
             let client = try sockets.open(address)
-            sockets.append(client, ClientPackets.connect(identifiers[opened], cleanSession: true))
+            sockets.append(
+                client,
+                ClientPackets.connect(
+                    identifiers[opened], cleanSession: true, userName: userName))
             opened += 1
         }
     }

@@ -1,0 +1,231 @@
+"""Starts the brokers under test, each alone, with its data in a folder that goes when it stops."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+# Both brokers hold as many messages for one receiver: a window of 16 from each of 100 publishers
+# must not meet a limit that one of them has by default and the other has not.
+QUEUE_LIMIT = 50_000
+IN_FLIGHT_LIMIT = 20
+
+MOSQUITTO_CONFIGURATION = """\
+listener {port} 127.0.0.1
+allow_anonymous true
+max_connections -1
+persistence false
+set_tcp_nodelay true
+max_inflight_messages {in_flight}
+max_queued_messages {queue}
+max_queued_bytes 0
+log_dest stderr
+log_type error
+log_type warning
+"""
+
+
+class BrokerError(Exception):
+    """A broker that does not start, or has ended before its time."""
+
+
+class Broker:
+    """One process of a broker. Use it in a `with` statement, which starts and stops it."""
+
+    name = ""
+    start_seconds = 20.0
+    stop_seconds = 20.0
+
+    def __init__(self) -> None:
+        self.port = 0
+        self._folder: Path | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, "the broker has not been started"
+        return self._process.pid
+
+    def __enter__(self) -> Broker:
+        self._folder = Path(tempfile.mkdtemp(prefix=f"hermes-bench-{self.name}-"))
+        try:
+            command = self.command(self._folder)
+            with self.log_path.open("wb") as log:
+                # In a group of its own, so that ctrl-C reaches it through us alone.
+                self._process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    cwd=self._folder,
+                    env={**os.environ, **self.environment()},
+                    process_group=0,
+                )
+            self._await_listener()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    @property
+    def log_path(self) -> Path:
+        assert self._folder is not None, "the broker has not been started"
+        return self._folder / "log"
+
+    def command(self, folder: Path) -> list[str]:
+        raise NotImplementedError
+
+    def environment(self) -> dict[str, str]:
+        return {}
+
+    def listening_port(self) -> int | None:
+        """The port once the broker accepts connections there, or None."""
+        raise NotImplementedError
+
+    def version(self) -> str:
+        raise NotImplementedError
+
+    def stop(self) -> None:
+        """Ends the process, gently first, and removes its folder."""
+        process, self._process = self._process, None
+        if process is not None:
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+            try:
+                process.wait(self.stop_seconds)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = None
+
+    def _await_listener(self) -> None:
+        assert self._process is not None
+        deadline = time.monotonic() + self.start_seconds
+        while time.monotonic() < deadline:
+            code = self._process.poll()
+            if code is not None:
+                raise BrokerError(f"{self.name} ended with code {code}:\n{self._log_tail()}")
+            port = self.listening_port()
+            if port is not None:
+                self.port = port
+                return
+            time.sleep(0.02)
+        raise BrokerError(
+            f"{self.name} did not listen within {self.start_seconds:.0f} s:\n{self._log_tail()}"
+        )
+
+    def _log_tail(self) -> str:
+        lines = self.log_path.read_text(errors="replace").splitlines()
+        return "\n".join(f"  {line}" for line in lines[-10:])
+
+
+class Hermesd(Broker):
+    """hermesd with its defaults, but for the queue limit that both brokers share."""
+
+    name = "hermesd"
+
+    def __init__(self, binary: Path) -> None:
+        super().__init__()
+        self.binary = binary
+
+    def command(self, folder: Path) -> list[str]:
+        return [
+            str(self.binary),
+            *("--port", "0"),
+            *("--admin-port", "0"),
+            *("--data-dir", str(folder / "data")),
+            *("--max-inflight", str(IN_FLIGHT_LIMIT)),
+            *("--queue-limit", str(QUEUE_LIMIT)),
+        ]
+
+    def listening_port(self) -> int | None:
+        log = self.log_path.read_text(errors="replace")
+        found = re.search(r"MQTT listener ready.*?127\.0\.0\.1:(\d+)", log)
+        return int(found.group(1)) if found else None
+
+    def version(self) -> str:
+        shown = subprocess.run(
+            [str(self.binary), "--version"], capture_output=True, text=True, check=True
+        )
+        return shown.stdout.strip()
+
+
+class HermesdInCallgrind(Hermesd):
+    """hermesd under valgrind's callgrind, which writes its counts when the broker has stopped."""
+
+    # Everything is some fifty times slower there.
+    start_seconds = 180.0
+    stop_seconds = 180.0
+
+    def __init__(self, binary: Path, counts: Path) -> None:
+        super().__init__(binary)
+        self.counts = counts
+
+    def command(self, folder: Path) -> list[str]:
+        return [
+            "valgrind",
+            "--tool=callgrind",
+            f"--callgrind-out-file={self.counts}",
+            "--quiet",
+            *super().command(folder),
+        ]
+
+    def environment(self) -> dict[str, str]:
+        # Hash tables of the standard library otherwise differ from run to run.
+        return {"SWIFT_DETERMINISTIC_HASHING": "1"}
+
+
+class Mosquitto(Broker):
+    """Debian's mosquitto, in memory, without limits that a scenario would meet."""
+
+    name = "mosquitto"
+
+    def command(self, folder: Path) -> list[str]:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self._configured_port = probe.getsockname()[1]
+        configuration = folder / "mosquitto.conf"
+        configuration.write_text(
+            MOSQUITTO_CONFIGURATION.format(
+                port=self._configured_port, in_flight=IN_FLIGHT_LIMIT, queue=QUEUE_LIMIT
+            )
+        )
+        # Started by root it would become another user, who cannot read this folder.
+        configuration.chmod(0o644)
+        folder.chmod(0o755)
+        return [mosquitto_binary(), "-c", str(configuration)]
+
+    def listening_port(self) -> int | None:
+        with socket.socket() as probe:
+            probe.settimeout(1)
+            if probe.connect_ex(("127.0.0.1", self._configured_port)) != 0:
+                return None
+        return self._configured_port
+
+    def version(self) -> str:
+        shown = subprocess.run([mosquitto_binary(), "-h"], capture_output=True, text=True)
+        found = re.search(r"mosquitto version (\S+)", shown.stdout)
+        return found.group(1) if found else "unknown"
+
+
+def mosquitto_binary() -> str:
+    """Where mosquitto is; Debian keeps it where only root looks."""
+    path = os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin"
+    binary = shutil.which("mosquitto", path=path)
+    if binary is None:
+        raise BrokerError("mosquitto is missing. Run: scripts/install-dependencies test")
+    return binary

@@ -1,0 +1,69 @@
+"""Runs hermes-bench against a broker and reads its figures."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+from pathlib import Path
+
+from brokers import REPOSITORY, Broker
+
+BENCH = REPOSITORY / "Benchmarks/.build/release/hermes-bench"
+
+
+class ScenarioError(Exception):
+    """A scenario that hermes-bench could not finish, with what it said."""
+
+
+def build(*, broker: bool = True) -> None:
+    """Builds hermesd and hermes-bench in release, with the Swift runtime linked in."""
+    options = ["--configuration", "release", "--static-swift-stdlib"]
+    if broker:
+        subprocess.run(
+            ["swift", "build", "--package-path", REPOSITORY, "--product", "hermesd", *options],
+            check=True,
+        )
+    subprocess.run(
+        ["swift", "build", "--package-path", REPOSITORY / "Benchmarks", *options], check=True
+    )
+
+
+def run(broker: Broker, arguments: list[str], *, seconds: float) -> dict:
+    """The document that hermes-bench writes; `seconds` bounds the run from outside."""
+    with tempfile.NamedTemporaryFile(suffix=".json") as document:
+        command = [
+            str(BENCH),
+            *arguments,
+            *("--port", str(broker.port)),
+            *("--pid", str(broker.pid)),
+            *("--json", document.name),
+            "--quiet",
+        ]
+        try:
+            # Killed, and waited for, when the time is up or we are interrupted.
+            finished = subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                timeout=seconds,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise ScenarioError(f"not finished after {seconds:.0f} s") from error
+        if finished.returncode != 0:
+            raise ScenarioError(finished.stderr.decode(errors="replace").strip())
+        return json.loads(Path(document.name).read_text())
+
+
+def commit() -> str:
+    """The short commit id, with `-dirty` behind it when the tree differs from it."""
+    git = ["git", "-C", str(REPOSITORY)]
+    shown = subprocess.run([*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
+    if shown.returncode != 0:
+        return "uncommitted"
+    sources = ["Sources", "Benchmarks/Sources", "Package.swift"]
+    changed = subprocess.run(
+        [*git, "status", "--porcelain", "--", *sources], capture_output=True, text=True
+    )
+    return shown.stdout.strip() + ("-dirty" if changed.stdout.strip() else "")
