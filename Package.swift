@@ -106,7 +106,9 @@ let package = Package(
         tests("MQTTCodecTests", ["MQTTCodec", "HermesTesting"]),
         tests("MQTTCoreTests", ["MQTTCore", "MQTTCodec", "Structures", "HermesTesting"]),
         tests("ReactorTests", ["HermesTesting", "Reactor", "Structures"]),
-        tests("BrokerTests", ["Broker", "HermesTesting", "MQTTCodec", "MQTTCore", "Store", "Structures"]),
+        tests(
+            "BrokerTests",
+            ["Broker", "HermesTesting", "MQTTCodec", "MQTTCore", "Store", "Structures"]),
         tests(
             "AdminAPITests",
             [

@@ -14,8 +14,8 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
-# Both brokers hold as many messages for one receiver: a window of 16 from each of 100 publishers
-# must not meet a limit that one of them has by default and the other has not.
+# A window of 16 from each of 100 publishers must not meet the queue limit of one receiver, which is
+# 1,000 by default in both brokers.
 QUEUE_LIMIT = 50_000
 IN_FLIGHT_LIMIT = 20
 
@@ -26,8 +26,7 @@ max_connections -1
 persistence false
 set_tcp_nodelay true
 max_inflight_messages {in_flight}
-max_queued_messages {queue}
-max_queued_bytes 0
+max_queued_messages 0
 log_dest stderr
 log_type error
 log_type warning
@@ -190,7 +189,11 @@ class HermesdInCallgrind(Hermesd):
 
 
 class Mosquitto(Broker):
-    """Debian's mosquitto, in memory, without limits that a scenario would meet."""
+    """Debian's mosquitto, in memory, without limits that a scenario would meet.
+
+    Its queue limit is off rather than equal to ours: with any number there, 2.0.11 drops QoS 1
+    messages in the fan-in scenarios long before the number is reached.
+    """
 
     name = "mosquitto"
 
@@ -201,7 +204,7 @@ class Mosquitto(Broker):
         configuration = folder / "mosquitto.conf"
         configuration.write_text(
             MOSQUITTO_CONFIGURATION.format(
-                port=self._configured_port, in_flight=IN_FLIGHT_LIMIT, queue=QUEUE_LIMIT
+                port=self._configured_port, in_flight=IN_FLIGHT_LIMIT
             )
         )
         # Started by root it would become another user, who cannot read this folder.

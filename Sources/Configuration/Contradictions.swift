@@ -51,7 +51,7 @@ extension ConfigurationDraft {
         guard configuration.passwordFile == nil, areUsable("password_file") else { return }
         for (index, listener) in configuration.listeners.enumerated() {
             let key = "listeners[\(index)].allow_anonymous"
-            guard areUsable(key, "listeners[\(index)].address"), 
+            guard areUsable(key, "listeners[\(index)].address"),
                 !configuration.allowsAnonymous(on: listener)
             else { continue }
             let isForbidden = listener.allowAnonymous == false

@@ -1,4 +1,4 @@
-/// A seeded generator: equal seeds give equal sequences on every machine, so a failure can be replayed.
+/// A seeded generator: equal seeds give equal sequences everywhere, so a failure can be replayed.
 ///
 /// Sebastiano Vigna's splitmix64: a counter of odd step, mixed by two multiplications.
 package struct SplitMix64: RandomNumberGenerator, Sendable {

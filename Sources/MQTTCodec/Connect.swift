@@ -54,13 +54,17 @@ package struct Connect: Hashable, Sendable {
         // The reserved flag is 0 [MQTT-3.1.2-3]; 3.1 calls the bit unused and clients send 0 too.
         guard flags & 0x01 == 0 else { throw .connectReservedFlag }
         let hasWill = flags & 0x04 != 0
-        guard let willQoS = QoS(rawValue: flags >> 3 & 0x03) else { throw .willQoS }  // [MQTT-3.1.2-14]
+        // [MQTT-3.1.2-14]
+        guard let willQoS = QoS(rawValue: flags >> 3 & 0x03) else { throw .willQoS }
         let willRetain = flags & 0x20 != 0
         // Without a will its QoS and retain are 0 [MQTT-3.1.2-11] [MQTT-3.1.2-13] [MQTT-3.1.2-15].
-        guard hasWill || (willQoS == .atMostOnce && !willRetain) else { throw .willFlagsWithoutWill }
+        guard hasWill || (willQoS == .atMostOnce && !willRetain) else {
+            throw .willFlagsWithoutWill
+        }
         let hasPassword = flags & 0x40 != 0
         let hasUserName = flags & 0x80 != 0
-        guard hasUserName || !hasPassword else { throw .passwordWithoutUserName }  // [MQTT-3.1.2-22]
+        // [MQTT-3.1.2-22]
+        guard hasUserName || !hasPassword else { throw .passwordWithoutUserName }
         let keepAlive = try reader.integer(bytes)
 
         // The payload's fields in their only order [MQTT-3.1.3-1].

@@ -2,7 +2,8 @@
 package enum PublishEncoder {
     /// Bytes of the whole packet.
     package static func size(topicCount: Int, payloadCount: Int, qos: QoS) -> Int {
-        let remaining = remainingLength(topicCount: topicCount, payloadCount: payloadCount, qos: qos)
+        let remaining = remainingLength(
+            topicCount: topicCount, payloadCount: payloadCount, qos: qos)
         return 1 + RemainingLength.encodedSize(of: remaining) + remaining
     }
 

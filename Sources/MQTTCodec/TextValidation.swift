@@ -42,7 +42,8 @@ package enum TextValidation {
             let byte = bytes.byte(at: offset)
             if byte == 0x2B || byte == 0x23 { throw .wildcardInTopicName }
             if byte == 0 { throw .nullCharacter }
-            offset = byte < 0x80 ? offset + 1 : try afterCharacter(bytes, at: offset, end: range.end)
+            offset =
+                byte < 0x80 ? offset + 1 : try afterCharacter(bytes, at: offset, end: range.end)
         }
     }
 

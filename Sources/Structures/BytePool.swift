@@ -11,10 +11,9 @@ package struct BytePool: BitwiseCopyable {
     private static var pageBytes: Int { 16 * 1_024 }
     /// Free bytes kept per class above ``largestCarved``.
     private static var keptBytes: Int { 2 * 1_024 * 1_024 }
-
-    struct FreeBuffer {
-        var next: UnsafeMutableRawPointer?
-    }
+    /// Where a free buffer names the next one: behind the eight bytes in which ``SharedBytes``
+    /// counts, so that a second release still finds its zero and traps.
+    private static var linkOffset: Int { 8 }
 
     struct SizeClass {
         var free: UnsafeMutableRawPointer?
@@ -85,7 +84,8 @@ package struct BytePool: BitwiseCopyable {
 
     func pop(_ index: Int) -> UnsafeMutableRawPointer? {
         guard let buffer = classes[index].free else { return nil }
-        classes[index].free = buffer.load(as: UnsafeMutableRawPointer?.self)
+        classes[index].free = buffer.load(
+            fromByteOffset: Self.linkOffset, as: UnsafeMutableRawPointer?.self)
         classes[index].freeCount -= 1
         return buffer
     }
@@ -95,7 +95,9 @@ package struct BytePool: BitwiseCopyable {
             buffer.deallocate()
             return
         }
-        buffer.storeBytes(of: classes[index].free, as: UnsafeMutableRawPointer?.self)
+        buffer.storeBytes(
+            of: classes[index].free, toByteOffset: Self.linkOffset,
+            as: UnsafeMutableRawPointer?.self)
         classes[index].free = buffer
         classes[index].freeCount += 1
     }

@@ -16,7 +16,9 @@ package struct CompactBytes: BitwiseCopyable {
         length = UInt16(bytes.count)
         guard let base = bytes.baseAddress, bytes.count > 0 else { return }
         if bytes.count <= Self.inlineCapacity {
-            withUnsafeMutableBytes(of: &self) { $0.baseAddress?.copyMemory(from: base, byteCount: bytes.count) }
+            withUnsafeMutableBytes(of: &self) {
+                $0.baseAddress?.copyMemory(from: base, byteCount: bytes.count)
+            }
         } else {
             let buffer = pool.allocate(bytes.count)
             buffer.copyMemory(from: base, byteCount: bytes.count)

@@ -114,7 +114,11 @@ package struct OutputQueue: BitwiseCopyable {
 
     /// A new chunk as large as what already waits, so that a long queue has few chunks.
     mutating func appendChunk(for size: Int, pool: BytePool) -> UnsafeMutableRawPointer {
-        let wanted = max(size, min(Self.largestChunk - Self.headerBytes, max(Self.smallestChunk - Self.headerBytes, count)))
+        let wanted = max(
+            size,
+            min(
+                Self.largestChunk - Self.headerBytes,
+                max(Self.smallestChunk - Self.headerBytes, count)))
         let capacity = BytePool.capacity(for: wanted + Self.headerBytes)
         let raw = pool.allocate(wanted + Self.headerBytes)
         let chunk = raw.bindMemory(to: Chunk.self, capacity: 1)

@@ -85,13 +85,15 @@ package struct Slab<Element: BitwiseCopyable>: ~Copyable {
 
     package subscript(index: UInt32) -> Element {
         unsafeAddress {
-            precondition(Int(index) < chunksInUse << Int(Self.chunkShift), "slab index out of range")
+            precondition(
+                Int(index) < chunksInUse << Int(Self.chunkShift), "slab index out of range")
             return UnsafePointer(
                 chunks[Int(index >> Self.chunkShift)]
                     + Int(index & UInt32(Self.chunkCount - 1)))
         }
         unsafeMutableAddress {
-            precondition(Int(index) < chunksInUse << Int(Self.chunkShift), "slab index out of range")
+            precondition(
+                Int(index) < chunksInUse << Int(Self.chunkShift), "slab index out of range")
             return chunks[Int(index >> Self.chunkShift)] + Int(index & UInt32(Self.chunkCount - 1))
         }
     }

@@ -31,7 +31,8 @@ package struct TimerWheel: ~Copyable {
 
     /// Sets a timer that hands `payload` to ``popExpired(now:)``, which also ends it.
     package mutating func schedule(_ payload: UInt64, at deadline: MonotonicTime) -> UInt32 {
-        let index = timers.insert(Timer(next: noIndex, previous: noIndex, tick: 0, payload: payload))
+        let index = timers.insert(
+            Timer(next: noIndex, previous: noIndex, tick: 0, payload: payload))
         place(index, at: deadline)
         return index
     }
@@ -80,7 +81,8 @@ package struct TimerWheel: ~Copyable {
     }
 
     private mutating func collect(upTo tick: UInt64) {
-        let first = max(currentTick + 1, tick >= UInt64(Self.slotCount) ? tick - UInt64(Self.slotCount) + 1 : 0)
+        let first = max(
+            currentTick + 1, tick >= UInt64(Self.slotCount) ? tick - UInt64(Self.slotCount) + 1 : 0)
         currentTick = tick
         var passing = first
         while passing <= tick {

@@ -24,7 +24,9 @@ struct BrokerBridge: BrokerControl {
         try await ask { .disconnect([UInt8](clientID.utf8), $0) }
     }
 
-    func publish(_ publication: Publication) async throws(BrokerUnavailable) -> AdminAPI.PublishCounts {
+    func publish(_ publication: Publication) async throws(BrokerUnavailable)
+        -> AdminAPI.PublishCounts
+    {
         guard let qos = QoS(rawValue: publication.qos) else {
             preconditionFailure("a publication with QoS \(publication.qos)")
         }

@@ -21,7 +21,8 @@ struct DataDirectory: ~Copyable {
         }
         guard status.st_mode & S_IFMT == S_IFDIR else {
             throw Unusable(
-                description: "data_directory: \(path) is not a folder. Move it away or name another.")
+                description:
+                    "data_directory: \(path) is not a folder. Move it away or name another.")
         }
         guard status.st_mode & 0o077 == 0 else {
             throw Unusable(
@@ -50,6 +51,7 @@ struct DataDirectory: ~Copyable {
         _ path: String, _ what: String, _ code: CInt, _ cure: String
     ) -> Unusable {
         Unusable(
-            description: "data_directory: \(path) \(what): \(String(cString: strerror(code))). \(cure)")
+            description:
+                "data_directory: \(path) \(what): \(String(cString: strerror(code))). \(cure)")
     }
 }

@@ -35,14 +35,17 @@ struct ShardTests {
         #expect(try link.take(watcher) == [.puback(1)])
     }
 
-    @Test("[MQTT-4.4.0-1] what was in flight comes again first, with DUP, identifiers and order kept")
+    @Test(
+        "[MQTT-4.4.0-1] what was in flight comes again first, with DUP, identifiers and order kept")
     func redelivery() throws {
         let link = ShardLink({ $0.maxInFlight = 3 })
         let first = try link.connect("phone", cleanSession: false)
         try link.send(first, .subscribe("a", .exactlyOnce))
         _ = try link.take(first)
         let publisher = try link.connect("publisher")
-        for (number, qos) in [QoS.atLeastOnce, .exactlyOnce, .exactlyOnce, .atLeastOnce].enumerated() {
+        for (number, qos) in [QoS.atLeastOnce, .exactlyOnce, .exactlyOnce, .atLeastOnce]
+            .enumerated()
+        {
             let identifier = try #require(PacketIdentifier(UInt16(number + 1)))
             try link.send(publisher, .publish("a", "\(number)", qos: qos, identifier))
         }
@@ -170,7 +173,9 @@ struct ShardTests {
     @Test("another user's client identifier is refused before any take-over")
     func foreignIdentifier() throws {
         let link = ShardLink()
-        let owner = try link.connect("phone", cleanSession: false) { $0.userName = Array("alice".utf8) }
+        let owner = try link.connect("phone", cleanSession: false) {
+            $0.userName = Array("alice".utf8)
+        }
         let thief = link.open()
         var connect = PacketContent.Connect(clientIdentifier: "phone")
         connect.userName = Array("mallory".utf8)
@@ -188,7 +193,8 @@ struct ShardTests {
         try link.send(client, .subscribe("a", .exactlyOnce))
         var generator = SplitMix64(seed: 7)
         for round in 0..<5_000 {
-            let identifier = try #require(PacketIdentifier(UInt16.random(in: 1...25, using: &generator)))
+            let identifier = try #require(
+                PacketIdentifier(UInt16.random(in: 1...25, using: &generator)))
             switch Int.random(in: 0..<7, using: &generator) {
             case 0: try link.send(client, .puback(identifier))
             case 1: try link.send(client, .pubrec(identifier))

@@ -36,7 +36,7 @@ private enum Reference {
 
 @Suite("Text validation")
 struct TextValidationTests {
-    /// Compares all three checks of `text`, which stands at `offset` among bytes that are all wrong.
+    /// Compares all three checks of `text`, which stands at `offset` among bytes that are wrong.
     private func compare(_ text: [UInt8], at offset: Int, _ comment: Comment) {
         let bytes =
             [UInt8](repeating: 0x00, count: offset) + text + [UInt8](repeating: 0x23, count: 9)

@@ -200,14 +200,18 @@ struct SubscriptionTrieTests {
     func cacheCollisions() {
         let owner = TestPool()
         var subscribers = Subscribers(sessions: 2, pool: owner.pool)
-        subscribers.subscribe(0, "+/even", .atMostOnce)
-        subscribers.subscribe(1, "+/odd", .exactlyOnce)
-        for _ in 0..<2 {
+        subscribers.subscribe(0, "+/number/even", .atMostOnce)
+        subscribers.subscribe(1, "+/number/odd", .exactlyOnce)
+        var before: [Int] = []
+        for round in 0..<4 {
             for number in 0..<6_000 {
                 let isEven = number % 2 == 0
-                let found = subscribers.match("\(number)/\(isEven ? "even" : "odd")")
+                let found = subscribers.match("\(number)/number/\(isEven ? "even" : "odd")")
                 #expect(found == (isEven ? [0: .atMostOnce] : [1: .exactlyOnce]))
             }
+            // A topic that takes another's slot gives that one's memory back.
+            if round > 1 { #expect(owner.freeCounts == before) }
+            before = owner.freeCounts
         }
     }
 

@@ -12,7 +12,7 @@ final class TestPool {
 
     /// Free buffers of each class: equal before and after a round that gives everything back.
     ///
-    /// The first round may carve pages; from the second on, a leak shows as a smaller or larger count.
+    /// The first round may carve pages; from the second on, a leak shows as another count.
     var freeCounts: [Int] { (0..<BytePool.classCount).map { pool.classes[$0].freeCount } }
 
     func message(
@@ -41,7 +41,7 @@ func matches(_ filter: String, _ topic: String) -> Bool {
 }
 
 extension SplitMix64 {
-    /// A topic name of up to `levels` levels over a small alphabet, empty levels and `$` among them.
+    /// A topic name of up to `levels` levels over a small alphabet, with empty levels and `$`.
     mutating func topic(levels: Int = 4) -> String {
         let names = ["a", "b", "", "$x", "$", "a name of more than twelve bytes"]
         while true {

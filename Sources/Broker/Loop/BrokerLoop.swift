@@ -145,7 +145,11 @@ package struct BrokerLoop: ~Copyable {
             }
             // It has to wait; the kernel keeps its bytes meanwhile. A peer that is gone in both
             // directions would report itself for ever.
-            if isHungUp { shard.lost(handle, .peerClosed) } else { reactor.setReading(handle, false) }
+            if isHungUp {
+                shard.lost(handle, .peerClosed)
+            } else {
+                reactor.setReading(handle, false)
+            }
         }
     }
 

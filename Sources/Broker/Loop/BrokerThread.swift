@@ -24,16 +24,18 @@ package enum BrokerThread {
         pthread_attr_setdetachstate(&attributes, CInt(PTHREAD_CREATE_DETACHED))
         let body = Unmanaged.passRetained(Body(name: name, run: run))
         var thread = pthread_t()
-        let code = pthread_create(&thread, &attributes, { argument in
-            guard let argument else { return nil }
-            let body = Unmanaged<Body>.fromOpaque(argument).takeRetainedValue()
-            var all = sigset_t()
-            sigfillset(&all)
-            pthread_sigmask(SIG_BLOCK, &all, nil)
-            hermes_name_thread(body.name)
-            body.run()
-            return nil
-        }, body.toOpaque())
+        let code = pthread_create(
+            &thread, &attributes,
+            { argument in
+                guard let argument else { return nil }
+                let body = Unmanaged<Body>.fromOpaque(argument).takeRetainedValue()
+                var all = sigset_t()
+                sigfillset(&all)
+                pthread_sigmask(SIG_BLOCK, &all, nil)
+                hermes_name_thread(body.name)
+                body.run()
+                return nil
+            }, body.toOpaque())
         guard code == 0 else {
             body.release()
             throw SystemError(call: "pthread_create", subject: name, code: code)

@@ -194,7 +194,6 @@ extension Shard {
         pump(session)
     }
 
-
     /// A queue position is done; nobody waits for this to be stored.
     private mutating func finished(_ session: UInt32, _ position: UInt64) {
         guard sessions[session].isPersistent else { return }
