@@ -83,6 +83,25 @@ class Broker:
         assert self._folder is not None, "the broker has not been started"
         return self._folder / "log"
 
+    def await_idle(self) -> None:
+        """Returns when the broker has stopped working, or after a minute at most."""
+        interval = 0.25
+        used = self._cpu_ticks()
+        for _ in range(int(60 / interval)):
+            time.sleep(interval)
+            before, used = used, self._cpu_ticks()
+            if used - before <= 1:
+                return
+
+    def _cpu_ticks(self) -> int:
+        try:
+            stat = Path(f"/proc/{self.pid}/stat").read_text()
+        except FileNotFoundError:
+            return 0
+        # Behind the program's name, which may hold spaces: the 12th and 13th fields.
+        fields = stat.rsplit(")", 1)[1].split()
+        return int(fields[11]) + int(fields[12])
+
     def command(self, folder: Path) -> list[str]:
         raise NotImplementedError
 

@@ -28,6 +28,7 @@ package enum MalformedPacket: Error, Hashable, Sendable, BitwiseCopyable {
     case misplacedMultiLevelWildcard
     case misplacedSingleLevelWildcard
     case noTopicFilter
+    case noTopicFilterToRemove
     case requestedQoS
     case returnCode
 
@@ -56,6 +57,7 @@ package enum MalformedPacket: Error, Hashable, Sendable, BitwiseCopyable {
         case .misplacedMultiLevelWildcard: "MQTT-4.7.1-2"
         case .misplacedSingleLevelWildcard: "MQTT-4.7.1-3"
         case .noTopicFilter: "MQTT-3.8.3-3"
+        case .noTopicFilterToRemove: "MQTT-3.10.3-2"
         case .requestedQoS: "MQTT-3.8.3-4"
         case .returnCode: "MQTT-3.9.3-2"
         }
@@ -85,7 +87,8 @@ package enum MalformedPacket: Error, Hashable, Sendable, BitwiseCopyable {
         case .wildcardInTopicName: "a wildcard in a topic name"
         case .misplacedMultiLevelWildcard: "a # that is not the whole last level"
         case .misplacedSingleLevelWildcard: "a + that is not a whole level"
-        case .noTopicFilter: "a request without a topic filter"
+        case .noTopicFilter: "a SUBSCRIBE without a topic filter"
+        case .noTopicFilterToRemove: "an UNSUBSCRIBE without a topic filter"
         case .requestedQoS: "reserved bits or QoS 3 in a subscription request"
         case .returnCode: "an undefined return code"
         }

@@ -27,7 +27,7 @@ package enum PacketDecoder {
         case incomplete(needed: Int)
     }
 
-    /// The packet that begins at `offset`. Type, flags and size are refused as early as they are known.
+    /// The packet that begins at `offset`. Type, reserved flags and size are refused as early as they are known.
     ///
     /// `maximumSize` counts the fixed header too.
     package static func frame(

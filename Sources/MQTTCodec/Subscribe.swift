@@ -108,7 +108,7 @@ package struct Unsubscribe: Hashable, Sendable {
         while !reader.isAtEnd {
             _ = try TopicFilter(validating: try reader.data(bytes), in: bytes)
         }
-        guard start < body.end else { throw .noTopicFilter }  // [MQTT-3.10.3-2]
+        guard start < body.end else { throw .noTopicFilterToRemove }  // [MQTT-3.10.3-2]
         return Unsubscribe(
             packetIdentifier: identifier,
             encodedFilters: ByteRange(offset: start, count: body.end - start))

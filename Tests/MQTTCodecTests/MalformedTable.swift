@@ -222,7 +222,7 @@ enum MalformedTable {
 
     static let requests: [MalformedRow] = [
         MalformedRow("82 02 000A", .noTopicFilter, "an empty SUBSCRIBE [MQTT-3.8.3-3]"),
-        MalformedRow("A2 02 000A", .noTopicFilter, "an empty UNSUBSCRIBE [MQTT-3.10.3-2]"),
+        MalformedRow("A2 02 000A", .noTopicFilterToRemove, "an empty UNSUBSCRIBE [MQTT-3.10.3-2]"),
         MalformedRow("82 00", .truncated, "SUBSCRIBE without an identifier"),
         MalformedRow("82 01 00", .truncated, "SUBSCRIBE with half an identifier"),
         MalformedRow("A2 00", .truncated, "UNSUBSCRIBE without an identifier"),

@@ -10,6 +10,8 @@ struct Session: BitwiseCopyable {
     var isPersistent = false
     /// Stands in the list of sessions whose next message waits for a commit.
     var awaitsCommit = false
+    /// Retained messages that it asked for wait until it takes more.
+    var hasStalledRetained = false
     var hasUserName = false
     var version = Connect.Version.v3_1_1
     /// Its connection; `nil` while the client is away.

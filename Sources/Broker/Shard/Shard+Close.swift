@@ -23,6 +23,10 @@ extension Shard {
         connections[index].acknowledgements.removeAll(in: pool)
         connections[index].pendingConnect?.release(in: pool)
         let will = connections[index].will
+        // In one group with the will's publication, if there is one.
+        if will != nil, session != noIndex {
+            writes.willRemoved(session: sessions[session].number)
+        }
         var identifier: [UInt8]?
         if session != noIndex {
             if reportsLifecycle || isNoteworthy(reason) {
@@ -54,6 +58,7 @@ extension Shard {
 
     /// Separates a session from its connection; a clean one ends with it [MQTT-3.1.2-6].
     private mutating func detach(_ session: UInt32, _ reason: CloseReason) {
+        cancelRetained(session)
         sessions[session].connection = nil
         sessions[session].sinceMs = wallClockMs
         sessions[session].lastCloseReason = reason
@@ -61,7 +66,6 @@ extension Shard {
             removeSession(session)
             return
         }
-        writes.willRemoved(session: sessions[session].number)
         sessions[session].expiryTimer = timers.schedule(
             TimerPayload.session(handle(ofSession: session)).encoded,
             at: now.advanced(byMilliseconds: settings.sessionExpiry.wholeMilliseconds))

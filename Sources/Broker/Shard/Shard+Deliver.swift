@@ -164,6 +164,7 @@ extension Shard {
         totals.inFlight -= 1
         finished(session, position)
         pump(session)
+        resumeRetained(session)
     }
 
     mutating func receivePubrec(_ handle: Handle, _ identifier: PacketIdentifier) {
@@ -192,6 +193,7 @@ extension Shard {
         totals.inFlight -= 1
         finished(session, position)
         pump(session)
+        resumeRetained(session)
     }
 
     /// A queue position is done; nobody waits for this to be stored.

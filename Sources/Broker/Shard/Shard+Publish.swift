@@ -27,17 +27,20 @@ extension Shard {
         counters.publishesReceived += 1
         sessions[session].publishesReceived += 1
         let topic = bytes[publish.topic.range]
+        guard isWithinLevels(topic) else {
+            doom(handle, .topicLevels)
+            return
+        }
         let isPersistent = sessions[session].isPersistent
         switch publish.delivery {
         case .atMostOnce:
             guard publish.retain || !routeAtMostOnce(frame, topic, bytes[publish.payload]) else {
                 return
             }
-            _ = route(handle, publish, bytes, holdsIdentifier: false)
-            if publish.retain { commitUnwatched() }
+            if route(publish, bytes, holdsIdentifier: false) { commitUnwatched() }
         case .atLeastOnce(let identifier, _):
             // Every PUBLISH with this identifier is a new message, whatever its DUP [MQTT-4.3.2-2].
-            let needsCommit = route(handle, publish, bytes, holdsIdentifier: false)
+            let needsCommit = route(publish, bytes, holdsIdentifier: false)
             acknowledge(
                 handle, .puback, identifier, needsCommit: needsCommit,
                 publishBytes: Int(frame.packet.count))
@@ -56,7 +59,7 @@ extension Shard {
                 writes.inbound(
                     session: sessions[session].number, packetIdentifier: identifier.rawValue)
             }
-            let needsCommit = route(handle, publish, bytes, holdsIdentifier: isPersistent)
+            let needsCommit = route(publish, bytes, holdsIdentifier: isPersistent)
             acknowledge(
                 handle, .pubrec, identifier, needsCommit: needsCommit,
                 publishBytes: Int(frame.packet.count))
@@ -165,7 +168,6 @@ extension Shard {
         let size = PublishEncoder.size(
             topicCount: topic.count, payloadCount: payload.count, qos: .atMostOnce)
         guard payload.count < 16 * 1_024, size == Int(frame.packet.count) else { return false }
-        guard isWithinLevels(topic) else { return false }
         // The packet begins where its topic stands, less the fixed header and the topic's length.
         guard let topicBase = topic.baseAddress else { return false }
         let packet = UnsafeRawBufferPointer(
@@ -192,16 +194,11 @@ extension Shard {
 
     /// Routes a client's message; true when its acknowledgement has to wait for a commit.
     private mutating func route(
-        _ handle: Handle, _ publish: Publish, _ bytes: UnsafeRawBufferPointer,
-        holdsIdentifier: Bool
+        _ publish: Publish, _ bytes: UnsafeRawBufferPointer, holdsIdentifier: Bool
     ) -> Bool {
-        let topic = bytes[publish.topic.range]
-        guard isWithinLevels(topic) else {
-            doom(handle, .topicLevels)
-            return holdsIdentifier
-        }
         let message = Message(
-            topic: topic, payload: bytes[publish.payload], qos: publish.delivery.qos,
+            topic: bytes[publish.topic.range], payload: bytes[publish.payload],
+            qos: publish.delivery.qos,
             retain: publish.retain, pool: pool)
         defer { message.release(in: pool) }
         return route(message, mustCommit: holdsIdentifier).needsCommit

@@ -4,11 +4,6 @@ import Store
 import Structures
 
 extension Shard {
-    /// Topics that one turn may visit for retained messages, so that `#` over a million stalls nobody.
-    private static var retainedStepsPerTurn: Int { 2_048 }
-    /// Messages that may wait in a session before its retained messages pause.
-    private static var retainedBacklog: UInt32 { 256 }
-
     mutating func receiveSubscribe(
         _ handle: Handle, _ subscribe: Subscribe, _ bytes: UnsafeRawBufferPointer
     ) {
@@ -82,74 +77,5 @@ extension Shard {
         connections[handle.index].acknowledgements.append(
             packet: packet, ticket: ticket, pool: pool)
         if !needsCommit { releaseAcknowledgements(handle) }
-    }
-
-    // MARK: Retained messages for a new subscription
-
-    /// The subscription is in place before the first retained message is read, so nothing that is
-    /// published meanwhile is missed.
-    private mutating func startRetained(
-        _ session: UInt32, _ filter: UnsafeRawBufferPointer, _ qos: QoS
-    ) {
-        guard retained.count > 0 else { return }
-        retainedJobs.append(
-            RetainedJob(
-                session: handle(ofSession: session), qos: qos, cursor: retained.cursor(filter)))
-    }
-
-    /// Whether a further turn would find retained messages to send without waiting for anybody.
-    var hasPendingSlices: Bool { retainedJobs.contains { canTakeRetained($0.session) } }
-
-    /// A slice of what is due; each job in turn.
-    mutating func runRetainedJobs() {
-        guard !retainedJobs.isEmpty else { return }
-        var jobs: [RetainedJob] = []
-        swap(&jobs, &retainedJobs)
-        var steps = Self.retainedStepsPerTurn
-        for var job in jobs {
-            if runRetained(&job, &steps) {
-                retained.end(job.cursor)
-            } else {
-                retainedJobs.append(job)
-            }
-        }
-    }
-
-    /// True when the job is over.
-    private mutating func runRetained(_ job: inout RetainedJob, _ steps: inout Int) -> Bool {
-        while canTakeRetained(job.session) {
-            switch retained.next(&job.cursor, steps: &steps) {
-            case .finished: return true
-            case .paused: return false
-            case .message(let message): deliverRetained(message, job)
-            }
-        }
-        return !isCurrent(session: job.session) || sessions[job.session.index].connection == nil
-    }
-
-    private func canTakeRetained(_ session: Handle) -> Bool {
-        guard isCurrent(session: session), let target = sessions[session.index].connection else {
-            return false
-        }
-        return connections[target.index].output.count < settings.outputBytes
-            && sessions[session.index].outbound.waiting < Self.retainedBacklog
-    }
-
-    /// RETAIN 1, because a new subscription asked for it [MQTT-3.3.1-8]; at the lower QoS.
-    private mutating func deliverRetained(_ message: Message, _ job: RetainedJob) {
-        let session = job.session.index
-        let qos = min(message.qos, job.qos)
-        guard !message.isExpired(atMs: wallClockMs) else { return }
-        var number: UInt64 = 0
-        var ticket: UInt64 = 0
-        let isStored = qos != .atMostOnce && sessions[session].isPersistent
-        if isStored {
-            number = record(message)
-            ticket = writes.lastTicket + 1
-        }
-        var counts = PublishCounts()
-        deliver(
-            message, number, to: session, qos: qos, retain: true, ticket: ticket, &counts)
-        if isStored { commitUnwatched() }
     }
 }

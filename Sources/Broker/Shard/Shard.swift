@@ -52,7 +52,10 @@ package struct Shard: ~Copyable {
     var awaitingCommit = GrowableBuffer<UInt32>()
     /// The former list, while it is worked through.
     var stillAwaiting = GrowableBuffer<UInt32>()
-    var retainedJobs: [RetainedJob] = []
+    /// By session; a job ends with its session's connection.
+    var retainedJobs: [UInt32: RetainedJob] = [:]
+    /// Sessions whose jobs can go on, in turn.
+    var retainedTurns: [UInt32] = []
     var authenticationRequests: [AuthenticationRequest] = []
     var notices: [BrokerNotice] = []
     var completions: [ClosedRange<UInt64>] = []
@@ -64,13 +67,6 @@ package struct Shard: ~Copyable {
         package var connection: Handle
         /// Send what is in the output first, and let the peer read it.
         package var afterOutput: Bool
-    }
-
-    /// Retained messages on their way to a new subscription.
-    struct RetainedJob {
-        var session: Handle
-        var qos: QoS
-        var cursor: RetainedCursor
     }
 
     /// What all sessions are owed together.
@@ -168,10 +164,13 @@ package struct Shard: ~Copyable {
     package mutating func drained(_ handle: Handle) {
         guard isCurrent(handle) else { return }
         resumeIfPossible(handle)
-        guard connections[handle.index].isThrottled else { return }
-        connections[handle.index].isThrottled = false
         let session = connections[handle.index].session
-        if session != noIndex { pump(session) }
+        guard session != noIndex else { return }
+        if connections[handle.index].isThrottled {
+            connections[handle.index].isThrottled = false
+            pump(session)
+        }
+        resumeRetained(session)
     }
 
     // MARK: What the glue takes
@@ -227,7 +226,7 @@ package struct Shard: ~Copyable {
 
     /// When the next turn is due without any event; `nil` when nothing waits for a time.
     package var nextDeadline: MonotonicTime? {
-        hasPendingSlices || !resumed.isEmpty ? now : timers.nextDeadline
+        !retainedTurns.isEmpty || !resumed.isEmpty ? now : timers.nextDeadline
     }
 
     private static func take<Element>(_ array: inout [Element]) -> [Element] {

@@ -15,7 +15,7 @@ package struct RetainedMessages: ~Copyable {
     private let pool: BytePool
     private var openCursors = 0
     /// Topics whose node waits for the last cursor to end.
-    private var prunable: [UInt32] = []
+    private var prunable: Set<UInt32> = []
     /// Bytes of all messages.
     package private(set) var byteCount = 0
 
@@ -53,7 +53,7 @@ package struct RetainedMessages: ~Copyable {
         drop(record)
         records.remove(record)
         tree.setValue(noIndex, at: node)
-        if openCursors == 0 { tree.prune(node) } else { prunable.append(node) }
+        if openCursors == 0 { tree.prune(node) } else { prunable.insert(node) }
         return true
     }
 
@@ -67,7 +67,7 @@ package struct RetainedMessages: ~Copyable {
         _ = consume cursor
         openCursors -= 1
         guard openCursors == 0 else { return }
-        // One topic may stand here twice, and pruning another may have taken it along.
+        // Pruning one may have taken another along.
         for node in prunable { tree.prune(node) }
         prunable.removeAll()
     }

@@ -17,7 +17,7 @@ struct Idle: ParsableCommand {
     @Flag(help: "Clients have persistent sessions (clean session 0).")
     var persistent = false
 
-    @Flag(help: "Measure also after the clients have gone; needs --persistent.")
+    @Flag(help: "Clients leave again, so that sessions alone are measured; needs --persistent.")
     var away = false
 
     @Option(help: "User name of every client.")
@@ -52,7 +52,7 @@ struct Idle: ParsableCommand {
         }
         let run = IdleRun(
             settings: IdleRun.Settings(
-                steps: steps, subscribes: subscribe, persists: persistent, measuresAway: away,
+                steps: steps, subscribes: subscribe, persists: persistent, leaves: away,
                 userName: userName, keepAlive: keepAlive),
             address: try broker.address(), process: process,
             patience: broker.patienceNanoseconds, isQuiet: broker.quiet)

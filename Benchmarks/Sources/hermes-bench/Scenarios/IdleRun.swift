@@ -1,6 +1,6 @@
 import MQTTCodec
 
-/// Connections that do nothing, and the memory that the broker holds for them.
+/// Connections that do nothing, or sessions whose clients are away, and the memory they cost.
 struct IdleRun {
     struct Settings {
         /// How many connections to measure at; ascending.
@@ -9,8 +9,9 @@ struct IdleRun {
         var subscribes: Bool
         /// Clients connect with clean session 0.
         var persists: Bool
-        /// Measures also after all clients have gone; only with persistent sessions.
-        var measuresAway: Bool
+        /// Clients leave as soon as their session is there, so that sessions alone are measured; memory
+        /// of connections that were is then shared by few.
+        var leaves: Bool
         /// Of every client; none when `nil`.
         var userName: String?
         /// Seconds; longer than the run takes, so that nobody has to ping.
@@ -45,11 +46,8 @@ struct IdleRun {
             try crowd.grow(to: step, &sockets)
             readings.append(try settle(step, &sockets, &crowd))
         }
-        var away: Reading?
         if settings.persists {
-            for client in 0..<crowd.ready { sockets.disconnect(UInt32(client)) }
-            try crowd.awaitEmpty(&sockets)
-            if settings.measuresAway { away = try settle(crowd.ready, &sockets, &crowd) }
+            try crowd.leave(&sockets)
             var cleaner = SessionCleaner(
                 address: address, patience: patience,
                 identifiers: (0..<crowd.ready).map { crowd.names.clientIdentifier("i", $0) },
@@ -57,7 +55,7 @@ struct IdleRun {
             try cleaner.run(&sockets)
         }
         crowd.progress.clear()
-        return report(readings, away)
+        return report(readings)
     }
 
     /// Memory once it has stopped changing, or when it has had its time.
@@ -80,12 +78,13 @@ struct IdleRun {
             connections: connections, memory: memory, isSettled: calm >= Self.calmSamples)
     }
 
-    private func report(_ readings: [Reading], _ away: Reading?) -> Report {
+    private func report(_ readings: [Reading]) -> Report {
         var report = Report("idle", address, process)
         report.parameters = [
             ("connections", .array(settings.steps.map { .integer(Int64($0)) })),
             ("subscriptions_each", .integer(settings.subscribes ? 1 : 0)),
             ("persistent", .bool(settings.persists)),
+            ("away", .bool(settings.leaves)),
             ("user_name", .bool(settings.userName != nil)),
             ("keep_alive_s", .integer(Int64(settings.keepAlive))),
         ]
@@ -111,21 +110,15 @@ struct IdleRun {
             }
             previous = reading
         }
-        if let away {
-            report.add(
-                "bytes_per_session_away", "bytes per session while its client is away",
-                Self.perConnection(from: base, to: away, \.unshared), digits: 0)
-        }
         report.add(
             "unsettled_readings", "readings taken before memory settled",
-            count: UInt64((readings + (away.map { [$0] } ?? [])).count { !$0.isSettled }))
+            count: UInt64(readings.count { !$0.isSettled }))
         return report
     }
 
     private static func perConnection(
         from base: Reading, to reading: Reading, _ part: KeyPath<BrokerProcess.Memory, UInt64>
     ) -> Double {
-        // Readings while clients are away count the sessions of those that were there.
         let count = reading.connections - base.connections
         let bytes = Double(reading.memory[keyPath: part]) - Double(base.memory[keyPath: part])
         return bytes / Double(max(count, 1))
@@ -144,6 +137,8 @@ struct IdleCrowd: PacketHandler {
     private var target = 0
     private var opened = 0
     private(set) var ready = 0
+    /// The client behind each connection.
+    private var numbers: [Int] = []
     private var isLeaving = false
     private var lastArrival = Clock.nanoseconds()
 
@@ -170,8 +165,10 @@ struct IdleCrowd: PacketHandler {
         }
     }
 
-    mutating func awaitEmpty(_ sockets: inout ClientSockets) throws(BenchFailure) {
+    /// Ends all connections.
+    mutating func leave(_ sockets: inout ClientSockets) throws(BenchFailure) {
         isLeaving = true
+        sockets.disconnectAll()
         lastArrival = Clock.nanoseconds()
         while sockets.count > 0, sockets.now < lastArrival + patience {
             try sockets.turn(atMost: 50_000_000, &self)
@@ -185,16 +182,22 @@ struct IdleCrowd: PacketHandler {
         lastArrival = sockets.now
         if frame.type == .suback {
             try ClientPackets.checkGranted(.atLeastOnce, frame, bytes, client)
-            ready += 1
+            arrived(client, &sockets)
             return
         }
         try ClientPackets.checkAccepted(frame, bytes, client)
         if settings.subscribes {
             sockets.append(
-                client, ClientPackets.subscribe(names.topic(Int(client)), .atLeastOnce))
+                client,
+                ClientPackets.subscribe(names.topic(numbers[Int(client)]), .atLeastOnce))
         } else {
-            ready += 1
+            arrived(client, &sockets)
         }
+    }
+
+    private mutating func arrived(_ client: UInt32, _ sockets: inout ClientSockets) {
+        ready += 1
+        if settings.leaves { sockets.disconnect(client) }
     }
 
     mutating func closed(
@@ -210,6 +213,8 @@ struct IdleCrowd: PacketHandler {
         guard !isLeaving else { return }
         while opened < target, opened - ready < Self.mostJoining {
             let client = try sockets.open(address)
+            if Int(client) == numbers.count { numbers.append(opened) }
+            numbers[Int(client)] = opened
             sockets.append(
                 client,
                 ClientPackets.connect(

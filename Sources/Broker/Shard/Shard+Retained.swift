@@ -1,0 +1,139 @@
+import MQTTCodec
+import MQTTCore
+import Store
+import Structures
+
+/// Retained messages on their way to one session's new subscriptions.
+struct RetainedJob {
+    struct Walk {
+        var cursor: RetainedCursor
+        var qos: QoS
+    }
+
+    /// The subscription being served.
+    var walk: Walk?
+    /// Filters that wait, in order, each once: whoever subscribes again before its turn has come is
+    /// served by the walk that is still to begin.
+    private(set) var filters: [[UInt8]] = []
+    private var qosOfFilter: [[UInt8]: QoS] = [:]
+
+    mutating func add(_ filter: [UInt8], _ qos: QoS) {
+        if qosOfFilter.updateValue(qos, forKey: filter) == nil { filters.append(filter) }
+    }
+
+    mutating func next() -> (filter: [UInt8], qos: QoS)? {
+        guard !filters.isEmpty else { return nil }
+        let filter = filters.removeFirst()
+        guard let qos = qosOfFilter.removeValue(forKey: filter) else {
+            preconditionFailure("a filter waits without its QoS")
+        }
+        return (filter, qos)
+    }
+}
+
+extension Shard {
+    /// Topics that one turn may visit, so that `#` over a million stalls nobody.
+    private static var retainedStepsPerTurn: Int { 2_048 }
+    /// Messages that may wait in a session before its retained messages pause.
+    private static var retainedBacklog: UInt32 { 256 }
+
+    /// The subscription is in place before the first retained message is read, so nothing that is
+    /// published meanwhile is missed.
+    mutating func startRetained(
+        _ session: UInt32, _ filter: UnsafeRawBufferPointer, _ qos: QoS
+    ) {
+        guard retained.count > 0 else { return }
+        if retainedJobs[session] == nil { retainedTurns.append(session) }
+        retainedJobs[session, default: RetainedJob()].add([UInt8](filter), qos)
+    }
+
+    /// The session's connection is gone, and with it what it asked for.
+    mutating func cancelRetained(_ session: UInt32) {
+        guard let job = retainedJobs.removeValue(forKey: session) else { return }
+        if let walk = job.walk { retained.end(walk.cursor) }
+        retainedTurns.removeAll { $0 == session }
+        sessions[session].hasStalledRetained = false
+    }
+
+    /// The session has room again for what it asked for.
+    mutating func resumeRetained(_ session: UInt32) {
+        guard sessions[session].hasStalledRetained, canTakeRetained(session) else { return }
+        sessions[session].hasStalledRetained = false
+        retainedTurns.append(session)
+    }
+
+    /// A slice of what is due; who was served goes behind those who were not.
+    mutating func runRetainedJobs() {
+        var steps = Self.retainedStepsPerTurn
+        var served = 0
+        let waiting = retainedTurns.count
+        while served < waiting, steps > 0 {
+            let session = retainedTurns[served]
+            served += 1
+            guard var job = retainedJobs.removeValue(forKey: session) else {
+                preconditionFailure("session \(session) waits for retained messages without a job")
+            }
+            switch run(&job, session, &steps) {
+            case .finished: continue
+            case .paused: retainedTurns.append(session)
+            case .stalled: sessions[session].hasStalledRetained = true
+            }
+            retainedJobs[session] = job
+        }
+        retainedTurns.removeFirst(served)
+    }
+
+    private enum Slice {
+        case finished
+        /// The turn's steps are used up.
+        case paused
+        /// The client takes no more at present.
+        case stalled
+    }
+
+    private mutating func run(
+        _ job: inout RetainedJob, _ session: UInt32, _ steps: inout Int
+    ) -> Slice {
+        while true {
+            guard canTakeRetained(session) else { return .stalled }
+            guard var walk = job.walk else {
+                guard let (filter, qos) = job.next() else { return .finished }
+                let cursor = filter.withUnsafeBytes { retained.cursor($0) }
+                job.walk = RetainedJob.Walk(cursor: cursor, qos: qos)
+                continue
+            }
+            let step = retained.next(&walk.cursor, steps: &steps)
+            job.walk = walk
+            switch step {
+            case .message(let message): deliverRetained(message, session, walk.qos)
+            case .paused: return .paused
+            case .finished:
+                retained.end(walk.cursor)
+                job.walk = nil
+            }
+        }
+    }
+
+    private func canTakeRetained(_ session: UInt32) -> Bool {
+        guard let target = sessions[session].connection else { return false }
+        return connections[target.index].output.count < settings.outputBytes
+            && sessions[session].outbound.waiting < Self.retainedBacklog
+    }
+
+    /// RETAIN 1, because a new subscription asked for it [MQTT-3.3.1-8]; at the lower QoS.
+    private mutating func deliverRetained(_ message: Message, _ session: UInt32, _ asked: QoS) {
+        let qos = min(message.qos, asked)
+        guard !message.isExpired(atMs: wallClockMs) else { return }
+        var number: UInt64 = 0
+        var ticket: UInt64 = 0
+        let isStored = qos != .atMostOnce && sessions[session].isPersistent
+        if isStored {
+            number = record(message)
+            ticket = writes.lastTicket + 1
+        }
+        var counts = PublishCounts()
+        deliver(
+            message, number, to: session, qos: qos, retain: true, ticket: ticket, &counts)
+        if isStored { commitUnwatched() }
+    }
+}
