@@ -318,7 +318,8 @@ struct ConnectionTests {
 
     @Test("a stop does not wait longer than its drain time")
     func stopIsBounded() async throws {
-        let broker = StubBroker { $0.delay = .seconds(60) }
+        // The bound tells ten minutes of waiting from none, also where all tests share two cores.
+        let broker = StubBroker { $0.delay = .seconds(600) }
         let start = ContinuousClock.now
         try await TestServer.run(broker, with: .init { $0.limits.drain = .milliseconds(100) }) {
             server in
@@ -326,7 +327,7 @@ struct ConnectionTests {
             try connection.send(TestServer.head("POST", "/v1/publish?topic=t", body: [1]) + "x")
             #expect(try server.request("GET", "/healthz").status == 200)
         }
-        #expect(ContinuousClock.now - start < .seconds(10))
+        #expect(ContinuousClock.now - start < .seconds(60))
     }
 }
 
