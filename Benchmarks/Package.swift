@@ -34,5 +34,9 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: swiftSettings),
+        .testTarget(
+            name: "HermesBenchTests",
+            dependencies: ["hermes-bench", "MQTTCodec", "Structures"],
+            swiftSettings: swiftSettings),
     ]
 )

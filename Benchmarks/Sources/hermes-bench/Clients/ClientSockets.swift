@@ -208,7 +208,8 @@ struct ClientSockets: ~Copyable {
                 framing = try PacketDecoder.frame(
                     bytes.bytes, at: offset, maximumSize: Self.largestPacket)
             } catch {
-                throw BenchFailure("the broker sent a malformed packet to client \(client): \(error)")
+                throw BenchFailure(
+                    "the broker sent a malformed packet to client \(client): \(error)")
             }
             guard case .frame(let frame) = framing else { break }
             try handler.receive(frame, bytes, client, &self)
@@ -218,7 +219,9 @@ struct ClientSockets: ~Copyable {
         return offset
     }
 
-    private mutating func keep(_ client: UInt32, _ bytes: UnsafeRawBufferPointer, from consumed: Int) {
+    private mutating func keep(
+        _ client: UInt32, _ bytes: UnsafeRawBufferPointer, from consumed: Int
+    ) {
         let remaining = bytes.count - consumed
         let old = sockets[client].input
         let oldCapacity = sockets[client].inputCapacity

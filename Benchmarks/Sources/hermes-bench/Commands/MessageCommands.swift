@@ -35,7 +35,8 @@ struct FanOut: ParsableCommand {
     func run() throws {
         try runMessages(
             "fan-out",
-            load.plan(.fanOut(subscribers: subscribers), .window(window.window), broker), load, broker)
+            load.plan(.fanOut(subscribers: subscribers), .window(window.window), broker), load,
+            broker)
     }
 }
 
@@ -54,7 +55,8 @@ struct FanIn: ParsableCommand {
 
     func run() throws {
         try runMessages(
-            "fan-in", load.plan(.fanIn(publishers: publishers), .window(window.window), broker), load,
+            "fan-in", load.plan(.fanIn(publishers: publishers), .window(window.window), broker),
+            load,
             broker)
     }
 }

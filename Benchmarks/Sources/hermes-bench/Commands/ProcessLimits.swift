@@ -11,7 +11,8 @@ enum ProcessLimits {
         guard connections + otherDescriptors <= Int(clamping: limit) else {
             throw BenchFailure(
                 "\(connections) connections need \(connections + otherDescriptors) descriptors, and "
-                    + "this process may open \(limit). Raise the limit (ulimit -n) or ask for fewer.")
+                    + "this process may open \(limit). Raise the limit (ulimit -n) or ask for fewer."
+            )
         }
     }
 }

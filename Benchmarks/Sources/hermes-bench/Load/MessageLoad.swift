@@ -53,12 +53,8 @@ struct MessageLoad: ~Copyable {
     private let window: UInt64
     private let ringMask: UInt64
     private let messages: UnsafeMutablePointer<Message>
-    private let packetBytes: Int
-    private let identifierOffset: Int
-    private let stampOffset: Int
-    private let packets: UnsafeMutableRawPointer
-    /// Identifiers of QoS 2 messages that wait for PUBREL, a bit each, per subscriber.
-    private let unreleased: UnsafeMutablePointer<UInt64>
+    private let templates: PublishTemplates
+    private var held: HeldIdentifiers
     private var ledger: DeliveryLedger
 
     var counts = LoadCounts()
@@ -68,7 +64,9 @@ struct MessageLoad: ~Copyable {
     private var scheduleStart: UInt64 = 0
     private var scheduled: UInt64 = 0
     private var phaseStart: UInt64 = 0
-    private var lastArrival: UInt64
+    /// Grows whenever a client joins, a message arrives or one is done with.
+    private var advances: UInt64 = 0
+    private var lastAdvance: UInt64
     private(set) var begin: (mark: CPUMark, counts: LoadCounts)?
     private(set) var end: (mark: CPUMark, counts: LoadCounts)?
 
@@ -81,7 +79,7 @@ struct MessageLoad: ~Copyable {
         self.progress = progress
         let names = RunNames()
         self.names = names
-        lastArrival = Clock.nanoseconds()
+        lastAdvance = Clock.nanoseconds()
         ledger = DeliveryLedger(streams: plan.streams)
 
         let publisherCount = plan.publishers
@@ -99,37 +97,19 @@ struct MessageLoad: ~Copyable {
         messages.initialize(
             repeating: Message(stage: .acknowledged, unseen: 0), count: publisherCount * ring)
 
-        let topicCount = names.topic(0).count
-        packetBytes = PublishEncoder.size(
-            topicCount: topicCount, payloadCount: plan.payloadBytes, qos: plan.qos)
-        stampOffset = PublishEncoder.headerSize(
-            topicCount: topicCount, payloadCount: plan.payloadBytes, qos: plan.qos)
-        identifierOffset = stampOffset - 2
-        packets = .allocate(byteCount: packetBytes * publisherCount, alignment: 16)
-        packets.initializeMemory(
-            as: UInt8.self, repeating: 0x2E, count: packetBytes * publisherCount)
         for publisher in 0..<publisherCount {
             (publishers + publisher).initialize(
                 to: Publisher(client: UInt32(plan.subscribers + publisher)))
-            let packet = packets + publisher * packetBytes
-            names.topic(publisher).withUnsafeBytes { topic in
-                PublishEncoder.writeHeader(
-                    to: packet, topic: topic, payloadCount: plan.payloadBytes, qos: plan.qos,
-                    retain: false, isDuplicate: false, packetIdentifier: 1)
-            }
-            MessageStamp(run: names.run, publisher: UInt32(publisher), sequence: 0, time: 0)
-                .write(to: packet + stampOffset)
         }
-        let identifierWords = plan.qos == .exactlyOnce ? 1_024 * plan.subscribers : 0
-        unreleased = .allocate(capacity: identifierWords)
-        unreleased.initialize(repeating: 0, count: identifierWords)
+        templates = PublishTemplates(
+            publishers: publisherCount, names: names, payloadBytes: plan.payloadBytes,
+            qos: plan.qos)
+        held = HeldIdentifiers(subscribers: plan.qos == .exactlyOnce ? plan.subscribers : 0)
     }
 
     deinit {
         publishers.deallocate()
         messages.deallocate()
-        packets.deallocate()
-        unreleased.deallocate()
     }
 
     /// How long a turn may wait.
@@ -191,13 +171,9 @@ struct MessageLoad: ~Copyable {
 
     private mutating func publish(_ index: Int, time: UInt64, _ sockets: inout ClientSockets) {
         let sequence = publishers[index].sent
-        let packet = sockets.append(publishers[index].client, packetBytes)
-        packet.copyMemory(from: packets + index * packetBytes, byteCount: packetBytes)
-        MessageStamp.write(sequence: sequence, time: time, to: packet + stampOffset)
-        if plan.qos != .atMostOnce {
-            PublishEncoder.storeInteger(
-                PacketIdentifier(position: sequence).rawValue, to: packet + identifierOffset)
-        }
+        templates.write(
+            publisher: index, sequence: sequence, time: time,
+            to: sockets.append(publishers[index].client, templates.packetBytes))
         message(index, sequence).initialize(
             to: Message(
                 stage: plan.qos == .atMostOnce ? .acknowledged : .awaitsFirstAcknowledgement,
@@ -268,7 +244,7 @@ struct MessageLoad: ~Copyable {
         case .exactlyOnce(let identifier, _):
             sockets.acknowledge(client, .pubrec, identifier)
             // Sent again before its release: the same message, which a receiver ignores.
-            guard hold(identifier, client) else {
+            guard plan.qos == .exactlyOnce, held.hold(identifier, subscriber: Int(client)) else {
                 counts.duplicates += 1
                 return
             }
@@ -304,20 +280,6 @@ struct MessageLoad: ~Copyable {
         }
         latency.record(sockets.now > stamp.time ? sockets.now - stamp.time : 0)
     }
-
-    /// Notes a QoS 2 identifier; `false` when it is waiting for its release already.
-    private func hold(_ identifier: PacketIdentifier, _ subscriber: UInt32) -> Bool {
-        let word = unreleased + Int(subscriber) * 1_024 + Int(identifier.rawValue) / 64
-        let bit: UInt64 = 1 << UInt64(identifier.rawValue % 64)
-        guard word.pointee & bit == 0 else { return false }
-        word.pointee |= bit
-        return true
-    }
-
-    private func release(_ identifier: PacketIdentifier, _ subscriber: UInt32) {
-        let word = unreleased + Int(subscriber) * 1_024 + Int(identifier.rawValue) / 64
-        word.pointee &= ~(1 << UInt64(identifier.rawValue % 64))
-    }
 }
 
 extension MessageLoad: PacketHandler {
@@ -325,14 +287,13 @@ extension MessageLoad: PacketHandler {
         _ frame: PacketDecoder.Frame, _ bytes: UnsafeRawBufferPointer, _ client: UInt32,
         _ sockets: inout ClientSockets
     ) throws(BenchFailure) {
-        lastArrival = sockets.now
         let isSubscriber = Int(client) < plan.subscribers
         switch frame.type {
         case .publish where isSubscriber:
             try delivered(frame, bytes, client, &sockets)
         case .pubrel where isSubscriber && plan.qos == .exactlyOnce:
             let identifier = try ClientPackets.identifier(frame, bytes)
-            release(identifier, client)
+            held.release(identifier, subscriber: Int(client))
             sockets.acknowledge(client, .pubcomp, identifier)
         case .puback where !isSubscriber, .pubrec where !isSubscriber,
             .pubcomp where !isSubscriber:
@@ -410,7 +371,6 @@ extension MessageLoad: PacketHandler {
         case .joining where joined == plan.subscribers + plan.publishers:
             scheduleStart = now
             phaseStart = now
-            lastArrival = now
             for publisher in 0..<plan.publishers { list(publisher) }
             if case .time = plan.extent { phase = .warmingUp } else { try startMeasuring(now) }
         case .warmingUp:
@@ -423,26 +383,40 @@ extension MessageLoad: PacketHandler {
                 guard now - phaseStart >= measured else { break }
                 end = (try CPUMark(process), counts)
                 phase = .draining
+                phaseStart = now
             case .messages(let perPublisher):
                 guard counts.published == perPublisher * UInt64(plan.publishers) else { break }
                 phase = .draining
+                phaseStart = now
             }
         case .draining where counts.finished == counts.published:
             try finish()
         case .joining, .draining, .done: break
         }
+        try checkAdvance(now)
+    }
+
+    /// Ends a run in which nothing has moved for too long.
+    private mutating func checkAdvance(_ now: UInt64) throws(BenchFailure) {
+        let advances = UInt64(joined) + counts.delivered + counts.finished
         // In an open loop at a low rate, nothing is owed while nothing is under way.
-        if counts.finished == counts.published, phase != .joining { lastArrival = now }
-        guard phase != .done, now > lastArrival, now - lastArrival > plan.patience else { return }
-        if phase == .draining {
-            try finish()
-        } else {
-            let waited = Text.fixed(Double(plan.patience) / 1e9, digits: 0)
+        let isIdle = counts.finished == counts.published && phase != .joining
+        if advances != self.advances || isIdle {
+            self.advances = advances
+            lastAdvance = now
+        }
+        guard phase != .done, now > lastAdvance, now - lastAdvance > plan.patience else { return }
+        let waited = Text.fixed(Double(plan.patience) / 1e9, digits: 0)
+        switch phase {
+        case .joining:
             throw BenchFailure(
-                phase == .joining
-                    ? "\(joined) of \(plan.subscribers + plan.publishers) clients are connected, "
-                        + "and nothing arrived for \(waited) s."
-                    : "nothing arrived for \(waited) s. \(counts.summary)")
+                "\(joined) of \(plan.subscribers + plan.publishers) clients are connected, "
+                    + "and nothing new arrived for \(waited) s.")
+        case .warmingUp, .measuring:
+            throw BenchFailure("nothing new arrived for \(waited) s. \(counts.summary)")
+        case .draining, .done:
+            // What has not come by now is lost.
+            try finish()
         }
     }
 
@@ -457,26 +431,5 @@ extension MessageLoad: PacketHandler {
     private mutating func finish() throws(BenchFailure) {
         phase = .done
         if end == nil { end = (try CPUMark(process), counts) }
-    }
-}
-
-/// Running totals of a message scenario.
-struct LoadCounts {
-    var published: UInt64 = 0
-    /// Distinct messages that arrived, once per receiver.
-    var delivered: UInt64 = 0
-    /// Messages that are acknowledged to their publisher and were seen, or passed over, by all.
-    var finished: UInt64 = 0
-    var duplicates: UInt64 = 0
-    /// Arrived after a later one of the same publisher.
-    var outOfOrder: UInt64 = 0
-    /// Of another run, or with a QoS, size or content that nobody sent.
-    var foreign: UInt64 = 0
-    /// For no message that waits for it.
-    var strayAcknowledgements: UInt64 = 0
-
-    var summary: String {
-        "Published \(Text.grouped(published)), delivered \(Text.grouped(delivered)), "
-            + "\(Text.grouped(published - finished)) under way."
     }
 }

@@ -20,7 +20,9 @@ struct RunNames {
     var everyTopic: [UInt8] { Array("\(prefix)/+".utf8) }
 
     func clientIdentifier(_ role: String, _ number: Int) -> [UInt8] {
-        Array("bench-\(Self.padded(String(run, radix: 16), 8))-\(role)\(Self.padded(String(number), 5))".utf8)
+        Array(
+            "bench-\(Self.padded(String(run, radix: 16), 8))-\(role)\(Self.padded(String(number), 5))"
+                .utf8)
     }
 
     private static func padded(_ text: String, _ width: Int) -> String {

@@ -38,7 +38,8 @@ indirect enum JSONValue {
     func write(to path: String) throws(BenchFailure) {
         guard let file = fopen(path, "w") else {
             throw BenchFailure(
-                "--json \(Text.visible(path)) cannot be written: \(String(cString: strerror(errno)))")
+                "--json \(Text.visible(path)) cannot be written: \(String(cString: strerror(errno)))"
+            )
         }
         let written = fputs(text() + "\n", file)
         guard fclose(file) == 0, written >= 0 else {

@@ -61,6 +61,8 @@ struct Progress {
 
     private static func emit(_ text: String) {
         // Progress that nobody can read is no reason to stop.
-        _ = Array(text.utf8).withUnsafeBytes { Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count) }
+        _ = Array(text.utf8).withUnsafeBytes {
+            Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count)
+        }
     }
 }

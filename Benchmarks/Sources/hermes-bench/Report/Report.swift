@@ -55,11 +55,14 @@ struct Report {
     var json: JSONValue {
         .object([
             ("scenario", .string(scenario)),
-            ("broker", .object([
-                ("address", .string(address.description)),
-                ("pid", process.map { .integer(Int64($0.identifier)) } ?? .null),
-                ("program", process.map { .string($0.name) } ?? .null),
-            ])),
+            (
+                "broker",
+                .object([
+                    ("address", .string(address.description)),
+                    ("pid", process.map { .integer(Int64($0.identifier)) } ?? .null),
+                    ("program", process.map { .string($0.name) } ?? .null),
+                ])
+            ),
             ("parameters", .object(parameters)),
             ("results", .object(metrics.map { ($0.key, $0.value) })),
         ])

@@ -19,7 +19,8 @@ enum Text {
         let sign = value < 0 && scaled != 0 ? "-" : ""
         guard digits > 0 else { return sign + whole }
         let fraction = String(scaled % Int64(scale))
-        return "\(sign)\(whole).\(String(repeating: "0", count: digits - fraction.count))\(fraction)"
+        return
+            "\(sign)\(whole).\(String(repeating: "0", count: digits - fraction.count))\(fraction)"
     }
 
     static func grouped(_ value: UInt64) -> String {

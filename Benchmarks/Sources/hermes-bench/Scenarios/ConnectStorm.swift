@@ -179,7 +179,9 @@ struct StormCrowd: PacketHandler, ~Copyable {
         lastArrival = sockets.now
         switch frame.type {
         case .connack:
-            guard case .connack(let connack) = try ClientPackets.decode(frame, bytes) else { return }
+            guard case .connack(let connack) = try ClientPackets.decode(frame, bytes) else {
+                return
+            }
             guard connack.returnCode == .accepted else {
                 refused += 1
                 settle(client)

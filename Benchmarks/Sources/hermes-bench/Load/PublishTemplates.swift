@@ -1,0 +1,48 @@
+import MQTTCodec
+
+/// The PUBLISH of each publisher, encoded once; a message is a copy with three fields filled in.
+struct PublishTemplates: ~Copyable {
+    /// Of a whole packet; the same for all publishers.
+    let packetBytes: Int
+    private let identifierOffset: Int
+    private let stampOffset: Int
+    private let hasIdentifier: Bool
+    private let packets: UnsafeMutableRawPointer
+
+    init(publishers: Int, names: RunNames, payloadBytes: Int, qos: QoS) {
+        // Topics of a run are equally long.
+        let topicCount = names.topic(0).count
+        packetBytes = PublishEncoder.size(
+            topicCount: topicCount, payloadCount: payloadBytes, qos: qos)
+        stampOffset = PublishEncoder.headerSize(
+            topicCount: topicCount, payloadCount: payloadBytes, qos: qos)
+        identifierOffset = stampOffset - 2
+        hasIdentifier = qos != .atMostOnce
+        let allBytes = packetBytes * publishers
+        packets = .allocate(byteCount: allBytes, alignment: 16)
+        packets.initializeMemory(as: UInt8.self, repeating: 0x2E, count: allBytes)
+        for publisher in 0..<publishers {
+            let packet = packets + publisher * packetBytes
+            names.topic(publisher).withUnsafeBytes { topic in
+                PublishEncoder.writeHeader(
+                    to: packet, topic: topic, payloadCount: payloadBytes, qos: qos,
+                    retain: false, isDuplicate: false, packetIdentifier: 1)
+            }
+            MessageStamp(run: names.run, publisher: UInt32(publisher), sequence: 0, time: 0)
+                .write(to: packet + stampOffset)
+        }
+    }
+
+    deinit { packets.deallocate() }
+
+    /// Writes one message, ``packetBytes`` long; its packet identifier follows from the sequence.
+    func write(
+        publisher: Int, sequence: UInt64, time: UInt64, to packet: UnsafeMutableRawPointer
+    ) {
+        packet.copyMemory(from: packets + publisher * packetBytes, byteCount: packetBytes)
+        MessageStamp.write(sequence: sequence, time: time, to: packet + stampOffset)
+        guard hasIdentifier else { return }
+        PublishEncoder.storeInteger(
+            PacketIdentifier(position: sequence).rawValue, to: packet + identifierOffset)
+    }
+}
