@@ -31,7 +31,7 @@ struct Server {
             logger: logger)
 
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
-        try await withThrowingTaskGroup(of: Bool.self) { tasks in
+        try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask {
                 try await admin.run { endpoints in
                     logger.info(
@@ -41,24 +41,24 @@ struct Server {
                             "admin.socket": "\(endpoints.unixSocketPath ?? "none")",
                         ])
                 }
-                return false
             }
             tasks.addTask {
                 for await signal in signals {
                     logger.info("Stopping", metadata: ["signal": "\(signal)"])
-                    return true
+                    return
                 }
-                return false
             }
+            // A broker that ends by itself has failed, and the process with it.
+            tasks.addTask { try await brokerEnd.wait() }
             defer { tasks.cancelAll() }
             // Whatever ends first, the broker drains before the process does.
             do {
-                _ = try await tasks.next()
+                try await tasks.next()
             } catch {
-                await stopBroker(mailbox, brokerEnd)
+                try await stopBroker(mailbox, brokerEnd)
                 throw error
             }
-            await stopBroker(mailbox, brokerEnd)
+            try await stopBroker(mailbox, brokerEnd)
         }
         logger.info("Stopped")
     }
@@ -75,6 +75,7 @@ struct Server {
         let started = Started()
         let logger = logger
         try BrokerThread.start(name: "hermes-shard-0") { [verify] in
+            let outcome: Result<Void, any Error>
             do {
                 var loop = try BrokerLoop(
                     settings: settings, store: MemoryStore(), mailbox: mailbox, verify: verify,
@@ -85,19 +86,21 @@ struct Server {
                 }
                 started.report(nil)
                 try loop.run()
+                outcome = .success(())
             } catch {
-                logger.critical("Broker stopped", metadata: ["error": "\(error)"])
                 started.report(error)
+                outcome = .failure(error)
             }
-            end.reach()
+            end.reach(outcome)
         }
         if let error = started.wait() { throw error }
         return end
     }
 
-    private func stopBroker(_ mailbox: Mailbox<ShardMessage>, _ end: BrokerEnd) async {
-        _ = mailbox.post(.stop)
-        await end.wait()
+    private func stopBroker(_ mailbox: Mailbox<ShardMessage>, _ end: BrokerEnd) async throws {
+        // A full mailbox is worked off within a turn.
+        while mailbox.post(.stop) == .full { await Task.yield() }
+        try await end.wait()
     }
 
     private func adminToken(_ directory: String) throws -> AdminToken {
@@ -132,32 +135,33 @@ struct Server {
     }
 }
 
-/// The moment at which the broker's thread has ended.
+/// How the broker's thread ended, once it has.
 private final class BrokerEnd: Sendable {
     private struct State {
-        var isReached = false
-        var waiters: [CheckedContinuation<Void, Never>] = []
+        var outcome: Result<Void, any Error>?
+        var waiters: [CheckedContinuation<Void, any Error>] = []
     }
 
     private let state = Mutex(State())
 
-    func reach() {
+    func reach(_ outcome: Result<Void, any Error>) {
         let waiters = state.withLock { state in
-            state.isReached = true
+            state.outcome = outcome
             let waiters = state.waiters
             state.waiters = []
             return waiters
         }
-        for waiter in waiters { waiter.resume() }
+        for waiter in waiters { waiter.resume(with: outcome) }
     }
 
-    func wait() async {
-        await withCheckedContinuation { continuation in
-            let isReached = state.withLock { state in
-                if !state.isReached { state.waiters.append(continuation) }
-                return state.isReached
+    /// Throws what ended the thread, if it did not end by a stop.
+    func wait() async throws {
+        try await withCheckedThrowingContinuation { continuation in
+            let outcome = state.withLock { state in
+                if state.outcome == nil { state.waiters.append(continuation) }
+                return state.outcome
             }
-            if isReached { continuation.resume() }
+            if let outcome { continuation.resume(with: outcome) }
         }
     }
 }
