@@ -25,6 +25,11 @@ package enum TextValidation {
         try checkCharacters(bytes, from: offset, to: range.end)
     }
 
+    /// Eight ASCII characters without U+0000 and wildcards.
+    static func isPlain(_ word: UInt64) -> Bool {
+        word & highBits == 0 && !hasZero(word) && !has(0x2B, in: word) && !has(0x23, in: word)
+    }
+
     /// A topic name: a string of at least one character [MQTT-4.7.3-1] and no wildcard [MQTT-3.3.2-2].
     package static func checkTopicName(
         _ bytes: RawSpan, _ range: ByteRange
@@ -33,10 +38,10 @@ package enum TextValidation {
         var offset = range.start
         while offset + 8 <= range.end {
             let word = bytes.word(at: offset)
-            if word & highBits != 0 || hasZero(word) || has(0x2B, in: word) || has(0x23, in: word) {
-                break
-            }
+            if !isPlain(word) { break }
             offset += 8
+            // The last word overlaps the one before: cheaper than single bytes.
+            if offset < range.end, offset + 8 > range.end { offset = range.end - 8 }
         }
         while offset < range.end {
             let byte = bytes.byte(at: offset)

@@ -30,10 +30,14 @@ package final class Mailbox<Message: Sendable>: Sendable {
     }
 
     /// Hands a message over; never waits.
-    package func post(_ message: Message) -> Posted {
+    ///
+    /// An urgent one has room of its own, as much again as all others: it may be an answer that
+    /// somebody on the other side waits for.
+    package func post(_ message: Message, isUrgent: Bool = false) -> Posted {
         let (result, wasEmpty) = state.withLock { state -> (Posted, Bool) in
             if state.isClosed { return (.closed, false) }
-            if state.messages.count >= capacity { return (.full, false) }
+            let limit = isUrgent ? 2 * capacity : capacity
+            if state.messages.count >= limit { return (.full, false) }
             state.messages.append(message)
             return (.accepted, state.messages.count == 1)
         }

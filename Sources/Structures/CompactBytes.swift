@@ -62,21 +62,19 @@ extension UnsafeRawBufferPointer {
     package func elementsAreEqual(to other: UnsafeRawBufferPointer) -> Bool {
         guard count == other.count else { return false }
         guard count > 0, let left = baseAddress, let right = other.baseAddress else { return true }
+        guard count >= 8 else {
+            for offset in 0..<count where self[offset] != other[offset] { return false }
+            return true
+        }
+        // Word by word; the last one may overlap the one before.
         var offset = 0
-        while offset + 8 <= count {
+        while true {
             guard
                 left.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
                     == right.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
             else { return false }
-            offset += 8
+            if offset + 8 == count { return true }
+            offset = Swift.min(offset + 8, count - 8)
         }
-        while offset < count {
-            guard
-                left.load(fromByteOffset: offset, as: UInt8.self)
-                    == right.load(fromByteOffset: offset, as: UInt8.self)
-            else { return false }
-            offset += 1
-        }
-        return true
     }
 }

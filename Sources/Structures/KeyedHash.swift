@@ -13,20 +13,28 @@ package struct KeyedHash: Sendable, BitwiseCopyable {
     package func callAsFunction(_ bytes: UnsafeRawBufferPointer, salt: UInt64 = 0) -> UInt64 {
         var state = Self.fold(seed ^ salt, 0xBB67_AE85_84CA_A73B ^ UInt64(bytes.count))
         guard let base = bytes.baseAddress else { return state }
+        let count = bytes.count
+        guard count >= 8 else { return Self.fold(state ^ Self.short(base, count), Self.last) }
         var offset = 0
-        while offset + 8 <= bytes.count {
+        while offset + 8 < count {
             let word = base.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
             state = Self.fold(state ^ word, 0x3C6E_F372_FE94_F82B)
             offset += 8
         }
-        var tail: UInt64 = 0
-        var shift: UInt64 = 0
-        while offset < bytes.count {
-            tail |= UInt64(base.load(fromByteOffset: offset, as: UInt8.self)) << shift
-            shift += 8
-            offset += 1
+        // The last word may overlap the one before: cheaper than a loop over single bytes.
+        let word = base.loadUnaligned(fromByteOffset: count - 8, as: UInt64.self)
+        return Self.fold(state ^ word, Self.last)
+    }
+
+    private static var last: UInt64 { 0xA54F_F53A_5F1D_36F1 }
+
+    /// Up to seven bytes as one word; the length is in the hash already.
+    private static func short(_ base: UnsafeRawPointer, _ count: Int) -> UInt64 {
+        var word: UInt64 = 0
+        for offset in 0..<count {
+            word = word << 8 | UInt64(base.load(fromByteOffset: offset, as: UInt8.self))
         }
-        return Self.fold(state ^ tail, 0xA54F_F53A_5F1D_36F1)
+        return word
     }
 
     static func fold(_ left: UInt64, _ right: UInt64) -> UInt64 {

@@ -99,7 +99,7 @@ struct Server {
 
     private func stopBroker(_ mailbox: Mailbox<ShardMessage>, _ end: BrokerEnd) async throws {
         // A full mailbox is worked off within a turn.
-        while mailbox.post(.stop) == .full { await Task.yield() }
+        while mailbox.post(.stop, isUrgent: true) == .full { await Task.yield() }
         try await end.wait()
     }
 

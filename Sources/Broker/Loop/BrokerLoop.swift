@@ -26,10 +26,15 @@ package struct BrokerLoop: ~Copyable {
     }
 
     /// A closed connection that still has output, or whose peer still has to read it.
-    private struct Lingering {
+    private struct Lingering: BitwiseCopyable {
         var handle: Handle
-        var deadline: MonotonicTime
         var isFinished: Bool
+    }
+
+    /// When a lingering connection's time is over.
+    struct LingerDeadline: BitwiseCopyable {
+        var handle: Handle
+        var time: MonotonicTime
     }
 
     private static var acceptsPerEvent: Int { 256 }
@@ -48,6 +53,8 @@ package struct BrokerLoop: ~Copyable {
     private let identity: Identity
     private let startedAtMs: Int64
     private var lingering: [UInt32: Lingering] = [:]
+    /// All linger equally long, so the first is always the next; some are gone when their time comes.
+    private var lingerDeadlines = RingBuffer<LingerDeadline>()
     private var drainDeadline: MonotonicTime?
 
     /// Opens the listeners; ``run()`` serves them. `verify` checks passwords, `nil` takes user names
@@ -71,7 +78,8 @@ package struct BrokerLoop: ~Copyable {
             authenticator = try Authenticator(verify: verify) { request, isValid in
                 _ = mailbox.post(
                     .authenticated(
-                        request.connection, refusal: isValid ? nil : .badUserNameOrPassword))
+                        request.connection, refusal: isValid ? nil : .badUserNameOrPassword),
+                    isUrgent: true)
             }
         }
         self.reactor = reactor
@@ -121,7 +129,10 @@ package struct BrokerLoop: ~Copyable {
 
     private func timeout() -> CInt {
         var deadline = shard.nextDeadline
-        for entry in lingering.values { deadline = min(deadline ?? entry.deadline, entry.deadline) }
+        if lingerDeadlines.count > 0 {
+            let first = lingerDeadlines[0].time
+            deadline = min(deadline ?? first, first)
+        }
         if let drainDeadline { deadline = min(deadline ?? drainDeadline, drainDeadline) }
         guard let deadline else { return -1 }
         let now = Self.clock()
@@ -239,9 +250,11 @@ package struct BrokerLoop: ~Copyable {
             return
         }
         lingering[closing.connection.index] = Lingering(
-            handle: closing.connection,
-            deadline: shard.now.advanced(byMilliseconds: Self.lingerMilliseconds),
-            isFinished: false)
+            handle: closing.connection, isFinished: false)
+        lingerDeadlines.append(
+            LingerDeadline(
+                handle: closing.connection,
+                time: shard.now.advanced(byMilliseconds: Self.lingerMilliseconds)))
         write(closing.connection)
     }
 
@@ -256,8 +269,11 @@ package struct BrokerLoop: ~Copyable {
     }
 
     private mutating func endLingering() {
-        guard !lingering.isEmpty else { return }
-        for entry in lingering.values where entry.deadline <= shard.now { drop(entry.handle) }
+        while lingerDeadlines.count > 0, lingerDeadlines[0].time <= shard.now {
+            let handle = lingerDeadlines[0].handle
+            lingerDeadlines.removeFirst()
+            if lingering[handle.index]?.handle == handle { drop(handle) }
+        }
     }
 
     private mutating func drop(_ handle: Handle) {

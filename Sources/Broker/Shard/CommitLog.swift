@@ -34,6 +34,9 @@ struct CommitLog: ~Copyable {
         return index < entries.count && entries[index].isComplete
     }
 
+    /// Whether this ticket and all before it are complete.
+    func areCommitted(through ticket: UInt64) -> Bool { ticket < first }
+
     /// Marks a ticket complete and hands out its action.
     mutating func complete(_ ticket: UInt64) -> Action {
         precondition(

@@ -25,6 +25,8 @@ struct Connection: BitwiseCopyable {
     /// The last complete packet.
     var lastPacket = MonotonicTime(milliseconds: 0)
     var output = OutputQueue()
+    /// Redelivered at the start and perhaps not sent yet: no sign of a peer that does not read.
+    var resentBytes = 0
     var acknowledgements = AcknowledgementQueue()
     var will: Message?
     /// The CONNECT packet while its password is checked.

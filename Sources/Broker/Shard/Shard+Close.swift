@@ -23,6 +23,7 @@ extension Shard {
         connections[index].acknowledgements.removeAll(in: pool)
         connections[index].pendingConnect?.release(in: pool)
         let will = connections[index].will
+        let wasOpen = connections[index].isOpen
         // In one group with the will's publication, if there is one.
         if will != nil, session != noIndex {
             writes.willRemoved(session: sessions[session].number)
@@ -34,7 +35,7 @@ extension Shard {
             }
             detach(session, reason)
         }
-        if connections[index].isOpen { activeConnections -= 1 } else { pendingConnections -= 1 }
+        if wasOpen { activeConnections -= 1 } else { pendingConnections -= 1 }
         // A refusal is reported with its client identifier where it happens.
         if case .protocolViolation = reason { counters.protocolViolations += 1 }
         if reportsLifecycle || isNoteworthy(reason) {
@@ -51,7 +52,8 @@ extension Shard {
 
         if let will {
             // Deleted by DISCONNECT [MQTT-3.14.4-3], published by every other end [MQTT-3.1.2-8].
-            if reason != .disconnect, reason != .shutdown { publishWill(will) }
+            // A client that was never accepted left none.
+            if reason != .disconnect, reason != .shutdown, wasOpen { publishWill(will) }
             will.release(in: pool)
         }
     }
@@ -125,10 +127,12 @@ extension Shard {
     private mutating func connectionTimerFired(_ handle: Handle) {
         guard isCurrent(handle) else { return }
         connections[handle.index].timer = noIndex
-        guard connections[handle.index].isOpen else {
+        if connections[handle.index].machine.isAwaitingConnect {
             doom(handle, .connectTimeout)
             return
         }
+        // Its CONNECT came in time; what it waits for now is ours.
+        guard connections[handle.index].isOpen else { return }
         if isOverdue(handle) { overdue.append(handle) } else { setKeepAliveTimer(handle) }
     }
 

@@ -24,21 +24,37 @@ extension Shard {
         guard !completions.isEmpty else { return }
         let ranges = completions
         for range in ranges {
-            for ticket in range { perform(commits.complete(ticket)) }
+            for ticket in range { perform(commits.complete(ticket), ticket) }
         }
+        openHeld()
         pumpCommitted()
         closeDoomed()
     }
 
-    private mutating func perform(_ action: CommitLog.Action) {
+    private mutating func perform(_ action: CommitLog.Action, _ ticket: UInt64) {
         switch action {
         case .none: return
         case .acknowledge(let handle): releaseAcknowledgements(handle)
         case .open(let handle, let sessionPresent):
-            finishOpening(handle, sessionPresent: sessionPresent)
+            heldOpenings.append((ticket, handle, sessionPresent))
         case .reply(let number):
             guard let pending = pendingReplies.removeValue(forKey: number) else { return }
             pending.reply(pending.counts)
+        }
+    }
+
+    /// CONNACK waits for all commits up to its own, whatever order they complete in: what the session's
+    /// former connection began is then stored, and nothing of it can be answered early.
+    private mutating func openHeld() {
+        guard !heldOpenings.isEmpty else { return }
+        let held = heldOpenings
+        heldOpenings.removeAll(keepingCapacity: true)
+        for opening in held {
+            if commits.areCommitted(through: opening.ticket) {
+                finishOpening(opening.handle, sessionPresent: opening.sessionPresent)
+            } else {
+                heldOpenings.append(opening)
+            }
         }
     }
 

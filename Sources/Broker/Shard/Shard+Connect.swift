@@ -140,6 +140,8 @@ extension Shard {
             session = existing
             sessionPresent = true
             cancelExpiry(existing)
+            // The former connection may have left writes under way that this one must not outrun.
+            needsCommit = needsCommit || commits.pendingCount > 0
         } else {
             guard connect.cleanSession || persistentSessions < settings.maxSessions else {
                 refuse(handle, .serverUnavailable, .tooManySessions, [UInt8](identifier))

@@ -4,6 +4,10 @@ import Store
 import Structures
 
 extension Shard {
+    /// Messages that may wait for a connected client: below what a queue can number, so that dropping
+    /// the oldest makes room many times before holes have to be closed.
+    private static var mostWaitingConnected: UInt32 { 60_000 }
+
     // MARK: Outbound
 
     /// Puts a message into one session's order, and sends what may leave.
@@ -64,13 +68,20 @@ extension Shard {
     /// The number binds what waits for an absent client; the bytes also what a connected one is slow
     /// to take.
     private mutating func makeRoom(in session: UInt32, for message: Message) -> Bool {
+        let mostWaiting =
+            sessions[session].connection == nil
+            ? settings.queueMessages : Self.mostWaitingConnected
         while true {
+            if sessions[session].outbound.isFull {
+                // Dropping leaves holes; without them the queue is full of what is in flight.
+                sessions[session].outbound.closeHoles(pool: pool)
+                guard !sessions[session].outbound.isFull else { return false }
+            }
             let queue = sessions[session].outbound
-            let isFull =
-                queue.isFull || queue.waitingBytes + message.count > settings.queueBytes
-                || (sessions[session].connection == nil
-                    && queue.waiting >= settings.queueMessages)
-            guard isFull else { return true }
+            guard
+                queue.waiting >= mostWaiting
+                    || queue.waitingBytes + message.count > settings.queueBytes
+            else { return true }
             guard settings.queuePolicy == .dropOldest,
                 let position = sessions[session].outbound.dropOldestWaiting(pool: pool)
             else { return false }
@@ -149,6 +160,7 @@ extension Shard {
                     of: PacketEncoder.fourBytes(.pubrel, identifier).littleEndian, as: UInt32.self)
             }
         }
+        connections[handle.index].resentBytes = connections[handle.index].output.count
         markDirty(handle)
     }
 

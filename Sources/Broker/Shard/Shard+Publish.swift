@@ -17,6 +17,9 @@ package struct PublishCounts: Hashable, Sendable {
 }
 
 extension Shard {
+    /// Acknowledgements that may wait for commits on one connection: more than identifiers exist.
+    private static var mostAcknowledgements: UInt32 { 3 * 65_536 }
+
     // MARK: Inbound PUBLISH and PUBREL
 
     mutating func receivePublish(
@@ -100,11 +103,17 @@ extension Shard {
         connections[handle.index].acknowledgements.append(
             word: word, ticket: ticket, publishBytes: publishBytes, pool: pool)
         pauseIfNeeded(handle)
+        // Reading PUBREL is never stopped, so what it makes us owe has an end of its own.
+        if connections[handle.index].acknowledgements.count > Self.mostAcknowledgements {
+            doom(handle, .outputLimit)
+        }
     }
 
     /// A peer that sends and never reads: its own answers must not fill our memory.
     mutating func limitOutput(_ handle: Handle) {
-        let limit = 2 * settings.outputBytes + settings.maxPacketBytes
+        let limit =
+            2 * settings.outputBytes + settings.maxPacketBytes
+            + connections[handle.index].resentBytes
         if connections[handle.index].output.count > limit { doom(handle, .outputLimit) }
     }
 
@@ -172,8 +181,7 @@ extension Shard {
         guard let topicBase = topic.baseAddress else { return false }
         let packet = UnsafeRawBufferPointer(
             start: topicBase - (size - topic.count - payload.count), count: size)
-        let matches = trie.match(topic)
-        for match in matches {
+        for match in trie.match(topic) {
             guard let target = sessions[match.session].connection,
                 connections[target.index].isOpen
             else {
@@ -185,10 +193,10 @@ extension Shard {
                 continue
             }
             sessions[match.session].publishesSent += 1
+            counters.publishesSent += 1
             connections[target.index].output.append(packet, pool: pool)
             markDirty(target)
         }
-        counters.publishesSent += UInt64(matches.count)
         return true
     }
 

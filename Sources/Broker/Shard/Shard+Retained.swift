@@ -14,7 +14,9 @@ struct RetainedJob {
     var walk: Walk?
     /// Filters that wait, in order, each once: whoever subscribes again before its turn has come is
     /// served by the walk that is still to begin.
-    private(set) var filters: [[UInt8]] = []
+    private var filters: [[UInt8]] = []
+    /// The filter whose turn is next.
+    private var first = 0
     private var qosOfFilter: [[UInt8]: QoS] = [:]
 
     mutating func add(_ filter: [UInt8], _ qos: QoS) {
@@ -22,8 +24,13 @@ struct RetainedJob {
     }
 
     mutating func next() -> (filter: [UInt8], qos: QoS)? {
-        guard !filters.isEmpty else { return nil }
-        let filter = filters.removeFirst()
+        guard first < filters.count else { return nil }
+        let filter = filters[first]
+        first += 1
+        if first == filters.count {
+            filters.removeAll()
+            first = 0
+        }
         guard let qos = qosOfFilter.removeValue(forKey: filter) else {
             preconditionFailure("a filter waits without its QoS")
         }
@@ -96,20 +103,22 @@ extension Shard {
     ) -> Slice {
         while true {
             guard canTakeRetained(session) else { return .stalled }
-            guard var walk = job.walk else {
+            // Taken out, so that the walk has one owner and is not copied.
+            guard var walk = job.walk.take() else {
                 guard let (filter, qos) = job.next() else { return .finished }
                 let cursor = filter.withUnsafeBytes { retained.cursor($0) }
                 job.walk = RetainedJob.Walk(cursor: cursor, qos: qos)
                 continue
             }
-            let step = retained.next(&walk.cursor, steps: &steps)
-            job.walk = walk
-            switch step {
-            case .message(let message): deliverRetained(message, session, walk.qos)
-            case .paused: return .paused
+            switch retained.next(&walk.cursor, steps: &steps) {
+            case .message(let message):
+                deliverRetained(message, session, walk.qos)
+                job.walk = walk
+            case .paused:
+                job.walk = walk
+                return .paused
             case .finished:
                 retained.end(walk.cursor)
-                job.walk = nil
             }
         }
     }

@@ -50,6 +50,8 @@ package struct Shard: ~Copyable {
     var resumed: [Handle] = []
     var overdue: [Handle] = []
     var awaitingCommit = GrowableBuffer<UInt32>()
+    /// Connections whose CONNACK waits for commits before its own.
+    var heldOpenings: [(ticket: UInt64, handle: Handle, sessionPresent: Bool)] = []
     /// The former list, while it is worked through.
     var stillAwaiting = GrowableBuffer<UInt32>()
     /// By session; a job ends with its session's connection.
@@ -122,18 +124,19 @@ package struct Shard: ~Copyable {
         guard isCurrent(handle) else { return bytes.count }
         var offset = 0
         while offset < bytes.count {
-            let connection = connections[handle.index]
-            guard !connection.isDoomed else { return bytes.count }
-            guard !connection.machine.holdsInput, !connection.isPaused else { break }
+            guard !connections[handle.index].isDoomed else { return bytes.count }
+            guard !connections[handle.index].machine.holdsInput,
+                !connections[handle.index].isPaused
+            else { break }
             let limit =
-                connection.machine.isAwaitingConnect
+                connections[handle.index].machine.isAwaitingConnect
                 ? settings.maxConnectPacketBytes : settings.maxPacketBytes
             do throws(MalformedPacket) {
                 let span = bytes.bytes
                 switch try PacketDecoder.frame(span, at: offset, maximumSize: limit) {
                 case .incomplete:
                     // Anything but a CONNECT is refused as early as its first byte.
-                    if connection.machine.isAwaitingConnect,
+                    if connections[handle.index].machine.isAwaitingConnect,
                         bytes[offset] >> 4 != PacketType.connect.rawValue
                     {
                         doom(handle, .protocolViolation(.firstPacketNotConnect))
@@ -163,6 +166,7 @@ package struct Shard: ~Copyable {
     /// The socket took all output that it had refused: what waited in the session may go on.
     package mutating func drained(_ handle: Handle) {
         guard isCurrent(handle) else { return }
+        connections[handle.index].resentBytes = 0
         resumeIfPossible(handle)
         let session = connections[handle.index].session
         guard session != noIndex else { return }
@@ -226,7 +230,10 @@ package struct Shard: ~Copyable {
 
     /// When the next turn is due without any event; `nil` when nothing waits for a time.
     package var nextDeadline: MonotonicTime? {
-        !retainedTurns.isEmpty || !resumed.isEmpty ? now : timers.nextDeadline
+        let hasWork =
+            !writes.isEmpty || !dirty.isEmpty || !doomed.isEmpty || !retainedTurns.isEmpty
+            || !resumed.isEmpty
+        return hasWork ? now : timers.nextDeadline
     }
 
     private static func take<Element>(_ array: inout [Element]) -> [Element] {
@@ -281,14 +288,8 @@ package struct Shard: ~Copyable {
             doom(handle, .protocolViolation(violation))
             return
         }
-        let packet: ControlPacket
-        do throws(MalformedPacket) {
-            packet = try PacketDecoder.decode(frame, bytes.bytes)
-        } catch {
-            // A malformed DISCONNECT is no DISCONNECT: the will is published [MQTT-3.14.1-1].
-            throw error
-        }
-        switch packet {
+        // A malformed DISCONNECT is a violation, so the will is published [MQTT-3.14.1-1].
+        switch try PacketDecoder.decode(frame, bytes.bytes) {
         case .publish(let publish): receivePublish(handle, publish, frame, bytes)
         case .puback(let identifier): receivePuback(handle, identifier)
         case .pubrec(let identifier): receivePubrec(handle, identifier)
@@ -302,10 +303,11 @@ package struct Shard: ~Copyable {
             output.storeBytes(of: 0xD0, as: UInt8.self)
             output.storeBytes(of: 0, toByteOffset: 1, as: UInt8.self)
             markDirty(handle)
+            limitOutput(handle)
         case .disconnect:
             doom(handle, .disconnect)
         case .connect, .connack, .suback, .unsuback, .pingresp:
-            preconditionFailure("the connection machine let \(packet.type) pass")
+            preconditionFailure("the connection machine let \(frame.type) pass")
         }
     }
 

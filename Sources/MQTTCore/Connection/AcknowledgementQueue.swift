@@ -21,7 +21,7 @@ package struct AcknowledgementQueue: BitwiseCopyable {
     private var entries: UnsafeMutablePointer<Entry>?
     private var capacity: UInt32 = 0
     private var first: UInt32 = 0
-    private var count: UInt32 = 0
+    package private(set) var count: UInt32 = 0
     /// PUBLISH packets that wait for their acknowledgement, and their bytes.
     package private(set) var publishes: UInt32 = 0
     package private(set) var publishBytes: Int = 0

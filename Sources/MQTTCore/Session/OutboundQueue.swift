@@ -117,6 +117,24 @@ package struct OutboundQueue: BitwiseCopyable {
         return position
     }
 
+    /// Moves what waits up behind what is in flight, over the holes that dropping left.
+    ///
+    /// Only messages that were never sent change their position, so no identifier in use changes.
+    package mutating func closeHoles(pool: BytePool) {
+        var end = sentSpan
+        while end > 0, entry(at: head + UInt64(end - 1)).state == .hole { end -= 1 }
+        let firstWaiting = sentSpan
+        sentSpan = end
+        for offset in firstWaiting..<span {
+            let entry = entry(at: head + UInt64(offset))
+            guard entry.state == .waiting else { continue }
+            store(entry, at: head + UInt64(end))
+            end += 1
+        }
+        span = end
+        if span == 0 { releaseRing(pool) }
+    }
+
     // MARK: Sending
 
     /// The next message that may leave, if the window of `limit` has room for it.
