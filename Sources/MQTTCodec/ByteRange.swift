@@ -1,23 +1,23 @@
 /// Where a field stands in the bytes that it was decoded from: packets carry ranges, not copies.
 ///
 /// It means something only together with those bytes; whoever keeps a field longer copies it.
-package struct ByteRange: Hashable, Sendable, BitwiseCopyable {
-    package var offset: UInt32
-    package var count: UInt32
+public struct ByteRange: Hashable, Sendable, BitwiseCopyable {
+    public var offset: UInt32
+    public var count: UInt32
 
-    package init(offset: Int, count: Int) {
+    public init(offset: Int, count: Int) {
         self.offset = UInt32(truncatingIfNeeded: offset)
         self.count = UInt32(truncatingIfNeeded: count)
     }
 
-    package var start: Int { Int(offset) }
-    package var end: Int { Int(offset) + Int(count) }
-    package var isEmpty: Bool { count == 0 }
+    public var start: Int { Int(offset) }
+    public var end: Int { Int(offset) + Int(count) }
+    public var isEmpty: Bool { count == 0 }
 }
 
 extension UnsafeRawBufferPointer {
     /// The bytes of a field that was decoded from this buffer.
-    package subscript(range: ByteRange) -> UnsafeRawBufferPointer {
+    public subscript(range: ByteRange) -> UnsafeRawBufferPointer {
         precondition(range.end <= count, "a field ends at \(range.end) of \(count) bytes")
         guard let baseAddress else { return UnsafeRawBufferPointer(start: nil, count: 0) }
         return UnsafeRawBufferPointer(start: baseAddress + range.start, count: Int(range.count))

@@ -1,20 +1,20 @@
 /// Opens a connection (section 3.1).
-package struct Connect: Hashable, Sendable {
+public struct Connect: Hashable, Sendable {
     /// The protocol revisions that we speak.
-    package enum Version: UInt8, Hashable, Sendable, BitwiseCopyable {
+    public enum Version: UInt8, Hashable, Sendable, BitwiseCopyable {
         /// Protocol name "MQIsdp", level 3.
         case v3_1 = 3
         /// Protocol name "MQTT", level 4.
         case v3_1_1 = 4
     }
 
-    package struct Will: Hashable, Sendable {
-        package var topic: TopicName
-        package var message: ByteRange
-        package var qos: QoS
-        package var retain: Bool
+    public struct Will: Hashable, Sendable {
+        public var topic: TopicName
+        public var message: ByteRange
+        public var qos: QoS
+        public var retain: Bool
 
-        package init(topic: TopicName, message: ByteRange, qos: QoS, retain: Bool) {
+        public init(topic: TopicName, message: ByteRange, qos: QoS, retain: Bool) {
             self.topic = topic
             self.message = message
             self.qos = qos
@@ -22,19 +22,19 @@ package struct Connect: Hashable, Sendable {
         }
     }
 
-    package var version: Version
-    package var cleanSession: Bool
+    public var version: Version
+    public var cleanSession: Bool
     /// Seconds; 0 turns the check off.
-    package var keepAlive: UInt16
+    public var keepAlive: UInt16
     /// UTF-8; may be empty.
-    package var clientIdentifier: ByteRange
-    package var will: Will?
+    public var clientIdentifier: ByteRange
+    public var will: Will?
     /// UTF-8.
-    package var userName: ByteRange?
+    public var userName: ByteRange?
     /// Binary; only with a user name [MQTT-3.1.2-22].
-    package var password: ByteRange?
+    public var password: ByteRange?
 
-    package init(
+    public init(
         version: Version, cleanSession: Bool, keepAlive: UInt16, clientIdentifier: ByteRange,
         will: Will? = nil, userName: ByteRange? = nil, password: ByteRange? = nil
     ) {
@@ -110,22 +110,22 @@ package struct Connect: Hashable, Sendable {
 }
 
 /// The broker's answer to CONNECT (section 3.2).
-package struct Connack: Hashable, Sendable {
-    package enum ReturnCode: UInt8, Hashable, Sendable, CaseIterable {
+public struct Connack: Hashable, Sendable {
+    public enum ReturnCode: UInt8, Hashable, Sendable, CaseIterable {
         case accepted = 0
         case unacceptableProtocolVersion, identifierRejected, serverUnavailable
         case badUserNameOrPassword, notAuthorized
     }
 
     /// False with every code but ``ReturnCode/accepted`` [MQTT-3.2.2-4].
-    package let sessionPresent: Bool
-    package let returnCode: ReturnCode
+    public let sessionPresent: Bool
+    public let returnCode: ReturnCode
 
-    package static func accepted(sessionPresent: Bool) -> Connack {
+    public static func accepted(sessionPresent: Bool) -> Connack {
         Connack(sessionPresent: sessionPresent, returnCode: .accepted)
     }
 
-    package static func refused(_ code: ReturnCode) -> Connack {
+    public static func refused(_ code: ReturnCode) -> Connack {
         Connack(sessionPresent: false, returnCode: code)
     }
 

@@ -1,5 +1,5 @@
 /// Every packet of MQTT 3.1.1, decoded; fields are ranges of the bytes that it was decoded from.
-package enum ControlPacket: Hashable, Sendable {
+public enum ControlPacket: Hashable, Sendable {
     case connect(Connect)
     case connack(Connack)
     case publish(Publish)
@@ -15,7 +15,7 @@ package enum ControlPacket: Hashable, Sendable {
     case pingresp
     case disconnect
 
-    package var type: PacketType {
+    public var type: PacketType {
         switch self {
         case .connect: .connect
         case .connack: .connack

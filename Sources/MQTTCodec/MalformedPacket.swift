@@ -1,7 +1,7 @@
 /// A packet that breaks a rule of its own encoding; each case is one rule.
 ///
 /// The connection that it came on closes [MQTT-4.8.0-1].
-package enum MalformedPacket: Error, Hashable, Sendable, BitwiseCopyable {
+public enum MalformedPacket: Error, Hashable, Sendable, BitwiseCopyable {
     case reservedPacketType
     case reservedFlags
     case remainingLengthTooLong
@@ -33,7 +33,7 @@ package enum MalformedPacket: Error, Hashable, Sendable, BitwiseCopyable {
     case returnCode
 
     /// The normative statement, or section, of MQTT 3.1.1 that is broken.
-    package var statement: String {
+    public var statement: String {
         switch self {
         case .reservedPacketType: "section 2.2.1"
         case .reservedFlags: "MQTT-2.2.2-2"
@@ -64,7 +64,7 @@ package enum MalformedPacket: Error, Hashable, Sendable, BitwiseCopyable {
     }
 
     /// What was wrong, for a log.
-    package var explanation: String {
+    public var explanation: String {
         switch self {
         case .reservedPacketType: "packet type 0 or 15"
         case .reservedFlags: "fixed header flags that its packet type does not allow"

@@ -2,16 +2,16 @@
 ///
 /// The caller keeps bytes that ``Framing/incomplete(needed:)`` asked to complete and offers them
 /// again from the packet's first byte. Nothing is ever allocated for a length that a peer claims.
-package enum PacketDecoder {
+public enum PacketDecoder {
     /// A whole packet's place in the stream.
-    package struct Frame: Hashable, Sendable, BitwiseCopyable {
-        package let type: PacketType
+    public struct Frame: Hashable, Sendable, BitwiseCopyable {
+        public let type: PacketType
         /// The lower half of the first byte; meaningful for PUBLISH only.
-        package let flags: UInt8
+        public let flags: UInt8
         /// The whole packet.
-        package let packet: ByteRange
+        public let packet: ByteRange
         /// What follows the fixed header.
-        package let body: ByteRange
+        public let body: ByteRange
 
         init(type: PacketType, flags: UInt8, packet: ByteRange, body: ByteRange) {
             self.type = type
@@ -21,7 +21,7 @@ package enum PacketDecoder {
         }
     }
 
-    package enum Framing: Hashable, Sendable {
+    public enum Framing: Hashable, Sendable {
         case frame(Frame)
         /// `needed` is the whole packet's size, or 0 while its length is not known.
         case incomplete(needed: Int)
@@ -30,7 +30,7 @@ package enum PacketDecoder {
     /// The packet that begins at `offset`. Type, reserved flags and size are refused as early as they are known.
     ///
     /// `maximumSize` counts the fixed header too.
-    package static func frame(
+    public static func frame(
         _ bytes: RawSpan, at offset: Int, maximumSize: Int
     ) throws(MalformedPacket) -> Framing {
         guard offset < bytes.byteCount else { return .incomplete(needed: 0) }
@@ -52,7 +52,7 @@ package enum PacketDecoder {
     }
 
     /// Decodes a framed packet; every rule of its encoding has then been kept.
-    package static func decode(
+    public static func decode(
         _ frame: Frame, _ bytes: RawSpan
     ) throws(MalformedPacket) -> ControlPacket {
         switch frame.type {
@@ -74,7 +74,7 @@ package enum PacketDecoder {
     }
 
     /// The body of PUBACK, PUBREC, PUBREL, PUBCOMP and UNSUBACK: a packet identifier and nothing else.
-    package static func acknowledgement(
+    public static func acknowledgement(
         _ body: ByteRange, _ bytes: RawSpan
     ) throws(MalformedPacket) -> PacketIdentifier {
         guard body.count >= 2 else { throw .truncated }

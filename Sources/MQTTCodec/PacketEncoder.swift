@@ -1,19 +1,19 @@
 /// Appends packets to a byte array. The broker's packet path writes PUBLISH and the four-byte packets
 /// in place instead (``PublishEncoder``, ``fourBytes(_:_:)``).
-package enum PacketEncoder {
+public enum PacketEncoder {
     /// PUBACK, PUBREC, PUBREL, PUBCOMP and UNSUBACK, as a little-endian word to store.
-    package static func fourBytes(_ type: PacketType, _ identifier: PacketIdentifier) -> UInt32 {
+    public static func fourBytes(_ type: PacketType, _ identifier: PacketIdentifier) -> UInt32 {
         UInt32(type.firstByte) | 2 << 8 | UInt32(identifier.rawValue >> 8) << 16
             | UInt32(identifier.rawValue & 0xFF) << 24
     }
 
-    package static func fourBytes(_ connack: Connack) -> UInt32 {
+    public static func fourBytes(_ connack: Connack) -> UInt32 {
         UInt32(PacketType.connack.firstByte) | 2 << 8 | (connack.sessionPresent ? 1 << 16 : 0)
             | UInt32(connack.returnCode.rawValue) << 24
     }
 
     /// Encodes a packet whose fields are ranges of `source`.
-    package static func append(
+    public static func append(
         _ packet: ControlPacket, fieldsIn source: UnsafeRawBufferPointer, to output: inout [UInt8]
     ) {
         switch packet {
@@ -41,7 +41,7 @@ package enum PacketEncoder {
     }
 
     /// SUBSCRIBE, SUBACK and UNSUBSCRIBE: an identifier and a payload that is encoded already.
-    package static func append(
+    public static func append(
         _ type: PacketType, _ identifier: PacketIdentifier, _ payload: UnsafeRawBufferPointer,
         to output: inout [UInt8]
     ) {
@@ -50,7 +50,7 @@ package enum PacketEncoder {
     }
 
     /// The fixed header and the identifier, for a payload of `payloadCount` bytes that follows.
-    package static func appendHeader(
+    public static func appendHeader(
         _ type: PacketType, _ identifier: PacketIdentifier, payloadCount: Int,
         to output: inout [UInt8]
     ) {
@@ -60,7 +60,7 @@ package enum PacketEncoder {
     }
 
     /// One request of a SUBSCRIBE payload.
-    package static func appendRequest(
+    public static func appendRequest(
         filter: [UInt8], qos: QoS, to payload: inout [UInt8]
     ) {
         filter.withUnsafeBytes { append(string: $0, to: &payload) }
@@ -68,7 +68,7 @@ package enum PacketEncoder {
     }
 
     /// One filter of an UNSUBSCRIBE payload.
-    package static func appendFilter(_ filter: [UInt8], to payload: inout [UInt8]) {
+    public static func appendFilter(_ filter: [UInt8], to payload: inout [UInt8]) {
         filter.withUnsafeBytes { append(string: $0, to: &payload) }
     }
 

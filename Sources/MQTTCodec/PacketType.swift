@@ -1,12 +1,12 @@
 /// The upper half of a packet's first byte (section 2.2.1).
-package enum PacketType: UInt8, Hashable, Sendable, CaseIterable, BitwiseCopyable {
+public enum PacketType: UInt8, Hashable, Sendable, CaseIterable, BitwiseCopyable {
     case connect = 1
     case connack, publish, puback, pubrec, pubrel, pubcomp
     case subscribe, suback, unsubscribe, unsuback
     case pingreq, pingresp, disconnect
 
     /// The lower half that this type must carry [MQTT-2.2.2-1]; `nil` for PUBLISH, which uses it.
-    package var requiredFlags: UInt8? {
+    public var requiredFlags: UInt8? {
         switch self {
         case .publish: nil
         case .pubrel, .subscribe, .unsubscribe: 0b0010
@@ -17,23 +17,23 @@ package enum PacketType: UInt8, Hashable, Sendable, CaseIterable, BitwiseCopyabl
     }
 
     /// The first byte of every packet of this type; of a QoS 0 PUBLISH for ``publish``.
-    package var firstByte: UInt8 { rawValue << 4 | (requiredFlags ?? 0) }
+    public var firstByte: UInt8 { rawValue << 4 | (requiredFlags ?? 0) }
 }
 
 /// How often a message may arrive: at most once, at least once, exactly once.
-package enum QoS: UInt8, Hashable, Sendable, CaseIterable, Comparable, BitwiseCopyable {
+public enum QoS: UInt8, Hashable, Sendable, CaseIterable, Comparable, BitwiseCopyable {
     case atMostOnce = 0
     case atLeastOnce = 1
     case exactlyOnce = 2
 
-    package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+    public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 }
 
 /// Names an exchange between sender and receiver; never 0 [MQTT-2.3.1-1].
-package struct PacketIdentifier: Hashable, Sendable, BitwiseCopyable {
-    package let rawValue: UInt16
+public struct PacketIdentifier: Hashable, Sendable, BitwiseCopyable {
+    public let rawValue: UInt16
 
-    package init?(_ rawValue: UInt16) {
+    public init?(_ rawValue: UInt16) {
         guard rawValue != 0 else { return nil }
         self.rawValue = rawValue
     }
@@ -42,7 +42,7 @@ package struct PacketIdentifier: Hashable, Sendable, BitwiseCopyable {
     ///
     /// Positions less than 65,535 apart never share one, and a position keeps its identifier across
     /// reconnects and restarts [MQTT-4.4.0-1] without anything being stored.
-    package init(position: UInt64) {
+    public init(position: UInt64) {
         rawValue = UInt16(truncatingIfNeeded: position % 65_535 + 1)
     }
 }

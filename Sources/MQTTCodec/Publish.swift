@@ -1,12 +1,12 @@
 /// How a PUBLISH is acknowledged, with only what that level carries.
 ///
 /// QoS 0 has neither identifier nor DUP, so [MQTT-2.3.1-5] and [MQTT-3.3.1-2] hold by construction.
-package enum Delivery: Hashable, Sendable, BitwiseCopyable {
+public enum Delivery: Hashable, Sendable, BitwiseCopyable {
     case atMostOnce
     case atLeastOnce(PacketIdentifier, isDuplicate: Bool)
     case exactlyOnce(PacketIdentifier, isDuplicate: Bool)
 
-    package var qos: QoS {
+    public var qos: QoS {
         switch self {
         case .atMostOnce: .atMostOnce
         case .atLeastOnce: .atLeastOnce
@@ -16,20 +16,20 @@ package enum Delivery: Hashable, Sendable, BitwiseCopyable {
 }
 
 /// An application message on its way (section 3.3).
-package struct Publish: Hashable, Sendable, BitwiseCopyable {
-    package var delivery: Delivery
-    package var retain: Bool
-    package var topic: TopicName
-    package var payload: ByteRange
+public struct Publish: Hashable, Sendable, BitwiseCopyable {
+    public var delivery: Delivery
+    public var retain: Bool
+    public var topic: TopicName
+    public var payload: ByteRange
 
-    package init(delivery: Delivery, retain: Bool, topic: TopicName, payload: ByteRange) {
+    public init(delivery: Delivery, retain: Bool, topic: TopicName, payload: ByteRange) {
         self.delivery = delivery
         self.retain = retain
         self.topic = topic
         self.payload = payload
     }
 
-    package static func decode(
+    public static func decode(
         flags: UInt8, _ body: ByteRange, _ bytes: RawSpan
     ) throws(MalformedPacket) -> Publish {
         guard body.count >= 2 else { throw .truncated }

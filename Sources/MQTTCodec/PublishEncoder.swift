@@ -1,21 +1,21 @@
 /// The wire image of PUBLISH, written where it is sent from; all other packets are rare or four bytes.
-package enum PublishEncoder {
+public enum PublishEncoder {
     /// Bytes of the whole packet.
-    package static func size(topicCount: Int, payloadCount: Int, qos: QoS) -> Int {
+    public static func size(topicCount: Int, payloadCount: Int, qos: QoS) -> Int {
         let remaining = remainingLength(
             topicCount: topicCount, payloadCount: payloadCount, qos: qos)
         return 1 + RemainingLength.encodedSize(of: remaining) + remaining
     }
 
     /// Where the payload begins: the bytes before it are the packet's own for each receiver.
-    package static func headerSize(topicCount: Int, payloadCount: Int, qos: QoS) -> Int {
+    public static func headerSize(topicCount: Int, payloadCount: Int, qos: QoS) -> Int {
         size(topicCount: topicCount, payloadCount: payloadCount, qos: qos) - payloadCount
     }
 
     /// Writes everything before the payload, ``headerSize(topicCount:payloadCount:qos:)`` bytes.
     ///
     /// `packetIdentifier` is written for QoS 1 and 2 and ignored for QoS 0.
-    package static func writeHeader(
+    public static func writeHeader(
         to destination: UnsafeMutableRawPointer, topic: UnsafeRawBufferPointer, payloadCount: Int,
         qos: QoS, retain: Bool, isDuplicate: Bool, packetIdentifier: UInt16
     ) {
@@ -43,11 +43,11 @@ package enum PublishEncoder {
         if qos != .atMostOnce { storeInteger(packetIdentifier, to: destination + offset) }
     }
 
-    package static func firstByte(qos: QoS, retain: Bool, isDuplicate: Bool) -> UInt8 {
+    public static func firstByte(qos: QoS, retain: Bool, isDuplicate: Bool) -> UInt8 {
         0x30 | (isDuplicate ? 0x08 : 0) | qos.rawValue << 1 | (retain ? 0x01 : 0)
     }
 
-    package static func storeInteger(_ value: UInt16, to destination: UnsafeMutableRawPointer) {
+    public static func storeInteger(_ value: UInt16, to destination: UnsafeMutableRawPointer) {
         destination.storeBytes(of: value.bigEndian, as: UInt16.self)
     }
 

@@ -1,11 +1,11 @@
 /// How many bytes follow the fixed header (section 2.2.3): base 128, least significant group first.
-package struct RemainingLength: Hashable, Sendable {
-    package static let maximumEncodedSize = 4
-    package static let maximumValue = 268_435_455
+public struct RemainingLength: Hashable, Sendable {
+    public static let maximumEncodedSize = 4
+    public static let maximumValue = 268_435_455
 
-    package let value: Int
+    public let value: Int
     /// 1 to 4. Encodings longer than needed are legal in 3.1.1.
-    package let encodedSize: Int
+    public let encodedSize: Int
 
     init(value: Int, encodedSize: Int) {
         self.value = value
@@ -13,7 +13,7 @@ package struct RemainingLength: Hashable, Sendable {
     }
 
     /// Reads the length that begins at `offset`; `nil` asks for more bytes.
-    package static func decode(
+    public static func decode(
         _ bytes: RawSpan, at offset: Int
     ) throws(MalformedPacket) -> RemainingLength? {
         var value = 0
@@ -28,7 +28,7 @@ package struct RemainingLength: Hashable, Sendable {
     }
 
     /// Bytes that `value` needs: 1 to 4.
-    package static func encodedSize(of value: Int) -> Int {
+    public static func encodedSize(of value: Int) -> Int {
         precondition(value >= 0 && value <= maximumValue, "no remaining length: \(value)")
         return value < 128 ? 1 : value < 16_384 ? 2 : value < 2_097_152 ? 3 : 4
     }

@@ -1,26 +1,26 @@
 /// Asks for subscriptions (section 3.8): at least one topic filter with its QoS, all of them checked.
-package struct Subscribe: Hashable, Sendable {
-    package struct Request: Hashable, Sendable {
-        package var filter: TopicFilter
-        package var qos: QoS
+public struct Subscribe: Hashable, Sendable {
+    public struct Request: Hashable, Sendable {
+        public var filter: TopicFilter
+        public var qos: QoS
     }
 
-    package var packetIdentifier: PacketIdentifier
+    public var packetIdentifier: PacketIdentifier
     /// How many filters; at least 1.
-    package var count: Int
+    public var count: Int
     private var requests: ByteRange
 
-    package init(packetIdentifier: PacketIdentifier, count: Int, encodedRequests: ByteRange) {
+    public init(packetIdentifier: PacketIdentifier, count: Int, encodedRequests: ByteRange) {
         self.packetIdentifier = packetIdentifier
         self.count = count
         requests = encodedRequests
     }
 
     /// The requests as they stand in the packet, for an encoder.
-    package var encodedRequests: ByteRange { requests }
+    public var encodedRequests: ByteRange { requests }
 
     /// Takes the next request off, in the packet's order; `nil` after the last.
-    package mutating func next(in bytes: RawSpan) -> Request? {
+    public mutating func next(in bytes: RawSpan) -> Request? {
         guard !requests.isEmpty else { return nil }
         var reader = FieldReader(requests)
         guard let range = try? reader.data(bytes),
@@ -50,14 +50,14 @@ package struct Subscribe: Hashable, Sendable {
 }
 
 /// Grants or refuses each filter of a SUBSCRIBE, in its order (section 3.9).
-package struct Suback: Hashable, Sendable {
-    package static let failure: UInt8 = 0x80
+public struct Suback: Hashable, Sendable {
+    public static let failure: UInt8 = 0x80
 
-    package var packetIdentifier: PacketIdentifier
+    public var packetIdentifier: PacketIdentifier
     /// One byte per filter: the granted QoS or ``failure`` [MQTT-3.9.3-2].
-    package var returnCodes: ByteRange
+    public var returnCodes: ByteRange
 
-    package init(packetIdentifier: PacketIdentifier, returnCodes: ByteRange) {
+    public init(packetIdentifier: PacketIdentifier, returnCodes: ByteRange) {
         self.packetIdentifier = packetIdentifier
         self.returnCodes = returnCodes
     }
@@ -76,20 +76,20 @@ package struct Suback: Hashable, Sendable {
 }
 
 /// Ends subscriptions (section 3.10): at least one topic filter, all of them checked.
-package struct Unsubscribe: Hashable, Sendable {
-    package var packetIdentifier: PacketIdentifier
+public struct Unsubscribe: Hashable, Sendable {
+    public var packetIdentifier: PacketIdentifier
     private var filters: ByteRange
 
-    package init(packetIdentifier: PacketIdentifier, encodedFilters: ByteRange) {
+    public init(packetIdentifier: PacketIdentifier, encodedFilters: ByteRange) {
         self.packetIdentifier = packetIdentifier
         filters = encodedFilters
     }
 
     /// The filters as they stand in the packet, for an encoder.
-    package var encodedFilters: ByteRange { filters }
+    public var encodedFilters: ByteRange { filters }
 
     /// Takes the next filter off; `nil` after the last.
-    package mutating func next(in bytes: RawSpan) -> TopicFilter? {
+    public mutating func next(in bytes: RawSpan) -> TopicFilter? {
         guard !filters.isEmpty else { return nil }
         var reader = FieldReader(filters)
         guard let range = try? reader.data(bytes),

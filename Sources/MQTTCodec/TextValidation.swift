@@ -1,5 +1,5 @@
 /// Checks of strings and topics, eight ASCII bytes per step and character by character beyond ASCII.
-package enum TextValidation {
+public enum TextValidation {
     static var highBits: UInt64 { 0x8080_8080_8080_8080 }
     static var lowBits: UInt64 { 0x0101_0101_0101_0101 }
 
@@ -13,7 +13,7 @@ package enum TextValidation {
     /// Well-formed UTF-8 [MQTT-1.5.3-1] without U+0000 [MQTT-1.5.3-2].
     ///
     /// U+FEFF, non-characters and control characters pass [MQTT-1.5.3-3].
-    package static func checkString(
+    public static func checkString(
         _ bytes: RawSpan, _ range: ByteRange
     ) throws(MalformedPacket) {
         var offset = range.start
@@ -31,7 +31,7 @@ package enum TextValidation {
     }
 
     /// A topic name: a string of at least one character [MQTT-4.7.3-1] and no wildcard [MQTT-3.3.2-2].
-    package static func checkTopicName(
+    public static func checkTopicName(
         _ bytes: RawSpan, _ range: ByteRange
     ) throws(MalformedPacket) {
         guard !range.isEmpty else { throw .emptyTopic }
@@ -53,7 +53,7 @@ package enum TextValidation {
     }
 
     /// A topic filter: wildcards stand where sections 4.7.1.2 and 4.7.1.3 allow them.
-    package static func checkTopicFilter(
+    public static func checkTopicFilter(
         _ bytes: RawSpan, _ range: ByteRange
     ) throws(MalformedPacket) {
         guard !range.isEmpty else { throw .emptyTopic }
@@ -114,20 +114,20 @@ package enum TextValidation {
 }
 
 /// A topic name whose bytes were checked; without wildcards, 1 to 65,535 bytes.
-package struct TopicName: Hashable, Sendable, BitwiseCopyable {
-    package let range: ByteRange
+public struct TopicName: Hashable, Sendable, BitwiseCopyable {
+    public let range: ByteRange
 
-    package init(validating range: ByteRange, in bytes: RawSpan) throws(MalformedPacket) {
+    public init(validating range: ByteRange, in bytes: RawSpan) throws(MalformedPacket) {
         try TextValidation.checkTopicName(bytes, range)
         self.range = range
     }
 }
 
 /// A topic filter whose bytes were checked; 1 to 65,535 bytes.
-package struct TopicFilter: Hashable, Sendable, BitwiseCopyable {
-    package let range: ByteRange
+public struct TopicFilter: Hashable, Sendable, BitwiseCopyable {
+    public let range: ByteRange
 
-    package init(validating range: ByteRange, in bytes: RawSpan) throws(MalformedPacket) {
+    public init(validating range: ByteRange, in bytes: RawSpan) throws(MalformedPacket) {
         try TextValidation.checkTopicFilter(bytes, range)
         self.range = range
     }

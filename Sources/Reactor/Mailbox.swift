@@ -3,7 +3,7 @@ import Glibc
 import Synchronization
 
 /// A bounded queue from any thread to the thread of one reactor, which it wakes.
-package final class Mailbox<Message: Sendable>: Sendable {
+public final class Mailbox<Message: Sendable>: Sendable {
     private struct State {
         var messages: [Message] = []
         var isClosed = false
@@ -14,7 +14,7 @@ package final class Mailbox<Message: Sendable>: Sendable {
     let eventDescriptor: CInt
 
     /// `capacity` bounds the messages that wait; at least 1.
-    package init(capacity: Int) throws(SystemError) {
+    public init(capacity: Int) throws(SystemError) {
         precondition(capacity > 0, "a mailbox of \(capacity) messages")
         self.capacity = capacity
         eventDescriptor = eventfd(0, CInt(EFD_NONBLOCK | EFD_CLOEXEC))
@@ -25,7 +25,7 @@ package final class Mailbox<Message: Sendable>: Sendable {
 
     deinit { _ = Glibc.close(eventDescriptor) }
 
-    package enum Posted: Sendable {
+    public enum Posted: Sendable {
         case accepted, full, closed
     }
 
@@ -33,7 +33,7 @@ package final class Mailbox<Message: Sendable>: Sendable {
     ///
     /// An urgent one has room of its own, as much again as all others: it may be an answer that
     /// somebody on the other side waits for.
-    package func post(_ message: Message, isUrgent: Bool = false) -> Posted {
+    public func post(_ message: Message, isUrgent: Bool = false) -> Posted {
         let (result, wasEmpty) = state.withLock { state -> (Posted, Bool) in
             if state.isClosed { return (.closed, false) }
             let limit = isUrgent ? 2 * capacity : capacity
@@ -47,7 +47,7 @@ package final class Mailbox<Message: Sendable>: Sendable {
     }
 
     /// Takes everything that waits, in order.
-    package func take() -> [Message] {
+    public func take() -> [Message] {
         var counter: UInt64 = 0
         _ = Glibc.read(eventDescriptor, &counter, 8)
         return state.withLock { state in
@@ -58,7 +58,7 @@ package final class Mailbox<Message: Sendable>: Sendable {
     }
 
     /// Refuses messages from now on and returns those that still wait.
-    package func close() -> [Message] {
+    public func close() -> [Message] {
         state.withLock { $0.isClosed = true }
         return take()
     }

@@ -1,16 +1,16 @@
 import Glibc
 
 /// Sole owner of an open descriptor; leaving scope closes it, so a leak takes a deliberate act.
-package struct OwnedDescriptor: ~Copyable {
-    package let rawValue: CInt
+public struct OwnedDescriptor: ~Copyable {
+    public let rawValue: CInt
 
-    package init(adopting rawValue: CInt) {
+    public init(adopting rawValue: CInt) {
         precondition(rawValue >= 0, "adopted descriptor \(rawValue), which is not open")
         self.rawValue = rawValue
     }
 
     /// Hands the descriptor, still open, to the caller.
-    package consuming func take() -> CInt {
+    public consuming func take() -> CInt {
         let descriptor = rawValue
         discard self
         return descriptor

@@ -8,7 +8,7 @@ import Structures
 /// ``accept(_:)`` or ``send(_:_:)`` as each asks. An idle connection holds a 32-byte slot and no
 /// buffer. A registration is named by slot and generation, so that an event of a closed connection
 /// finds no owner even when the kernel has reused its descriptor within the same batch.
-package struct Reactor: ~Copyable {
+public struct Reactor: ~Copyable {
     struct Slot: BitwiseCopyable {
         var descriptor: CInt
         var generation: UInt32
@@ -20,7 +20,7 @@ package struct Reactor: ~Copyable {
         var awaitsWritable: Bool
     }
 
-    package enum Event {
+    public enum Event {
         /// A listener has connections to accept.
         case acceptable(listener: Int)
         /// `isHungUp` says that the peer is gone in both directions; reading finds what it left.
@@ -31,7 +31,7 @@ package struct Reactor: ~Copyable {
         case stale
     }
 
-    package enum Accepted {
+    public enum Accepted {
         case connection(Handle)
         /// Closed at once: no descriptor was left for it.
         case refused
@@ -39,7 +39,7 @@ package struct Reactor: ~Copyable {
         case none
     }
 
-    package enum Received {
+    public enum Received {
         /// Everything that has not been consumed, oldest first; valid until the next ``receive(_:)``.
         case bytes(UnsafeRawBufferPointer)
         case wouldBlock
@@ -47,7 +47,7 @@ package struct Reactor: ~Copyable {
         case failed(SystemError)
     }
 
-    package enum Sent {
+    public enum Sent {
         case all
         /// The socket takes no more; an event will say when it does.
         case blocked
@@ -67,17 +67,17 @@ package struct Reactor: ~Copyable {
     private let pool: BytePool
     private var slots = Slab<Slot>()
     private var listeners: [CInt] = []
-    package private(set) var listenerAddresses: [String] = []
+    public private(set) var listenerAddresses: [String] = []
     private let events: UnsafeMutablePointer<epoll_event>
     private var eventCount = 0
     private let sharedInput: UnsafeMutableRawPointer
     private let segments: UnsafeMutablePointer<OutputQueue.Segment>
     /// Given up to accept and close a connection when no descriptor is left.
     private var spareDescriptor: CInt
-    package private(set) var bytesReceived: UInt64 = 0
-    package private(set) var bytesSent: UInt64 = 0
+    public private(set) var bytesReceived: UInt64 = 0
+    public private(set) var bytesSent: UInt64 = 0
 
-    package init(pool: BytePool) throws(SystemError) {
+    public init(pool: BytePool) throws(SystemError) {
         let descriptor = epoll_create1(CInt(EPOLL_CLOEXEC))
         guard descriptor >= 0 else {
             throw SystemError(call: "epoll_create1", subject: "reactor", code: errno)
@@ -103,12 +103,12 @@ package struct Reactor: ~Copyable {
     }
 
     /// Open connections.
-    package var connectionCount: Int { slots.count }
+    public var connectionCount: Int { slots.count }
 
     // MARK: Waiting
 
     /// Waits for events, at most `milliseconds` (-1: without end); returns how many there are.
-    package mutating func wait(milliseconds: CInt) throws(SystemError) -> Int {
+    public mutating func wait(milliseconds: CInt) throws(SystemError) -> Int {
         let count = epoll_wait(poller.rawValue, events, CInt(Self.eventCapacity), milliseconds)
         if count < 0 {
             guard errno == EINTR else {
@@ -121,7 +121,7 @@ package struct Reactor: ~Copyable {
         return eventCount
     }
 
-    package func event(_ index: Int) -> Event {
+    public func event(_ index: Int) -> Event {
         precondition(index < eventCount, "event \(index) of \(eventCount)")
         let handle = Handle(packed: events[index].data.u64)
         if handle.generation == Self.ownGeneration {
@@ -135,7 +135,7 @@ package struct Reactor: ~Copyable {
             isWritable: flags & EPOLLOUT.rawValue != 0, isHungUp: isHungUp)
     }
 
-    package mutating func register<Message>(_ mailbox: Mailbox<Message>) throws(SystemError) {
+    public mutating func register<Message>(_ mailbox: Mailbox<Message>) throws(SystemError) {
         try control(
             EPOLL_CTL_ADD, mailbox.eventDescriptor, EPOLLIN.rawValue,
             Handle(index: 0, generation: Self.ownGeneration), "mailbox")
@@ -144,7 +144,7 @@ package struct Reactor: ~Copyable {
     // MARK: Accepting
 
     /// Listens on a numeric address; port 0 takes a free one. Returns the listener's number.
-    package mutating func listen(
+    public mutating func listen(
         address: String, port: UInt16, userTimeout: Duration
     ) throws(SystemError) -> Int {
         let descriptor = try Listener.open(
@@ -161,12 +161,12 @@ package struct Reactor: ~Copyable {
     }
 
     /// Stops accepting; established connections go on.
-    package mutating func closeListeners() {
+    public mutating func closeListeners() {
         for listener in listeners { _ = Glibc.close(listener) }
         listeners.removeAll()
     }
 
-    package mutating func accept(_ listener: Int) -> Accepted {
+    public mutating func accept(_ listener: Int) -> Accepted {
         guard listener < listeners.count else { return .none }
         let (descriptor, code) = retrying { Int(hermes_accept(listeners[listener])) }
         guard descriptor >= 0 else {
@@ -220,7 +220,7 @@ package struct Reactor: ~Copyable {
 
     /// One read. Small input that was kept comes first; a large packet collects in its own buffer,
     /// which grows with what has arrived and never with what was announced.
-    package mutating func receive(_ handle: Handle) -> Received {
+    public mutating func receive(_ handle: Handle) -> Received {
         guard slots[handle.index].generation == handle.generation else { return .wouldBlock }
         let kept = Int(slots[handle.index].inputCount)
         let base: UnsafeMutableRawPointer
@@ -250,7 +250,7 @@ package struct Reactor: ~Copyable {
     }
 
     /// Input that ``keep(_:_:from:)`` kept, without reading; empty when there is none.
-    package func keptInput(_ handle: Handle) -> UnsafeRawBufferPointer {
+    public func keptInput(_ handle: Handle) -> UnsafeRawBufferPointer {
         let slot = slots[handle.index]
         guard slot.generation == handle.generation, let input = slot.input else {
             return UnsafeRawBufferPointer(start: nil, count: 0)
@@ -259,7 +259,7 @@ package struct Reactor: ~Copyable {
     }
 
     /// Keeps what was not consumed of bytes from ``receive(_:)`` or ``keptInput(_:)``.
-    package mutating func keep(
+    public mutating func keep(
         _ handle: Handle, _ bytes: UnsafeRawBufferPointer, from consumed: Int
     ) {
         guard slots[handle.index].generation == handle.generation else { return }
@@ -286,7 +286,7 @@ package struct Reactor: ~Copyable {
     }
 
     /// Stops or goes on reading from a connection; its unread input waits in the kernel.
-    package mutating func setReading(_ handle: Handle, _ isReading: Bool) {
+    public mutating func setReading(_ handle: Handle, _ isReading: Bool) {
         guard slots[handle.index].generation == handle.generation,
             slots[handle.index].isReading != isReading
         else { return }
@@ -297,7 +297,7 @@ package struct Reactor: ~Copyable {
     // MARK: Writing
 
     /// Sends as much as the socket takes, and asks for an event when something is left.
-    package mutating func send(_ handle: Handle, _ output: inout OutputQueue) -> Sent {
+    public mutating func send(_ handle: Handle, _ output: inout OutputQueue) -> Sent {
         guard slots[handle.index].generation == handle.generation else {
             output.removeAll(in: pool)
             return .all
@@ -325,14 +325,14 @@ package struct Reactor: ~Copyable {
     }
 
     /// Ends our direction: the peer reads everything and then the end of the stream.
-    package func finishSending(_ handle: Handle) {
+    public func finishSending(_ handle: Handle) {
         guard slots[handle.index].generation == handle.generation else { return }
         _ = shutdown(slots[handle.index].descriptor, CInt(SHUT_WR))
     }
 
     // MARK: Closing
 
-    package mutating func close(_ handle: Handle) {
+    public mutating func close(_ handle: Handle) {
         guard slots[handle.index].generation == handle.generation else { return }
         _ = Glibc.close(slots[handle.index].descriptor)
         takeSpareDescriptor()
@@ -343,7 +343,7 @@ package struct Reactor: ~Copyable {
     }
 
     /// The peer's address and port.
-    package func address(of handle: Handle) -> String {
+    public func address(of handle: Handle) -> String {
         guard slots[handle.index].generation == handle.generation else { return "unknown" }
         return SocketAddress.text(of: slots[handle.index].descriptor, .peer)
     }

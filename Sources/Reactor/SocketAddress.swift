@@ -2,7 +2,7 @@ import CLinux
 import Glibc
 
 /// A numeric IPv4 or IPv6 address with its port, as `127.0.0.1:1883` or `[::1]:1883`.
-package enum SocketAddress {
+public enum SocketAddress {
     /// Fills a socket address; throws for text that is no numeric address ("localhost" is 127.0.0.1).
     static func parse(
         _ address: String, port: UInt16

@@ -1,21 +1,21 @@
 import Glibc
 
 /// A system call that failed for a reason that lies in the world, not in our code.
-package struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
+public struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The call, such as "bind".
-    package let call: String
+    public let call: String
     /// What it was applied to, such as "127.0.0.1:1883".
-    package let subject: String
+    public let subject: String
     /// The value of `errno`.
-    package let code: CInt
+    public let code: CInt
 
-    package init(call: String, subject: String, code: CInt) {
+    public init(call: String, subject: String, code: CInt) {
         self.call = call
         self.subject = subject
         self.code = code
     }
 
-    package var description: String {
+    public var description: String {
         "\(call) \(subject): \(String(cString: strerror(code)))"
     }
 }

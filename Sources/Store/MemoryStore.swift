@@ -1,18 +1,18 @@
 /// `durability: none`: what is submitted counts as stored at once, and is gone with the process.
-package final class MemoryStore: Store {
+public final class MemoryStore: Store {
     private var completed: ClosedRange<UInt64>?
 
-    package init() {}
+    public init() {}
 
-    package var isRecording: Bool { false }
+    public var isRecording: Bool { false }
 
-    package func submit(_ batch: borrowing WriteBatch) {
+    public func submit(_ batch: borrowing WriteBatch) {
         guard batch.groupCount > 0 else { return }
         let first = batch.lastTicket - UInt64(batch.groupCount) + 1
         completed = min(completed?.lowerBound ?? first, first)...batch.lastTicket
     }
 
-    package func takeCompletions(_ tickets: inout [ClosedRange<UInt64>]) {
+    public func takeCompletions(_ tickets: inout [ClosedRange<UInt64>]) {
         guard let completed else { return }
         tickets.append(completed)
         self.completed = nil

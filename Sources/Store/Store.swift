@@ -3,7 +3,7 @@
 /// One thread submits and takes completions. A store may complete tickets late and in any order;
 /// whoever depends on one waits for exactly that one. Stores whose work happens on a thread of
 /// their own wake the submitter by the closure that they were made with.
-package protocol Store: AnyObject {
+public protocol Store: AnyObject {
     /// Whether records are kept at all; a store that keeps none gets batches without bytes.
     var isRecording: Bool { get }
 

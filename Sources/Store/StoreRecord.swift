@@ -1,7 +1,7 @@
 /// A change of stored state, decoded: what a store applies and a test inspects.
 ///
 /// Sessions and messages go by numbers of their own, which are never reused, unlike slab indices.
-package enum StoreRecord: Hashable, Sendable {
+public enum StoreRecord: Hashable, Sendable {
     /// A persistent session was made.
     case session(UInt64, clientIdentifier: [UInt8], userName: [UInt8]?)
     /// The session is gone with everything that is keyed by it.

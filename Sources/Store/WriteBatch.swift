@@ -6,7 +6,7 @@ import Structures
 /// format is the store's own and made to be written as it is: each record is a kind byte, its
 /// fixed fields little-endian, and its strings behind a 32-bit length. A store that keeps nothing
 /// (`isRecording` false) leaves the bytes out and still hands out tickets.
-package struct WriteBatch: ~Copyable {
+public struct WriteBatch: ~Copyable {
     private enum Kind: UInt8 {
         case commit = 1
         case session, sessionRemoved, subscription, subscriptionRemoved, message, queued, released
@@ -17,20 +17,20 @@ package struct WriteBatch: ~Copyable {
     private var bytes: [UInt8] = []
     private let isRecording: Bool
     /// The ticket of the last group; tickets count from 1.
-    package private(set) var lastTicket: UInt64
+    public private(set) var lastTicket: UInt64
     /// Groups in this batch.
-    package private(set) var groupCount = 0
+    public private(set) var groupCount = 0
     private var hasOpenGroup = false
 
-    package init(isRecording: Bool, lastTicket: UInt64 = 0) {
+    public init(isRecording: Bool, lastTicket: UInt64 = 0) {
         self.isRecording = isRecording
         self.lastTicket = lastTicket
     }
 
-    package var isEmpty: Bool { groupCount == 0 && !hasOpenGroup }
+    public var isEmpty: Bool { groupCount == 0 && !hasOpenGroup }
 
     /// Ends the current group; what waits for it waits for the ticket.
-    package mutating func commit() -> UInt64 {
+    public mutating func commit() -> UInt64 {
         lastTicket += 1
         groupCount += 1
         hasOpenGroup = false
@@ -42,17 +42,17 @@ package struct WriteBatch: ~Copyable {
     }
 
     /// Records that nobody waits for stand in the last group.
-    package var hasUncommittedRecords: Bool { hasOpenGroup }
+    public var hasUncommittedRecords: Bool { hasOpenGroup }
 
     /// Forgets the bytes that were submitted; tickets go on counting.
-    package mutating func clear() {
+    public mutating func clear() {
         bytes.removeAll(keepingCapacity: bytes.count <= 4 * 1_024 * 1_024)
         groupCount = 0
     }
 
     // MARK: Records
 
-    package mutating func session(
+    public mutating func session(
         _ number: UInt64, clientIdentifier: UnsafeRawBufferPointer,
         userName: UnsafeRawBufferPointer?
     ) {
@@ -63,12 +63,12 @@ package struct WriteBatch: ~Copyable {
         put(userName ?? UnsafeRawBufferPointer(start: nil, count: 0))
     }
 
-    package mutating func sessionRemoved(_ number: UInt64) {
+    public mutating func sessionRemoved(_ number: UInt64) {
         guard begin(.sessionRemoved) else { return }
         put(number)
     }
 
-    package mutating func subscription(
+    public mutating func subscription(
         _ session: UInt64, filter: UnsafeRawBufferPointer, qos: UInt8
     ) {
         guard begin(.subscription) else { return }
@@ -77,13 +77,13 @@ package struct WriteBatch: ~Copyable {
         bytes.append(qos)
     }
 
-    package mutating func subscriptionRemoved(_ session: UInt64, filter: UnsafeRawBufferPointer) {
+    public mutating func subscriptionRemoved(_ session: UInt64, filter: UnsafeRawBufferPointer) {
         guard begin(.subscriptionRemoved) else { return }
         put(session)
         put(filter)
     }
 
-    package mutating func message(
+    public mutating func message(
         _ number: UInt64, topic: UnsafeRawBufferPointer, payload: UnsafeRawBufferPointer,
         qos: UInt8, retain: Bool, expiresAtMs: Int64
     ) {
@@ -96,7 +96,7 @@ package struct WriteBatch: ~Copyable {
         put(payload)
     }
 
-    package mutating func queued(
+    public mutating func queued(
         session: UInt64, position: UInt64, message: UInt64, qos: UInt8, retain: Bool
     ) {
         guard begin(.queued) else { return }
@@ -107,52 +107,52 @@ package struct WriteBatch: ~Copyable {
         bytes.append(retain ? 1 : 0)
     }
 
-    package mutating func released(session: UInt64, position: UInt64) {
+    public mutating func released(session: UInt64, position: UInt64) {
         guard begin(.released) else { return }
         put(session)
         put(position)
     }
 
-    package mutating func finished(session: UInt64, position: UInt64) {
+    public mutating func finished(session: UInt64, position: UInt64) {
         guard begin(.finished) else { return }
         put(session)
         put(position)
     }
 
-    package mutating func inbound(session: UInt64, packetIdentifier: UInt16) {
+    public mutating func inbound(session: UInt64, packetIdentifier: UInt16) {
         guard begin(.inbound) else { return }
         put(session)
         put(UInt64(packetIdentifier))
     }
 
-    package mutating func inboundRemoved(session: UInt64, packetIdentifier: UInt16) {
+    public mutating func inboundRemoved(session: UInt64, packetIdentifier: UInt16) {
         guard begin(.inboundRemoved) else { return }
         put(session)
         put(UInt64(packetIdentifier))
     }
 
-    package mutating func retained(message: UInt64) {
+    public mutating func retained(message: UInt64) {
         guard begin(.retained) else { return }
         put(message)
     }
 
-    package mutating func retainedRemoved(topic: UnsafeRawBufferPointer) {
+    public mutating func retainedRemoved(topic: UnsafeRawBufferPointer) {
         guard begin(.retainedRemoved) else { return }
         put(topic)
     }
 
-    package mutating func will(session: UInt64, message: UInt64) {
+    public mutating func will(session: UInt64, message: UInt64) {
         guard begin(.will) else { return }
         put(session)
         put(message)
     }
 
-    package mutating func willRemoved(session: UInt64) {
+    public mutating func willRemoved(session: UInt64) {
         guard begin(.willRemoved) else { return }
         put(session)
     }
 
-    package mutating func sequence(channel: UnsafeRawBufferPointer, number: UInt64) {
+    public mutating func sequence(channel: UnsafeRawBufferPointer, number: UInt64) {
         guard begin(.sequence) else { return }
         put(number)
         put(channel)
@@ -161,7 +161,7 @@ package struct WriteBatch: ~Copyable {
     // MARK: Reading
 
     /// The groups of the batch, in order; records without a ticket come last with `nil`.
-    package func groups() -> [(ticket: UInt64?, records: [StoreRecord])] {
+    public func groups() -> [(ticket: UInt64?, records: [StoreRecord])] {
         var reader = Reader(bytes: bytes)
         var groups: [(ticket: UInt64?, records: [StoreRecord])] = []
         var records: [StoreRecord] = []

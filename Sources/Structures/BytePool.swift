@@ -4,7 +4,7 @@
 /// everything that it hands out belongs to one thread. Small classes are carved from pages without
 /// a header per buffer; large ones come from malloc and a bounded number of them is kept.
 /// The classes are 16, 24, 32, 48, 64, 96, … 64 KiB; above that malloc serves exactly.
-package struct BytePool: BitwiseCopyable {
+public struct BytePool: BitwiseCopyable {
     static var classCount: Int { 25 }
     /// Largest class carved from pages.
     private static var largestCarved: Int { 2_048 }
@@ -23,7 +23,7 @@ package struct BytePool: BitwiseCopyable {
     let classes: UnsafeMutablePointer<SizeClass>
     private let pages: UnsafeMutablePointer<UnsafeMutableRawPointer?>
 
-    package init() {
+    public init() {
         classes = .allocate(capacity: Self.classCount)
         classes.initialize(repeating: SizeClass(), count: Self.classCount)
         pages = .allocate(capacity: 1)
@@ -31,7 +31,7 @@ package struct BytePool: BitwiseCopyable {
     }
 
     /// Frees everything; no buffer of this pool may be in use.
-    package func destroy() {
+    public func destroy() {
         for index in 0..<Self.classCount where Self.capacity(ofClass: index) > Self.largestCarved {
             while let buffer = pop(index) { buffer.deallocate() }
         }
@@ -45,13 +45,13 @@ package struct BytePool: BitwiseCopyable {
     }
 
     /// The capacity that ``allocate(_:)`` gives for `count` bytes, at least 16.
-    package static func capacity(for count: Int) -> Int {
+    public static func capacity(for count: Int) -> Int {
         let index = classIndex(for: count)
         return index < classCount ? capacity(ofClass: index) : count
     }
 
     /// A buffer of ``capacity(for:)`` bytes, 8-byte aligned, its content undefined.
-    package func allocate(_ count: Int) -> UnsafeMutableRawPointer {
+    public func allocate(_ count: Int) -> UnsafeMutableRawPointer {
         let index = Self.classIndex(for: count)
         guard index < Self.classCount else {
             return .allocate(byteCount: count, alignment: 16)
@@ -61,7 +61,7 @@ package struct BytePool: BitwiseCopyable {
     }
 
     /// Takes back a buffer that was allocated for `count` bytes.
-    package func deallocate(_ buffer: UnsafeMutableRawPointer, count: Int) {
+    public func deallocate(_ buffer: UnsafeMutableRawPointer, count: Int) {
         let index = Self.classIndex(for: count)
         guard index < Self.classCount else {
             buffer.deallocate()

@@ -1,7 +1,7 @@
 /// An immutable byte string in 16 bytes: up to 12 bytes in place, longer ones in a pool buffer.
 ///
 /// Whoever stores one calls ``destroy(in:)`` once. At most 65,535 bytes, as MQTT strings are.
-package struct CompactBytes: BitwiseCopyable {
+public struct CompactBytes: BitwiseCopyable {
     var low: UInt64 = 0
     var high: UInt32 = 0
     let length: UInt16
@@ -9,9 +9,9 @@ package struct CompactBytes: BitwiseCopyable {
 
     static var inlineCapacity: Int { 12 }
 
-    package init() { length = 0 }
+    public init() { length = 0 }
 
-    package init(_ bytes: UnsafeRawBufferPointer, pool: BytePool) {
+    public init(_ bytes: UnsafeRawBufferPointer, pool: BytePool) {
         precondition(bytes.count <= Int(UInt16.max), "\(bytes.count) bytes are no MQTT string")
         length = UInt16(bytes.count)
         guard let base = bytes.baseAddress, bytes.count > 0 else { return }
@@ -26,10 +26,10 @@ package struct CompactBytes: BitwiseCopyable {
         }
     }
 
-    package var count: Int { Int(length) }
-    package var isEmpty: Bool { length == 0 }
+    public var count: Int { Int(length) }
+    public var isEmpty: Bool { length == 0 }
 
-    package func withBytes<Result: ~Copyable, Failure: Error>(
+    public func withBytes<Result: ~Copyable, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         if count > Self.inlineCapacity {
@@ -42,14 +42,14 @@ package struct CompactBytes: BitwiseCopyable {
         }
     }
 
-    package func equals(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    public func equals(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard bytes.count == count else { return false }
         return withBytes { own in own.elementsAreEqual(to: bytes) }
     }
 
-    package var array: [UInt8] { withBytes { [UInt8]($0) } }
+    public var array: [UInt8] { withBytes { [UInt8]($0) } }
 
-    package func destroy(in pool: BytePool) {
+    public func destroy(in pool: BytePool) {
         guard count > Self.inlineCapacity,
             let buffer = UnsafeMutableRawPointer(bitPattern: UInt(low))
         else { return }
@@ -59,7 +59,7 @@ package struct CompactBytes: BitwiseCopyable {
 
 extension UnsafeRawBufferPointer {
     /// Equal length and bytes, eight at a time.
-    package func elementsAreEqual(to other: UnsafeRawBufferPointer) -> Bool {
+    public func elementsAreEqual(to other: UnsafeRawBufferPointer) -> Bool {
         guard count == other.count else { return false }
         guard count > 0, let left = baseAddress, let right = other.baseAddress else { return true }
         guard count >= 8 else {

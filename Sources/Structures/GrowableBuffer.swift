@@ -1,24 +1,24 @@
 /// A stack of trivial values for reuse between calls: no reference counting and no copy on write.
-package struct GrowableBuffer<Element: BitwiseCopyable>: ~Copyable {
+public struct GrowableBuffer<Element: BitwiseCopyable>: ~Copyable {
     private var base: UnsafeMutablePointer<Element>
     private var capacity: Int
-    package private(set) var count = 0
+    public private(set) var count = 0
 
-    package init() {
+    public init() {
         capacity = 16
         base = .allocate(capacity: capacity)
     }
 
     deinit { base.deallocate() }
 
-    package var isEmpty: Bool { count == 0 }
+    public var isEmpty: Bool { count == 0 }
 
     /// The values; valid until the next change.
-    package var contents: UnsafeBufferPointer<Element> {
+    public var contents: UnsafeBufferPointer<Element> {
         UnsafeBufferPointer(start: base, count: count)
     }
 
-    package subscript(index: Int) -> Element {
+    public subscript(index: Int) -> Element {
         get {
             precondition(index >= 0 && index < count, "value \(index) of \(count)")
             return base[index]
@@ -29,7 +29,7 @@ package struct GrowableBuffer<Element: BitwiseCopyable>: ~Copyable {
         }
     }
 
-    package mutating func append(_ element: Element) {
+    public mutating func append(_ element: Element) {
         if count == capacity {
             let larger = UnsafeMutablePointer<Element>.allocate(capacity: capacity * 2)
             larger.update(from: base, count: count)
@@ -41,11 +41,11 @@ package struct GrowableBuffer<Element: BitwiseCopyable>: ~Copyable {
         count += 1
     }
 
-    package mutating func popLast() -> Element? {
+    public mutating func popLast() -> Element? {
         guard count > 0 else { return nil }
         count -= 1
         return base[count]
     }
 
-    package mutating func removeAll() { count = 0 }
+    public mutating func removeAll() { count = 0 }
 }

@@ -2,7 +2,7 @@
 ///
 /// Linear probing at three quarters full at most; removal shifts back, so there are no tombstones.
 /// Eight bytes per slot. Growth rehashes from the stored 32 bits of hash without touching records.
-package struct HashIndex: ~Copyable {
+public struct HashIndex: ~Copyable {
     struct Slot: BitwiseCopyable {
         var hash: UInt32
         var index: UInt32
@@ -10,9 +10,9 @@ package struct HashIndex: ~Copyable {
 
     var slots: UnsafeMutablePointer<Slot>
     var mask: Int
-    package private(set) var count = 0
+    public private(set) var count = 0
 
-    package init() {
+    public init() {
         mask = 15
         slots = .allocate(capacity: 16)
         slots.initialize(repeating: Slot(hash: 0, index: noIndex), count: 16)
@@ -21,7 +21,7 @@ package struct HashIndex: ~Copyable {
     deinit { slots.deallocate() }
 
     /// The first record of this hash for which `isMatch` holds.
-    package func find(_ hash: UInt64, where isMatch: (UInt32) -> Bool) -> UInt32? {
+    public func find(_ hash: UInt64, where isMatch: (UInt32) -> Bool) -> UInt32? {
         let short = UInt32(truncatingIfNeeded: hash)
         var position = Int(short) & mask
         while slots[position].index != noIndex {
@@ -34,14 +34,14 @@ package struct HashIndex: ~Copyable {
     }
 
     /// Adds a record that is not in the table yet.
-    package mutating func insert(_ hash: UInt64, _ index: UInt32) {
+    public mutating func insert(_ hash: UInt64, _ index: UInt32) {
         if (count + 1) * 4 > (mask + 1) * 3 { resize(to: (mask + 1) * 2) }
         place(Slot(hash: UInt32(truncatingIfNeeded: hash), index: index))
         count += 1
     }
 
     /// Removes a record that is in the table.
-    package mutating func remove(_ hash: UInt64, _ index: UInt32) {
+    public mutating func remove(_ hash: UInt64, _ index: UInt32) {
         var position = Int(UInt32(truncatingIfNeeded: hash)) & mask
         while slots[position].index != index {
             precondition(slots[position].index != noIndex, "record \(index) is not in the table")
@@ -63,7 +63,7 @@ package struct HashIndex: ~Copyable {
         if mask > 63, count * 8 < mask { resize(to: (mask + 1) / 2) }
     }
 
-    package var allocatedBytes: Int { (mask + 1) * MemoryLayout<Slot>.stride }
+    public var allocatedBytes: Int { (mask + 1) * MemoryLayout<Slot>.stride }
 
     private func place(_ slot: Slot) {
         var position = Int(slot.hash) & mask

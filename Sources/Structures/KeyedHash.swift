@@ -3,14 +3,14 @@
 /// Eight bytes per step, folded by a full-width multiplication; the constants are the fractional
 /// bits of square roots of primes. Not cryptographic: the secret is drawn per process and the hash
 /// is never shown to a peer.
-package struct KeyedHash: Sendable, BitwiseCopyable {
+public struct KeyedHash: Sendable, BitwiseCopyable {
     let seed: UInt64
 
-    package init(seed: UInt64) {
+    public init(seed: UInt64) {
         self.seed = seed ^ 0x6A09_E667_F3BC_C908
     }
 
-    package func callAsFunction(_ bytes: UnsafeRawBufferPointer, salt: UInt64 = 0) -> UInt64 {
+    public func callAsFunction(_ bytes: UnsafeRawBufferPointer, salt: UInt64 = 0) -> UInt64 {
         var state = Self.fold(seed ^ salt, 0xBB67_AE85_84CA_A73B ^ UInt64(bytes.count))
         guard let base = bytes.baseAddress else { return state }
         let count = bytes.count

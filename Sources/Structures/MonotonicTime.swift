@@ -1,26 +1,26 @@
 /// A point on a clock that never goes back, in milliseconds since an arbitrary start.
-package struct MonotonicTime: Hashable, Comparable, Sendable, BitwiseCopyable {
-    package var milliseconds: UInt64
+public struct MonotonicTime: Hashable, Comparable, Sendable, BitwiseCopyable {
+    public var milliseconds: UInt64
 
-    package init(milliseconds: UInt64) { self.milliseconds = milliseconds }
+    public init(milliseconds: UInt64) { self.milliseconds = milliseconds }
 
-    package static func < (left: Self, right: Self) -> Bool {
+    public static func < (left: Self, right: Self) -> Bool {
         left.milliseconds < right.milliseconds
     }
 
-    package func advanced(byMilliseconds span: UInt64) -> Self {
+    public func advanced(byMilliseconds span: UInt64) -> Self {
         Self(milliseconds: milliseconds &+ span)
     }
 
     /// Milliseconds from `earlier` to here; 0 when `earlier` is later.
-    package func milliseconds(since earlier: Self) -> UInt64 {
+    public func milliseconds(since earlier: Self) -> UInt64 {
         milliseconds > earlier.milliseconds ? milliseconds - earlier.milliseconds : 0
     }
 }
 
 extension Duration {
     /// Whole milliseconds, rounded up; 0 for negative durations.
-    package var wholeMilliseconds: UInt64 {
+    public var wholeMilliseconds: UInt64 {
         let (seconds, attoseconds) = components
         guard seconds >= 0, attoseconds >= 0 else { return 0 }
         return UInt64(seconds) * 1_000

@@ -3,7 +3,7 @@
 /// Small packets are copied into the last chunk; large payloads are referred to. A chain frees what
 /// has been sent chunk by chunk and never moves what has not. The queue belongs to one thread; its
 /// owner calls ``removeAll(in:)`` before dropping it.
-package struct OutputQueue: BitwiseCopyable {
+public struct OutputQueue: BitwiseCopyable {
     struct Chunk {
         var next: UnsafeMutablePointer<Chunk>?
         /// Where unsent bytes begin: inside this chunk's buffer, or inside `shared`.
@@ -17,11 +17,11 @@ package struct OutputQueue: BitwiseCopyable {
     }
 
     /// A run of unsent bytes; laid out as the kernel's `iovec`.
-    package struct Segment {
-        package var base: UnsafeMutableRawPointer?
-        package var count: Int
+    public struct Segment {
+        public var base: UnsafeMutableRawPointer?
+        public var count: Int
 
-        package init() {
+        public init() {
             base = nil
             count = 0
         }
@@ -34,14 +34,14 @@ package struct OutputQueue: BitwiseCopyable {
     var head: UnsafeMutablePointer<Chunk>?
     var tail: UnsafeMutablePointer<Chunk>?
     /// Unsent bytes.
-    package private(set) var count = 0
+    public private(set) var count = 0
 
-    package init() {}
+    public init() {}
 
-    package var isEmpty: Bool { count == 0 }
+    public var isEmpty: Bool { count == 0 }
 
     /// Room for `size` contiguous bytes at the end, which the caller fills at once.
-    package mutating func append(_ size: Int, pool: BytePool) -> UnsafeMutableRawPointer {
+    public mutating func append(_ size: Int, pool: BytePool) -> UnsafeMutableRawPointer {
         if let tail, Int(tail.pointee.room) >= size {
             let destination = tail.pointee.start + Int(tail.pointee.count)
             tail.pointee.count += UInt32(truncatingIfNeeded: size)
@@ -52,13 +52,13 @@ package struct OutputQueue: BitwiseCopyable {
         return appendChunk(for: size, pool: pool)
     }
 
-    package mutating func append(_ bytes: UnsafeRawBufferPointer, pool: BytePool) {
+    public mutating func append(_ bytes: UnsafeRawBufferPointer, pool: BytePool) {
         guard let base = bytes.baseAddress, bytes.count > 0 else { return }
         append(bytes.count, pool: pool).copyMemory(from: base, byteCount: bytes.count)
     }
 
     /// Refers to a part of shared bytes, which it retains until they are sent.
-    package mutating func append(
+    public mutating func append(
         _ shared: SharedBytes, offset: Int, count size: Int, pool: BytePool
     ) {
         precondition(offset >= 0 && size > 0 && offset + size <= shared.count)
@@ -73,7 +73,7 @@ package struct OutputQueue: BitwiseCopyable {
     }
 
     /// Describes the first unsent runs; returns how many.
-    package func fill(_ segments: UnsafeMutablePointer<Segment>, capacity: Int) -> Int {
+    public func fill(_ segments: UnsafeMutablePointer<Segment>, capacity: Int) -> Int {
         var filled = 0
         var chunk = head
         while let current = chunk, filled < capacity {
@@ -86,7 +86,7 @@ package struct OutputQueue: BitwiseCopyable {
     }
 
     /// Drops `size` bytes that the kernel took.
-    package mutating func consume(_ size: Int, pool: BytePool) {
+    public mutating func consume(_ size: Int, pool: BytePool) {
         precondition(size <= count, "\(size) bytes sent of \(count)")
         count -= size
         var remaining = size
@@ -101,7 +101,7 @@ package struct OutputQueue: BitwiseCopyable {
         chunk.pointee.count -= UInt32(remaining)
     }
 
-    package mutating func removeAll(in pool: BytePool) {
+    public mutating func removeAll(in pool: BytePool) {
         while let chunk = head {
             head = chunk.pointee.next
             free(chunk, pool)

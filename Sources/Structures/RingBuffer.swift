@@ -1,18 +1,18 @@
 /// A queue of trivial values that grows by doubling and keeps its memory.
-package struct RingBuffer<Element: BitwiseCopyable>: ~Copyable {
+public struct RingBuffer<Element: BitwiseCopyable>: ~Copyable {
     private var base: UnsafeMutablePointer<Element>
     private var capacity: Int
     private var first = 0
-    package private(set) var count = 0
+    public private(set) var count = 0
 
-    package init() {
+    public init() {
         capacity = 16
         base = .allocate(capacity: capacity)
     }
 
     deinit { base.deallocate() }
 
-    package subscript(index: Int) -> Element {
+    public subscript(index: Int) -> Element {
         get {
             precondition(index >= 0 && index < count, "value \(index) of \(count)")
             return base[(first + index) & (capacity - 1)]
@@ -23,7 +23,7 @@ package struct RingBuffer<Element: BitwiseCopyable>: ~Copyable {
         }
     }
 
-    package mutating func append(_ element: Element) {
+    public mutating func append(_ element: Element) {
         if count == capacity {
             let larger = UnsafeMutablePointer<Element>.allocate(capacity: capacity * 2)
             for index in 0..<count { (larger + index).initialize(to: self[index]) }
@@ -36,7 +36,7 @@ package struct RingBuffer<Element: BitwiseCopyable>: ~Copyable {
         count += 1
     }
 
-    package mutating func removeFirst() {
+    public mutating func removeFirst() {
         precondition(count > 0, "nothing to remove")
         first = (first + 1) & (capacity - 1)
         count -= 1

@@ -2,7 +2,7 @@
 ///
 /// The count is plain, not atomic: all owners live on one shard. Whoever holds one calls
 /// ``release(in:)`` once; each further holder calls ``retain()`` first.
-package struct SharedBytes: BitwiseCopyable {
+public struct SharedBytes: BitwiseCopyable {
     struct Header {
         var references: UInt32
         var count: UInt32
@@ -12,23 +12,23 @@ package struct SharedBytes: BitwiseCopyable {
     static var headerBytes: Int { 8 }
 
     /// A buffer of `count` undefined bytes with one reference.
-    package init(count: Int, pool: BytePool) {
+    public init(count: Int, pool: BytePool) {
         precondition(count < Int(UInt32.max), "\(count) bytes are more than a packet holds")
         pointer = pool.allocate(count + Self.headerBytes)
         pointer.storeBytes(of: Header(references: 1, count: UInt32(count)), as: Header.self)
     }
 
-    package var count: Int { Int(pointer.load(as: Header.self).count) }
+    public var count: Int { Int(pointer.load(as: Header.self).count) }
 
     /// The content, 8-byte aligned.
-    package var bytes: UnsafeMutableRawPointer { pointer + Self.headerBytes }
+    public var bytes: UnsafeMutableRawPointer { pointer + Self.headerBytes }
 
-    package func retain() {
+    public func retain() {
         pointer.assumingMemoryBound(to: Header.self).pointee.references += 1
     }
 
     /// Gives one reference up; the last one returns the buffer to the pool.
-    package func release(in pool: BytePool) {
+    public func release(in pool: BytePool) {
         let header = pointer.assumingMemoryBound(to: Header.self)
         if header.pointee.references > 1 {
             header.pointee.references -= 1

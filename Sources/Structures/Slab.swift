@@ -1,26 +1,26 @@
 /// Names a slab entry for as long as it lives: a removed entry's index is reused, its generation is not.
 ///
 /// The generation is 31 bits, so that index and generation also fit an epoll event beside a flag.
-package struct Handle: Hashable, Sendable, BitwiseCopyable {
-    package let index: UInt32
-    package let generation: UInt32
+public struct Handle: Hashable, Sendable, BitwiseCopyable {
+    public let index: UInt32
+    public let generation: UInt32
 
-    package init(index: UInt32, generation: UInt32) {
+    public init(index: UInt32, generation: UInt32) {
         self.index = index
         self.generation = generation
     }
 
     /// Index in the low half, generation in the high half.
-    package var packed: UInt64 { UInt64(generation) << 32 | UInt64(index) }
+    public var packed: UInt64 { UInt64(generation) << 32 | UInt64(index) }
 
-    package init(packed: UInt64) {
+    public init(packed: UInt64) {
         index = UInt32(truncatingIfNeeded: packed)
         generation = UInt32(truncatingIfNeeded: packed >> 32)
     }
 }
 
 /// "No entry", where an index links records.
-package let noIndex = UInt32.max
+public let noIndex = UInt32.max
 
 /// Records of one trivial type, by index, in chunks that never move.
 ///
@@ -28,7 +28,7 @@ package let noIndex = UInt32.max
 /// the first did. Access is a bounds check and two loads; the record's own state says whether it is
 /// in use, since a slab of optionals would cost a flag and a branch more per access.
 /// The owner calls ``deallocate()``; there is no reference counting.
-package struct Slab<Element: BitwiseCopyable>: ~Copyable {
+public struct Slab<Element: BitwiseCopyable>: ~Copyable {
     static var chunkShift: UInt32 { 8 }
     static var chunkCount: Int { 256 }
 
@@ -37,11 +37,11 @@ package struct Slab<Element: BitwiseCopyable>: ~Copyable {
     var chunksInUse = 0
     var freeIndices: [UInt32] = []
     /// One past the highest index ever handed out.
-    package private(set) var endIndex: UInt32 = 0
+    public private(set) var endIndex: UInt32 = 0
     /// Entries in use.
-    package private(set) var count = 0
+    public private(set) var count = 0
 
-    package init() {
+    public init() {
         chunkCapacity = 8
         chunks = .allocate(capacity: chunkCapacity)
     }
@@ -52,7 +52,7 @@ package struct Slab<Element: BitwiseCopyable>: ~Copyable {
     }
 
     /// Takes a free index and puts the element there.
-    package mutating func insert(_ element: Element) -> UInt32 {
+    public mutating func insert(_ element: Element) -> UInt32 {
         count += 1
         if let index = freeIndices.popLast() {
             self[index] = element
@@ -67,7 +67,7 @@ package struct Slab<Element: BitwiseCopyable>: ~Copyable {
     }
 
     /// Makes room for `index`, which another slab handed out, and puts the element there.
-    package mutating func place(_ element: Element, at index: UInt32) {
+    public mutating func place(_ element: Element, at index: UInt32) {
         while Int(index) >= chunksInUse * Self.chunkCount { addChunk(filledWith: element) }
         while endIndex <= index {
             self.endIndex += 1
@@ -77,13 +77,13 @@ package struct Slab<Element: BitwiseCopyable>: ~Copyable {
     }
 
     /// Gives an index back; the caller has marked its record unused.
-    package mutating func remove(_ index: UInt32) {
+    public mutating func remove(_ index: UInt32) {
         precondition(index < endIndex, "slab index \(index) of \(endIndex) removed")
         count -= 1
         freeIndices.append(index)
     }
 
-    package subscript(index: UInt32) -> Element {
+    public subscript(index: UInt32) -> Element {
         unsafeAddress {
             precondition(
                 Int(index) < chunksInUse << Int(Self.chunkShift), "slab index out of range")
@@ -99,7 +99,7 @@ package struct Slab<Element: BitwiseCopyable>: ~Copyable {
     }
 
     /// Bytes held, used or not.
-    package var allocatedBytes: Int {
+    public var allocatedBytes: Int {
         chunksInUse * Self.chunkCount * MemoryLayout<Element>.stride
     }
 

@@ -3,7 +3,7 @@
 /// One wheel of 4,096 slots of 64 ms. A timer fires in the first turn after its deadline's slot has
 /// passed, so at most 64 ms late and never early. Deadlines beyond one lap (262 s) wait in their
 /// slot and are passed over once per lap. (Varghese and Lauck, 1987: scheme 6, with hashed slots.)
-package struct TimerWheel: ~Copyable {
+public struct TimerWheel: ~Copyable {
     struct Timer: BitwiseCopyable {
         var next: UInt32
         var previous: UInt32
@@ -12,7 +12,7 @@ package struct TimerWheel: ~Copyable {
         var payload: UInt64
     }
 
-    package static var tickMilliseconds: UInt64 { 64 }
+    public static var tickMilliseconds: UInt64 { 64 }
     private static var slotCount: Int { 4_096 }
     /// Head of the list of timers whose slot has passed.
     private static var dueSlot: Int { slotCount }
@@ -23,32 +23,32 @@ package struct TimerWheel: ~Copyable {
     /// The last tick whose slot was emptied.
     private var currentTick: UInt64
 
-    package init(now: MonotonicTime) {
+    public init(now: MonotonicTime) {
         currentTick = now.milliseconds / Self.tickMilliseconds
     }
 
-    package var count: Int { timers.count }
+    public var count: Int { timers.count }
 
     /// Sets a timer that hands `payload` to ``popExpired(now:)``, which also ends it.
-    package mutating func schedule(_ payload: UInt64, at deadline: MonotonicTime) -> UInt32 {
+    public mutating func schedule(_ payload: UInt64, at deadline: MonotonicTime) -> UInt32 {
         let index = timers.insert(
             Timer(next: noIndex, previous: noIndex, tick: 0, payload: payload))
         place(index, at: deadline)
         return index
     }
 
-    package mutating func reschedule(_ index: UInt32, at deadline: MonotonicTime) {
+    public mutating func reschedule(_ index: UInt32, at deadline: MonotonicTime) {
         unlink(index)
         place(index, at: deadline)
     }
 
-    package mutating func cancel(_ index: UInt32) {
+    public mutating func cancel(_ index: UInt32) {
         unlink(index)
         timers.remove(index)
     }
 
     /// The payload of one timer that is due, or `nil` when all have been handed out.
-    package mutating func popExpired(now: MonotonicTime) -> UInt64? {
+    public mutating func popExpired(now: MonotonicTime) -> UInt64? {
         let tick = now.milliseconds / Self.tickMilliseconds
         if currentTick < tick { collect(upTo: tick) }
         let index = heads[Self.dueSlot]
@@ -60,7 +60,7 @@ package struct TimerWheel: ~Copyable {
     }
 
     /// The time from which ``popExpired(now:)`` may have something; `nil` without timers.
-    package var nextDeadline: MonotonicTime? {
+    public var nextDeadline: MonotonicTime? {
         if heads[Self.dueSlot] != noIndex {
             return MonotonicTime(milliseconds: currentTick * Self.tickMilliseconds)
         }

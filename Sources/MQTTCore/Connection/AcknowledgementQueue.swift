@@ -6,7 +6,7 @@ import Structures
 /// PUBACK, PUBREC and PUBREL leave in the order of the packets that they answer [MQTT-4.6.0-2]
 /// [MQTT-4.6.0-3] [MQTT-4.6.0-4], so one that is ready still waits behind one that is not. Empty
 /// queues hold no memory.
-package struct AcknowledgementQueue: BitwiseCopyable {
+public struct AcknowledgementQueue: BitwiseCopyable {
     private struct Entry: BitwiseCopyable {
         /// The commit; 0 for none.
         var ticket: UInt64
@@ -21,16 +21,16 @@ package struct AcknowledgementQueue: BitwiseCopyable {
     private var entries: UnsafeMutablePointer<Entry>?
     private var capacity: UInt32 = 0
     private var first: UInt32 = 0
-    package private(set) var count: UInt32 = 0
+    public private(set) var count: UInt32 = 0
     /// PUBLISH packets that wait for their acknowledgement, and their bytes.
-    package private(set) var publishes: UInt32 = 0
-    package private(set) var publishBytes: Int = 0
+    public private(set) var publishes: UInt32 = 0
+    public private(set) var publishBytes: Int = 0
 
-    package init() {}
+    public init() {}
 
-    package var isEmpty: Bool { count == 0 }
+    public var isEmpty: Bool { count == 0 }
 
-    package mutating func append(
+    public mutating func append(
         word: UInt32, ticket: UInt64, publishBytes: Int = 0, pool: BytePool
     ) {
         push(
@@ -42,12 +42,12 @@ package struct AcknowledgementQueue: BitwiseCopyable {
     }
 
     /// Takes over the caller's reference.
-    package mutating func append(packet: SharedBytes, ticket: UInt64, pool: BytePool) {
+    public mutating func append(packet: SharedBytes, ticket: UInt64, pool: BytePool) {
         push(Entry(ticket: ticket, word: 0, publishBytes: 0, packet: packet), pool)
     }
 
     /// Moves what may leave to the output; stops at the first whose commit has not completed.
-    package mutating func release(
+    public mutating func release(
         to output: inout OutputQueue, pool: BytePool, isCommitted: (UInt64) -> Bool
     ) {
         while count > 0, let entries {
@@ -71,7 +71,7 @@ package struct AcknowledgementQueue: BitwiseCopyable {
         if count == 0 { removeAll(in: pool) }
     }
 
-    package mutating func removeAll(in pool: BytePool) {
+    public mutating func removeAll(in pool: BytePool) {
         if let entries {
             for offset in 0..<count {
                 entries[Int((first + offset) & (capacity - 1))].packet?.release(in: pool)

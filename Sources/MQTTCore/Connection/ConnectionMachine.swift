@@ -9,7 +9,7 @@ import MQTTCodec
 /// ```
 /// While a client waits for its password check or for the commit, its further input is held back: the
 /// specification lets it send before CONNACK, and nothing of it may count before it is accepted.
-package struct ConnectionMachine: Sendable, BitwiseCopyable {
+public struct ConnectionMachine: Sendable, BitwiseCopyable {
     private enum State: UInt8, BitwiseCopyable {
         case awaitingConnect
         case authenticating
@@ -20,9 +20,9 @@ package struct ConnectionMachine: Sendable, BitwiseCopyable {
 
     private var state = State.awaitingConnect
 
-    package init() {}
+    public init() {}
 
-    package enum OnConnect: Hashable, Sendable {
+    public enum OnConnect: Hashable, Sendable {
         case authenticate
         /// CONNACK with this code, then close [MQTT-3.2.2-5].
         case refuse(Connack.ReturnCode)
@@ -30,26 +30,26 @@ package struct ConnectionMachine: Sendable, BitwiseCopyable {
         case ignore
     }
 
-    package enum OnPacket: Hashable, Sendable {
+    public enum OnPacket: Hashable, Sendable {
         case process
         case close(ProtocolViolation)
         case ignore
     }
 
-    package enum OnVerdict: Hashable, Sendable {
+    public enum OnVerdict: Hashable, Sendable {
         case open
         case refuse(Connack.ReturnCode)
         case ignore
     }
 
     /// Whether input must wait for the password check or the commit.
-    package var holdsInput: Bool { state == .authenticating || state == .opening }
-    package var isActive: Bool { state == .active }
-    package var isAwaitingConnect: Bool { state == .awaitingConnect }
-    package var isClosed: Bool { state == .closed }
+    public var holdsInput: Bool { state == .authenticating || state == .opening }
+    public var isActive: Bool { state == .active }
+    public var isAwaitingConnect: Bool { state == .awaitingConnect }
+    public var isClosed: Bool { state == .closed }
 
     /// A CONNECT arrived; `identifierCount` is the size of its client identifier in bytes.
-    package mutating func receive(
+    public mutating func receive(
         _ connect: Connect, identifierCount: Int
     ) -> OnConnect {
         switch state {
@@ -72,7 +72,7 @@ package struct ConnectionMachine: Sendable, BitwiseCopyable {
     }
 
     /// Any packet but CONNECT arrived.
-    package mutating func receive(_ type: PacketType) -> OnPacket {
+    public mutating func receive(_ type: PacketType) -> OnPacket {
         switch state {
         case .awaitingConnect, .authenticating, .opening:
             state = .closed
@@ -97,7 +97,7 @@ package struct ConnectionMachine: Sendable, BitwiseCopyable {
     }
 
     /// The user name and password were checked; `nil` accepts.
-    package mutating func authenticated(_ refusal: Connack.ReturnCode?) -> OnVerdict {
+    public mutating func authenticated(_ refusal: Connack.ReturnCode?) -> OnVerdict {
         switch state {
         case .authenticating:
             if let refusal {
@@ -113,7 +113,7 @@ package struct ConnectionMachine: Sendable, BitwiseCopyable {
 
     /// What CONNACK speaks of is stored: it leaves, and the client's input counts. False when the
     /// connection closed meanwhile.
-    package mutating func opened() -> Bool {
+    public mutating func opened() -> Bool {
         switch state {
         case .opening:
             state = .active
@@ -124,18 +124,18 @@ package struct ConnectionMachine: Sendable, BitwiseCopyable {
     }
 
     /// The session cannot be opened (a limit): CONNACK with a code, then close.
-    package mutating func close() { state = .closed }
+    public mutating func close() { state = .closed }
 }
 
 /// A packet that is well formed and not allowed where it stands. The connection closes [MQTT-4.8.0-1].
-package enum ProtocolViolation: Error, Hashable, Sendable, BitwiseCopyable {
+public enum ProtocolViolation: Error, Hashable, Sendable, BitwiseCopyable {
     case firstPacketNotConnect
     case secondConnect
     case packetOnlyServersSend
     case malformed(MalformedPacket)
 
     /// The normative statement, or section, of MQTT 3.1.1 that is broken.
-    package var statement: String {
+    public var statement: String {
         switch self {
         case .firstPacketNotConnect: "MQTT-3.1.0-1"
         case .secondConnect: "MQTT-3.1.0-2"
@@ -145,7 +145,7 @@ package enum ProtocolViolation: Error, Hashable, Sendable, BitwiseCopyable {
     }
 
     /// What was wrong, for a log.
-    package var explanation: String {
+    public var explanation: String {
         switch self {
         case .firstPacketNotConnect: "the first packet was not CONNECT"
         case .secondConnect: "a second CONNECT"

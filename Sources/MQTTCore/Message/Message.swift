@@ -7,7 +7,7 @@ import Structures
 /// copy and two patches; payloads of ``sharingThreshold`` bytes and more are not copied at all. Layout:
 /// a 24-byte header of ours, then the PUBLISH packet with room for an identifier. The holder of a
 /// reference calls ``release(in:)`` once.
-package struct Message: BitwiseCopyable {
+public struct Message: BitwiseCopyable {
     private struct Header: BitwiseCopyable {
         /// UNIX time in milliseconds; 0 is never.
         var expiresAtMs: Int64
@@ -28,7 +28,7 @@ package struct Message: BitwiseCopyable {
 
     /// Copies topic and payload. `suffix` is appended to the payload: a sequence that the broker
     /// assigned. A QoS 0 message has the same image; its receivers get a header of their own.
-    package init(
+    public init(
         topic: UnsafeRawBufferPointer, payload: UnsafeRawBufferPointer,
         suffix: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0),
         qos: QoS, retain: Bool, expiresAtMs: Int64 = 0, pool: BytePool
@@ -60,37 +60,37 @@ package struct Message: BitwiseCopyable {
     private var packet: UnsafeMutableRawPointer { shared.bytes + Self.headerBytes }
 
     /// Bytes of the packet: what a queue counts.
-    package var count: Int { shared.count - Self.headerBytes }
-    package var qos: QoS { header.qos }
+    public var count: Int { shared.count - Self.headerBytes }
+    public var qos: QoS { header.qos }
     /// As the publisher set it.
-    package var retain: Bool { header.retain }
+    public var retain: Bool { header.retain }
 
-    package var topic: UnsafeRawBufferPointer {
+    public var topic: UnsafeRawBufferPointer {
         let header = header
         return UnsafeRawBufferPointer(
             start: packet + Int(header.topicOffset), count: Int(header.topicCount))
     }
 
-    package var payload: UnsafeRawBufferPointer {
+    public var payload: UnsafeRawBufferPointer {
         let offset = Int(header.payloadOffset)
         return UnsafeRawBufferPointer(start: packet + offset, count: count - offset)
     }
 
-    package func isExpired(atMs wallClock: Int64) -> Bool {
+    public func isExpired(atMs wallClock: Int64) -> Bool {
         let expiry = header.expiresAtMs
         return expiry != 0 && expiry <= wallClock
     }
 
-    package var expiresAtMs: Int64 { header.expiresAtMs }
+    public var expiresAtMs: Int64 { header.expiresAtMs }
 
-    package func retainReference() { shared.retain() }
+    public func retainReference() { shared.retain() }
 
-    package func release(in pool: BytePool) { shared.release(in: pool) }
+    public func release(in pool: BytePool) { shared.release(in: pool) }
 
     /// Appends this message as a PUBLISH for one receiver.
     ///
     /// DUP says whether this very packet is a re-send, whatever its publisher said [MQTT-3.3.1-3].
-    package func append(
+    public func append(
         to output: inout OutputQueue, qos: QoS, retain: Bool, isDuplicate: Bool,
         packetIdentifier: UInt16, pool: BytePool
     ) {

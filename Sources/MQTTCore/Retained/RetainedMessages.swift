@@ -5,7 +5,7 @@ import Structures
 ///
 /// They belong to no session and outlive all of them [MQTT-3.1.2-7]. While a cursor is under way,
 /// topics that lose their message stay in the tree, so that a cursor never stands on a removed node.
-package struct RetainedMessages: ~Copyable {
+public struct RetainedMessages: ~Copyable {
     struct Record: BitwiseCopyable {
         var message: Message?
     }
@@ -17,18 +17,18 @@ package struct RetainedMessages: ~Copyable {
     /// Topics whose node waits for the last cursor to end.
     private var prunable: Set<UInt32> = []
     /// Bytes of all messages.
-    package private(set) var byteCount = 0
+    public private(set) var byteCount = 0
 
-    package init(hash: KeyedHash, pool: BytePool) {
+    public init(hash: KeyedHash, pool: BytePool) {
         tree = TopicTree(hash: hash, pool: pool)
         self.pool = pool
     }
 
-    package var count: Int { records.count }
+    public var count: Int { records.count }
 
     /// Keeps a message for its topic, in place of the former one [MQTT-3.3.1-5]; takes a reference of
     /// its own. A message without payload is never kept: it removes [MQTT-3.3.1-10] [MQTT-3.3.1-11].
-    package mutating func update(_ message: Message) {
+    public mutating func update(_ message: Message) {
         guard message.payload.count > 0 else {
             remove(message.topic)
             return
@@ -47,7 +47,7 @@ package struct RetainedMessages: ~Copyable {
 
     /// False when the topic has no retained message.
     @discardableResult
-    package mutating func remove(_ topic: UnsafeRawBufferPointer) -> Bool {
+    public mutating func remove(_ topic: UnsafeRawBufferPointer) -> Bool {
         guard let node = tree.find(topic), tree[node].value != noIndex else { return false }
         let record = tree[node].value
         drop(record)
@@ -58,12 +58,12 @@ package struct RetainedMessages: ~Copyable {
     }
 
     /// Begins a walk over the messages that a filter matches; ``end(_:)`` it once.
-    package mutating func cursor(_ filter: UnsafeRawBufferPointer) -> RetainedCursor {
+    public mutating func cursor(_ filter: UnsafeRawBufferPointer) -> RetainedCursor {
         openCursors += 1
         return RetainedCursor(filter: [UInt8](filter), root: TopicTree.root)
     }
 
-    package mutating func end(_ cursor: consuming RetainedCursor) {
+    public mutating func end(_ cursor: consuming RetainedCursor) {
         _ = consume cursor
         openCursors -= 1
         guard openCursors == 0 else { return }
@@ -74,7 +74,7 @@ package struct RetainedMessages: ~Copyable {
 
     /// The next matching message, after at most `steps` topics, which it counts down; `.paused` when
     /// they are used up. The message is borrowed: it is valid until the next change.
-    package func next(_ cursor: inout RetainedCursor, steps: inout Int) -> RetainedCursor.Step {
+    public func next(_ cursor: inout RetainedCursor, steps: inout Int) -> RetainedCursor.Step {
         while let frame = cursor.popFrame() {
             guard steps > 0 else {
                 cursor.push(frame)
@@ -142,8 +142,8 @@ package struct RetainedMessages: ~Copyable {
 }
 
 /// Where a walk over retained messages stands; it stays valid while messages come and go.
-package struct RetainedCursor: Sendable {
-    package enum Step {
+public struct RetainedCursor: Sendable {
+    public enum Step {
         case message(Message)
         /// The slice is over; go on in a later turn.
         case paused
@@ -164,7 +164,7 @@ package struct RetainedCursor: Sendable {
         case multiLevel
     }
 
-    package let filter: [UInt8]
+    public let filter: [UInt8]
     private let levels: [Level]
     private var frames: [Frame]
 

@@ -5,19 +5,19 @@ import Structures
 ///
 /// Two bytes each, unordered; empty sets hold no memory. Inbound identifiers are a space of their own,
 /// apart from those that we give [MQTT-2.3.1-4].
-package struct InboundQoS2: BitwiseCopyable {
+public struct InboundQoS2: BitwiseCopyable {
     private var identifiers: UnsafeMutablePointer<UInt16>?
     private var capacity: UInt32 = 0
-    package private(set) var count: UInt32 = 0
+    public private(set) var count: UInt32 = 0
 
-    package init() {}
+    public init() {}
 
-    package func contains(_ identifier: PacketIdentifier) -> Bool {
+    public func contains(_ identifier: PacketIdentifier) -> Bool {
         index(of: identifier) != nil
     }
 
     /// Adds an identifier that is not in the set.
-    package mutating func insert(_ identifier: PacketIdentifier, pool: BytePool) {
+    public mutating func insert(_ identifier: PacketIdentifier, pool: BytePool) {
         if count == capacity {
             let larger = UInt32(BytePool.capacity(for: max(8, Int(capacity) * 4))) / 2
             let raw = pool.allocate(Int(larger) * 2)
@@ -36,7 +36,7 @@ package struct InboundQoS2: BitwiseCopyable {
 
     /// False when the identifier is not in the set.
     @discardableResult
-    package mutating func remove(_ identifier: PacketIdentifier, pool: BytePool) -> Bool {
+    public mutating func remove(_ identifier: PacketIdentifier, pool: BytePool) -> Bool {
         guard let index = index(of: identifier), let identifiers else { return false }
         count -= 1
         identifiers[index] = identifiers[Int(count)]
@@ -44,7 +44,7 @@ package struct InboundQoS2: BitwiseCopyable {
         return true
     }
 
-    package mutating func removeAll(in pool: BytePool) {
+    public mutating func removeAll(in pool: BytePool) {
         if let identifiers {
             pool.deallocate(UnsafeMutableRawPointer(identifiers), count: Int(capacity) * 2)
         }

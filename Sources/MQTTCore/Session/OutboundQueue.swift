@@ -13,7 +13,7 @@ import Structures
 /// ```
 /// A position that is done leaves a hole until the head passes it. An entry that waits for its
 /// commit holds back all behind it, which keeps every order that a receiver could observe.
-package struct OutboundQueue: BitwiseCopyable {
+public struct OutboundQueue: BitwiseCopyable {
     fileprivate enum State: UInt8, BitwiseCopyable {
         /// Acknowledged, expired or dropped.
         case hole
@@ -34,16 +34,16 @@ package struct OutboundQueue: BitwiseCopyable {
     }
 
     /// A message as one receiver gets it.
-    package struct Item: BitwiseCopyable {
-        package var message: Message
-        package var position: UInt64
-        package var qos: QoS
-        package var retain: Bool
+    public struct Item: BitwiseCopyable {
+        public var message: Message
+        public var position: UInt64
+        public var qos: QoS
+        public var retain: Bool
 
-        package var packetIdentifier: PacketIdentifier { PacketIdentifier(position: position) }
+        public var packetIdentifier: PacketIdentifier { PacketIdentifier(position: position) }
     }
 
-    package enum Next {
+    public enum Next {
         /// Sent from now on: for QoS 1 and 2 it stays in flight; for QoS 0 the caller owns the reference.
         case send(Item)
         /// The next message waits for its commit.
@@ -52,12 +52,12 @@ package struct OutboundQueue: BitwiseCopyable {
         case nothing
     }
 
-    package enum Resend {
+    public enum Resend {
         case publish(Item)
         case pubrel(PacketIdentifier)
     }
 
-    package enum Received {
+    public enum Received {
         case accepted(position: UInt64)
         /// The same acknowledgement came before, or a PUBREC for a message that was given up.
         case repeated
@@ -70,28 +70,28 @@ package struct OutboundQueue: BitwiseCopyable {
     private var sentSpan: UInt32 = 0
     /// Positions from `head` to the end.
     private var span: UInt32 = 0
-    package private(set) var inFlight: UInt32 = 0
+    public private(set) var inFlight: UInt32 = 0
     private var head: UInt64
     /// Behind the in-flight window.
-    package private(set) var waiting: UInt32 = 0
+    public private(set) var waiting: UInt32 = 0
     /// Their bytes.
-    package private(set) var waitingBytes: Int = 0
+    public private(set) var waitingBytes: Int = 0
 
     /// The queue never reaches this many positions, so identifiers stay unique.
     private static var largestSpan: UInt32 { 65_535 }
 
-    package init(firstPosition: UInt64 = 0) { head = firstPosition }
+    public init(firstPosition: UInt64 = 0) { head = firstPosition }
 
     /// The position that the next message gets.
-    package var end: UInt64 { head + UInt64(span) }
-    package var isEmpty: Bool { span == 0 }
+    public var end: UInt64 { head + UInt64(span) }
+    public var isEmpty: Bool { span == 0 }
     /// True when no further position can be given before the oldest message is acknowledged.
-    package var isFull: Bool { span >= Self.largestSpan }
+    public var isFull: Bool { span >= Self.largestSpan }
 
     // MARK: Adding
 
     /// Appends a message, whose reference the queue takes over; the queue must not be full.
-    package mutating func append(
+    public mutating func append(
         _ message: Message, qos: QoS, retain: Bool, ticket: UInt64, pool: BytePool
     ) {
         precondition(!isFull, "a queue of \(span) positions takes no more")
@@ -105,7 +105,7 @@ package struct OutboundQueue: BitwiseCopyable {
     }
 
     /// Gives up the oldest message that is not in flight; returns its position, or `nil` when all are.
-    package mutating func dropOldestWaiting(pool: BytePool) -> UInt64? {
+    public mutating func dropOldestWaiting(pool: BytePool) -> UInt64? {
         skipHoles()
         guard sentSpan < span else { return nil }
         let position = head + UInt64(sentSpan)
@@ -120,7 +120,7 @@ package struct OutboundQueue: BitwiseCopyable {
     /// Moves what waits up behind what is in flight, over the holes that dropping left.
     ///
     /// Only messages that were never sent change their position, so no identifier in use changes.
-    package mutating func closeHoles(pool: BytePool) {
+    public mutating func closeHoles(pool: BytePool) {
         var end = sentSpan
         while end > 0, entry(at: head + UInt64(end - 1)).state == .hole { end -= 1 }
         let firstWaiting = sentSpan
@@ -140,7 +140,7 @@ package struct OutboundQueue: BitwiseCopyable {
     /// The next message that may leave, if the window of `limit` has room for it.
     ///
     /// `isCommitted` answers whether a ticket's commit has completed.
-    package mutating func next(
+    public mutating func next(
         limit: UInt32, pool: BytePool, isCommitted: (UInt64) -> Bool
     ) -> Next {
         skipHoles()
@@ -169,7 +169,7 @@ package struct OutboundQueue: BitwiseCopyable {
     }
 
     /// The message that ``next(limit:pool:isCommitted:)`` handed out last is given up: it expired.
-    package mutating func abandon(_ item: Item, pool: BytePool) {
+    public mutating func abandon(_ item: Item, pool: BytePool) {
         if item.qos != .atMostOnce {
             inFlight -= 1
             store(.hole, at: item.position)
@@ -179,7 +179,7 @@ package struct OutboundQueue: BitwiseCopyable {
     }
 
     /// What is in flight, oldest first, for a client that came back [MQTT-4.4.0-1] [MQTT-4.6.0-1].
-    package func forEachInFlight(_ body: (Resend) -> Void) {
+    public func forEachInFlight(_ body: (Resend) -> Void) {
         for offset in 0..<UInt64(sentSpan) {
             let position = head + offset
             let entry = entry(at: position)
@@ -202,7 +202,7 @@ package struct OutboundQueue: BitwiseCopyable {
     // MARK: Acknowledgements
 
     /// PUBACK: a QoS 1 message is done.
-    package mutating func acknowledge(
+    public mutating func acknowledge(
         _ identifier: PacketIdentifier, pool: BytePool
     ) -> Received {
         guard let position = position(of: identifier) else { return .unknown }
@@ -213,7 +213,7 @@ package struct OutboundQueue: BitwiseCopyable {
     }
 
     /// PUBREC: the receiver owns a QoS 2 message; its PUBREL is owed until the PUBCOMP.
-    package mutating func markReceived(
+    public mutating func markReceived(
         _ identifier: PacketIdentifier, pool: BytePool
     ) -> Received {
         guard let position = position(of: identifier) else { return .unknown }
@@ -233,7 +233,7 @@ package struct OutboundQueue: BitwiseCopyable {
     }
 
     /// PUBCOMP: a QoS 2 message is done.
-    package mutating func complete(_ identifier: PacketIdentifier, pool: BytePool) -> Received {
+    public mutating func complete(_ identifier: PacketIdentifier, pool: BytePool) -> Received {
         guard let position = position(of: identifier) else { return .unknown }
         let entry = entry(at: position)
         guard entry.state == .released else { return .unknown }
@@ -241,7 +241,7 @@ package struct OutboundQueue: BitwiseCopyable {
         return .accepted(position: position)
     }
 
-    package mutating func removeAll(in pool: BytePool) {
+    public mutating func removeAll(in pool: BytePool) {
         for offset in 0..<UInt64(span) { entry(at: head + offset).message?.release(in: pool) }
         releaseRing(pool)
         head += UInt64(span)

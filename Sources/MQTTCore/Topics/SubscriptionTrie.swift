@@ -7,7 +7,7 @@ import Structures
 /// session's list, so that adding and removing one costs the same among ten and among a million.
 /// Matches of hot topics are cached, bounded in number and size; any change of subscriptions
 /// outdates the whole cache at once by its version.
-package struct SubscriptionTrie: ~Copyable {
+public struct SubscriptionTrie: ~Copyable {
     struct Subscription: BitwiseCopyable {
         var session: UInt32
         var node: UInt32
@@ -19,23 +19,23 @@ package struct SubscriptionTrie: ~Copyable {
     }
 
     /// A session that wants a topic, at the highest QoS of its matching subscriptions [MQTT-3.3.5-1].
-    package struct Match: BitwiseCopyable {
-        package var session: UInt32
-        package var qos: QoS
+    public struct Match: BitwiseCopyable {
+        public var session: UInt32
+        public var qos: QoS
     }
 
     /// A session's own list; it belongs to the session's record and is passed in for changes.
-    package struct List: BitwiseCopyable {
+    public struct List: BitwiseCopyable {
         var first: UInt32
-        package fileprivate(set) var count: UInt32
+        public fileprivate(set) var count: UInt32
 
-        package init() {
+        public init() {
             first = noIndex
             count = 0
         }
     }
 
-    package enum Subscribed: Sendable {
+    public enum Subscribed: Sendable {
         case added
         /// An identical filter was there: its QoS is replaced [MQTT-3.8.4-3].
         case replaced
@@ -55,7 +55,7 @@ package struct SubscriptionTrie: ~Copyable {
     private var places: GrowableBuffer<(stamp: UInt32, place: UInt32)>
     var stamp: UInt32 = 0
 
-    package init(hash: KeyedHash, pool: BytePool) {
+    public init(hash: KeyedHash, pool: BytePool) {
         tree = TopicTree(hash: hash, pool: pool)
         cache = MatchCache(pool: pool)
         self.hash = hash
@@ -65,12 +65,12 @@ package struct SubscriptionTrie: ~Copyable {
         places = GrowableBuffer()
     }
 
-    package var count: Int { subscriptions.count }
+    public var count: Int { subscriptions.count }
 
     // MARK: Changes
 
     /// Adds a subscription of a session, or changes its QoS.
-    package mutating func subscribe(
+    public mutating func subscribe(
         _ session: UInt32, _ list: inout List, filter: UnsafeRawBufferPointer, qos: QoS
     ) -> Subscribed {
         version += 1
@@ -93,7 +93,7 @@ package struct SubscriptionTrie: ~Copyable {
     }
 
     /// Removes the subscription of exactly this filter [MQTT-3.10.4-1]; false when there is none.
-    package mutating func unsubscribe(
+    public mutating func unsubscribe(
         _ session: UInt32, _ list: inout List, filter: UnsafeRawBufferPointer
     ) -> Bool {
         guard let node = tree.find(filter), let index = find(session, list, node) else {
@@ -104,14 +104,14 @@ package struct SubscriptionTrie: ~Copyable {
         return true
     }
 
-    package mutating func removeAll(_ list: inout List) {
+    public mutating func removeAll(_ list: inout List) {
         guard list.first != noIndex else { return }
         version += 1
         while list.first != noIndex { remove(list.first, &list) }
     }
 
     /// A session's filters with their QoS.
-    package func subscriptions(of list: List) -> [(filter: [UInt8], qos: QoS)] {
+    public func subscriptions(of list: List) -> [(filter: [UInt8], qos: QoS)] {
         var result: [(filter: [UInt8], qos: QoS)] = []
         var index = list.first
         while index != noIndex {
@@ -125,7 +125,7 @@ package struct SubscriptionTrie: ~Copyable {
     // MARK: Matching
 
     /// Every session that wants the topic, each once; valid until the next call on the trie.
-    package mutating func match(_ topic: UnsafeRawBufferPointer) -> UnsafeBufferPointer<Match> {
+    public mutating func match(_ topic: UnsafeRawBufferPointer) -> UnsafeBufferPointer<Match> {
         let topicHash = hash(topic)
         if let cached = cache.find(topic, hash: topicHash, version: version) { return cached }
         collect(topic)

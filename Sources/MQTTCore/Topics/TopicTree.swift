@@ -142,13 +142,13 @@ struct TopicTree: ~Copyable {
 }
 
 /// The levels of a topic name or filter, in order; empty levels count (section 4.7.1.1).
-package struct TopicLevels {
+public struct TopicLevels {
     private let bytes: UnsafeRawBufferPointer
     private var offset = 0
 
-    package init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
+    public init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
 
-    package mutating func next() -> UnsafeRawBufferPointer? {
+    public mutating func next() -> UnsafeRawBufferPointer? {
         guard offset <= bytes.count else { return nil }
         var end = offset
         while end < bytes.count, bytes[end] != TopicTree.separator { end += 1 }
@@ -157,7 +157,7 @@ package struct TopicLevels {
     }
 
     /// How many levels there are: separators plus one.
-    package static func count(_ bytes: UnsafeRawBufferPointer) -> Int {
+    public static func count(_ bytes: UnsafeRawBufferPointer) -> Int {
         var count = 1
         for byte in bytes where byte == TopicTree.separator { count += 1 }
         return count
