@@ -48,7 +48,6 @@ package struct BrokerLoop: ~Copyable {
     private let mailbox: Mailbox<ShardMessage>
     private var authenticator: Authenticator?
     private var notices: NoticeLog
-    private let logger: Logger
     private let settings: BrokerSettings
     private let identity: Identity
     private let startedAtMs: Int64
@@ -88,7 +87,6 @@ package struct BrokerLoop: ~Copyable {
         self.authenticator = authenticator
         self.settings = settings
         self.identity = identity
-        self.logger = logger
         self.startedAtMs = startedAtMs
         notices = NoticeLog(logger: logger)
     }
