@@ -89,6 +89,9 @@ let package = Package(
             ]),
         module("OperatorLog", [.product(name: "Logging", package: "swift-log")]),
         module("HermesTesting", ["Structures", "MQTTCodec", "MQTTCore", "Store"]),
+        module(
+            "BrokerTesting",
+            ["Broker", "HermesTesting", "MQTTCodec", "MQTTCore", "Store", "Structures"]),
 
         program(
             "hermesd",
@@ -108,7 +111,10 @@ let package = Package(
         tests("ReactorTests", ["HermesTesting", "Reactor", "Structures"]),
         tests(
             "BrokerTests",
-            ["Broker", "HermesTesting", "MQTTCodec", "MQTTCore", "Store", "Structures"]),
+            [
+                "Broker", "BrokerTesting", "HermesTesting", "MQTTCodec", "MQTTCore", "Store",
+                "Structures",
+            ]),
         tests(
             "AdminAPITests",
             [

@@ -1,4 +1,5 @@
 import Broker
+import BrokerTesting
 import HermesTesting
 import MQTTCodec
 import MQTTCore

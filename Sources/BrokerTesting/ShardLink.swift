@@ -6,16 +6,16 @@ import Store
 import Structures
 
 /// A shard with make-believe sockets and a clock that the test moves.
-final class ShardLink {
-    var shard: Shard
-    let store: DelayedStore
+package final class ShardLink {
+    package var shard: Shard
+    package let store: DelayedStore
     private var nextIndex: UInt32 = 0
     private var kept: [Handle: [UInt8]] = [:]
     private var received: [Handle: [UInt8]] = [:]
-    private(set) var closed: Set<Handle> = []
-    private(set) var notices: [BrokerNotice] = []
+    package private(set) var closed: Set<Handle> = []
+    package private(set) var notices: [BrokerNotice] = []
 
-    init(_ change: (inout BrokerSettings) -> Void = { _ in }, isImmediate: Bool = true) {
+    package init(_ change: (inout BrokerSettings) -> Void = { _ in }, isImmediate: Bool = true) {
         var settings = BrokerSettings()
         settings.listeners = [
             BrokerSettings.Listener(address: "127.0.0.1", port: 0, allowsAnonymous: true)
@@ -31,7 +31,7 @@ final class ShardLink {
 
     // MARK: Connections
 
-    func open() -> Handle {
+    package func open() -> Handle {
         let handle = Handle(index: nextIndex, generation: nextIndex + 1)
         nextIndex += 1
         shard.open(handle, listener: 0)
@@ -39,7 +39,7 @@ final class ShardLink {
     }
 
     /// A connection whose CONNECT was accepted; its CONNACK is taken off.
-    func connect(
+    package func connect(
         _ identifier: String, cleanSession: Bool = true,
         _ change: (inout PacketContent.Connect) -> Void = { _ in }
     ) throws -> Handle {
@@ -54,26 +54,26 @@ final class ShardLink {
         return handle
     }
 
-    func send(_ handle: Handle, _ packets: PacketContent...) throws {
+    package func send(_ handle: Handle, _ packets: PacketContent...) throws {
         var bytes: [UInt8] = []
         for packet in packets { bytes.append(contentsOf: try packet.encoded()) }
         send(handle, bytes)
     }
 
-    func send(_ handle: Handle, _ bytes: [UInt8]) {
+    package func send(_ handle: Handle, _ bytes: [UInt8]) {
         let all = (kept[handle] ?? []) + bytes
         let consumed = all.withUnsafeBytes { shard.receive(handle, $0) }
         kept[handle] = Array(all[consumed...])
         turn()
     }
 
-    func lose(_ handle: Handle) {
+    package func lose(_ handle: Handle) {
         shard.lost(handle, .peerClosed)
         turn()
     }
 
     /// What the broker sent since the last call.
-    func take(_ handle: Handle) throws -> [PacketContent] {
+    package func take(_ handle: Handle) throws -> [PacketContent] {
         let bytes = received[handle] ?? []
         received[handle] = nil
         return try PacketContent.decode(bytes)
@@ -81,13 +81,13 @@ final class ShardLink {
 
     // MARK: Turns
 
-    func advance(milliseconds: UInt64) {
+    package func advance(milliseconds: UInt64) {
         shard.now = shard.now.advanced(byMilliseconds: milliseconds)
         shard.wallClockMs += Int64(milliseconds)
         turn()
     }
 
-    func turn() {
+    package func turn() {
         shard.expireTimers()
         for handle in shard.takeOverdue() { shard.judge(handle) }
         while true {
@@ -134,7 +134,7 @@ final class ShardLink {
         shard.drained(handle)
     }
 
-    var closeReasons: [CloseReason] {
+    package var closeReasons: [CloseReason] {
         notices.compactMap { notice in
             if case .closed(_, _, let reason) = notice { reason } else { nil }
         }
@@ -142,7 +142,7 @@ final class ShardLink {
 }
 
 extension PacketContent {
-    static func publish(
+    package static func publish(
         _ topic: String, _ payload: String, qos: QoS = .atMostOnce,
         _ identifier: PacketIdentifier = 1, isDuplicate: Bool = false, retain: Bool = false
     ) -> PacketContent {
@@ -156,7 +156,7 @@ extension PacketContent {
             Publish(delivery, topic: topic, payload: Array(payload.utf8), retain: retain))
     }
 
-    static func subscribe(_ filter: String, _ qos: QoS) -> PacketContent {
+    package static func subscribe(_ filter: String, _ qos: QoS) -> PacketContent {
         .subscribe(1, [Request(filter, qos)])
     }
 }
