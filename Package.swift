@@ -45,18 +45,22 @@ let package = Package(
             name: "CProtobufC", pkgConfig: "libprotobuf-c",
             providers: [.apt(["libprotobuf-c-dev"])]),
         .target(name: "CHermesProtos", dependencies: ["CProtobufC"]),
+        .systemLibrary(
+            name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        .target(name: "CChecksum", cSettings: [.unsafeFlags(["-O2"])]),
 
         // The data plane: pure values first, input and output around them.
         module("Structures"),
         module("MQTTCodec"),
         module("MQTTCore", ["Structures", "MQTTCodec"]),
         module("Reactor", ["CLinux", "Structures"]),
-        module("Store", ["Structures"]),
+        module("Threads", ["CLinux"]),
+        module("Store", ["CChecksum", "CLinux", "CSQLite", "Structures", "Threads"]),
         module(
             "Broker",
             [
                 "AdminModel", "CLinux", "MQTTCodec", "MQTTCore", "OperatorLog", "Reactor", "Store",
-                "Structures", .product(name: "Logging", package: "swift-log"),
+                "Structures", "Threads", .product(name: "Logging", package: "swift-log"),
             ]),
 
         // The admin plane.
@@ -97,7 +101,7 @@ let package = Package(
             "hermesd",
             [
                 "AdminAPI", "AdminModel", "Broker", "Credentials", "MQTTCodec",
-                "OperatorConfiguration", "OperatorLog", "Reactor", "Store",
+                "OperatorConfiguration", "OperatorLog", "Reactor", "Store", "Threads",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
@@ -108,6 +112,13 @@ let package = Package(
         tests("StructuresTests", ["Structures", "HermesTesting"]),
         tests("MQTTCodecTests", ["MQTTCodec", "HermesTesting"]),
         tests("MQTTCoreTests", ["MQTTCore", "MQTTCodec", "Structures", "HermesTesting"]),
+        tests("StoreTests", ["CChecksum", "HermesTesting", "Store", "Structures"]),
+        tests(
+            "ConformanceTests",
+            [
+                "Broker", "BrokerTesting", "HermesTesting", "MQTTCodec", "MQTTCore", "Store",
+                "Structures", "hermesd",
+            ]),
         tests("ReactorTests", ["HermesTesting", "Reactor", "Structures"]),
         tests(
             "BrokerTests",

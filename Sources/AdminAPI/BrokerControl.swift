@@ -7,6 +7,8 @@ import AdminModel
 /// mailbox is ``BrokerUnavailable`` at once, which HTTP shows as 503 with `Retry-After`.
 public protocol BrokerControl: Sendable {
     func status() async throws(BrokerUnavailable) -> StatusModel
+    /// Counters and gauges of the broker and its process.
+    func figures() async throws(BrokerUnavailable) -> BrokerFigures
     func clients(_ query: ClientQuery) async throws(BrokerUnavailable) -> ClientPage
     /// `nil` when there is neither a connection nor a session of that client identifier.
     func client(_ clientID: String) async throws(BrokerUnavailable) -> ClientDetail?

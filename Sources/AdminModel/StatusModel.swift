@@ -26,6 +26,10 @@ public struct StatusModel: Codable, Sendable, Equatable {
     /// Messages given up, by reason.
     public var dropped: [String: UInt64]
     public var protocolViolations: UInt64
+    /// How often limits were met, by the keys below `limits` in the configuration.
+    public var limitsReached: [String: UInt64]
+    /// Publishers that are not read at present.
+    public var publishersPaused: Int
 
     enum CodingKeys: String, CodingKey {
         case version
@@ -46,6 +50,8 @@ public struct StatusModel: Codable, Sendable, Equatable {
         case bytesSent = "bytes_sent"
         case dropped
         case protocolViolations = "protocol_violations"
+        case limitsReached = "limits_reached"
+        case publishersPaused = "publishers_paused"
     }
 
     public init(
@@ -55,7 +61,8 @@ public struct StatusModel: Codable, Sendable, Equatable {
         persistentSessions: Int, subscriptions: Int, retained: Int, queued: Int,
         queuedBytes: Int, inFlight: Int, publishesReceived: UInt64, publishesSent: UInt64,
         bytesReceived: UInt64, bytesSent: UInt64, dropped: [String: UInt64],
-        protocolViolations: UInt64
+        protocolViolations: UInt64, limitsReached: [String: UInt64] = [:],
+        publishersPaused: Int = 0
     ) {
         self.version = version
         self.startedAtMs = startedAtMs
@@ -79,5 +86,7 @@ public struct StatusModel: Codable, Sendable, Equatable {
         self.bytesSent = bytesSent
         self.dropped = dropped
         self.protocolViolations = protocolViolations
+        self.limitsReached = limitsReached
+        self.publishersPaused = publishersPaused
     }
 }

@@ -37,5 +37,8 @@ package struct BrokerSettings: Sendable {
     /// Unacknowledged output ends a connection after this long.
     package var userTimeout: Duration = .seconds(60)
 
+    /// How often `$SYS/broker/...` is published; zero turns these topics off.
+    package var systemTopicInterval: Duration = .seconds(10)
+
     package init() {}
 }

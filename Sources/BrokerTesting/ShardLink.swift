@@ -74,9 +74,12 @@ package final class ShardLink {
 
     /// What the broker sent since the last call.
     package func take(_ handle: Handle) throws -> [PacketContent] {
-        let bytes = received[handle] ?? []
-        received[handle] = nil
-        return try PacketContent.decode(bytes)
+        try PacketContent.decode(takeBytes(handle))
+    }
+
+    /// What the broker sent since the last call, as it stood on the wire.
+    package func takeBytes(_ handle: Handle) -> [UInt8] {
+        received.removeValue(forKey: handle) ?? []
     }
 
     // MARK: Turns

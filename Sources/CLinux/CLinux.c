@@ -29,6 +29,12 @@ uint64_t hermes_monotonic_ms(void) {
     return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
 }
 
+uint64_t hermes_monotonic_us(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
+}
+
 int64_t hermes_wall_ms(void) {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);

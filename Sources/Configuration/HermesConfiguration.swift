@@ -5,9 +5,13 @@ public struct HermesConfiguration: Sendable, Equatable {
     public var admin = Admin()
     /// Folder that belongs to one running broker; made with mode 0700 when it is missing.
     public var dataDirectory = "data"
-    public var durability = Durability.none
+    public var durability = Durability.sync
+    /// New messages wait while the file system of the data directory has fewer free bytes.
+    public var diskReserveBytes = 64 * 1024 * 1024
     /// Argon2id password file; `nil` when no users are configured.
     public var passwordFile: String?
+    /// How often `$SYS/broker/...` is published; zero turns these topics off.
+    public var sysInterval: Duration = .seconds(10)
     public var limits = Limits()
     public var logging = Logging()
     public var orders = Orders()
@@ -36,6 +40,10 @@ public struct HermesConfiguration: Sendable, Equatable {
 
     /// When a message counts as stored.
     public enum Durability: Sendable, Equatable {
+        /// Once it is on the disk.
+        case sync
+        /// Once it is written; the disk has it within this time, 1 ms to 60 s.
+        case interval(Duration)
         /// In memory only: a restart loses sessions, queues and retained messages.
         case none
     }

@@ -1,25 +1,39 @@
 import Store
 
-/// A store that keeps what it was given and completes a ticket only when the test says so, in any order.
+/// A store that keeps what it was given in memory, and completes a ticket only when the test says so,
+/// in any order.
 package final class DelayedStore: Store {
+    private struct Row {
+        var message: StoreRecord
+        var queued: StoreRecord
+        var isReleased = false
+    }
+
     /// Every group that was submitted, in order.
     package private(set) var groups: [(ticket: UInt64, records: [StoreRecord])] = []
     /// Tickets that were neither completed nor are about to be.
     package private(set) var pending: [UInt64] = []
     private var ready: [UInt64] = []
+    private var queues: [UInt64: [UInt64: Row]] = [:]
+    private var reads: [QueueRead] = []
     /// Completes everything at once, like a disk that never keeps anybody waiting.
     package var isImmediate = false
+    /// Reads wait until this is false again.
+    package var holdsReads = false
+    package var isAccepting = true
 
     package init() {}
 
     package var isRecording: Bool { true }
 
-    package func submit(_ batch: borrowing WriteBatch) {
+    package func submit(_ batch: inout WriteBatch) {
         for (ticket, records) in batch.groups() {
             guard let ticket else { preconditionFailure("records were submitted without a ticket") }
             groups.append((ticket, records))
+            apply(records)
             if isImmediate { ready.append(ticket) } else { pending.append(ticket) }
         }
+        batch.clear()
     }
 
     package func takeCompletions(_ tickets: inout [ClosedRange<UInt64>]) {
@@ -42,4 +56,72 @@ package final class DelayedStore: Store {
 
     /// All records so far, for a look at what was stored.
     package var records: [StoreRecord] { groups.flatMap(\.records) }
+
+    /// Positions that a session's queue holds, rising.
+    package func positions(of session: UInt64) -> [UInt64] {
+        (queues[session] ?? [:]).keys.sorted()
+    }
+
+    // MARK: Queues
+
+    package func read(_ request: QueueRead) { reads.append(request) }
+
+    package func takeSlices(_ slices: inout [QueueSlice]) {
+        guard !holdsReads else { return }
+        slices.append(contentsOf: reads.map(answer))
+        reads.removeAll()
+    }
+
+    private func apply(_ records: [StoreRecord]) {
+        var messages: [UInt64: StoreRecord] = [:]
+        for record in records {
+            switch record {
+            case .message(let number, _, _, _, _, _): messages[number] = record
+            case .queued(let session, let position, let message, _, _, _):
+                guard let content = messages[message] else {
+                    preconditionFailure("message \(message) is not in the group that refers to it")
+                }
+                queues[session, default: [:]][position] = Row(message: content, queued: record)
+            case .released(let session, let position):
+                queues[session]?[position]?.isReleased = true
+            case .finished(let session, let position): queues[session]?[position] = nil
+            case .sessionRemoved(let session): queues[session] = nil
+            default: continue
+            }
+        }
+    }
+
+    private func answer(_ request: QueueRead) -> QueueSlice {
+        let rows = (queues[request.session] ?? [:])
+            .filter { $0.key >= request.from && $0.key < request.below }
+            .sorted { $0.key < $1.key }
+        var batch = WriteBatch(isRecording: true)
+        for (position, row) in rows.prefix(request.maxMessages) {
+            append(row, request.session, position, to: &batch)
+        }
+        let next = rows.count > request.maxMessages ? rows[request.maxMessages].key : request.below
+        return QueueSlice(request: request, next: next, bytes: batch.takeBytes(leaving: []))
+    }
+
+    private func append(
+        _ row: Row, _ session: UInt64, _ position: UInt64, to batch: inout WriteBatch
+    ) {
+        guard
+            case .message(
+                let number, let topic, let payload, let publishedQoS, let publishedRetain,
+                let expiry) = row.message,
+            case .queued(_, _, _, let qos, let retain, _) = row.queued
+        else { return }
+        topic.withUnsafeBytes { topic in
+            payload.withUnsafeBytes { payload in
+                batch.message(
+                    number, topic: topic, payload: payload, qos: publishedQoS,
+                    retain: publishedRetain, expiresAtMs: expiry)
+            }
+        }
+        batch.queued(
+            session: session, position: position, message: number, qos: qos, retain: retain,
+            isInWindow: false)
+        if row.isReleased { batch.released(session: session, position: position) }
+    }
 }

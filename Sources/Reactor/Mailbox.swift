@@ -63,7 +63,8 @@ public final class Mailbox<Message: Sendable>: Sendable {
         return take()
     }
 
-    private func wake() {
+    /// Gives the reader a turn, without a message.
+    public func wake() {
         var one: UInt64 = 1
         _ = Glibc.write(eventDescriptor, &one, 8)
     }

@@ -5,8 +5,10 @@ public final class MemoryStore: Store {
     public init() {}
 
     public var isRecording: Bool { false }
+    public var isAccepting: Bool { true }
 
-    public func submit(_ batch: borrowing WriteBatch) {
+    public func submit(_ batch: inout WriteBatch) {
+        defer { batch.clear() }
         guard batch.groupCount > 0 else { return }
         let first = batch.lastTicket - UInt64(batch.groupCount) + 1
         completed = min(completed?.lowerBound ?? first, first)...batch.lastTicket
@@ -17,4 +19,10 @@ public final class MemoryStore: Store {
         tickets.append(completed)
         self.completed = nil
     }
+
+    public func read(_ request: QueueRead) {
+        preconditionFailure("a store that keeps nothing was asked for messages")
+    }
+
+    public func takeSlices(_ slices: inout [QueueSlice]) {}
 }

@@ -12,6 +12,12 @@ struct BrokerBridge: BrokerControl {
         try await ask { .status($0) }
     }
 
+    func figures() async throws(BrokerUnavailable) -> BrokerFigures {
+        var figures: BrokerFigures = try await ask { .figures($0) }
+        figures.process = .read()
+        return figures
+    }
+
     func clients(_ query: ClientQuery) async throws(BrokerUnavailable) -> ClientPage {
         try await ask { .clients(query, $0) }
     }

@@ -15,6 +15,7 @@ extension BrokerSettings {
                 address: listener.address, port: listener.port,
                 allowsAnonymous: configuration.allowsAnonymous(on: listener))
         }
+        systemTopicInterval = configuration.sysInterval
         let limits = configuration.limits
         connectTimeout = limits.connectTimeout
         maxKeepAlive = limits.maxKeepAlive

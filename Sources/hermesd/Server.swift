@@ -6,6 +6,7 @@ import OperatorConfiguration
 import Reactor
 import Store
 import Synchronization
+import Threads
 import UnixSignals
 
 /// All parts of a running broker, and the order in which they start and stop.
@@ -15,6 +16,10 @@ struct Server {
 
     /// Questions of the admin plane that may wait for the shard; more are answered 503.
     private static let mailboxCapacity = 16_384
+    /// What a stop may take beyond its two drains, for a service manager that waits for it.
+    private static let stopMargin = Duration.seconds(15)
+    /// What the store may take at a stop to bring the journal into the database.
+    private static let storeStopMilliseconds: Int32 = 10_000
 
     init(_ configuration: HermesConfiguration, _ logger: Logger) {
         self.configuration = configuration
@@ -25,9 +30,13 @@ struct Server {
         let directory = try DataDirectory(path: configuration.dataDirectory)
         let token = try adminToken(directory.path)
         let mailbox = try Mailbox<ShardMessage>(capacity: Self.mailboxCapacity)
-        let brokerEnd = try startBroker(mailbox)
+        let notification = ServiceNotification(
+            environment: ProcessEnvironment.current(), logger: logger)
+        let store = try openStore(directory.path, mailbox)
+        let (brokerEnd, listeners) = try startBroker(mailbox, store)
+        let adminConfiguration = adminConfiguration(token)
         let admin = try AdminServer(
-            configuration: adminConfiguration(token), broker: BrokerBridge(mailbox: mailbox),
+            configuration: adminConfiguration, broker: BrokerBridge(mailbox: mailbox),
             logger: logger)
 
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
@@ -40,6 +49,7 @@ struct Server {
                             "admin.address": "\(Self.text(endpoints))",
                             "admin.socket": "\(endpoints.unixSocketPath ?? "none")",
                         ])
+                    notification.ready(listeners: listeners, admin: Self.text(endpoints))
                 }
             }
             tasks.addTask {
@@ -50,20 +60,57 @@ struct Server {
             }
             // A broker that ends by itself has failed, and the process with it.
             tasks.addTask { try await brokerEnd.wait() }
+            if notification.watchdogInterval != nil {
+                tasks.addTask {
+                    // Answered by the loop itself, so that one that hangs is found out.
+                    await notification.watch { isAlive in
+                        _ = mailbox.post(.status { _ in isAlive() }, isUrgent: true)
+                    }
+                }
+            }
             defer { tasks.cancelAll() }
             // Whatever ends first, the broker drains before the process does.
-            do {
-                try await tasks.next()
-            } catch {
-                try await stopBroker(mailbox, brokerEnd)
-                throw error
-            }
+            let first = await tasks.nextResult()
+            notification.stopping(
+                within: configuration.limits.drainTimeout + adminConfiguration.limits.drain
+                    + Self.stopMargin)
             try await stopBroker(mailbox, brokerEnd)
+            close(store)
+            try first?.get()
         }
         logger.info("Stopped")
     }
 
-    private func startBroker(_ mailbox: Mailbox<ShardMessage>) throws -> BrokerEnd {
+    /// Everything that earlier runs acknowledged; with `durability: none` nothing.
+    private func openStore(
+        _ directory: String, _ mailbox: Mailbox<ShardMessage>
+    ) throws -> any Store {
+        var options = DurableStoreOptions()
+        switch configuration.durability {
+        case .none: return MemoryStore()
+        case .sync: options.durability = .sync
+        case .interval(let time):
+            options.durability = .interval(
+                milliseconds: Int32(clamping: Int64(time / .milliseconds(1))))
+        }
+        options.reserveBytes = UInt64(configuration.diskReserveBytes)
+        let store = try DurableStore(directory: directory, options: options) { mailbox.wake() }
+        StoreLog(logger: logger).logRecovery(store.recovery)
+        return store
+    }
+
+    private func close(_ store: any Store) {
+        guard let store = store as? DurableStore else { return }
+        if !store.close(waitMilliseconds: Self.storeStopMilliseconds) {
+            logger.warning(
+                "The disk did not take all in time; the next start finishes what is left")
+        }
+    }
+
+    /// Returns once the listeners accept, with their addresses.
+    private func startBroker(
+        _ mailbox: Mailbox<ShardMessage>, _ store: any Store
+    ) throws -> (end: BrokerEnd, listeners: [String]) {
         var verify: Authenticator.Verify?
         if let path = configuration.passwordFile {
             let checks = try PasswordChecks(path: path, logger: logger)
@@ -72,29 +119,43 @@ struct Server {
         let settings = BrokerSettings(
             configuration, descriptorLimit: BrokerSettings.raiseDescriptorLimit())
         let end = BrokerEnd()
-        let started = Started()
+        let started = try WorkQueue<Result<[String], any Error>>(name: "hermes-shard-0")
         let logger = logger
-        try BrokerThread.start(name: "hermes-shard-0") { [verify] in
+        let durability = durabilityName
+        nonisolated(unsafe) let store = store
+        try WorkerThread.start(name: "hermes-shard-0") { [verify] in
             let outcome: Result<Void, any Error>
             do {
                 var loop = try BrokerLoop(
-                    settings: settings, store: MemoryStore(), mailbox: mailbox, verify: verify,
-                    identity: BrokerLoop.Identity(version: Hermesd.version, durability: "none"),
+                    settings: settings, store: store, mailbox: mailbox, verify: verify,
+                    identity: BrokerLoop.Identity(
+                        version: Hermesd.version, durability: durability),
                     logger: logger)
                 for address in loop.listenerAddresses {
                     logger.info("MQTT listener ready", metadata: ["listener.address": "\(address)"])
                 }
-                started.report(nil)
+                started.post(.success(loop.listenerAddresses))
                 try loop.run()
                 outcome = .success(())
             } catch {
-                started.report(error)
+                started.post(.failure(error))
                 outcome = .failure(error)
             }
             end.reach(outcome)
         }
-        if let error = started.wait() { throw error }
-        return end
+        // The first report counts: the addresses of the listeners, or why there are none.
+        guard let report = started.takeAll()?.first else {
+            preconditionFailure("the broker's thread ended without a report")
+        }
+        return (end, try report.get())
+    }
+
+    private var durabilityName: String {
+        switch configuration.durability {
+        case .sync: "sync"
+        case .interval: "interval"
+        case .none: "none"
+        }
     }
 
     private func stopBroker(_ mailbox: Mailbox<ShardMessage>, _ end: BrokerEnd) async throws {
@@ -116,7 +177,7 @@ struct Server {
 
     private func adminConfiguration(_ token: AdminToken) -> AdminServerConfiguration {
         var result = AdminServerConfiguration(
-            token: token, durability: "none", version: Hermesd.version)
+            token: token, durability: durabilityName, version: Hermesd.version)
         result.address = configuration.admin.address
         result.port = configuration.admin.port
         result.unixSocketPath = configuration.admin.unixSocket
@@ -162,23 +223,6 @@ private final class BrokerEnd: Sendable {
                 return state.outcome
             }
             if let outcome { continuation.resume(with: outcome) }
-        }
-    }
-}
-
-/// Whether the broker's thread could open its listeners; the main thread waits for the word.
-private final class Started: Sendable {
-    private let outcome = Mutex<(any Error)??>(nil)
-
-    func report(_ error: (any Error)?) {
-        outcome.withLock { if $0 == nil { $0 = .some(error) } }
-    }
-
-    /// Opening listeners takes microseconds, and nothing else runs yet.
-    func wait() -> (any Error)? {
-        while true {
-            if let outcome = outcome.withLock({ $0 }) { return outcome }
-            sched_yield()
         }
     }
 }

@@ -36,6 +36,10 @@ final class StubBroker: BrokerControl {
         try await answer { _ in Self.status }
     }
 
+    func figures() async throws(BrokerUnavailable) -> BrokerFigures {
+        try await answer { _ in Self.figures }
+    }
+
     func clients(_ query: ClientQuery) async throws(BrokerUnavailable) -> ClientPage {
         try await answer { state in
             state.queries.append(query)
@@ -75,7 +79,59 @@ final class StubBroker: BrokerControl {
         listeners: ["127.0.0.1:1883"], connections: 3, connectionsPending: 4, connectionsTotal: 5,
         connectionsRefused: 6, sessions: 7, persistentSessions: 8, subscriptions: 9, retained: 10,
         queued: 11, queuedBytes: 12, inFlight: 13, publishesReceived: 14, publishesSent: 15,
-        bytesReceived: 16, bytesSent: 17, dropped: ["queue_full": 18], protocolViolations: 19)
+        bytesReceived: 16, bytesSent: 17, dropped: ["queue_full": 18], protocolViolations: 19,
+        limitsReached: ["max_packet": 20], publishersPaused: 21)
+
+    /// Every figure has a value of its own, so that no two can be mistaken for each other.
+    static let figures: BrokerFigures = {
+        var figures = BrokerFigures()
+        figures.version = "9.9"
+        figures.durability = "none"
+        figures.startedAtMs = 1_700_000_000_250
+        figures.uptimeSeconds = 101
+        figures.connections = 102
+        figures.connectionsPending = 103
+        figures.connectionsPeak = 104
+        figures.connectionsLimit = 105
+        figures.connectionsOpened = 106
+        figures.connectionsAdmitted = 107
+        figures.connectionsRefused = 108
+        figures.connectionsClosed = [
+            BrokerFigures.Count("disconnect", 109), BrokerFigures.Count("keep_alive", 110),
+        ]
+        figures.protocolViolations = 111
+        figures.sessions = 112
+        figures.persistentSessions = 113
+        figures.sessionsExpired = 114
+        figures.subscriptions = 115
+        figures.sharedSubscriptions = 116
+        figures.retained = 117
+        figures.retainedBytes = 118
+        figures.retainedWalks = 119
+        figures.packetsReceived = 120
+        figures.packetsSent = 121
+        figures.publishesReceived = BrokerFigures.ByQoS(
+            atMostOnce: 122, atLeastOnce: 123, exactlyOnce: 124)
+        figures.publishesSent = BrokerFigures.ByQoS(
+            atMostOnce: 125, atLeastOnce: 126, exactlyOnce: .max)
+        figures.publishBytesReceived = 127
+        figures.publishBytesSent = 128
+        figures.bytesReceived = 129
+        figures.bytesSent = 130
+        figures.dropped = [BrokerFigures.Count("queue_full", 131)]
+        figures.queued = 132
+        figures.queuedBytes = 133
+        figures.inFlight = 134
+        figures.limitsReached = [BrokerFigures.Count("max_packet", 135)]
+        figures.publishersPaused = 136
+        figures.authenticationsWaiting = 137
+        figures.commitsPending = 138
+        figures.process.residentBytes = 139
+        figures.process.cpuSeconds = 140.25
+        figures.process.openDescriptors = 141
+        figures.process.descriptorLimit = 142
+        return figures
+    }()
 
     static func summary(_ clientID: String, connected: Bool = true) -> ClientSummary {
         ClientSummary(

@@ -54,7 +54,8 @@ struct CommitOrderTests {
                 .message(
                     1, topic: Array("a/b".utf8), payload: Array("x".utf8), qos: 2, retain: false,
                     expiresAtMs: 0),
-                .queued(session: 1, position: 0, message: 1, qos: 1, retain: false),
+                .queued(
+                    session: 1, position: 0, message: 1, qos: 1, retain: false, isInWindow: true),
             ])
     }
 

@@ -54,6 +54,10 @@ struct ProblemTests {
         ("orders: {qos: 3}", "hermes.yaml:1: orders.qos: 3 is not a QoS. Give 0 to 2."),
         // Times.
         (
+            "sys_interval: 500ms",
+            "hermes.yaml:1: sys_interval: 500ms is too small. Give 1s to 1h. Or 0."
+        ),
+        (
             "limits:\n\n  connect_timeout: 10",
             "hermes.yaml:3: limits.connect_timeout: 10 has no unit. Write 10s, or another of ms, s, m, h or d."
         ),
@@ -108,14 +112,17 @@ struct ProblemTests {
             "hermes.yaml:1: limits.queue_policy: drop-oldest is not a queue policy. Give drop_oldest or drop_newest."
         ),
         (
-            "durability: sync",
-            "hermes.yaml:1: durability: sync cannot be kept: this version holds messages in memory only. Set durability to none, or leave it out, and expect a restart to lose sessions, queues and retained messages."
+            "durability: fast",
+            "hermes.yaml:1: durability: fast is not a durability. Give sync, none, or interval with a time: interval 50ms."
         ),
         (
-            "durability: interval 50",
-            "hermes.yaml:1: durability: \"interval 50\" cannot be kept: this version holds messages in memory only. Set durability to none, or leave it out, and expect a restart to lose sessions, queues and retained messages."
+            "durability: interval",
+            "hermes.yaml:1: durability: interval is not a durability. Give sync, none, or interval with a time: interval 50ms."
         ),
-        ("durability: fast", "hermes.yaml:1: durability: fast is not a durability. Give none."),
+        (
+            "durability: interval 2h",
+            "hermes.yaml:1: durability: 2h is too large. Give 1ms to 1m."
+        ),
         // Addresses and paths.
         (
             "admin: {address: example.com}",
@@ -182,7 +189,7 @@ struct ProblemTests {
         ),
         (
             "\"evil\\e[31m\\nkey\": 1",
-            "hermes.yaml:1: evil\\u{1B}[31m\\u{A}key: unknown key. Delete it. Known here: admin, data_directory, durability, limits, listeners, logging, orders, password_file."
+            "hermes.yaml:1: evil\\u{1B}[31m\\u{A}key: unknown key. Delete it. Known here: admin, data_directory, disk_reserve, durability, limits, listeners, logging, orders, password_file, sys_interval."
         ),
         // Shapes.
         (
@@ -248,7 +255,7 @@ struct ProblemTests {
         overrides.connectTimeout = "2"
         let found = problems(
             """
-            durability: sync
+            durability: fast
             limits:
               max_packet: 1GiB
               max_inflight: 20
@@ -294,7 +301,7 @@ struct ProblemTests {
                 port: x
               - {port: 2, port: 3, port: 4}
             durability: none
-            "durability": sync
+            "durability": fast
             """)
         #expect(
             found == [
@@ -303,7 +310,7 @@ struct ProblemTests {
                 "hermes.yaml:5: listeners[1].port: given more than once, first in line 5. Keep one of them.",
                 "hermes.yaml:5: listeners[1].port: given more than once, first in line 5. Keep one of them.",
                 "hermes.yaml:7: durability: given more than once, first in line 6. Keep one of them.",
-                "hermes.yaml:7: durability: sync cannot be kept: this version holds messages in memory only. Set durability to none, or leave it out, and expect a restart to lose sessions, queues and retained messages.",
+                "hermes.yaml:7: durability: fast is not a durability. Give sync, none, or interval with a time: interval 50ms.",
             ])
     }
 

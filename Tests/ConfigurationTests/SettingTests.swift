@@ -103,6 +103,11 @@ struct SettingTests {
         }
     }
 
+    @Test("0 switches the $SYS topics off, with any unit or none", arguments: ["0", "0s", "00ms"])
+    func zeroInterval(value: String) throws {
+        #expect(try load("sys_interval: \(value)").sysInterval == .zero)
+    }
+
     private func expectOnlyChange(
         _ setting: Setting, _ value: String, in configuration: HermesConfiguration
     ) {

@@ -12,7 +12,8 @@ struct BrokerCommandTests {
         connectionsTotal: 10, connectionsRefused: 3, sessions: 4, persistentSessions: 2,
         subscriptions: 5, retained: 6, queued: 7, queuedBytes: 2_048, inFlight: 8,
         publishesReceived: 100, publishesSent: 200, bytesReceived: 10_240, bytesSent: 20_480,
-        dropped: ["queue_full": 2, "away": 1], protocolViolations: 9)
+        dropped: ["queue_full": 2, "away": 1], protocolViolations: 9,
+        limitsReached: ["queue_messages": 2, "max_packet": 0, "max_in_flight": 5])
 
     @Test("status shows the broker at a glance")
     func status() async throws {
@@ -37,6 +38,7 @@ struct BrokerCommandTests {
                 received             100 messages, 10 KiB
                 sent                 200 messages, 20 KiB
                 dropped              away 1, queue_full 2
+                limits reached       max_in_flight 5, queue_messages 2
 
                 """)
         #expect(run.exitCode == 0)

@@ -362,7 +362,9 @@ extension OpenAPIDocument {
                   "bytes_received",
                   "bytes_sent",
                   "dropped",
-                  "protocol_violations"
+                  "protocol_violations",
+                  "limits_reached",
+                  "publishers_paused"
                 ],
                 "properties": {
                   "version": {"type": "string"},
@@ -386,7 +388,13 @@ extension OpenAPIDocument {
                   "bytes_received": {"type": "integer", "minimum": 0},
                   "bytes_sent": {"type": "integer", "minimum": 0},
                   "dropped": {"$ref": "#/components/schemas/Drops"},
-                  "protocol_violations": {"type": "integer", "minimum": 0}
+                  "protocol_violations": {"type": "integer", "minimum": 0},
+                  "limits_reached": {
+                    "type": "object",
+                    "description": "How often limits were met, by the keys below limits in the configuration.",
+                    "additionalProperties": {"type": "integer", "minimum": 0}
+                  },
+                  "publishers_paused": {"type": "integer", "minimum": 0}
                 }
               }
             }

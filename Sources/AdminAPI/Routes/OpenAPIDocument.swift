@@ -72,6 +72,22 @@ enum OpenAPIDocument {
                 }
               }
             },
+            "/metrics": {
+              "get": {
+                "operationId": "getMetrics",
+                "summary": "Counters and gauges for Prometheus",
+                "responses": {
+                  "200": {
+                    "description": "Prometheus text format 0.0.4.",
+                    "content": {"text/plain": {"schema": {"type": "string"}}}
+                  },
+                  "400": {"$ref": "#/components/responses/Invalid"},
+                  "401": {"$ref": "#/components/responses/Unauthorized"},
+                  "503": {"$ref": "#/components/responses/Unavailable"},
+                  "default": {"$ref": "#/components/responses/OtherProblem"}
+                }
+              }
+            },
             "/v1/publish": {
               "post": {
                 "operationId": "publish",

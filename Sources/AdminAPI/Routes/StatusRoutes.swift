@@ -6,8 +6,8 @@ struct StatusRoutes: Sendable {
     let broker: any BrokerControl
     let version: String
 
-    /// `GET /healthz`, `GET /v1/status` and `GET /v1/openapi.json`.
-    var routes: [Route] { [health, status, openAPI] }
+    /// `GET /healthz`, `GET /v1/status`, `GET /metrics` and `GET /v1/openapi.json`.
+    var routes: [Route] { [health, status, metrics, openAPI] }
 
     /// Says that the admin plane answers, and asks the data plane nothing.
     private var health: Route {
@@ -25,6 +25,21 @@ struct StatusRoutes: Sendable {
                 throw Problem(error)
             }
             return try Response.json(status)
+        }
+    }
+
+    /// For Prometheus. Behind the token as all that tells of this broker: a scraper can send one.
+    private var metrics: Route {
+        Route(method: .get, path: "/metrics") { _ throws(Problem) in
+            let figures: BrokerFigures
+            do throws(BrokerUnavailable) {
+                figures = try await broker.figures()
+            } catch {
+                throw Problem(error)
+            }
+            return Response(
+                status: .ok, headers: [.contentType: MetricsText.contentType],
+                body: ResponseBody(byteBuffer: ByteBuffer(string: MetricsText.render(figures))))
         }
     }
 

@@ -2,6 +2,7 @@ import CLinux
 import Glibc
 import Reactor
 import Synchronization
+import Threads
 
 /// Checks passwords on a thread of its own: a memory-hard hash takes tens of milliseconds, which no
 /// other client may feel.
@@ -27,14 +28,14 @@ package final class Authenticator: Sendable {
     package init(
         verify: @escaping Verify,
         answer: @escaping @Sendable (AuthenticationRequest, Bool) -> Void
-    ) throws(SystemError) {
+    ) throws {
         self.verify = verify
         self.answer = answer
         semaphore = eventfd(0, CInt(EFD_SEMAPHORE | EFD_CLOEXEC))
         guard semaphore >= 0 else {
             throw SystemError(call: "eventfd", subject: "authenticator", code: errno)
         }
-        try BrokerThread.start(name: "hermes-auth") { self.run() }
+        try WorkerThread.start(name: "hermes-auth") { self.run() }
     }
 
     deinit { _ = Glibc.close(semaphore) }
@@ -49,6 +50,9 @@ package final class Authenticator: Sendable {
         if isAccepted { post() }
         return isAccepted
     }
+
+    /// Requests whose check has not begun.
+    package var waitingCount: Int { state.withLock { $0.waiting.count } }
 
     /// Lets the thread end; requests that wait are dropped.
     package func stop() {

@@ -56,16 +56,23 @@ package struct BrokerLoop: ~Copyable {
     private var lingerDeadlines = RingBuffer<LingerDeadline>()
     private var drainDeadline: MonotonicTime?
 
-    /// Opens the listeners; ``run()`` serves them. `verify` checks passwords, `nil` takes user names
-    /// as given.
+    /// Loads what the store holds and opens the listeners; ``run()`` serves them. `verify` checks
+    /// passwords, `nil` takes user names as given.
+    ///
+    /// - Throws: ``SystemError``, or what the store could not read.
     package init(
         settings: BrokerSettings, store: any Store, mailbox: Mailbox<ShardMessage>,
         verify: Authenticator.Verify?, identity: Identity, logger: Logger
-    ) throws(SystemError) {
+    ) throws {
         let startedAtMs = hermes_wall_ms()
-        let shard = Shard(
+        var shard = Shard(
             settings: settings, store: store, verifiesPasswords: verify != nil,
             seed: UInt64.random(in: .min ... .max), now: Self.clock(), wallClockMs: startedAtMs)
+        if let store = store as? DurableStore {
+            try store.restore(&shard)
+            shard.finishRestoring()
+            try store.start()
+        }
         var reactor = try Reactor(pool: shard.pool)
         try reactor.register(mailbox)
         for listener in settings.listeners {
@@ -81,6 +88,9 @@ package struct BrokerLoop: ~Copyable {
                     isUrgent: true)
             }
         }
+        shard.outside.version = identity.version
+        shard.outside.durability = identity.durability
+        shard.outside.setMemory(ProcessFigures.memory())
         self.reactor = reactor
         self.shard = shard
         self.mailbox = mailbox
@@ -108,6 +118,7 @@ package struct BrokerLoop: ~Copyable {
         let count = try reactor.wait(milliseconds: timeout())
         shard.now = Self.clock()
         shard.wallClockMs = hermes_wall_ms()
+        tellShard()
         for index in 0..<count { handle(reactor.event(index)) }
         shard.expireTimers()
         for handle in shard.takeOverdue() {
@@ -119,6 +130,15 @@ package struct BrokerLoop: ~Copyable {
         endLingering()
         for notice in shard.takeNotices() { notices.log(notice, now: shard.now) }
         return !isDrained
+    }
+
+    /// What the shard's figures need from outside; before the turn's events, which count from here.
+    private mutating func tellShard() {
+        shard.outside.bytesReceived = reactor.bytesReceived
+        shard.outside.bytesSent = reactor.bytesSent
+        guard shard.isSampleDue else { return }
+        shard.outside.setMemory(ProcessFigures.memory())
+        shard.takeSample()
     }
 
     private static func clock() -> MonotonicTime {
@@ -167,10 +187,12 @@ package struct BrokerLoop: ~Copyable {
             switch reactor.accept(listener) {
             case .none: return
             case .refused:
+                shard.counters.limits.add(.openFiles)
                 notices.logTurnedAway("the open files limit (ulimit -n)", now: shard.now)
             case .connection(let handle):
                 guard reactor.connectionCount <= settings.maxConnections else {
                     reactor.close(handle)
+                    shard.counters.limits.add(.maxConnections)
                     notices.logTurnedAway("limits.max_connections", now: shard.now)
                     continue
                 }
@@ -286,6 +308,7 @@ package struct BrokerLoop: ~Copyable {
         switch message {
         case .authenticated(let handle, let refusal): shard.authenticated(handle, refusal)
         case .status(let reply): reply(status)
+        case .figures(let reply): reply(figures)
         case .clients(let query, let reply):
             reply(shard.clients(query) { reactor.address(of: $0) })
         case .client(let identifier, let reply):
@@ -303,6 +326,15 @@ package struct BrokerLoop: ~Copyable {
             bytesSent: reactor.bytesSent)
     }
 
+    private var figures: BrokerFigures {
+        mutating get {
+            shard.outside.bytesReceived = reactor.bytesReceived
+            shard.outside.bytesSent = reactor.bytesSent
+            shard.outside.authenticationsWaiting = authenticator?.waitingCount ?? 0
+            return shard.figures
+        }
+    }
+
     private mutating func stop() {
         guard drainDeadline == nil else { return }
         drainDeadline = shard.now.advanced(
@@ -318,9 +350,10 @@ package struct BrokerLoop: ~Copyable {
     }
 
     /// The loop has ended: every question is still answered, so that nobody waits for ever.
-    private func refuse(_ message: ShardMessage) {
+    private mutating func refuse(_ message: ShardMessage) {
         switch message {
         case .status(let reply): reply(status)
+        case .figures(let reply): reply(figures)
         case .client(_, let reply): reply(nil)
         case .clients(_, let reply): reply(ClientPage(clients: [], next: nil))
         case .disconnect(_, let reply): reply(false)

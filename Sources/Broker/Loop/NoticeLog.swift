@@ -37,6 +37,12 @@ struct NoticeLog {
             admit(&refusals, now, metadata) { logger, metadata in
                 logger.notice("Connection refused", metadata: metadata)
             }
+        case .dropping(let identifier, .reservedTopic):
+            admit(&violations, now, [LogKeys.client: Self.text(identifier)]) { logger, metadata in
+                logger.notice(
+                    "Messages below $SYS/ dropped, only the broker publishes there",
+                    metadata: metadata)
+            }
         case .dropping(let identifier, let reason):
             var metadata: Logger.Metadata = [
                 LogKeys.client: Self.text(identifier), LogKeys.reason: "\(reason.name)",
@@ -45,13 +51,17 @@ struct NoticeLog {
             case .queueFull:
                 metadata[LogKeys.setting] = "limits.queue_messages, limits.queue_bytes"
             case .slowReader: metadata[LogKeys.setting] = "limits.output_bytes"
-            case .away, .expired: break
+            case .away, .expired, .reservedTopic: break
             }
             admit(&drops, now, metadata) { logger, metadata in
                 logger.warning("Messages dropped", metadata: metadata)
             }
         case .sessionExpired(let identifier):
             logger.debug("Session expired", metadata: [LogKeys.client: Self.text(identifier)])
+        case .unreadable(let identifier, let failure):
+            logger.error(
+                "Queue could not be read, connection closed",
+                metadata: [LogKeys.client: Self.text(identifier), LogKeys.error: "\(failure)"])
         case .paused(let handle, let identifier, let isPaused):
             logger.debug(
                 isPaused ? "Publisher paused" : "Publisher resumed",
@@ -99,7 +109,7 @@ struct NoticeLog {
             logger.debug("Connection closed", metadata: metadata)
         case .disconnect, .peerClosed, .keepAlive, .notAuthorized, .badUserNameOrPassword,
             .identifierRejected, .unacceptableProtocolVersion, .tooManySessions,
-            .authenticationBusy, .shutdown:
+            .authenticationBusy, .storeFailure, .shutdown:
             logger.debug("Connection closed", metadata: metadata)
         }
     }

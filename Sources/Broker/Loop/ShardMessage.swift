@@ -6,6 +6,8 @@ import Structures
 package enum ShardMessage: Sendable {
     case authenticated(Handle, refusal: Connack.ReturnCode?)
     case status(@Sendable (StatusModel) -> Void)
+    /// The answer leaves process figures to whoever shows them.
+    case figures(@Sendable (BrokerFigures) -> Void)
     case clients(ClientQuery, @Sendable (ClientPage) -> Void)
     case client([UInt8], @Sendable (ClientDetail?) -> Void)
     case disconnect([UInt8], @Sendable (Bool) -> Void)

@@ -9,21 +9,10 @@ package enum BrokerNotice: Sendable {
     /// The first message that a session lost for this reason since its client connected.
     case dropping(clientIdentifier: [UInt8], DropReason)
     case sessionExpired(clientIdentifier: [UInt8])
+    /// The store could not read the client's queue; why.
+    case unreadable(clientIdentifier: [UInt8], String)
     /// We stopped, or went on, reading from a publisher.
     case paused(Handle, clientIdentifier: [UInt8], Bool)
-}
-
-/// Figures of the whole shard since its start.
-package struct BrokerCounters: Sendable {
-    package var connectionsOpened: UInt64 = 0
-    package var connectionsRefused: UInt64 = 0
-    package var publishesReceived: UInt64 = 0
-    package var publishesSent: UInt64 = 0
-    package var protocolViolations: UInt64 = 0
-    package var dropped = DropCounts()
-    package var sessionsExpired: UInt64 = 0
-
-    package init() {}
 }
 
 /// A CONNECT whose user name and password must be checked off the shard's thread.

@@ -1,3 +1,4 @@
+import AdminModel
 import MQTTCore
 
 /// Why a connection ended.
@@ -19,31 +20,68 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
     case topicLevels
     case outputLimit
     case administrator
+    /// Its queue could not be read.
+    case storeFailure
     case shutdown
 
-    /// A word for tables, logs and metrics.
-    package var name: String {
-        switch self {
-        case .disconnect: "disconnect"
-        case .peerClosed: "peer_closed"
-        case .networkError: "network_error"
-        case .protocolViolation: "protocol_violation"
-        case .connectTimeout: "connect_timeout"
-        case .keepAlive: "keep_alive"
-        case .takenOver: "taken_over"
-        case .notAuthorized: "not_authorized"
-        case .badUserNameOrPassword: "bad_user_name_or_password"
-        case .identifierRejected: "identifier_rejected"
-        case .unacceptableProtocolVersion: "unacceptable_protocol_version"
-        case .tooManySessions: "too_many_sessions"
-        case .authenticationBusy: "authentication_busy"
-        case .tooManyInboundQoS2: "too_many_inbound_qos2"
-        case .topicLevels: "topic_levels"
-        case .outputLimit: "output_limit"
-        case .administrator: "administrator"
-        case .shutdown: "shutdown"
+    /// A reason without its details: few enough to count each.
+    package enum Kind: UInt8, CountLabel {
+        case disconnect, peerClosed, networkError, protocolViolation, connectTimeout, keepAlive
+        case takenOver, notAuthorized, badUserNameOrPassword, identifierRejected
+        case unacceptableProtocolVersion, tooManySessions, authenticationBusy, tooManyInboundQoS2
+        case topicLevels, outputLimit, administrator, storeFailure, shutdown
+
+        package var name: String {
+            switch self {
+            case .disconnect: "disconnect"
+            case .peerClosed: "peer_closed"
+            case .networkError: "network_error"
+            case .protocolViolation: "protocol_violation"
+            case .connectTimeout: "connect_timeout"
+            case .keepAlive: "keep_alive"
+            case .takenOver: "taken_over"
+            case .notAuthorized: "not_authorized"
+            case .badUserNameOrPassword: "bad_user_name_or_password"
+            case .identifierRejected: "identifier_rejected"
+            case .unacceptableProtocolVersion: "unacceptable_protocol_version"
+            case .tooManySessions: "too_many_sessions"
+            case .authenticationBusy: "authentication_busy"
+            case .tooManyInboundQoS2: "too_many_inbound_qos2"
+            case .topicLevels: "topic_levels"
+            case .outputLimit: "output_limit"
+            case .administrator: "administrator"
+            case .storeFailure: "store_failure"
+            case .shutdown: "shutdown"
+            }
         }
     }
+
+    package var kind: Kind {
+        switch self {
+        case .disconnect: .disconnect
+        case .peerClosed: .peerClosed
+        case .networkError: .networkError
+        case .protocolViolation: .protocolViolation
+        case .connectTimeout: .connectTimeout
+        case .keepAlive: .keepAlive
+        case .takenOver: .takenOver
+        case .notAuthorized: .notAuthorized
+        case .badUserNameOrPassword: .badUserNameOrPassword
+        case .identifierRejected: .identifierRejected
+        case .unacceptableProtocolVersion: .unacceptableProtocolVersion
+        case .tooManySessions: .tooManySessions
+        case .authenticationBusy: .authenticationBusy
+        case .tooManyInboundQoS2: .tooManyInboundQoS2
+        case .topicLevels: .topicLevels
+        case .outputLimit: .outputLimit
+        case .administrator: .administrator
+        case .storeFailure: .storeFailure
+        case .shutdown: .shutdown
+        }
+    }
+
+    /// A word for tables, logs and metrics.
+    package var name: String { kind.name }
 
     /// The setting that an operator would raise; `nil` when none is involved.
     package var setting: String? {
@@ -55,14 +93,33 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .outputLimit: "limits.output_bytes"
         case .disconnect, .peerClosed, .networkError, .protocolViolation, .keepAlive, .takenOver,
             .notAuthorized, .badUserNameOrPassword, .identifierRejected,
-            .unacceptableProtocolVersion, .authenticationBusy, .administrator, .shutdown:
+            .unacceptableProtocolVersion, .authenticationBusy, .administrator, .storeFailure,
+            .shutdown:
+            nil
+        }
+    }
+
+    /// The limit that ended the connection; `wasOpen` says that its CONNECT had been accepted.
+    func limit(wasOpen: Bool) -> Limit? {
+        switch self {
+        case .connectTimeout: .connectTimeout
+        case .tooManySessions: .maxSessions
+        case .tooManyInboundQoS2: .maxInboundQoS2
+        case .topicLevels: .maxTopicLevels
+        case .outputLimit: .outputBytes
+        case .protocolViolation(.malformed(.packetTooLarge)):
+            wasOpen ? .maxPacket : .maxConnectPacket
+        case .disconnect, .peerClosed, .networkError, .protocolViolation, .keepAlive, .takenOver,
+            .notAuthorized, .badUserNameOrPassword, .identifierRejected,
+            .unacceptableProtocolVersion, .authenticationBusy, .administrator, .storeFailure,
+            .shutdown:
             nil
         }
     }
 }
 
 /// Why a message did not reach a receiver that wanted it.
-package enum DropReason: UInt8, CaseIterable, Sendable, BitwiseCopyable {
+package enum DropReason: UInt8, CountLabel, BitwiseCopyable {
     /// QoS 0, and the client was away.
     case away
     /// QoS 0, and the client did not read fast enough.
@@ -71,6 +128,8 @@ package enum DropReason: UInt8, CaseIterable, Sendable, BitwiseCopyable {
     case queueFull
     /// Its time was over before it could be sent.
     case expired
+    /// Published by a client below `$SYS/`, where only the broker does (section 4.7.2).
+    case reservedTopic
 
     package var name: String {
         switch self {
@@ -78,31 +137,29 @@ package enum DropReason: UInt8, CaseIterable, Sendable, BitwiseCopyable {
         case .slowReader: "slow_reader"
         case .queueFull: "queue_full"
         case .expired: "expired"
+        case .reservedTopic: "reserved_topic"
         }
     }
 }
 
-/// Counts of drops by reason.
+/// Counts of drops by reason, in place: every session has them.
 package struct DropCounts: Sendable, BitwiseCopyable {
-    private var counts: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
+    private var counts = InlineArray<5, UInt64>(repeating: 0)
 
     package init() {}
 
-    package mutating func add(_ reason: DropReason) {
-        switch reason {
-        case .away: counts.0 += 1
-        case .slowReader: counts.1 += 1
-        case .queueFull: counts.2 += 1
-        case .expired: counts.3 += 1
-        }
+    package mutating func add(_ reason: DropReason) { counts[Int(reason.rawValue)] += 1 }
+
+    package subscript(reason: DropReason) -> UInt64 { counts[Int(reason.rawValue)] }
+
+    var total: UInt64 {
+        var sum: UInt64 = 0
+        for reason in DropReason.allCases { sum += self[reason] }
+        return sum
     }
 
-    package subscript(reason: DropReason) -> UInt64 {
-        switch reason {
-        case .away: counts.0
-        case .slowReader: counts.1
-        case .queueFull: counts.2
-        case .expired: counts.3
-        }
+    /// In the order of the cases.
+    var figures: [BrokerFigures.Count] {
+        DropReason.allCases.map { BrokerFigures.Count($0.name, self[$0]) }
     }
 }

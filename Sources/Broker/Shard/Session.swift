@@ -13,6 +13,8 @@ struct Session: BitwiseCopyable {
     /// Retained messages that it asked for wait until it takes more.
     var hasStalledRetained = false
     var hasUserName = false
+    /// A part of its queue is on its way from the store.
+    var isLoading = false
     var version = Connect.Version.v3_1_1
     /// Its connection; `nil` while the client is away.
     var connection: Handle?
@@ -22,6 +24,7 @@ struct Session: BitwiseCopyable {
     /// It belongs to the client identifier and this user.
     var userName = CompactBytes()
     var subscriptions = SubscriptionTrie.List()
+    var shared = SharedSubscriptions.List()
     var expiryTimer: UInt32 = noIndex
     var outbound = OutboundQueue()
     var inbound = InboundQoS2()

@@ -19,6 +19,7 @@ extension Shard {
         guard isCurrent(handle) else { return }
         let index = handle.index
         let session = connections[index].session
+        awaitingSlice[handle] = nil
         if connections[index].timer != noIndex { timers.cancel(connections[index].timer) }
         connections[index].acknowledgements.removeAll(in: pool)
         connections[index].pendingConnect?.release(in: pool)
@@ -29,6 +30,7 @@ extension Shard {
             writes.willRemoved(session: sessions[session].number)
         }
         var identifier: [UInt8]?
+        let isWillRefused = wasOpen && refusesWill(will, from: session, reason)
         if session != noIndex {
             if reportsLifecycle || isNoteworthy(reason) {
                 identifier = sessions[session].clientIdentifier.array
@@ -36,8 +38,9 @@ extension Shard {
             detach(session, reason)
         }
         if wasOpen { activeConnections -= 1 } else { pendingConnections -= 1 }
+        counters.closed(reason, wasOpen: wasOpen)
+        if connections[index].isPaused { counters.publishersPaused -= 1 }
         // A refusal is reported with its client identifier where it happens.
-        if case .protocolViolation = reason { counters.protocolViolations += 1 }
         if reportsLifecycle || isNoteworthy(reason) {
             notices.append(.closed(handle, clientIdentifier: identifier, reason))
         }
@@ -53,7 +56,9 @@ extension Shard {
         if let will {
             // Deleted by DISCONNECT [MQTT-3.14.4-3], published by every other end [MQTT-3.1.2-8].
             // A client that was never accepted left none.
-            if reason != .disconnect, reason != .shutdown, wasOpen { publishWill(will) }
+            if reason != .disconnect, reason != .shutdown, wasOpen, !isWillRefused {
+                publishWill(will)
+            }
             will.release(in: pool)
         }
     }
@@ -64,17 +69,22 @@ extension Shard {
         sessions[session].connection = nil
         sessions[session].sinceMs = wallClockMs
         sessions[session].lastCloseReason = reason
+        shared.setOnline(sessions[session].shared, false)
         guard sessions[session].isPersistent else {
             removeSession(session)
             return
         }
+        if isDurable { unload(session) }
         sessions[session].expiryTimer = timers.schedule(
             TimerPayload.session(handle(ofSession: session)).encoded,
             at: now.advanced(byMilliseconds: settings.sessionExpiry.wholeMilliseconds))
     }
 
-    private mutating func publishWill(_ will: Message) {
-        guard isWithinLevels(will.topic) else { return }
+    mutating func publishWill(_ will: Message) {
+        guard isWithinLevels(will.topic) else {
+            counters.limits.add(.maxTopicLevels)
+            return
+        }
         if route(will, mustCommit: false).needsCommit { commitUnwatched() }
     }
 
@@ -84,7 +94,8 @@ extension Shard {
             .unacceptableProtocolVersion, .authenticationBusy, .disconnect, .shutdown:
             true
         case .peerClosed, .networkError, .protocolViolation, .connectTimeout, .keepAlive,
-            .takenOver, .tooManyInboundQoS2, .topicLevels, .outputLimit, .administrator:
+            .takenOver, .tooManyInboundQoS2, .topicLevels, .outputLimit, .administrator,
+            .storeFailure:
             false
         }
     }
@@ -97,7 +108,7 @@ extension Shard {
             true
         case .disconnect, .peerClosed, .networkError, .keepAlive, .notAuthorized,
             .badUserNameOrPassword, .identifierRejected, .unacceptableProtocolVersion,
-            .tooManySessions, .authenticationBusy, .shutdown:
+            .tooManySessions, .authenticationBusy, .storeFailure, .shutdown:
             false
         }
     }
@@ -121,6 +132,7 @@ extension Shard {
             case .session(let handle): sessionTimerFired(handle)
             }
         }
+        publishDueSystemTopics()
         closeDoomed()
     }
 
@@ -172,6 +184,7 @@ extension Shard {
         guard isCurrent(session: handle) else { return }
         sessions[handle.index].expiryTimer = noIndex
         counters.sessionsExpired += 1
+        counters.limits.add(.sessionExpiry)
         notices.append(
             .sessionExpired(clientIdentifier: sessions[handle.index].clientIdentifier.array))
         removeSession(handle.index)

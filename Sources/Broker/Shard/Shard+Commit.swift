@@ -10,15 +10,24 @@ extension Shard {
 
     /// Hands the turn's writes to the store, which never waits.
     package mutating func submitWrites() {
-        guard !writes.isEmpty else { return }
-        if writes.hasUncommittedRecords { commitUnwatched() }
-        store.submit(writes)
-        writes.clear()
+        if !writes.isEmpty {
+            if writes.hasUncommittedRecords { commitUnwatched() }
+            store.submit(&writes)
+        }
+        guard !reads.isEmpty else { return }
+        for read in reads { store.read(read) }
+        reads.removeAll(keepingCapacity: true)
     }
 
     /// Releases what waited for the commits that have completed: acknowledgements, CONNACKs, answers
     /// to the admin plane, and the messages themselves.
     package mutating func takeCompletions() {
+        takeCommits()
+        takeSlices()
+        closeDoomed()
+    }
+
+    private mutating func takeCommits() {
         completions.removeAll(keepingCapacity: true)
         store.takeCompletions(&completions)
         guard !completions.isEmpty else { return }
@@ -28,7 +37,6 @@ extension Shard {
         }
         openHeld()
         pumpCommitted()
-        closeDoomed()
     }
 
     private mutating func perform(_ action: CommitLog.Action, _ ticket: UInt64) {

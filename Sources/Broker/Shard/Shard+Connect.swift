@@ -155,12 +155,21 @@ extension Shard {
                 needsCommit = true
             }
         }
+        if sessions[session].isPersistent { writes.attached(sessions[session].number) }
         sessions[session].connection = handle
         sessions[session].version = connect.version
         sessions[session].keepAlive = connect.keepAlive
         sessions[session].sinceMs = wallClockMs
         connections[handle.index].session = session
+        if isDurable, sessions[session].outbound.isStoring {
+            // Read while CONNACK waits for its commit, so that both leave together.
+            load(session, for: handle)
+            needsCommit = true
+        }
         connections[handle.index].keepAliveMs = effectiveKeepAlive(connect.keepAlive)
+        if connections[handle.index].keepAliveMs != UInt32(connect.keepAlive) * 1_000 {
+            counters.limits.add(.maxKeepAlive)
+        }
         if let will = connect.will {
             storeWill(will, bytes, handle, session)
             needsCommit = true
@@ -175,13 +184,24 @@ extension Shard {
 
     /// What CONNACK speaks of is stored: it leaves, with what the session is owed behind it.
     mutating func finishOpening(_ handle: Handle, sessionPresent: Bool) {
-        guard isCurrent(handle), !connections[handle.index].isDoomed,
-            connections[handle.index].machine.opened()
-        else { return }
+        guard isCurrent(handle), !connections[handle.index].isDoomed else { return }
         let session = connections[handle.index].session
+        guard !sessions[session].isLoading else {
+            awaitingSlice[handle] = sessionPresent
+            return
+        }
+        finishLoading(handle, session, sessionPresent: sessionPresent)
+    }
+
+    /// The connection opens; a durable session has the first part of its queue, or is about to.
+    mutating func finishLoading(_ handle: Handle, _ session: UInt32, sessionPresent: Bool) {
+        guard connections[handle.index].machine.opened() else { return }
         pendingConnections -= 1
         activeConnections += 1
+        counters.admitted(connected: activeConnections)
+        counters.otherPacketsSent += 1
         connections[handle.index].isOpen = true
+        shared.setOnline(sessions[session].shared, true)
         let word = PacketEncoder.fourBytes(.accepted(sessionPresent: sessionPresent))
         connections[handle.index].output.append(4, pool: pool)
             .storeBytes(of: word.littleEndian, as: UInt32.self)
@@ -194,7 +214,8 @@ extension Shard {
                     handle, clientIdentifier: sessions[session].clientIdentifier.array,
                     cleanSession: !sessions[session].isPersistent, sessionPresent: sessionPresent))
         }
-        if sessionPresent { resend(session, handle) }
+        // A durable queue comes back from the store instead, what was in flight first.
+        if sessionPresent, !isDurable { resend(session, handle) }
         pump(session)
     }
 
@@ -207,6 +228,7 @@ extension Shard {
         connections[handle.index].output.append(4, pool: pool)
             .storeBytes(of: word.littleEndian, as: UInt32.self)
         counters.connectionsRefused += 1
+        counters.otherPacketsSent += 1
         notices.append(.refused(handle, clientIdentifier: identifier, reason))
         doom(handle, reason)
     }
@@ -227,15 +249,16 @@ extension Shard {
         }
     }
 
-    private mutating func addSession(
+    /// `number` names it in the store; a new session gets the next one.
+    mutating func addSession(
         _ identifier: UnsafeRawBufferPointer, _ userName: UnsafeRawBufferPointer?,
-        isPersistent: Bool
+        isPersistent: Bool, number: UInt64? = nil
     ) -> UInt32 {
         generation = generation == UInt32.max >> 1 ? 1 : generation + 1
-        sessionNumber += 1
+        if number == nil { sessionNumber += 1 }
         var session = Session()
         session.generation = generation
-        session.number = sessionNumber
+        session.number = number ?? sessionNumber
         session.isPersistent = isPersistent
         session.clientIdentifier = CompactBytes(identifier, pool: pool)
         session.hasUserName = userName != nil
@@ -255,6 +278,7 @@ extension Shard {
         }
         cancelExpiry(index)
         trie.removeAll(&sessions[index].subscriptions)
+        leaveGroups(index)
         totals.waiting -= Int(sessions[index].outbound.waiting)
         totals.waitingBytes -= sessions[index].outbound.waitingBytes
         totals.inFlight -= Int(sessions[index].outbound.inFlight)

@@ -38,7 +38,8 @@ extension Shard {
     package mutating func publish(
         _ publication: InboundPublication, reply: @escaping @Sendable (PublishCounts?) -> Void
     ) {
-        counters.publishesReceived += 1
+        counters.publishReceived(
+            publication.qos, payloadBytes: publication.payload.count)
         var suffix: [UInt8] = []
         var sequence: UInt64?
         if let (channel, tag) = publication.sequence {
@@ -101,12 +102,14 @@ extension Shard {
             listeners: listeners, connections: activeConnections,
             connectionsPending: pendingConnections, connectionsTotal: counters.connectionsOpened,
             connectionsRefused: counters.connectionsRefused, sessions: sessions.count,
-            persistentSessions: persistentSessions, subscriptions: trie.count,
-            retained: retained.count, queued: totals.waiting, queuedBytes: totals.waitingBytes,
+            persistentSessions: persistentSessions, subscriptions: trie.count + shared.count,
+            retained: retainedCount, queued: totals.waiting, queuedBytes: totals.waitingBytes,
             inFlight: totals.inFlight, publishesReceived: counters.publishesReceived,
             publishesSent: counters.publishesSent, bytesReceived: bytesReceived,
-            bytesSent: bytesSent, dropped: Self.dictionary(counters.dropped),
-            protocolViolations: counters.protocolViolations)
+            bytesSent: bytesSent, dropped: Self.dictionary(counters.dropped.figures),
+            protocolViolations: counters.protocolViolations,
+            limitsReached: Self.dictionary(counters.limits.figures),
+            publishersPaused: counters.publishersPaused)
     }
 
     /// A page of clients in the order of their sessions' places. It ends at the limit, or when enough
@@ -129,7 +132,9 @@ extension Shard {
         guard let index = identifier.withUnsafeBytes({ findSession($0) }) else { return nil }
         let session = sessions[index]
         let connection = session.connection.map { connections[$0.index] }
-        let subscriptions = trie.subscriptions(of: session.subscriptions)
+        let subscriptions =
+            (trie.subscriptions(of: session.subscriptions)
+            + shared.subscriptions(of: session.shared))
             .map { SubscriptionModel(filter: Self.text($0.filter), qos: Int($0.qos.rawValue)) }
             .sorted { $0.filter < $1.filter }
         return ClientDetail(
@@ -142,7 +147,7 @@ extension Shard {
             readingPaused: connection?.isPaused ?? false,
             publishesReceived: session.publishesReceived, publishesSent: session.publishesSent,
             publishesAcknowledged: session.publishesAcknowledged,
-            dropped: Self.dictionary(session.dropped),
+            dropped: Self.dictionary(session.dropped.figures),
             lastDisconnectReason: session.lastCloseReason?.name)
     }
 
@@ -181,16 +186,17 @@ extension Shard {
             connected: session.connection != nil, address: session.connection.map(address),
             protocolVersion: session.version == .v3_1 ? "3.1" : "3.1.1",
             cleanSession: !session.isPersistent, keepAliveSeconds: Int(session.keepAlive),
-            sinceMs: session.sinceMs, subscriptions: Int(session.subscriptions.count),
+            sinceMs: session.sinceMs,
+            subscriptions: Int(session.subscriptions.count + session.shared.count),
             inFlight: Int(session.outbound.inFlight), queued: Int(session.outbound.waiting),
             queuedBytes: session.outbound.waitingBytes)
     }
 
     private static func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
 
-    private static func dictionary(_ counts: DropCounts) -> [String: UInt64] {
+    private static func dictionary(_ counts: [BrokerFigures.Count]) -> [String: UInt64] {
         var result: [String: UInt64] = [:]
-        for reason in DropReason.allCases { result[reason.name] = counts[reason] }
+        for count in counts { result[count.label] = count.value }
         return result
     }
 }

@@ -15,7 +15,7 @@ extension Shard {
     /// `number` names the stored content and is used for persistent sessions and QoS 1 and 2.
     mutating func deliver(
         _ message: Message, _ number: UInt64, to session: UInt32, qos: QoS, retain: Bool,
-        ticket: UInt64, _ counts: inout PublishCounts
+        ticket: UInt64, group: UInt32 = noIndex, _ counts: inout PublishCounts
     ) {
         let connection = sessions[session].connection
         // Nothing leaves before CONNACK [MQTT-3.2.0-1].
@@ -39,10 +39,17 @@ extension Shard {
                     to: &connections[target.index].output, qos: .atMostOnce, retain: retain,
                     isDuplicate: false, packetIdentifier: 0, pool: pool)
                 sessions[session].publishesSent += 1
-                counters.publishesSent += 1
+                counters.publishSent(.atMostOnce, payloadBytes: message.payload.count)
                 markDirty(target)
                 return
             }
+        }
+        if isDurable, sessions[session].isPersistent, !isShortLived(qos, session) {
+            let kept = KeptMessage(
+                message: message, number: number, qos: qos, retain: retain, ticket: ticket,
+                group: group)
+            deliverDurably(kept, to: session, isConnected: target != nil, &counts)
+            return
         }
         guard makeRoom(in: session, for: message) else {
             counts.dropped += 1
@@ -50,17 +57,17 @@ extension Shard {
             return
         }
         if target == nil { counts.queued += 1 }
-        if qos != .atMostOnce, sessions[session].isPersistent {
-            writes.queued(
-                session: sessions[session].number, position: sessions[session].outbound.end,
-                message: number, qos: qos.rawValue, retain: retain)
-        }
         message.retainReference()
         sessions[session].outbound.append(
-            message, qos: qos, retain: retain, ticket: ticket, pool: pool)
+            message, qos: qos, retain: retain, ticket: ticket, group: group, pool: pool)
         totals.waiting += 1
         totals.waitingBytes += message.count
         pump(session)
+    }
+
+    func mostWaiting(_ session: UInt32) -> UInt32 {
+        sessions[session].connection == nil
+            ? settings.queueMessages : Self.mostWaitingConnected
     }
 
     /// Keeps the session's queue within its limits; false when the new message is the one to go.
@@ -68,9 +75,7 @@ extension Shard {
     /// The number binds what waits for an absent client; the bytes also what a connected one is slow
     /// to take.
     private mutating func makeRoom(in session: UInt32, for message: Message) -> Bool {
-        let mostWaiting =
-            sessions[session].connection == nil
-            ? settings.queueMessages : Self.mostWaitingConnected
+        let mostWaiting = mostWaiting(session)
         while true {
             if sessions[session].outbound.isFull {
                 // Dropping leaves holes; without them the queue is full of what is in flight.
@@ -82,6 +87,7 @@ extension Shard {
                 queue.waiting >= mostWaiting
                     || queue.waitingBytes + message.count > settings.queueBytes
             else { return true }
+            counters.limits.add(queue.waiting >= mostWaiting ? .queueMessages : .queueBytes)
             guard settings.queuePolicy == .dropOldest,
                 let position = sessions[session].outbound.dropOldestWaiting(pool: pool)
             else { return false }
@@ -99,6 +105,7 @@ extension Shard {
         else { return }
         while true {
             guard connections[target.index].output.count < settings.outputBytes else {
+                if !connections[target.index].isThrottled { counters.limits.add(.outputBytes) }
                 connections[target.index].isThrottled = true
                 return
             }
@@ -109,6 +116,10 @@ extension Shard {
             }
             switch next {
             case .nothing:
+                if sessions[session].outbound.loadedWaiting > 0 {
+                    counters.limits.add(.maxInFlight)
+                }
+                if isDurable { loadMore(session) }
                 return
             case .awaitsCommit:
                 if !sessions[session].awaitsCommit {
@@ -129,13 +140,14 @@ extension Shard {
                     to: &connections[target.index].output, qos: item.qos, retain: item.retain,
                     isDuplicate: false, packetIdentifier: item.packetIdentifier.rawValue,
                     pool: pool)
+                counters.publishSent(item.qos, payloadBytes: item.message.payload.count)
                 if item.qos == .atMostOnce {
+                    if isDurable { finished(session, item.position) }
                     item.message.release(in: pool)
                 } else {
                     totals.inFlight += 1
                 }
                 sessions[session].publishesSent += 1
-                counters.publishesSent += 1
                 markDirty(target)
             }
         }
@@ -153,8 +165,9 @@ extension Shard {
                     isDuplicate: true, packetIdentifier: item.packetIdentifier.rawValue,
                     pool: pool)
                 sessions[session].publishesSent += 1
-                counters.publishesSent += 1
+                counters.publishSent(item.qos, payloadBytes: item.message.payload.count)
             case .pubrel(let identifier):
+                counters.otherPacketsSent += 1
                 // After PUBREC only PUBREL is owed [MQTT-4.3.3-1].
                 connections[handle.index].output.append(4, pool: pool).storeBytes(
                     of: PacketEncoder.fourBytes(.pubrel, identifier).littleEndian, as: UInt32.self)
@@ -209,7 +222,7 @@ extension Shard {
     }
 
     /// A queue position is done; nobody waits for this to be stored.
-    private mutating func finished(_ session: UInt32, _ position: UInt64) {
+    mutating func finished(_ session: UInt32, _ position: UInt64) {
         guard sessions[session].isPersistent else { return }
         writes.finished(session: sessions[session].number, position: position)
     }
@@ -217,6 +230,7 @@ extension Shard {
     /// Counts a message that a receiver lost; the first of its kind in a session is reported.
     mutating func drop(_ session: UInt32, _ reason: DropReason) {
         counters.dropped.add(reason)
+        if reason == .slowReader { counters.limits.add(.outputBytes) }
         sessions[session].dropped.add(reason)
         // Losing QoS 0 while away is what QoS 0 says.
         guard reason != .away, sessions[session].dropped[reason] == 1 else { return }

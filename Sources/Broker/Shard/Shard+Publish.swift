@@ -28,26 +28,30 @@ extension Shard {
     ) {
         let session = connections[handle.index].session
         counters.publishesReceived += 1
+        counters.publishBytesReceived += UInt64(publish.payload.count)
         sessions[session].publishesReceived += 1
         let topic = bytes[publish.topic.range]
         guard isWithinLevels(topic) else {
             doom(handle, .topicLevels)
             return
         }
+        let isRefused = refusesTopic(topic, from: session)
         let isPersistent = sessions[session].isPersistent
         switch publish.delivery {
         case .atMostOnce:
-            guard publish.retain || !routeAtMostOnce(frame, topic, bytes[publish.payload]) else {
-                return
-            }
+            guard !isRefused,
+                publish.retain || !routeAtMostOnce(frame, topic, bytes[publish.payload])
+            else { return }
             if route(publish, bytes, holdsIdentifier: false) { commitUnwatched() }
         case .atLeastOnce(let identifier, _):
             // Every PUBLISH with this identifier is a new message, whatever its DUP [MQTT-4.3.2-2].
-            let needsCommit = route(publish, bytes, holdsIdentifier: false)
+            counters.publishesReceivedAtLeastOnce += 1
+            let needsCommit = !isRefused && route(publish, bytes, holdsIdentifier: false)
             acknowledge(
                 handle, .puback, identifier, needsCommit: needsCommit,
                 publishBytes: Int(frame.packet.count))
         case .exactlyOnce(let identifier, _):
+            counters.publishesReceivedExactlyOnce += 1
             if sessions[session].inbound.contains(identifier) {
                 // Answered again, delivered once [MQTT-4.3.3-2].
                 acknowledge(handle, .pubrec, identifier, needsCommit: false, publishBytes: 0)
@@ -62,7 +66,9 @@ extension Shard {
                 writes.inbound(
                     session: sessions[session].number, packetIdentifier: identifier.rawValue)
             }
-            let needsCommit = route(publish, bytes, holdsIdentifier: isPersistent)
+            let needsCommit =
+                isRefused
+                ? isPersistent : route(publish, bytes, holdsIdentifier: isPersistent)
             acknowledge(
                 handle, .pubrec, identifier, needsCommit: needsCommit,
                 publishBytes: Int(frame.packet.count))
@@ -91,6 +97,7 @@ extension Shard {
         guard needsCommit || !connections[handle.index].acknowledgements.isEmpty else {
             connections[handle.index].output.append(4, pool: pool)
                 .storeBytes(of: word.littleEndian, as: UInt32.self)
+            counters.otherPacketsSent += 1
             markDirty(handle)
             if publishBytes > 0 { pauseIfNeeded(handle) } else { limitOutput(handle) }
             return
@@ -127,6 +134,7 @@ extension Shard {
                 || connections[handle.index].output.count >= settings.outputBytes
         else { return }
         connections[handle.index].isPaused = true
+        notePausingLimit(waiting)
         notePause(handle, true)
     }
 
@@ -137,6 +145,8 @@ extension Shard {
         queue.release(to: &connections[handle.index].output, pool: pool) { ticket in
             commits.isCommitted(ticket)
         }
+        counters.otherPacketsSent += UInt64(
+            connections[handle.index].acknowledgements.count - queue.count)
         connections[handle.index].acknowledgements = queue
         markDirty(handle)
         limitOutput(handle)
@@ -152,6 +162,7 @@ extension Shard {
             connections[handle.index].output.count <= settings.outputBytes / 2
         else { return }
         connections[handle.index].isPaused = false
+        counters.publishersPaused -= 1
         // Its keep alive counts from here: the silence was ours.
         connections[handle.index].lastPacket = now
         resumed.append(handle)
@@ -181,23 +192,31 @@ extension Shard {
         guard let topicBase = topic.baseAddress else { return false }
         let packet = UnsafeRawBufferPointer(
             start: topicBase - (size - topic.count - payload.count), count: size)
-        for match in trie.match(topic) {
-            guard let target = sessions[match.session].connection,
-                connections[target.index].isOpen
-            else {
-                drop(match.session, .away)
-                continue
+        let sent = counters.publishesSent
+        for match in trie.match(topic) { deliverAtMostOnce(packet, to: match.session) }
+        if !shared.isEmpty {
+            for choice in chooseMembers(topic, qos: .atMostOnce) {
+                deliverAtMostOnce(packet, to: choice.session)
             }
-            guard connections[target.index].output.count < settings.outputBytes else {
-                drop(match.session, .slowReader)
-                continue
-            }
-            sessions[match.session].publishesSent += 1
-            counters.publishesSent += 1
-            connections[target.index].output.append(packet, pool: pool)
-            markDirty(target)
         }
+        counters.publishBytesSent += (counters.publishesSent - sent) * UInt64(payload.count)
         return true
+    }
+
+    @inline(__always)
+    private mutating func deliverAtMostOnce(_ packet: UnsafeRawBufferPointer, to session: UInt32) {
+        guard let target = sessions[session].connection, connections[target.index].isOpen else {
+            drop(session, .away)
+            return
+        }
+        guard connections[target.index].output.count < settings.outputBytes else {
+            drop(session, .slowReader)
+            return
+        }
+        sessions[session].publishesSent += 1
+        counters.publishesSent += 1
+        connections[target.index].output.append(packet, pool: pool)
+        markDirty(target)
     }
 
     /// Routes a client's message; true when its acknowledgement has to wait for a commit.
@@ -226,18 +245,20 @@ extension Shard {
         _ message: Message, mustCommit: Bool
     ) -> (counts: PublishCounts, needsCommit: Bool) {
         let matches = trie.match(message.topic)
+        let choices = shared.isEmpty ? nil : chooseMembers(message.topic, qos: message.qos)
         var needsCommit = mustCommit || message.retain
         if !needsCommit, message.qos != .atMostOnce {
-            for match in matches
-            where match.qos != .atMostOnce && sessions[match.session].isPersistent {
-                needsCommit = true
-                break
-            }
+            needsCommit =
+                matches.contains { $0.qos != .atMostOnce && sessions[$0.session].isPersistent }
+                || choices?.contains {
+                    $0.qos != .atMostOnce && sessions[$0.session].isPersistent
+                } == true
         }
         // The group's ticket is the next one; its caller takes it before anything else is written.
         let ticket = needsCommit && message.qos != .atMostOnce ? writes.lastTicket + 1 : 0
         var number: UInt64 = 0
         if message.retain {
+            if ticket != 0 { retainedTicket = ticket }
             number = record(message)
             retainMessage(message, number)
         }
@@ -251,6 +272,18 @@ extension Shard {
             deliver(
                 message, number, to: match.session, qos: qos, retain: false, ticket: ticket,
                 &counts)
+        }
+        if let choices {
+            counts.matched += choices.count
+            for choice in choices {
+                let qos = min(message.qos, choice.qos)
+                if qos != .atMostOnce, sessions[choice.session].isPersistent, number == 0 {
+                    number = record(message)
+                }
+                deliver(
+                    message, number, to: choice.session, qos: qos, retain: false, ticket: ticket,
+                    group: choice.group, &counts)
+            }
         }
         return (counts, needsCommit)
     }

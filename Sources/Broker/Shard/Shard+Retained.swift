@@ -132,9 +132,12 @@ extension Shard {
     /// RETAIN 1, because a new subscription asked for it [MQTT-3.3.1-8]; at the lower QoS.
     private mutating func deliverRetained(_ message: Message, _ session: UInt32, _ asked: QoS) {
         let qos = min(message.qos, asked)
-        guard !message.isExpired(atMs: wallClockMs) else { return }
+        guard !message.isExpired(atMs: wallClockMs),
+            !sendRetainedSystemMessage(message, to: session)
+        else { return }
         var number: UInt64 = 0
-        var ticket: UInt64 = 0
+        // What it was published with may not be stored yet.
+        var ticket = commits.isCommitted(retainedTicket) ? 0 : retainedTicket
         let isStored = qos != .atMostOnce && sessions[session].isPersistent
         if isStored {
             number = record(message)

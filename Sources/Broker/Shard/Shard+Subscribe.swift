@@ -20,16 +20,13 @@ extension Shard {
         while let request = requests.next(in: bytes.bytes) {
             let filter = bytes[request.filter.range]
             var code = Suback.failure
-            if isWithinLevels(filter) {
-                _ = trie.subscribe(
-                    session, &sessions[session].subscriptions, filter: filter, qos: request.qos)
+            if addSubscription(session, filter, request.qos) {
                 if isPersistent {
                     writes.subscription(
                         sessions[session].number, filter: filter, qos: request.qos.rawValue)
                     needsCommit = true
                 }
                 code = request.qos.rawValue
-                startRetained(session, filter, request.qos)
             }
             suback.bytes.storeBytes(of: code, toByteOffset: offset, as: UInt8.self)
             offset += 1
@@ -45,8 +42,7 @@ extension Shard {
         var filters = unsubscribe
         while let filter = filters.next(in: bytes.bytes) {
             let text = bytes[filter.range]
-            let wasRemoved = trie.unsubscribe(
-                session, &sessions[session].subscriptions, filter: text)
+            let wasRemoved = removeSubscription(session, text)
             if wasRemoved, sessions[session].isPersistent {
                 writes.subscriptionRemoved(sessions[session].number, filter: text)
                 needsCommit = true
@@ -56,6 +52,43 @@ extension Shard {
         acknowledge(
             handle, .unsuback, unsubscribe.packetIdentifier, needsCommit: needsCommit,
             publishBytes: 0)
+    }
+
+    /// False when the filter is refused.
+    private mutating func addSubscription(
+        _ session: UInt32, _ filter: UnsafeRawBufferPointer, _ qos: QoS
+    ) -> Bool {
+        guard isWithinLevels(filter) else {
+            counters.limits.add(.maxTopicLevels)
+            return false
+        }
+        prepareSystemTopics(for: filter)
+        if SharedSubscriptions.isShared(filter) {
+            guard SharedSubscriptions.filter(in: filter) != nil else { return false }
+            // No retained messages: they would go to whoever subscribes last.
+            _ = shared.subscribe(
+                session, &sessions[session].shared, text: filter, qos: qos, isOnline: true)
+            return true
+        }
+        _ = trie.subscribe(session, &sessions[session].subscriptions, filter: filter, qos: qos)
+        startRetained(session, filter, qos)
+        return true
+    }
+
+    /// Removes the subscription of exactly this filter [MQTT-3.10.4-1]; false when there is none.
+    private mutating func removeSubscription(
+        _ session: UInt32, _ filter: UnsafeRawBufferPointer
+    ) -> Bool {
+        guard SharedSubscriptions.isShared(filter) else {
+            return trie.unsubscribe(
+                session, &sessions[session].subscriptions, filter: filter)
+        }
+        guard let group = shared.unsubscribe(&sessions[session].shared, text: filter) else {
+            return false
+        }
+        // What it was sent stays with it [MQTT-3.10.4-3]; what waits is for the others.
+        if shared.hasMembers(group) { handOver(session, group, unacknowledged: false) }
+        return true
     }
 
     private func writeSubackHeader(_ suback: SharedBytes, _ subscribe: Subscribe) {

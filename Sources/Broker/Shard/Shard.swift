@@ -13,6 +13,8 @@ import Structures
 package struct Shard: ~Copyable {
     let settings: BrokerSettings
     let store: any Store
+    /// Persistent sessions are the store's: memory holds a window of their queues.
+    let isDurable: Bool
     /// Whether passwords are checked at all; without a password file user names are taken as given.
     let verifiesPasswords: Bool
     package let pool: BytePool
@@ -22,6 +24,8 @@ package struct Shard: ~Copyable {
     var sessions = Slab<Session>()
     var sessionIndex = HashIndex()
     var trie: SubscriptionTrie
+    var shared: SharedSubscriptions
+    var choices = GrowableBuffer<SharedSubscriptions.Choice>()
     var retained: RetainedMessages
     var timers: TimerWheel
     var writes: WriteBatch
@@ -32,6 +36,8 @@ package struct Shard: ~Copyable {
     package var wallClockMs: Int64
 
     package internal(set) var counters = BrokerCounters()
+    package var outside = OutsideFigures()
+    var system: SystemTopics
     var totals = QueueTotals()
     var persistentSessions = 0
     var activeConnections = 0
@@ -61,6 +67,15 @@ package struct Shard: ~Copyable {
     var authenticationRequests: [AuthenticationRequest] = []
     var notices: [BrokerNotice] = []
     var completions: [ClosedRange<UInt64>] = []
+    /// Reads of queues, to be submitted behind the turn's writes.
+    var reads: [QueueRead] = []
+    var slices: [QueueSlice] = []
+    /// Connections whose CONNACK leaves with the first part of their queue.
+    var awaitingSlice: [Handle: Bool] = [:]
+    /// The last group that changed a retained message of QoS 1 or 2.
+    var retainedTicket: UInt64 = 0
+    /// What is known only while the store is loaded.
+    var restoration = Restoration()
     /// Connection lifecycle is reported only when somebody reads it.
     package var reportsLifecycle = false
 
@@ -90,6 +105,7 @@ package struct Shard: ~Copyable {
     ) {
         self.settings = settings
         self.store = store
+        isDurable = store.isRecording
         self.verifiesPasswords = verifiesPasswords
         self.now = now
         self.wallClockMs = wallClockMs
@@ -97,9 +113,12 @@ package struct Shard: ~Copyable {
         hash = KeyedHash(seed: seed)
         identifierSeed = seed
         trie = SubscriptionTrie(hash: hash, pool: pool)
+        shared = SharedSubscriptions(hash: hash, pool: pool)
         retained = RetainedMessages(hash: hash, pool: pool)
         timers = TimerWheel(now: now)
         writes = WriteBatch(isRecording: store.isRecording)
+        system = SystemTopics(
+            interval: settings.systemTopicInterval, now: now, wallClockMs: wallClockMs)
     }
 
     // MARK: What the sockets say
@@ -144,6 +163,7 @@ package struct Shard: ~Copyable {
                     }
                     return offset
                 case .frame(let frame):
+                    counters.packetsReceived += 1
                     try process(handle, frame, bytes)
                     offset = frame.packet.end
                     // Deadlines count complete packets, not bytes [MQTT-3.1.2-24].
@@ -231,9 +251,12 @@ package struct Shard: ~Copyable {
     /// When the next turn is due without any event; `nil` when nothing waits for a time.
     package var nextDeadline: MonotonicTime? {
         let hasWork =
-            !writes.isEmpty || !dirty.isEmpty || !doomed.isEmpty || !retainedTurns.isEmpty
+            !writes.isEmpty || !reads.isEmpty || !dirty.isEmpty || !doomed.isEmpty
+            || !retainedTurns.isEmpty
             || !resumed.isEmpty
-        return hasWork ? now : timers.nextDeadline
+        guard !hasWork else { return now }
+        guard let refresh = system.deadline else { return timers.nextDeadline }
+        return min(timers.nextDeadline ?? refresh, refresh)
     }
 
     private static func take<Element>(_ array: inout [Element]) -> [Element] {
@@ -302,6 +325,7 @@ package struct Shard: ~Copyable {
             let output = connections[handle.index].output.append(2, pool: pool)
             output.storeBytes(of: 0xD0, as: UInt8.self)
             output.storeBytes(of: 0, toByteOffset: 1, as: UInt8.self)
+            counters.otherPacketsSent += 1
             markDirty(handle)
             limitOutput(handle)
         case .disconnect:

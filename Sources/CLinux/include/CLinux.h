@@ -22,5 +22,8 @@ void hermes_name_thread(const char *name);
 /// Milliseconds of CLOCK_MONOTONIC.
 uint64_t hermes_monotonic_ms(void);
 
+/// Microseconds of CLOCK_MONOTONIC.
+uint64_t hermes_monotonic_us(void);
+
 /// Milliseconds since 1970 of CLOCK_REALTIME.
 int64_t hermes_wall_ms(void);

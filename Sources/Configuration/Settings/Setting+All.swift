@@ -31,7 +31,16 @@ extension Setting {
             "Users and their password hashes, written by `hermesctl users add`."),
         .single(
             "durability", \.durability, .durability, flag: "--durability",
-            "When a message counts as stored. none keeps everything in memory: a restart loses sessions, queues and retained messages."
+            "When an acknowledgement may leave: with sync, once the disk has what it speaks of; with interval 50ms, as soon as it is written, and the disk has it within that time; with none, at once, and a restart loses sessions, queues and retained messages."
+        ),
+        .single(
+            "disk_reserve", \.diskReserveBytes, .size(0...(1 << 40)),
+            "New messages wait while the file system of data_directory has less room than this; acknowledgements and removals go on."
+        ),
+        .single(
+            "sys_interval", \.sysInterval,
+            ValueFormat.duration(.seconds(1)...(.seconds(3_600))).orZero(),
+            "How often the broker publishes its own figures on $SYS/broker/... while somebody subscribes to them. 0 turns these topics off."
         ),
     ]
 

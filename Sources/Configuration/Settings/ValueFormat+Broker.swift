@@ -99,24 +99,30 @@ extension ValueFormat where Value == String {
 }
 
 extension ValueFormat where Value == HermesConfiguration.Durability {
-    /// `none` is all that this version keeps its word on: it has no store on disk yet.
+    /// `sync`, `none`, or `interval` with a time: a bare number counts milliseconds.
     static var durability: Self {
-        Self(
-            expectation: "none",
+        let interval = ValueFormat<Duration>.duration(.milliseconds(1)...(.seconds(60)))
+        return Self(
+            expectation: "sync, none, or interval with a time such as interval 50ms",
             read: { (text: String) throws(RefusedValue) -> HermesConfiguration.Durability in
-                if text == "none" { return .none }
-                let isKnownElsewhere =
-                    text == "sync" || text == "interval" || text.hasPrefix("interval ")
-                throw RefusedValue(
-                    complaint: isKnownElsewhere
-                        ? "\(quoted(text)) cannot be kept: this version holds messages in memory only"
-                        : "\(quoted(text)) is not a durability",
-                    cure: isKnownElsewhere
-                        ? "Set durability to none, or leave it out, and expect a restart to lose sessions, queues and retained messages."
-                        : "Give none.")
+                switch text {
+                case "sync": return .sync
+                case "none": return .none
+                default:
+                    guard text.hasPrefix("interval ") else {
+                        throw RefusedValue(
+                            complaint: "\(quoted(text)) is not a durability",
+                            cure: "Give sync, none, or interval with a time: interval 50ms.")
+                    }
+                    let time = text.dropFirst("interval ".count)
+                    let isBare = time.allSatisfy { ("0"..."9").contains($0) }
+                    return .interval(try interval.read(isBare ? "\(time)ms" : String(time)))
+                }
             },
             write: { durability in
                 switch durability {
+                case .sync: "sync"
+                case .interval(let time): "interval \(Quantity.duration(time))"
                 case .none: "none"
                 }
             }

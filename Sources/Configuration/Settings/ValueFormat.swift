@@ -79,6 +79,28 @@ extension ValueFormat where Value == Duration {
             write: { Quantity.duration($0) }
         )
     }
+
+    /// The same span, or 0, which needs no unit and means off.
+    func orZero() -> Self {
+        Self(
+            expectation: "0, or \(expectation)",
+            read: { (text: String) throws(RefusedValue) -> Duration in
+                let digits = text.prefix { $0 == "0" }
+                let unit = text.dropFirst(digits.count)
+                let isZero =
+                    !digits.isEmpty
+                    && (unit.isEmpty
+                        || Quantity.durationUnits.factors.contains { $0.name == unit })
+                if isZero { return .zero }
+                do throws(RefusedValue) {
+                    return try read(text)
+                } catch {
+                    throw RefusedValue(complaint: error.complaint, cure: "\(error.cure) Or 0.")
+                }
+            },
+            write: { $0 == .zero ? "0" : write($0) }
+        )
+    }
 }
 
 extension ValueFormat where Value: FixedWidthInteger {

@@ -13,8 +13,12 @@ import Structures
 /// ```
 /// A position that is done leaves a hole until the head passes it. An entry that waits for its
 /// commit holds back all behind it, which keeps every order that a receiver could observe.
+///
+/// A queue that a store keeps holds a window in memory and knows of the rest only where it is: what
+/// was sent and is not loaded (``storedInFlight``), and behind the window what waits (``stored``).
+/// The owner loads both in order (``placeSent(_:_:isReleased:pool:)``, ``placeWaiting(_:_:pool:)``).
 public struct OutboundQueue: BitwiseCopyable {
-    fileprivate enum State: UInt8, BitwiseCopyable {
+    enum State: UInt8, BitwiseCopyable {
         /// Acknowledged, expired or dropped.
         case hole
         case waiting
@@ -24,13 +28,15 @@ public struct OutboundQueue: BitwiseCopyable {
         case released
     }
 
-    fileprivate struct Entry: BitwiseCopyable {
+    struct Entry: BitwiseCopyable {
         var message: Message?
         /// The commit that it waits for; 0 for none.
         var ticket: UInt64
         var state: State
         var qos: QoS
         var retain: Bool
+        /// The shared subscription that chose this session; ``noIndex`` for none.
+        var group: UInt32
     }
 
     /// A message as one receiver gets it.
@@ -64,47 +70,76 @@ public struct OutboundQueue: BitwiseCopyable {
         case unknown
     }
 
-    private var ring: UnsafeMutablePointer<Entry>?
-    private var capacity: UInt32 = 0
+    var ring: UnsafeMutablePointer<Entry>?
+    var capacity: UInt32 = 0
     /// Positions from `head` to the next one to send.
-    private var sentSpan: UInt32 = 0
-    /// Positions from `head` to the end.
-    private var span: UInt32 = 0
-    public private(set) var inFlight: UInt32 = 0
-    private var head: UInt64
-    /// Behind the in-flight window.
-    public private(set) var waiting: UInt32 = 0
-    /// Their bytes.
-    public private(set) var waitingBytes: Int = 0
+    var sentSpan: UInt32 = 0
+    /// Positions from `head` to the end of what is in memory.
+    var span: UInt32 = 0
+    var head: UInt64
+    var loadedInFlight: UInt32 = 0
+    /// In flight before the client went away, and only in the store since.
+    public internal(set) var storedInFlight: UInt32 = 0
+    /// In memory, behind what is in flight.
+    public internal(set) var loadedWaiting: UInt32 = 0
+    /// Only in the store, behind all that is in memory.
+    public internal(set) var stored: UInt32 = 0
+    /// The first of those, or the position that comes next.
+    public internal(set) var firstStored: UInt64
+    var loadedBytes: Int = 0
+    var storedBytes: Int = 0
 
-    /// The queue never reaches this many positions, so identifiers stay unique.
-    private static var largestSpan: UInt32 { 65_535 }
+    /// The window never reaches this many positions, so identifiers stay unique.
+    static var largestSpan: UInt32 { 65_535 }
 
-    public init(firstPosition: UInt64 = 0) { head = firstPosition }
+    public init(firstPosition: UInt64 = 0) {
+        head = firstPosition
+        firstStored = firstPosition
+    }
+
+    /// A queue as a store kept it: `inFlight` messages below the position `horizon`, all from there to
+    /// `end` waiting, together of `bytes`.
+    public init(horizon: UInt64, end: UInt64, inFlight: UInt32, bytes: Int) {
+        head = horizon
+        firstStored = horizon
+        stored = UInt32(clamping: end - horizon)
+        storedInFlight = inFlight
+        storedBytes = stored > 0 ? bytes : 0
+    }
 
     /// The position that the next message gets.
-    public var end: UInt64 { head + UInt64(span) }
-    public var isEmpty: Bool { span == 0 }
+    public var end: UInt64 { firstStored + UInt64(stored) }
+    public var isEmpty: Bool { span == 0 && stored == 0 && storedInFlight == 0 }
     /// True when no further position can be given before the oldest message is acknowledged.
-    public var isFull: Bool { span >= Self.largestSpan }
+    public var isFull: Bool { firstStored - head >= UInt64(Self.largestSpan) }
+    public var inFlight: UInt32 { loadedInFlight + storedInFlight }
+    /// All that was not sent yet.
+    public var waiting: UInt32 { loadedWaiting + stored }
+    /// The bytes of that; what was dropped from the store counts as average.
+    public var waitingBytes: Int { loadedBytes + storedBytes }
+    /// Whether new messages have to go behind others that are in the store only.
+    public var isStoring: Bool { stored > 0 || storedInFlight > 0 }
 
     // MARK: Adding
 
     /// Appends a message, whose reference the queue takes over; the queue must not be full.
     public mutating func append(
-        _ message: Message, qos: QoS, retain: Bool, ticket: UInt64, pool: BytePool
+        _ message: Message, qos: QoS, retain: Bool, ticket: UInt64, group: UInt32 = noIndex,
+        pool: BytePool
     ) {
         precondition(!isFull, "a queue of \(span) positions takes no more")
-        if span == capacity { grow(pool) }
-        store(
-            Entry(message: message, ticket: ticket, state: .waiting, qos: qos, retain: retain),
-            at: end)
-        span += 1
-        waiting += 1
-        waitingBytes += message.count
+        precondition(!isStoring, "a message would pass those in the store")
+        push(
+            Entry(
+                message: message, ticket: ticket, state: .waiting, qos: qos, retain: retain,
+                group: group), at: firstStored, pool)
+        loadedWaiting += 1
+        loadedBytes += message.count
+        firstStored += 1
     }
 
     /// Gives up the oldest message that is not in flight; returns its position, or `nil` when all are.
+    /// In memory only; see ``dropOldestStored()``.
     public mutating func dropOldestWaiting(pool: BytePool) -> UInt64? {
         skipHoles()
         guard sentSpan < span else { return nil }
@@ -132,6 +167,7 @@ public struct OutboundQueue: BitwiseCopyable {
             end += 1
         }
         span = end
+        firstStored = head + UInt64(span)
         if span == 0 { releaseRing(pool) }
     }
 
@@ -159,19 +195,19 @@ public struct OutboundQueue: BitwiseCopyable {
             advanceHead(pool)
             return .send(item)
         }
-        guard inFlight < limit else { return .nothing }
+        guard loadedInFlight < limit else { return .nothing }
         _ = takeWaiting(position)
         entry.state = .sent
         store(entry, at: position)
         sentSpan += 1
-        inFlight += 1
+        loadedInFlight += 1
         return .send(item)
     }
 
     /// The message that ``next(limit:pool:isCommitted:)`` handed out last is given up: it expired.
     public mutating func abandon(_ item: Item, pool: BytePool) {
         if item.qos != .atMostOnce {
-            inFlight -= 1
+            loadedInFlight -= 1
             store(.hole, at: item.position)
             advanceHead(pool)
         }
@@ -244,8 +280,10 @@ public struct OutboundQueue: BitwiseCopyable {
     public mutating func removeAll(in pool: BytePool) {
         for offset in 0..<UInt64(span) { entry(at: head + offset).message?.release(in: pool) }
         releaseRing(pool)
-        head += UInt64(span)
-        (span, sentSpan, inFlight, waiting, waitingBytes) = (0, 0, 0, 0, 0)
+        head = end
+        firstStored = head
+        (span, sentSpan, loadedInFlight, loadedWaiting, loadedBytes) = (0, 0, 0, 0, 0)
+        (stored, storedInFlight, storedBytes) = (0, 0, 0)
     }
 
     // MARK: The ring
@@ -257,35 +295,49 @@ public struct OutboundQueue: BitwiseCopyable {
         return offset < UInt64(sentSpan) ? head + offset : nil
     }
 
-    private func entry(at position: UInt64) -> Entry {
+    func entry(at position: UInt64) -> Entry {
         guard let ring else { preconditionFailure("position \(position) of an empty queue") }
         return ring[Int(position & UInt64(capacity - 1))]
     }
 
-    private func store(_ entry: Entry, at position: UInt64) {
+    func store(_ entry: Entry, at position: UInt64) {
         guard let ring else { preconditionFailure("position \(position) of an empty queue") }
         ring[Int(position & UInt64(capacity - 1))] = entry
     }
 
-    private mutating func takeWaiting(_ position: UInt64) -> Message? {
+    mutating func takeWaiting(_ position: UInt64) -> Message? {
         let message = entry(at: position).message
-        waiting -= 1
-        waitingBytes -= message?.count ?? 0
+        loadedWaiting -= 1
+        loadedBytes -= message?.count ?? 0
         return message
     }
 
     private mutating func finish(_ position: UInt64, _ entry: Entry, _ pool: BytePool) {
         entry.message?.release(in: pool)
         store(.hole, at: position)
-        inFlight -= 1
+        loadedInFlight -= 1
         advanceHead(pool)
     }
 
-    private mutating func skipHoles() {
+    /// Puts an entry behind the window; positions between become holes.
+    mutating func push(_ entry: Entry, at position: UInt64, _ pool: BytePool) {
+        // An empty window begins where its first message stands.
+        if span == 0 { head = position }
+        while head + UInt64(span) < position { extend(.hole, pool) }
+        extend(entry, pool)
+    }
+
+    private mutating func extend(_ entry: Entry, _ pool: BytePool) {
+        if span == capacity { grow(pool) }
+        store(entry, at: head + UInt64(span))
+        span += 1
+    }
+
+    mutating func skipHoles() {
         while sentSpan < span, entry(at: head + UInt64(sentSpan)).state == .hole { sentSpan += 1 }
     }
 
-    private mutating func advanceHead(_ pool: BytePool) {
+    mutating func advanceHead(_ pool: BytePool) {
         while sentSpan > 0, entry(at: head).state == .hole {
             head += 1
             span -= 1
@@ -307,7 +359,7 @@ public struct OutboundQueue: BitwiseCopyable {
         capacity = larger
     }
 
-    private mutating func releaseRing(_ pool: BytePool) {
+    mutating func releaseRing(_ pool: BytePool) {
         guard let ring else { return }
         pool.deallocate(
             UnsafeMutableRawPointer(ring), count: Int(capacity) * MemoryLayout<Entry>.stride)
@@ -317,7 +369,8 @@ public struct OutboundQueue: BitwiseCopyable {
 }
 
 extension OutboundQueue.Entry {
-    fileprivate static var hole: Self {
-        Self(message: nil, ticket: 0, state: .hole, qos: .atMostOnce, retain: false)
+    static var hole: Self {
+        Self(
+            message: nil, ticket: 0, state: .hole, qos: .atMostOnce, retain: false, group: noIndex)
     }
 }

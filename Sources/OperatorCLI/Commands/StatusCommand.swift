@@ -43,6 +43,7 @@ struct StatusCommand: OperatorCommand {
             "\(status.publishesReceived) messages, \(Wording.bytes(status.bytesReceived))")
         list.add("sent", "\(status.publishesSent) messages, \(Wording.bytes(status.bytesSent))")
         list.add("dropped", Wording.counts(status.dropped))
+        list.add("limits reached", Wording.counts(status.limitsReached))
         return list.rendered()
     }
 }

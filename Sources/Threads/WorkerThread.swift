@@ -1,9 +1,19 @@
 import CLinux
 import Glibc
-import Reactor
+
+/// A thread, or what it needs, that the system did not give.
+public struct ThreadFailure: Error, Hashable, Sendable, CustomStringConvertible {
+    public let name: String
+    /// The value of `errno`.
+    public let code: CInt
+
+    public var description: String {
+        "cannot start thread \(name): \(String(cString: strerror(code)))"
+    }
+}
 
 /// A named thread for a body that ends by itself; signals are left to the main thread.
-package enum BrokerThread {
+public enum WorkerThread {
     private final class Body {
         let name: String
         let run: @Sendable () -> Void
@@ -15,9 +25,9 @@ package enum BrokerThread {
     }
 
     /// `name` has at most 15 bytes, as the kernel's.
-    package static func start(
+    public static func start(
         name: String, _ run: @escaping @Sendable () -> Void
-    ) throws(SystemError) {
+    ) throws(ThreadFailure) {
         var attributes = pthread_attr_t()
         pthread_attr_init(&attributes)
         defer { pthread_attr_destroy(&attributes) }
@@ -38,7 +48,7 @@ package enum BrokerThread {
             }, body.toOpaque())
         guard code == 0 else {
             body.release()
-            throw SystemError(call: "pthread_create", subject: name, code: code)
+            throw ThreadFailure(name: name, code: code)
         }
     }
 }

@@ -7,13 +7,6 @@ import Structures
 /// fixed fields little-endian, and its strings behind a 32-bit length. A store that keeps nothing
 /// (`isRecording` false) leaves the bytes out and still hands out tickets.
 public struct WriteBatch: ~Copyable {
-    private enum Kind: UInt8 {
-        case commit = 1
-        case session, sessionRemoved, subscription, subscriptionRemoved, message, queued, released
-        case finished, inbound, inboundRemoved, retained, retainedRemoved, will, willRemoved
-        case sequence
-    }
-
     private var bytes: [UInt8] = []
     private let isRecording: Bool
     /// The ticket of the last group; tickets count from 1.
@@ -44,6 +37,19 @@ public struct WriteBatch: ~Copyable {
     /// Records that nobody waits for stand in the last group.
     public var hasUncommittedRecords: Bool { hasOpenGroup }
 
+    /// The tickets of the groups in this batch; `nil` when there are none.
+    public var tickets: ClosedRange<UInt64>? {
+        groupCount == 0 ? nil : lastTicket - UInt64(groupCount) + 1...lastTicket
+    }
+
+    /// Takes the bytes out and clears the batch, which goes on in the buffer given.
+    public mutating func takeBytes(leaving buffer: consuming [UInt8]) -> [UInt8] {
+        buffer.removeAll(keepingCapacity: true)
+        swap(&bytes, &buffer)
+        groupCount = 0
+        return buffer
+    }
+
     /// Forgets the bytes that were submitted; tickets go on counting.
     public mutating func clear() {
         bytes.removeAll(keepingCapacity: bytes.count <= 4 * 1_024 * 1_024)
@@ -66,6 +72,17 @@ public struct WriteBatch: ~Copyable {
     public mutating func sessionRemoved(_ number: UInt64) {
         guard begin(.sessionRemoved) else { return }
         put(number)
+    }
+
+    public mutating func attached(_ session: UInt64) {
+        guard begin(.attached) else { return }
+        put(session)
+    }
+
+    public mutating func detached(_ session: UInt64, sinceMs: Int64) {
+        guard begin(.detached) else { return }
+        put(session)
+        put(UInt64(bitPattern: sinceMs))
     }
 
     public mutating func subscription(
@@ -97,7 +114,8 @@ public struct WriteBatch: ~Copyable {
     }
 
     public mutating func queued(
-        session: UInt64, position: UInt64, message: UInt64, qos: UInt8, retain: Bool
+        session: UInt64, position: UInt64, message: UInt64, qos: UInt8, retain: Bool,
+        isInWindow: Bool
     ) {
         guard begin(.queued) else { return }
         put(session)
@@ -105,6 +123,13 @@ public struct WriteBatch: ~Copyable {
         put(message)
         bytes.append(qos)
         bytes.append(retain ? 1 : 0)
+        bytes.append(isInWindow ? 1 : 0)
+    }
+
+    public mutating func horizon(session: UInt64, position: UInt64) {
+        guard begin(.horizon) else { return }
+        put(session)
+        put(position)
     }
 
     public mutating func released(session: UInt64, position: UInt64) {
@@ -160,30 +185,42 @@ public struct WriteBatch: ~Copyable {
 
     // MARK: Reading
 
-    /// The groups of the batch, in order; records without a ticket come last with `nil`.
-    public func groups() -> [(ticket: UInt64?, records: [StoreRecord])] {
-        var reader = Reader(bytes: bytes)
-        var groups: [(ticket: UInt64?, records: [StoreRecord])] = []
-        var records: [StoreRecord] = []
-        while let kind = reader.kind() {
-            if kind == .commit {
-                groups.append((reader.integer(), records))
-                records = []
-            } else {
-                records.append(reader.record(kind))
-            }
-        }
-        if !records.isEmpty { groups.append((nil, records)) }
-        return groups
+    /// The bytes of the batch, as they are written; valid within the body.
+    public func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+        bytes.withUnsafeBytes(body)
     }
 
-    private mutating func begin(_ kind: Kind) -> Bool {
+    /// The groups of the batch, in order; records without a ticket come last with `nil`.
+    public func groups() -> [(ticket: UInt64?, records: [StoreRecord])] {
+        bytes.withUnsafeBytes { bytes in
+            var groups: [(ticket: UInt64?, records: [StoreRecord])] = []
+            var records: [StoreRecord] = []
+            var reader = RecordReader(bytes)
+            do throws(DamagedRecord) {
+                while let view = try reader.next() {
+                    if let record = StoreRecord(view, in: bytes) {
+                        records.append(record)
+                    } else if case .commit(let ticket) = view {
+                        groups.append((ticket, records))
+                        records = []
+                    }
+                }
+            } catch {
+                // The batch wrote these bytes itself.
+                preconditionFailure("no record begins at byte \(error.offset) of a batch")
+            }
+            if !records.isEmpty { groups.append((nil, records)) }
+            return groups
+        }
+    }
+
+    private mutating func begin(_ kind: RecordKind) -> Bool {
         hasOpenGroup = true
         if isRecording { put(kind) }
         return isRecording
     }
 
-    private mutating func put(_ kind: Kind) { bytes.append(kind.rawValue) }
+    private mutating func put(_ kind: RecordKind) { bytes.append(kind.rawValue) }
 
     private mutating func put(_ value: UInt64) {
         withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
@@ -192,83 +229,5 @@ public struct WriteBatch: ~Copyable {
     private mutating func put(_ string: UnsafeRawBufferPointer) {
         withUnsafeBytes(of: UInt32(string.count).littleEndian) { bytes.append(contentsOf: $0) }
         bytes.append(contentsOf: string)
-    }
-
-    /// Reads what the batch itself wrote, so a malformed byte is our own mistake and traps.
-    private struct Reader {
-        let bytes: [UInt8]
-        var offset = 0
-
-        mutating func kind() -> Kind? {
-            guard offset < bytes.count else { return nil }
-            guard let kind = Kind(rawValue: byte()) else {
-                preconditionFailure("no record begins at byte \(offset - 1)")
-            }
-            return kind
-        }
-
-        mutating func record(_ kind: Kind) -> StoreRecord {
-            switch kind {
-            case .commit:
-                preconditionFailure("a commit is no record")
-            case .session:
-                let number = integer()
-                let identifier = string()
-                let hasUserName = byte() != 0
-                let userName = string()
-                return .session(
-                    number, clientIdentifier: identifier, userName: hasUserName ? userName : nil)
-            case .sessionRemoved: return .sessionRemoved(integer())
-            case .subscription:
-                return .subscription(integer(), filter: string(), qos: byte())
-            case .subscriptionRemoved: return .subscriptionRemoved(integer(), filter: string())
-            case .message:
-                let number = integer()
-                let expiry = Int64(bitPattern: integer())
-                let qos = byte()
-                let retain = byte() != 0
-                return .message(
-                    number, topic: string(), payload: string(), qos: qos, retain: retain,
-                    expiresAtMs: expiry)
-            case .queued:
-                return .queued(
-                    session: integer(), position: integer(), message: integer(), qos: byte(),
-                    retain: byte() != 0)
-            case .released: return .released(session: integer(), position: integer())
-            case .finished: return .finished(session: integer(), position: integer())
-            case .inbound:
-                return .inbound(
-                    session: integer(), packetIdentifier: UInt16(truncatingIfNeeded: integer()))
-            case .inboundRemoved:
-                return .inboundRemoved(
-                    session: integer(), packetIdentifier: UInt16(truncatingIfNeeded: integer()))
-            case .retained: return .retained(message: integer())
-            case .retainedRemoved: return .retainedRemoved(topic: string())
-            case .will: return .will(session: integer(), message: integer())
-            case .willRemoved: return .willRemoved(session: integer())
-            case .sequence:
-                let number = integer()
-                return .sequence(channel: string(), number: number)
-            }
-        }
-
-        mutating func byte() -> UInt8 {
-            offset += 1
-            return bytes[offset - 1]
-        }
-
-        mutating func integer() -> UInt64 {
-            var value: UInt64 = 0
-            for index in 0..<8 { value |= UInt64(bytes[offset + index]) << UInt64(8 * index) }
-            offset += 8
-            return value
-        }
-
-        mutating func string() -> [UInt8] {
-            var count = 0
-            for index in 0..<4 { count |= Int(bytes[offset + index]) << (8 * index) }
-            offset += 4 + count
-            return [UInt8](bytes[offset - count..<offset])
-        }
     }
 }

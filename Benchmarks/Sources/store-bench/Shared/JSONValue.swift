@@ -1,0 +1,1 @@
+../../hermes-bench/Report/JSONValue.swift

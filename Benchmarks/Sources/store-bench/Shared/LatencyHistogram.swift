@@ -1,0 +1,1 @@
+../../hermes-bench/Measure/LatencyHistogram.swift

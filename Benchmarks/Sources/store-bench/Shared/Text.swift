@@ -1,0 +1,1 @@
+../../hermes-bench/Report/Text.swift

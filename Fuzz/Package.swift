@@ -1,0 +1,60 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// The fuzz targets are a package of their own, so that a plain build of the broker needs no fuzzer;
+/// `scripts/fuzz` builds and runs them (docs/fuzzing.md).
+///
+/// The broker's modules under `Sources/` are links: what they declare is visible within one package
+/// only, and here they are compiled with the fuzzer's instrumentation. The settings are the broker's.
+let swiftSettings: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .treatAllWarnings(as: .error),
+    .unsafeFlags(["-cross-module-optimization"], .when(configuration: .release)),
+]
+
+func module(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: swiftSettings)
+}
+
+let package = Package(
+    name: "hermes-fuzz",
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-log", from: "1.6.0")
+    ],
+    targets: [
+        .target(name: "CLinux"),
+        .systemLibrary(
+            name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        .target(name: "CChecksum", cSettings: [.unsafeFlags(["-O2"])]),
+        module("Structures"),
+        module("MQTTCodec"),
+        module("MQTTCore", ["Structures", "MQTTCodec"]),
+        module("Reactor", ["CLinux", "Structures"]),
+        module("Threads", ["CLinux"]),
+        module("Store", ["CChecksum", "CLinux", "CSQLite", "Structures", "Threads"]),
+        module("AdminModel"),
+        module("OperatorLog", [.product(name: "Logging", package: "swift-log")]),
+        module(
+            "Broker",
+            [
+                "AdminModel", "CLinux", "MQTTCodec", "MQTTCore", "OperatorLog", "Reactor", "Store",
+                "Structures", "Threads", .product(name: "Logging", package: "swift-log"),
+            ]),
+        module("HermesTesting", ["Structures", "MQTTCodec", "MQTTCore", "Store"]),
+        module(
+            "FuzzChecks",
+            [
+                "AdminModel", "Broker", "HermesTesting", "MQTTCodec", "MQTTCore", "Store",
+                "Structures",
+            ]),
+        // libFuzzer brings `main`; the one that SwiftPM wants of a program gets another name.
+        .executableTarget(
+            name: "hermes-fuzz", dependencies: ["FuzzChecks"],
+            swiftSettings: swiftSettings + [
+                .unsafeFlags([
+                    "-parse-as-library", "-Xfrontend", "-entry-point-function-name", "-Xfrontend",
+                    "hermes_fuzz_main",
+                ])
+            ]),
+    ]
+)

@@ -1,0 +1,135 @@
+import AdminModel
+
+extension MetricFamily {
+    /// Every metric, in the order in which they are shown; docs/metrics.md describes them.
+    static let all: [MetricFamily] =
+        software + connections + sessions + traffic + limits + waiting + process
+
+    private static let software: [MetricFamily] = [
+        .information(
+            "hermes_build_info", "version", "The version of the broker, as a label.",
+            { $0.version }),
+        .information(
+            "hermes_durability_info", "durability",
+            "When a message counts as stored, as a label: none, interval or sync.",
+            { $0.durability }),
+        .gauge("hermes_uptime_seconds", "Time since the start.") { Int($0.uptimeSeconds) },
+    ]
+
+    private static let connections: [MetricFamily] = [
+        .gauge("hermes_connections", "Clients that are connected.") { $0.connections },
+        .gauge(
+            "hermes_connections_pending",
+            "Connections that wait for CONNECT, the password check or the store."
+        ) { $0.connectionsPending },
+        .gauge("hermes_connections_peak", "The most clients that were connected at a time.") {
+            $0.connectionsPeak
+        },
+        .gauge("hermes_connections_limit", "Connections that are taken at a time.") {
+            $0.connectionsLimit
+        },
+        .counter("hermes_connections_opened_total", "Network connections taken.") {
+            $0.connectionsOpened
+        },
+        .counter("hermes_connections_admitted_total", "CONNECTs answered with code 0.") {
+            $0.connectionsAdmitted
+        },
+        .counter("hermes_connections_refused_total", "CONNECTs answered with another code.") {
+            $0.connectionsRefused
+        },
+        .counters(
+            "hermes_connections_closed_total", by: "reason", "Network connections that ended.",
+            { $0.connectionsClosed }),
+        .counter(
+            "hermes_protocol_violations_total", "Connections closed for breaking a rule of MQTT.",
+            { $0.protocolViolations }),
+    ]
+
+    private static let sessions: [MetricFamily] = [
+        .gauge("hermes_sessions", "Sessions, with or without a connection.") { $0.sessions },
+        .gauge("hermes_sessions_persistent", "Sessions of clients with clean session 0.") {
+            $0.persistentSessions
+        },
+        .counter("hermes_sessions_expired_total", "Sessions removed after their time away.") {
+            $0.sessionsExpired
+        },
+        .gauge("hermes_subscriptions", "Subscriptions that are not shared.") { $0.subscriptions },
+        .gauge("hermes_shared_subscriptions", "Memberships in shared subscriptions.") {
+            $0.sharedSubscriptions
+        },
+        .gauge("hermes_retained_messages", "Retained messages of clients.") { $0.retained },
+        .gauge("hermes_retained_bytes", "Their PUBLISH packets together.") { $0.retainedBytes },
+    ]
+
+    private static let traffic: [MetricFamily] = [
+        .counter("hermes_packets_received_total", "MQTT Control Packets from clients.") {
+            $0.packetsReceived
+        },
+        .counter("hermes_packets_sent_total", "MQTT Control Packets to clients.") {
+            $0.packetsSent
+        },
+        .byQoS(
+            "hermes_publishes_received_total", "PUBLISH packets from clients, and HTTP publishes.",
+            { $0.publishesReceived }),
+        .byQoS(
+            "hermes_publishes_sent_total", "PUBLISH packets to clients, repeats included.",
+            { $0.publishesSent }),
+        .counter("hermes_publish_received_bytes_total", "Payloads of received publishes.") {
+            $0.publishBytesReceived
+        },
+        .counter("hermes_publish_sent_bytes_total", "Payloads of sent publishes.") {
+            $0.publishBytesSent
+        },
+        .counter("hermes_received_bytes_total", "Bytes read from MQTT connections.") {
+            $0.bytesReceived
+        },
+        .counter("hermes_sent_bytes_total", "Bytes written to MQTT connections.") {
+            $0.bytesSent
+        },
+    ]
+
+    private static let limits: [MetricFamily] = [
+        .counters(
+            "hermes_messages_dropped_total", by: "reason",
+            "Messages given up, one for each receiver that lost it.", { $0.dropped }),
+        .counters(
+            "hermes_limit_reached_total", by: "limit",
+            "How often a limit of the configuration was met, by its key below limits.",
+            { $0.limitsReached }),
+        .gauge("hermes_publishers_paused", "Publishers that are not read at present.") {
+            $0.publishersPaused
+        },
+    ]
+
+    private static let waiting: [MetricFamily] = [
+        .gauge("hermes_queued_messages", "Messages that wait for their receivers.") { $0.queued },
+        .gauge("hermes_queued_bytes", "Their PUBLISH packets together.") { $0.queuedBytes },
+        .gauge("hermes_in_flight_messages", "Messages sent and not yet acknowledged.") {
+            $0.inFlight
+        },
+        .gauge("hermes_authentications_waiting", "Password checks that have not begun.") {
+            $0.authenticationsWaiting
+        },
+        .gauge("hermes_commits_pending", "Groups of writes that the store has not confirmed.") {
+            $0.commitsPending
+        },
+        .gauge("hermes_retained_walks", "Sessions that are being sent retained messages.") {
+            $0.retainedWalks
+        },
+    ]
+
+    /// Under the names that Prometheus' own client libraries use, which dashboards expect.
+    private static let process: [MetricFamily] = [
+        .real("process_cpu_seconds_total", .counter, "User and system time of all threads.") {
+            $0.process.cpuSeconds
+        },
+        .gauge("process_resident_memory_bytes", "Resident memory.") { $0.process.residentBytes },
+        .gauge("process_open_fds", "Open descriptors.") { $0.process.openDescriptors },
+        .gauge("process_max_fds", "Descriptors that may be open.") {
+            $0.process.descriptorLimit
+        },
+        .real("process_start_time_seconds", .gauge, "When the broker started, in UNIX time.") {
+            Double($0.startedAtMs) / 1_000
+        },
+    ]
+}

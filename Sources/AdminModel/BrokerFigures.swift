@@ -1,0 +1,107 @@
+/// What the broker counts and measures, at one moment: `GET /metrics` and the `$SYS` topics show the
+/// same figures. Counters run since the start; everything else is how things stand.
+public struct BrokerFigures: Sendable, Equatable {
+    /// A count of a case, such as a reason: the cases are fixed, so that the number of series is.
+    public struct Count: Sendable, Equatable {
+        /// A word of lower-case letters, digits and `_`.
+        public var label: String
+        public var value: UInt64
+
+        public init(_ label: String, _ value: UInt64) {
+            self.label = label
+            self.value = value
+        }
+    }
+
+    /// Counts of PUBLISH packets.
+    public struct ByQoS: Sendable, Equatable {
+        public var atMostOnce: UInt64
+        public var atLeastOnce: UInt64
+        public var exactlyOnce: UInt64
+
+        public init(atMostOnce: UInt64 = 0, atLeastOnce: UInt64 = 0, exactlyOnce: UInt64 = 0) {
+            self.atMostOnce = atMostOnce
+            self.atLeastOnce = atLeastOnce
+            self.exactlyOnce = exactlyOnce
+        }
+
+        public var total: UInt64 { atMostOnce + atLeastOnce + exactlyOnce }
+    }
+
+    public var version = ""
+    /// "none", "interval" or "sync".
+    public var durability = ""
+    public var startedAtMs: Int64 = 0
+    public var uptimeSeconds: UInt64 = 0
+
+    /// Clients whose CONNECT was accepted.
+    public var connections = 0
+    /// Connections that wait for their CONNECT, the password check or the store.
+    public var connectionsPending = 0
+    /// The most clients that were connected at a time.
+    public var connectionsPeak = 0
+    public var connectionsLimit = 0
+    public var connectionsOpened: UInt64 = 0
+    /// CONNECTs answered with code 0.
+    public var connectionsAdmitted: UInt64 = 0
+    /// CONNECTs answered with another code.
+    public var connectionsRefused: UInt64 = 0
+    /// By reason.
+    public var connectionsClosed: [Count] = []
+    public var protocolViolations: UInt64 = 0
+
+    public var sessions = 0
+    public var persistentSessions = 0
+    public var sessionsExpired: UInt64 = 0
+    /// Without shared ones.
+    public var subscriptions = 0
+    public var sharedSubscriptions = 0
+    /// Without the broker's own.
+    public var retained = 0
+    public var retainedBytes = 0
+    /// Subscriptions whose retained messages are on their way.
+    public var retainedWalks = 0
+
+    public var packetsReceived: UInt64 = 0
+    public var packetsSent: UInt64 = 0
+    /// From clients and over HTTP.
+    public var publishesReceived = ByQoS()
+    public var publishesSent = ByQoS()
+    /// Payloads alone.
+    public var publishBytesReceived: UInt64 = 0
+    public var publishBytesSent: UInt64 = 0
+    /// Over the connections of clients.
+    public var bytesReceived: UInt64 = 0
+    public var bytesSent: UInt64 = 0
+
+    /// Messages that did not reach a receiver, by reason.
+    public var dropped: [Count] = []
+    public var queued = 0
+    public var queuedBytes = 0
+    public var inFlight = 0
+    /// How often a limit was met, by its setting.
+    public var limitsReached: [Count] = []
+
+    /// Publishers that are not read at present.
+    public var publishersPaused = 0
+    /// Password checks that have not begun.
+    public var authenticationsWaiting = 0
+    /// Groups of writes that the store has not confirmed.
+    public var commitsPending = 0
+
+    public var process = ProcessFigures()
+
+    public init() {}
+}
+
+/// What the kernel says of the process.
+public struct ProcessFigures: Sendable, Equatable {
+    public var residentBytes = 0
+    public var peakResidentBytes = 0
+    /// User and system time of all threads.
+    public var cpuSeconds = 0.0
+    public var openDescriptors = 0
+    public var descriptorLimit = 0
+
+    public init() {}
+}

@@ -1,0 +1,41 @@
+/// A limit that an operator sets, counted whenever a client meets it.
+package enum Limit: UInt8, CountLabel {
+    case connectTimeout
+    case maxKeepAlive
+    case maxConnectPacket
+    case maxPacket
+    case maxTopicLevels
+    case maxInFlight
+    case maxInboundQoS2
+    case maxUnacknowledgedPublishes
+    case maxUnacknowledgedBytes
+    case queueMessages
+    case queueBytes
+    case maxSessions
+    case sessionExpiry
+    case maxConnections
+    /// No setting of ours: the process may open no more files (ulimit -n).
+    case openFiles
+    case outputBytes
+
+    package var name: String {
+        switch self {
+        case .connectTimeout: "connect_timeout"
+        case .maxKeepAlive: "max_keep_alive"
+        case .maxConnectPacket: "max_connect_packet"
+        case .maxPacket: "max_packet"
+        case .maxTopicLevels: "max_topic_levels"
+        case .maxInFlight: "max_in_flight"
+        case .maxInboundQoS2: "max_inbound_qos2"
+        case .maxUnacknowledgedPublishes: "max_unacknowledged_publishes"
+        case .maxUnacknowledgedBytes: "max_unacknowledged_bytes"
+        case .queueMessages: "queue_messages"
+        case .queueBytes: "queue_bytes"
+        case .maxSessions: "max_sessions"
+        case .sessionExpiry: "session_expiry"
+        case .maxConnections: "max_connections"
+        case .openFiles: "open_files"
+        case .outputBytes: "output_bytes"
+        }
+    }
+}

@@ -1,0 +1,80 @@
+import Glibc
+import Structures
+
+/// Rates per minute, smoothed over 1, 5 and 15 minutes as a Unix system smooths its load: each
+/// sample weighs e times less after the span of its average.
+///
+/// Sampled once per interval, or later when nothing happened: what was counted by then happened
+/// within the interval, and the rest of the time was silence. So an idle broker need not be woken.
+struct LoadAverages {
+    /// What is averaged; the raw value indexes a sample.
+    enum Quantity: Int, CaseIterable {
+        case connections, sockets, packetsReceived, packetsSent, publishesReceived, publishesSent
+        case publishesDropped, bytesReceived, bytesSent
+    }
+
+    /// The span of an average, in minutes.
+    enum Span: Int, CaseIterable {
+        case one = 1
+        case five = 5
+        case fifteen = 15
+
+        fileprivate var index: Int {
+            switch self {
+            case .one: 0
+            case .five: 1
+            case .fifteen: 2
+            }
+        }
+    }
+
+    /// Counters of one moment, in the order of ``Quantity``.
+    typealias Sample = [UInt64]
+
+    private let intervalMilliseconds: UInt64
+    private var sampledAt: MonotonicTime
+    private var last = Sample(repeating: 0, count: Quantity.allCases.count)
+    private var averages = [Double](
+        repeating: 0, count: Quantity.allCases.count * Span.allCases.count)
+
+    init(intervalMilliseconds: UInt64, now: MonotonicTime) {
+        self.intervalMilliseconds = intervalMilliseconds
+        sampledAt = now
+    }
+
+    /// Whether an interval has passed since the last sample.
+    func isDue(at now: MonotonicTime) -> Bool {
+        now.milliseconds(since: sampledAt) >= intervalMilliseconds
+    }
+
+    /// Takes in counters that have grown since the last sample.
+    mutating func add(_ sample: Sample, at now: MonotonicTime) {
+        let elapsed = now.milliseconds(since: sampledAt)
+        guard elapsed > 0 else { return }
+        let active = min(elapsed, intervalMilliseconds)
+        sampledAt = now
+        for quantity in Quantity.allCases {
+            let growth = sample[quantity.rawValue] - last[quantity.rawValue]
+            let rate = Double(growth) * 60_000 / Double(active)
+            for span in Span.allCases {
+                let index = Self.index(quantity, span)
+                let weight = Self.decay(active, span)
+                averages[index] =
+                    (averages[index] * weight + rate * (1 - weight))
+                    * Self.decay(elapsed - active, span)
+            }
+        }
+        last = sample
+    }
+
+    /// Per minute.
+    subscript(quantity: Quantity, span: Span) -> Double { averages[Self.index(quantity, span)] }
+
+    private static func index(_ quantity: Quantity, _ span: Span) -> Int {
+        quantity.rawValue * Span.allCases.count + span.index
+    }
+
+    private static func decay(_ milliseconds: UInt64, _ span: Span) -> Double {
+        exp(-Double(milliseconds) / (60_000 * Double(span.rawValue)))
+    }
+}

@@ -1,0 +1,98 @@
+import MQTTCodec
+import MQTTCore
+import Store
+import Structures
+
+/// What is needed only until the store is loaded.
+struct Restoration {
+    /// Sessions by their number in the store.
+    var sessions: [UInt64: UInt32] = [:]
+    var wills: [(session: UInt64, message: Message)] = []
+}
+
+/// Takes over what the store holds, before the first connection is accepted.
+extension Shard: StoreVisitor {
+    package mutating func visit(lastSession: UInt64, lastMessage: UInt64) {
+        sessionNumber = lastSession
+        messageNumber = lastMessage
+    }
+
+    package mutating func visit(_ stored: StoredSession) {
+        let index = addSession(
+            stored.clientIdentifier, stored.userName, isPersistent: true, number: stored.number)
+        restoration.sessions[stored.number] = index
+        let waiting = Int(clamping: stored.end - stored.horizon)
+        sessions[index].outbound = OutboundQueue(
+            horizon: stored.horizon, end: stored.end,
+            inFlight: UInt32(clamping: max(0, stored.waitingMessages - waiting)),
+            bytes: stored.waitingBytes)
+        totals.waiting += Int(sessions[index].outbound.waiting)
+        totals.waitingBytes += sessions[index].outbound.waitingBytes
+        totals.inFlight += Int(sessions[index].outbound.inFlight)
+        // Who was connected when the broker ended is away since now.
+        let sinceMs = stored.isAttached ? wallClockMs : stored.detachedSinceMs
+        sessions[index].sinceMs = sinceMs
+        if stored.isAttached { writes.detached(stored.number, sinceMs: sinceMs) }
+        let age = UInt64(max(0, wallClockMs - sinceMs))
+        let expiry = settings.sessionExpiry.wholeMilliseconds
+        sessions[index].expiryTimer = timers.schedule(
+            TimerPayload.session(handle(ofSession: index)).encoded,
+            at: now.advanced(byMilliseconds: expiry > age ? expiry - age : 0))
+    }
+
+    package mutating func visit(
+        subscription filter: UnsafeRawBufferPointer, of session: UInt64, qos: UInt8
+    ) {
+        guard let index = restoration.sessions[session], let qos = QoS(rawValue: qos) else {
+            return
+        }
+        if SharedSubscriptions.isShared(filter) {
+            guard SharedSubscriptions.filter(in: filter) != nil else { return }
+            _ = shared.subscribe(
+                index, &sessions[index].shared, text: filter, qos: qos, isOnline: false)
+        } else {
+            _ = trie.subscribe(index, &sessions[index].subscriptions, filter: filter, qos: qos)
+        }
+    }
+
+    package mutating func visit(packetIdentifier: UInt16, of session: UInt64) {
+        guard let index = restoration.sessions[session],
+            let identifier = PacketIdentifier(packetIdentifier)
+        else { return }
+        sessions[index].inbound.insert(identifier, pool: pool)
+    }
+
+    package mutating func visit(retained stored: StoredMessage) {
+        guard let message = message(stored) else { return }
+        retained.update(message)
+        message.release(in: pool)
+    }
+
+    package mutating func visit(channel: UnsafeRawBufferPointer, number: UInt64) {
+        sequences[[UInt8](channel)] = number
+    }
+
+    package mutating func visit(will stored: StoredMessage, of session: UInt64) {
+        guard let message = message(stored) else { return }
+        restoration.wills.append((session, message))
+    }
+
+    private func message(_ stored: StoredMessage) -> Message? {
+        guard let qos = QoS(rawValue: stored.qos) else { return nil }
+        return Message(
+            topic: stored.topic, payload: stored.payload, qos: qos, retain: stored.retain,
+            expiresAtMs: stored.expiresAtMs, pool: pool)
+    }
+
+    /// All is loaded: the wills of those who were connected when the broker ended without a word are
+    /// published [MQTT-3.1.2-8].
+    package mutating func finishRestoring() {
+        for (session, will) in restoration.wills {
+            // In one group with its publication, so that it is published once.
+            writes.willRemoved(session: session)
+            publishWill(will)
+            will.release(in: pool)
+        }
+        restoration = Restoration()
+    }
+}

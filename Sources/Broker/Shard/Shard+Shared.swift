@@ -1,0 +1,104 @@
+import MQTTCodec
+import MQTTCore
+import Structures
+
+/// Shared subscriptions: each message goes to one member of a group.
+extension Shard {
+    /// Connected members that are asked whether they have room, before the one in turn gets it anyway.
+    private static var membersAsked: Int { 8 }
+
+    /// The members that get a message on this topic; valid until the next call.
+    mutating func chooseMembers(
+        _ topic: UnsafeRawBufferPointer, qos: QoS
+    ) -> UnsafeBufferPointer<SharedSubscriptions.Choice> {
+        choices.removeAll()
+        for match in shared.match(topic) {
+            if let choice = chooseMember(of: match.session, qos: qos) { choices.append(choice) }
+        }
+        return choices.contents
+    }
+
+    /// The member of one group that gets the next message; `nil` when nobody can take it.
+    ///
+    /// Connected members take turns; one that has no room is passed over while another has. With none
+    /// connected, members whose session would keep the message take turns.
+    private mutating func chooseMember(
+        of group: UInt32, qos: QoS
+    ) -> SharedSubscriptions.Choice? {
+        if let first = shared.first(group, isOnline: true) {
+            var member = first
+            for _ in 0..<Self.membersAsked {
+                if hasRoom(shared[member].session) { break }
+                member = shared.next(member)
+                if member == first { break }
+            }
+            shared.passTurn(member)
+            return shared[member]
+        }
+        guard let first = shared.first(group, isOnline: false) else { return nil }
+        var member = first
+        repeat {
+            let choice = shared[member]
+            if sessions[choice.session].isPersistent, min(qos, choice.qos) != .atMostOnce {
+                shared.passTurn(member)
+                return choice
+            }
+            member = shared.next(member)
+        } while member != first
+        return nil
+    }
+
+    private func hasRoom(_ session: UInt32) -> Bool {
+        guard let target = sessions[session].connection else { return false }
+        return connections[target.index].output.count < settings.outputBytes
+            && sessions[session].outbound.waiting == 0
+            && sessions[session].outbound.inFlight < settings.maxInFlight
+    }
+
+    /// Takes a session that ends out of its groups; what it had not acknowledged goes to others.
+    mutating func leaveGroups(_ session: UInt32) {
+        guard sessions[session].shared.count > 0 else { return }
+        shared.removeAll(&sessions[session].shared)
+        handOver(session, nil, unacknowledged: true)
+    }
+
+    /// Gives what waits of a group's messages (of all groups with `nil`) to members that remain; with
+    /// `unacknowledged` also QoS 1 messages that were sent and not acknowledged.
+    mutating func handOver(_ session: UInt32, _ group: UInt32?, unacknowledged: Bool) {
+        let before = sessions[session].outbound
+        let returned = sessions[session].outbound.takeShared(
+            group, unacknowledged: unacknowledged, pool: pool)
+        guard !returned.isEmpty else { return }
+        let after = sessions[session].outbound
+        totals.waiting -= Int(before.waiting - after.waiting)
+        totals.waitingBytes -= before.waitingBytes - after.waitingBytes
+        totals.inFlight -= Int(before.inFlight - after.inFlight)
+        for item in returned {
+            finished(session, item.position)
+            pass(item.message, to: item.group)
+            item.message.release(in: pool)
+        }
+    }
+
+    /// Delivers a message that a member gave back to another one, if there is any.
+    private mutating func pass(_ message: Message, to group: UInt32) {
+        guard shared.hasMembers(group),
+            let choice = chooseMember(of: group, qos: message.qos)
+        else {
+            counters.dropped.add(.away)
+            return
+        }
+        let qos = min(message.qos, choice.qos)
+        var number: UInt64 = 0
+        var ticket: UInt64 = 0
+        if qos != .atMostOnce, sessions[choice.session].isPersistent {
+            number = record(message)
+            // Stored with the records that took it from the first member.
+            ticket = writes.lastTicket + 1
+        }
+        var counts = PublishCounts()
+        deliver(
+            message, number, to: choice.session, qos: qos, retain: false, ticket: ticket,
+            group: choice.group, &counts)
+    }
+}

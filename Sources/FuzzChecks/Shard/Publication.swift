@@ -1,0 +1,44 @@
+import HermesTesting
+import MQTTCodec
+import Structures
+
+/// A message that somebody published, known by the serial number in its payload.
+struct Publication {
+    enum Origin: Hashable {
+        case peer(Handle)
+        case will(Handle)
+        case administrator
+    }
+
+    /// Marks a payload that begins with a serial number.
+    private static let mark: UInt8 = 0xF5
+
+    let origin: Origin
+    let topic: [UInt8]
+    let qos: QoS
+    let retain: Bool
+    /// The step in which it was sent.
+    var step: Int
+    /// It was sent whole.
+    var isSent = false
+    /// Its number came from somewhere else too, so it says nothing.
+    var isForged = false
+    /// Why nobody may get it; `nil` when somebody may.
+    var forbidden: String?
+    /// Somebody got it.
+    var wasDelivered = false
+    /// The broker may take it for a repetition of another one.
+    var mayBeRepetition = false
+
+    /// A payload with the serial number and `size` bytes behind it.
+    static func payload(_ serial: Int, size: Int) -> [UInt8] {
+        let high = UInt8(truncatingIfNeeded: serial >> 8)
+        let low = UInt8(truncatingIfNeeded: serial)
+        return [mark, high, low, ~low] + [UInt8](repeating: low, count: size)
+    }
+
+    static func serial(_ payload: [UInt8]) -> Int? {
+        guard payload.count >= 4, payload[0] == mark, payload[3] == ~payload[2] else { return nil }
+        return Int(payload[1]) << 8 | Int(payload[2])
+    }
+}

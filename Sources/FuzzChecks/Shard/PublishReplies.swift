@@ -1,0 +1,31 @@
+import Broker
+
+/// The shard's answers to the operator's publishes.
+///
+/// Unchecked: the shard calls back on the one thread that drives it, within its own methods.
+final class PublishReplies: @unchecked Sendable {
+    struct Reply {
+        /// `nil` for a message without a serial number.
+        let serial: Int?
+        /// `nil` when the shard gave the question up.
+        let counts: PublishCounts?
+    }
+
+    private var replies: [Reply] = []
+    /// Questions without an answer.
+    private(set) var open = 0
+
+    /// Expects one more answer; the closure takes it.
+    func expect(_ serial: Int?) -> @Sendable (PublishCounts?) -> Void {
+        open += 1
+        return { [self] counts in
+            open -= 1
+            replies.append(Reply(serial: serial, counts: counts))
+        }
+    }
+
+    func take() -> [Reply] {
+        defer { replies.removeAll() }
+        return replies
+    }
+}

@@ -1,0 +1,192 @@
+import AdminModel
+import Broker
+import HermesTesting
+import MQTTCodec
+import Store
+import Structures
+
+/// A shard with make-believe sockets, driven turn by turn as `BrokerLoop` drives it.
+///
+/// Unlike a test's link it gives a closed connection's index to the next one at once, lets peers read
+/// slowly or not at all, and lets several events share a turn.
+final class ShardHarness {
+    /// Rounds in which held-back input may lead to further completions within one turn.
+    private static let settlingRounds = 4
+
+    var shard: Shard
+    let store = DelayedStore()
+    private(set) var peers: [Handle: Peer] = [:]
+    private(set) var authentications: [AuthenticationRequest] = []
+    /// What the shard reported in the last turn.
+    private(set) var notices: [BrokerNotice] = []
+    /// Handles of connections that are gone.
+    private(set) var stale: [Handle] = []
+    private var freeIndices: [UInt32] = []
+    private var nextIndex: UInt32 = 0
+    private var generation: UInt32 = 0
+    /// Gets every byte that a peer reads.
+    var received: (Peer, [UInt8]) -> Void = { _, _ in }
+
+    init(_ setup: ShardSetup, seed: UInt64) {
+        store.isImmediate = setup.isImmediate
+        shard = Shard(
+            settings: setup.settings, store: store, verifiesPasswords: setup.verifiesPasswords,
+            seed: seed, now: MonotonicTime(milliseconds: 1_000_000),
+            wallClockMs: 1_700_000_000_000)
+        shard.reportsLifecycle = true
+    }
+
+    var now: MonotonicTime { shard.now }
+
+    // MARK: Sockets
+
+    func open() -> Peer {
+        generation += 1
+        let index: UInt32
+        if let free = freeIndices.popLast() {
+            index = free
+        } else {
+            index = nextIndex
+            nextIndex += 1
+        }
+        let peer = Peer(Handle(index: index, generation: generation), openedAt: now)
+        peers[peer.handle] = peer
+        shard.open(peer.handle, listener: 0)
+        return peer
+    }
+
+    /// Bytes reach the broker's socket; they are read unless the shard holds input back.
+    func deliver(_ peer: Peer, _ bytes: [UInt8]) {
+        peer.kept += bytes
+        read(peer)
+    }
+
+    /// The peer closes its side and reads nothing more.
+    func lose(_ peer: Peer) {
+        peer.isGone = true
+        if peer.isClosed {
+            drop(peer)
+        } else {
+            shard.lost(peer.handle, .peerClosed)
+        }
+    }
+
+    private func read(_ peer: Peer) {
+        guard !peer.isClosed, !peer.kept.isEmpty, !shard.holdsInput(peer.handle) else { return }
+        let consumed = peer.kept.withUnsafeBytes { shard.receive(peer.handle, $0) }
+        peer.kept.removeFirst(consumed)
+        if consumed > 0 { peer.heardAt = now }
+    }
+
+    // MARK: Turns
+
+    func advance(milliseconds: UInt64) {
+        shard.now = shard.now.advanced(byMilliseconds: milliseconds)
+        shard.wallClockMs += Int64(milliseconds)
+    }
+
+    func turn() {
+        noteHeld()
+        shard.expireTimers()
+        for handle in shard.takeOverdue() {
+            if let peer = peers[handle] { read(peer) }
+            shard.judge(handle)
+        }
+        settle()
+        notices = shard.takeNotices()
+        noteHeld()
+    }
+
+    private func noteHeld() {
+        for peer in peers.values where !peer.isClosed && shard.holdsInput(peer.handle) {
+            peer.heardAt = now
+        }
+    }
+
+    /// Answers the password check of one client, if any waits.
+    func decide(_ choice: Int, _ refusal: Connack.ReturnCode?) {
+        guard !authentications.isEmpty else { return }
+        let request = authentications.remove(at: choice % authentications.count)
+        shard.authenticated(request.connection, refusal)
+    }
+
+    private func settle() {
+        for _ in 0..<Self.settlingRounds {
+            shard.finishTurn()
+            shard.submitWrites()
+            shard.takeCompletions()
+            let resumed = shard.takeResumed()
+            for handle in resumed {
+                if let peer = peers[handle] { read(peer) }
+            }
+            if resumed.isEmpty { break }
+        }
+        authentications += shard.takeAuthenticationRequests()
+        while let handle = shard.takeDirty() {
+            if let peer = peers[handle] { write(peer) }
+        }
+        shard.closeFailed()
+        for closing in shard.takeClosing() { close(closing) }
+    }
+
+    private func close(_ closing: Shard.Closing) {
+        guard let peer = peers[closing.connection] else { return }
+        peer.isClosed = true
+        guard closing.afterOutput, !peer.isGone else {
+            drop(peer)
+            return
+        }
+        write(peer)
+        // A peer that reads slowly gets its last bytes and is dropped with the rest.
+        drop(peer)
+    }
+
+    /// The peer takes as much of the output as it reads.
+    func write(_ peer: Peer) {
+        guard !peer.isGone else { return }
+        let pool = shard.pool
+        let (bytes, isEmpty) = shard.withOutput(of: peer.handle) { output -> ([UInt8], Bool) in
+            var bytes: [UInt8] = []
+            var segment = OutputQueue.Segment()
+            while !output.isEmpty, peer.readLimit ?? 1 > 0 {
+                guard output.fill(&segment, capacity: 1) == 1 else { break }
+                let taken = min(segment.count, peer.readLimit ?? segment.count)
+                bytes.append(
+                    contentsOf: UnsafeRawBufferPointer(start: segment.base, count: taken))
+                output.consume(taken, pool: pool)
+                if let limit = peer.readLimit { peer.readLimit = limit - taken }
+            }
+            return (bytes, output.isEmpty)
+        }
+        if !bytes.isEmpty { received(peer, bytes) }
+        if isEmpty { shard.drained(peer.handle) }
+    }
+
+    private func drop(_ peer: Peer) {
+        shard.discardOutput(peer.handle)
+        peers[peer.handle] = nil
+        freeIndices.append(peer.handle.index)
+        if stale.count == 8 { stale.removeFirst() }
+        stale.append(peer.handle)
+    }
+
+    // MARK: Questions
+
+    var status: StatusModel {
+        shard.status(
+            version: "", startedAtMs: 0, durability: "", listeners: [], bytesReceived: 0,
+            bytesSent: 0)
+    }
+
+    /// Every session, by pages.
+    func clients() -> [ClientSummary] {
+        var clients: [ClientSummary] = []
+        var query = ClientQuery(limit: 3)
+        while true {
+            let page = shard.clients(query) { "\($0.index)" }
+            clients += page.clients
+            guard let next = page.next else { return clients }
+            query.cursor = next
+        }
+    }
+}

@@ -1,0 +1,119 @@
+import Broker
+import HermesTesting
+import MQTTCodec
+import Structures
+
+/// The end of a program: everybody gets what is owed, and everything is given back.
+extension ShardRun {
+    /// More turns than any program needs to come to rest.
+    private static let mostTurns = 2_000
+
+    func finish() throws(CheckFailure) {
+        trace?("The end.")
+        if !isShutDown { try collectOwed() }
+        try removeEverything()
+    }
+
+    // MARK: What is owed
+
+    /// Every client that the broker owes something returns and takes it.
+    private func collectOwed() throws(CheckFailure) {
+        try settle()
+        for index in slots.indices { try leave(index) }
+        for clientIdentifier in sessions.keys.sorted(by: { $0.lexicographicallyPrecedes($1) }) {
+            guard let session = sessions[clientIdentifier], session.isPersistent,
+                !session.mayBeGone, !mayHaveExpired(session)
+            else { continue }
+            trace?("\(text(clientIdentifier)) is owed \(session.owed.sorted())")
+            step += 1
+            let peer = openIfFree(0)
+            var connect = PacketContent.Connect(clientIdentifier: "")
+            connect.clientIdentifier = clientIdentifier
+            connect.cleanSession = false
+            connect.userName = session.userName
+            try send(0, .connect(connect))
+            try settle()
+            try CheckFailure.unless(
+                peer.stage == .accepted,
+                "\(text(clientIdentifier)) was not let in again")
+            try CheckFailure.unless(
+                peer.session === session, "\(text(clientIdentifier)) got another session")
+            try CheckFailure.unless(
+                session.owed.isEmpty || session.isSloppy || session.hasDrops,
+                "\(text(clientIdentifier)) never got the messages \(session.owed.sorted())")
+            try leave(0)
+        }
+    }
+
+    private func leave(_ slot: Int) throws(CheckFailure) {
+        guard let peer = slots[slot] else { return }
+        harness.lose(peer)
+        slots[slot] = nil
+        try turn()
+        try settle()
+    }
+
+    /// Turns until nothing is left to do: commits complete, peers read all and answer.
+    private func settle() throws(CheckFailure) {
+        for _ in 0..<Self.mostTurns {
+            harness.store.completeAll()
+            harness.store.holdsReads = false
+            while !harness.authentications.isEmpty { harness.decide(0, nil) }
+            for (index, peer) in slots.enumerated() {
+                guard let peer, !peer.isClosed else { continue }
+                peer.fragmentSize = nil
+                peer.readLimit = nil
+                harness.write(peer)
+                try respond(index, peer.answers.count, fromNewest: false)
+            }
+            try turn()
+            if isAtRest { return }
+        }
+        throw CheckFailure("the shard does not come to rest")
+    }
+
+    private var isAtRest: Bool {
+        guard harness.store.pending.isEmpty, harness.authentications.isEmpty else { return false }
+        for case .some(let peer) in slots where !peer.answers.isEmpty { return false }
+        guard let next = harness.shard.nextDeadline else { return true }
+        return next > harness.now
+    }
+
+    // MARK: What is given back
+
+    private func removeEverything() throws(CheckFailure) {
+        for peer in Array(connections.values) { harness.lose(peer) }
+        for index in slots.indices { slots[index] = nil }
+        try settle()
+        let expiry = setup.settings.sessionExpiry.wholeMilliseconds
+        harness.advance(milliseconds: expiry + 60_000)
+        try settle()
+        harness.sweep(sortedTopics)
+        let status = harness.status
+        try CheckFailure.unless(
+            status.sessions == 0 && status.retained == 0 && status.subscriptions == 0
+                && status.queued == 0 && status.inFlight == 0,
+            "\(status.sessions) sessions, \(status.retained) retained messages, "
+                + "\(status.subscriptions) subscriptions, \(status.queued) queued and "
+                + "\(status.inFlight) messages in flight stay for ever")
+        try CheckFailure.unless(replies.open == 0, "\(replies.open) publishes were not answered")
+        // The broker's own topics are never forgotten once somebody has asked for them.
+        guard setup.settings.systemTopicInterval == .zero else { return }
+        let inUse = harness.shard.pool.bytesInUse
+        let expected = bytesOfUnusedShard()
+        try CheckFailure.unless(
+            inUse == expected, "\(inUse) bytes of the pool stay in use, \(expected) when unused")
+    }
+
+    private var sortedTopics: [[UInt8]] { topics.sorted { $0.lexicographicallyPrecedes($1) } }
+
+    /// What a shard without a past uses once it was swept of the same topics: the caches keep the
+    /// names of those that are not short.
+    private func bytesOfUnusedShard() -> Int {
+        let unused = ShardHarness(setup, seed: Self.seed)
+        unused.sweep(sortedTopics)
+        let pool = unused.shard.pool
+        defer { pool.destroy() }
+        return pool.bytesInUse
+    }
+}

@@ -1,0 +1,160 @@
+import Broker
+import HermesTesting
+import MQTTCodec
+import Structures
+
+/// What the shard reports of itself, compared with what its peers saw.
+extension ShardRun {
+    /// Timers may be late by the wheel's step.
+    private static let lateMilliseconds: UInt64 = 300
+
+    func note(_ notice: BrokerNotice) throws(CheckFailure) {
+        switch notice {
+        case .opened(let handle, _, _, _): connections[handle]?.wasOpened = true
+        case .closed(let handle, _, let reason):
+            guard let peer = connections.removeValue(forKey: handle) else {
+                throw CheckFailure("\(handle) ended twice, or never began")
+            }
+            trace?("    \(handle.index) ends: \(reason.name)")
+            try noteEnd(peer, reason)
+        case .dropping(let clientIdentifier, _): sessions[clientIdentifier]?.hasDrops = true
+        default: return
+        }
+    }
+
+    private func noteEnd(_ peer: Peer, _ reason: CloseReason) throws(CheckFailure) {
+        switch reason {
+        case .keepAlive:
+            // Not before one and a half times the keep alive [MQTT-3.1.2-24]; while the broker does
+            // not read, the silence is its own.
+            let asked = peer.connect?.keepAlive ?? 0
+            let silence = harness.now.milliseconds(since: peer.heardAt)
+            try CheckFailure.unless(
+                keepAliveMilliseconds(peer).map { silence * 2 >= $0 * 3 } ?? false,
+                "closed after \(silence) ms of silence with a keep alive of \(asked) s")
+        case .connectTimeout:
+            try CheckFailure.unless(
+                peer.connect == nil
+                    && harness.now.milliseconds(since: peer.openedAt)
+                        >= setup.settings.connectTimeout.wholeMilliseconds,
+                "closed for want of a CONNECT too early")
+        case .protocolViolation(let violation):
+            try CheckFailure.unless(
+                peer.isViolating || !peer.sending.isEmpty,
+                "closed without a cause: \(violation.explanation)")
+        default: break
+        }
+        try noteWill(peer, reason)
+        if let connect = peer.connect, peer.stage == .awaitingConnack {
+            // Whether the session began, and took what was sent early, nobody knows.
+            sessions[connect.clientIdentifier]?.mayBeGone = true
+        }
+        guard let session = peer.session, session.holder == peer.handle else { return }
+        session.holder = nil
+        session.awaySince = harness.now
+        if !session.isPersistent, sessions[session.clientIdentifier] === session {
+            sessions[session.clientIdentifier] = nil
+        }
+    }
+
+    /// A will is published when its connection ends [MQTT-3.1.2-8], but not after a DISCONNECT
+    /// [MQTT-3.14.4-3], and not for a client that was never accepted.
+    private func noteWill(_ peer: Peer, _ reason: CloseReason) throws(CheckFailure) {
+        guard let serial = peer.will else { return }
+        publications[serial].step = step
+        guard peer.wasOpened, reason != .disconnect, reason != .shutdown else {
+            publications[serial].forbidden = "its connection ended with \(reason.name)"
+            try CheckFailure.unless(
+                !publications[serial].wasDelivered,
+                "the will \(serial) was published after \(reason.name)")
+            return
+        }
+        let levels = publications[serial].topic.count { $0 == 0x2F } + 1
+        if levels <= setup.settings.maxTopicLevels { own(serial) }
+    }
+
+    /// `nil` when it is off.
+    private func keepAliveMilliseconds(_ peer: Peer) -> UInt64? {
+        guard let connect = peer.connect else { return nil }
+        let asked = UInt64(connect.keepAlive) * 1_000
+        guard let limit = setup.settings.maxKeepAlive?.wholeMilliseconds else {
+            return asked == 0 ? nil : asked
+        }
+        return asked == 0 ? limit : min(asked, limit)
+    }
+
+    func noteReplies() throws(CheckFailure) {
+        for reply in replies.take() {
+            guard let counts = reply.counts else { continue }
+            let most = counts.matched
+            try CheckFailure.unless(
+                counts.online >= 0 && counts.online <= most && counts.queued >= 0
+                    && counts.queued <= most && counts.dropped >= 0 && counts.dropped <= most,
+                "the operator's publish was counted as \(counts)")
+            guard let serial = reply.serial, !publications[serial].isForged else { continue }
+            try CheckFailure.unless(
+                store.isStored(serial: serial), "the operator was answered before the commit")
+            own(serial)
+        }
+    }
+
+    // MARK: After each turn
+
+    /// Nobody stays who had to go.
+    func checkConnections() throws(CheckFailure) {
+        let isTurnDue = harness.shard.nextDeadline.map { $0 <= harness.now } ?? false
+        for peer in connections.values {
+            guard !peer.isGone, !harness.shard.holdsInput(peer.handle) else { continue }
+            // Input that was held back goes on in the next turn.
+            if isTurnDue, !peer.kept.isEmpty { continue }
+            try CheckFailure.unless(
+                !peer.isViolating, "\(peer.handle) broke the protocol and stays [MQTT-4.8.0-1]")
+            try CheckFailure.unless(
+                !peer.hasDisconnected, "\(peer.handle) stays after DISCONNECT")
+            let deadline = setup.settings.connectTimeout.wholeMilliseconds
+            let age = harness.now.milliseconds(since: peer.openedAt)
+            try CheckFailure.unless(
+                peer.connect != nil || age < deadline + Self.lateMilliseconds,
+                "\(peer.handle) sent no CONNECT for \(age) ms and stays")
+            guard peer.stage == .accepted, let keepAlive = keepAliveMilliseconds(peer) else {
+                continue
+            }
+            let silence = harness.now.milliseconds(since: peer.heardAt)
+            try CheckFailure.unless(
+                silence < keepAlive * 3 / 2 + Self.lateMilliseconds,
+                "\(peer.handle) is silent for \(silence) ms and stays [MQTT-3.1.2-24]")
+        }
+    }
+
+    /// The totals of the status are the sums over the clients.
+    func checkFigures() throws(CheckFailure) {
+        let status = harness.status
+        let clients = harness.clients()
+        func expect(_ name: String, _ total: Int, _ sum: Int) throws(CheckFailure) {
+            try CheckFailure.unless(
+                total == sum && total >= 0, "status counts \(total) \(name), its parts \(sum)")
+        }
+        try expect("sessions", status.sessions, clients.count)
+        try expect(
+            "persistent sessions", status.persistentSessions, clients.count { !$0.cleanSession })
+        try expect(
+            "subscriptions", status.subscriptions, clients.reduce(0) { $0 + $1.subscriptions })
+        try expect("messages queued", status.queued, clients.reduce(0) { $0 + $1.queued })
+        try expect("bytes queued", status.queuedBytes, clients.reduce(0) { $0 + $1.queuedBytes })
+        try expect("messages in flight", status.inFlight, clients.reduce(0) { $0 + $1.inFlight })
+        try expect(
+            "connections", status.connections + status.connectionsPending, connections.count)
+        let connected = clients.count { $0.connected }
+        try CheckFailure.unless(
+            status.connections >= 0 && status.connectionsPending >= 0
+                && connected >= status.connections && connected <= connections.count,
+            "\(connected) clients are connected, \(status.connections) connections are open")
+        for client in clients {
+            try CheckFailure.unless(
+                client.inFlight <= Int(setup.settings.maxInFlight) && client.inFlight >= 0
+                    && client.queued >= 0 && client.queuedBytes >= 0,
+                "\(client.clientID) has \(client.inFlight) messages in flight, "
+                    + "\(client.queued) queued in \(client.queuedBytes) bytes")
+        }
+    }
+}

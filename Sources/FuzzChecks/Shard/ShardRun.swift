@@ -1,0 +1,252 @@
+import Broker
+import HermesTesting
+import MQTTCodec
+import Structures
+
+/// Carries out a program's steps and compares what the shard does with what it may do.
+final class ShardRun {
+    /// Hashes are the same in every run.
+    static let seed: UInt64 = 1
+
+    let setup: ShardSetup
+    let harness: ShardHarness
+    let trace: ((String) -> Void)?
+    var store: StoreView
+    var step = 0
+    var isShutDown = false
+    /// Connections whose end was not reported.
+    var connections: [Handle: Peer] = [:]
+    /// The connection of each slot; `nil` while it has none.
+    var slots: [Peer?] = [nil, nil, nil, nil]
+    var publications: [Publication] = []
+    /// By client identifier.
+    var sessions: [[UInt8]: SessionModel] = [:]
+    /// Client identifiers that ever asked for a persistent session.
+    var everPersistent: Set<[UInt8]> = []
+    /// Every topic that a message may have been routed by.
+    var topics: Set<[UInt8]> = []
+    /// Every filter that anybody subscribed to.
+    var filters: Set<[UInt8]> = []
+    let replies = PublishReplies()
+    /// Steps that still belong to the current turn.
+    private var batched = 0
+    /// Raised while the shard was writing; thrown as soon as it is done.
+    private var failure: CheckFailure?
+
+    init(_ setup: ShardSetup, _ trace: ((String) -> Void)?) {
+        self.setup = setup
+        self.trace = trace
+        harness = ShardHarness(setup, seed: Self.seed)
+        store = StoreView(harness.store)
+        harness.received = { [unowned self] peer, bytes in
+            guard failure == nil else { return }
+            do throws(CheckFailure) { try receive(peer, bytes) } catch { failure = error }
+        }
+    }
+
+    func perform(_ next: ShardStep) throws(CheckFailure) {
+        step += 1
+        trace?("\(step). \(next)")
+        try carryOut(next)
+        if batched > 0 {
+            batched -= 1
+        } else {
+            try turn()
+        }
+    }
+
+    /// Ends the broker's turn and checks what came of it.
+    func turn() throws(CheckFailure) {
+        harness.turn()
+        if let failure { throw failure }
+        store.update()
+        for notice in harness.notices { try note(notice) }
+        try noteReplies()
+        for index in slots.indices {
+            if let peer = slots[index], peer.isClosed { slots[index] = nil }
+        }
+        try checkConnections()
+        try checkFigures()
+    }
+
+    private func carryOut(_ next: ShardStep) throws(CheckFailure) {
+        switch next {
+        case .open(let slot): _ = openIfFree(slot)
+        case .connect(let slot, let connect): try send(slot, connect)
+        case .publish(let slot, let publish): try send(slot, publish)
+        case .respond(let slot, let count, let fromNewest):
+            try respond(slot, count, fromNewest: fromNewest)
+        case .acknowledge(let slot, let packet): try send(slot, packet)
+        case .subscribe(let slot, let identifier, let requests):
+            try send(slot, .subscribe(identifier, requests))
+        case .unsubscribe(let slot, let identifier, let filters):
+            try send(slot, .unsubscribe(identifier, filters))
+        case .ping(let slot): try send(slot, .pingreq)
+        case .disconnect(let slot): try send(slot, .disconnect)
+        case .raw(let slot, let bytes): try deliver(slot, bytes)
+        case .fragment(let slot, let count): slots[slot]?.fragmentSize = count
+        case .lose(let slot): lose(slot)
+        case .read(let slot, let limit): read(slot, limit)
+        case .advance(let milliseconds): harness.advance(milliseconds: milliseconds)
+        case .complete(let choice):
+            let pending = harness.store.pending
+            guard !pending.isEmpty else { return }
+            let chosen = choice % pending.count
+            for ticket in setup.completesInOrder ? pending[...chosen] : pending[chosen...chosen] {
+                harness.store.complete(ticket)
+            }
+        case .completeAll: harness.store.completeAll()
+        case .holdReads(let isHeld): harness.store.holdsReads = isHeld
+        case .publishByOperator(let publish): publishByOperator(publish)
+        case .query(let choice): query(choice)
+        case .kick(let clientIdentifier): _ = harness.shard.disconnect(clientIdentifier)
+        case .stale(let choice, let event): raise(event, choice)
+        case .verdict(let choice, let refusal): harness.decide(choice, refusal)
+        case .batch(let count): batched = count
+        case .shutDown:
+            isShutDown = true
+            harness.shard.shutDown()
+            harness.shard.abandonReplies()
+        }
+    }
+
+    // MARK: Peers
+
+    func openIfFree(_ slot: Int) -> Peer {
+        if let peer = slots[slot] { return peer }
+        let peer = harness.open()
+        connections[peer.handle] = peer
+        slots[slot] = peer
+        return peer
+    }
+
+    private func send(_ slot: Int, _ connect: ShardStep.Connect) throws(CheckFailure) {
+        let peer = openIfFree(slot)
+        var packet = PacketContent.Connect(clientIdentifier: "")
+        packet.clientIdentifier = connect.clientIdentifier
+        packet.version = connect.version
+        packet.cleanSession = connect.cleanSession
+        packet.keepAlive = connect.keepAlive
+        packet.userName = connect.userName
+        if let will = connect.will {
+            let serial = register(
+                .will(peer.handle), will.topic, qos: will.qos, retain: will.retain)
+            packet.will = PacketContent.Will(
+                topic: "", message: Publication.payload(serial, size: 0), qos: will.qos,
+                retain: will.retain)
+            packet.will?.topic = will.topic
+        }
+        try send(slot, .connect(packet))
+    }
+
+    private func send(_ slot: Int, _ publish: ShardStep.Publish) throws(CheckFailure) {
+        guard let peer = slots[slot] else { return }
+        let delivery: Delivery =
+            switch publish.qos {
+            case .atMostOnce: .atMostOnce
+            case .atLeastOnce:
+                .atLeastOnce(publish.identifier, isDuplicate: publish.isDuplicate)
+            case .exactlyOnce:
+                .exactlyOnce(publish.identifier, isDuplicate: publish.isDuplicate)
+            }
+        var packet = PacketContent.Publish(delivery, topic: "", retain: publish.retain)
+        packet.topic = publish.topic
+        if let size = publish.payloadSize {
+            let serial = register(
+                .peer(peer.handle), publish.topic, qos: publish.qos, retain: publish.retain)
+            packet.payload = Publication.payload(serial, size: size)
+        }
+        try send(slot, .publish(packet))
+    }
+
+    /// Sends a packet, behind what a fragment left over, and as a fragment itself if that was asked.
+    func send(_ slot: Int, _ packet: PacketContent) throws(CheckFailure) {
+        guard let peer = slots[slot] else { return }
+        guard let encoded = try? packet.encoded() else {
+            throw CheckFailure("\(packet) could not be encoded")
+        }
+        var bytes = peer.fragment + encoded
+        peer.fragment = []
+        if let size = peer.fragmentSize {
+            peer.fragmentSize = nil
+            peer.fragment = [UInt8](bytes.dropFirst(size))
+            bytes = [UInt8](bytes.prefix(size))
+        }
+        try deliver(slot, bytes)
+    }
+
+    private func deliver(_ slot: Int, _ bytes: [UInt8]) throws(CheckFailure) {
+        guard let peer = slots[slot], !peer.isClosed, !peer.isGone else { return }
+        noteSent(peer, bytes)
+        harness.deliver(peer, bytes)
+        if let failure { throw failure }
+    }
+
+    func respond(_ slot: Int, _ count: Int, fromNewest: Bool) throws(CheckFailure) {
+        guard let peer = slots[slot] else { return }
+        for _ in 0..<count {
+            guard !peer.answers.isEmpty else { return }
+            let answer = fromNewest ? peer.answers.removeLast() : peer.answers.removeFirst()
+            try send(slot, answer)
+        }
+    }
+
+    private func lose(_ slot: Int) {
+        guard let peer = slots[slot] else { return }
+        harness.lose(peer)
+        slots[slot] = nil
+    }
+
+    private func read(_ slot: Int, _ limit: Int?) {
+        guard let peer = slots[slot], !peer.isClosed else { return }
+        peer.readLimit = limit
+        harness.write(peer)
+    }
+
+    private func raise(_ event: ShardStep.Stale, _ choice: Int) {
+        guard !harness.stale.isEmpty else { return }
+        let handle = harness.stale[choice % harness.stale.count]
+        switch event {
+        case .lost: harness.shard.lost(handle, .peerClosed)
+        case .drained: harness.shard.drained(handle)
+        case .receive:
+            _ = [UInt8]([0xC0, 0x00]).withUnsafeBytes { harness.shard.receive(handle, $0) }
+        case .judge: harness.shard.judge(handle)
+        }
+    }
+
+    // MARK: The operator
+
+    func publishByOperator(_ publish: ShardStep.Publish) {
+        var payload: [UInt8] = []
+        var serial: Int?
+        if let size = publish.payloadSize {
+            let number = register(
+                .administrator, publish.topic, qos: publish.qos, retain: publish.retain)
+            publications[number].isSent = true
+            payload = Publication.payload(number, size: size)
+            serial = number
+        }
+        topics.insert(publish.topic)
+        let reply = replies.expect(serial)
+        harness.shard.publish(
+            InboundPublication(
+                topic: publish.topic, payload: payload, qos: publish.qos, retain: publish.retain,
+                expiresAtMs: publish.isDuplicate ? harness.shard.wallClockMs + 60_000 : 0,
+                sequence: publish.identifier == 1 ? (channel: publish.topic, tag: 0x08) : nil),
+            reply: reply)
+    }
+
+    private func query(_ choice: Int) {
+        let identifier = ShardVocabulary.clients[choice % ShardVocabulary.clients.count]
+        _ = harness.shard.client(identifier) { "\($0.index)" }
+    }
+
+    func register(
+        _ origin: Publication.Origin, _ topic: [UInt8], qos: QoS, retain: Bool
+    ) -> Int {
+        publications.append(
+            Publication(origin: origin, topic: topic, qos: qos, retain: retain, step: step))
+        return publications.count - 1
+    }
+}

@@ -1,0 +1,39 @@
+import Broker
+import HermesTesting
+
+/// The limits of a shard under test; the small ones make programs reach them.
+struct ShardSetup {
+    var settings = BrokerSettings()
+    /// The disk never keeps anybody waiting.
+    let isImmediate: Bool
+    /// Commits complete in the order in which they were submitted, as those of a journal do; otherwise
+    /// in any order, which the protocol of stores allows.
+    let completesInOrder: Bool
+    let verifiesPasswords: Bool
+
+    init(_ program: inout ByteProgram) {
+        settings.listeners = [
+            BrokerSettings.Listener(address: "127.0.0.1", port: 0, allowsAnonymous: true)
+        ]
+        var first = OperandBits(program.byte())
+        isImmediate = first.flag()
+        verifiesPasswords = first.flag()
+        settings.maxInFlight = first.pick([20, 1, 2, 3])
+        settings.queueMessages = first.pick([1_000, 1, 3, 10])
+        settings.queuePolicy = first.flag() ? .dropNewest : .dropOldest
+        settings.queueBytes = first.flag() ? 200 : settings.queueBytes
+        var second = OperandBits(program.byte())
+        settings.maxUnacknowledgedPublishes = second.pick([1_000, 1, 2, 4])
+        settings.outputBytes = second.pick([1_024 * 1_024, 64, 300, 2_000])
+        settings.maxSessions = second.flag() ? 2 : settings.maxSessions
+        settings.maxTopicLevels = second.flag() ? 3 : settings.maxTopicLevels
+        settings.maxPacketBytes = second.flag() ? 500 : settings.maxPacketBytes
+        settings.maxInboundQoS2 = second.flag() ? 2 : settings.maxInboundQoS2
+        var third = OperandBits(program.byte())
+        settings.maxKeepAlive = third.flag() ? .seconds(5) : nil
+        settings.maxUnacknowledgedPublishBytes =
+            third.flag() ? 100 : settings.maxUnacknowledgedPublishBytes
+        completesInOrder = !third.flag()
+        settings.systemTopicInterval = third.pick([.zero, .zero, .zero, .seconds(10)])
+    }
+}

@@ -1,0 +1,94 @@
+import HermesTesting
+import MQTTCodec
+import Store
+
+/// What the shard handed to its store, by what a client may learn only after the commit.
+struct StoreView {
+    private struct SubscriptionKey: Hashable {
+        let session: UInt64
+        let filter: [UInt8]
+    }
+
+    private struct IdentifierKey: Hashable {
+        let session: UInt64
+        let identifier: PacketIdentifier
+    }
+
+    private let store: DelayedStore
+    private var groupsSeen = 0
+    /// The group that a message came in first.
+    private var messages: [Int: UInt64] = [:]
+    private var sessions: [[UInt8]: (number: UInt64, ticket: UInt64)] = [:]
+    private var subscriptions: [SubscriptionKey: UInt64] = [:]
+    private var released: [IdentifierKey: UInt64] = [:]
+    private var inboundRemoved: [IdentifierKey: UInt64] = [:]
+
+    init(_ store: DelayedStore) { self.store = store }
+
+    /// Reads the groups that were submitted since the last call.
+    mutating func update() {
+        while groupsSeen < store.groups.count {
+            let (ticket, records) = store.groups[groupsSeen]
+            groupsSeen += 1
+            for record in records { note(record, ticket) }
+        }
+    }
+
+    /// Whether a message's first group is stored, or was never needed.
+    func isStored(serial: Int) -> Bool { isComplete(messages[serial]) }
+
+    func isSessionStored(_ clientIdentifier: [UInt8]) -> Bool {
+        guard let session = sessions[clientIdentifier] else { return false }
+        return isComplete(session.ticket)
+    }
+
+    func isSubscriptionStored(_ clientIdentifier: [UInt8], _ filter: [UInt8]) -> Bool {
+        guard let session = sessions[clientIdentifier] else { return true }
+        return isComplete(
+            subscriptions[SubscriptionKey(session: session.number, filter: filter)])
+    }
+
+    /// Whether it is stored that a receiver took a message, and only PUBREL is owed.
+    func isReleaseStored(_ clientIdentifier: [UInt8], _ identifier: PacketIdentifier) -> Bool {
+        isComplete(clientIdentifier, identifier, released)
+    }
+
+    /// Whether it is stored that a client's identifier means a new message.
+    func isInboundEndStored(_ clientIdentifier: [UInt8], _ identifier: PacketIdentifier) -> Bool {
+        isComplete(clientIdentifier, identifier, inboundRemoved)
+    }
+
+    private func isComplete(
+        _ clientIdentifier: [UInt8], _ identifier: PacketIdentifier,
+        _ tickets: [IdentifierKey: UInt64]
+    ) -> Bool {
+        guard let session = sessions[clientIdentifier] else { return true }
+        return isComplete(
+            tickets[IdentifierKey(session: session.number, identifier: identifier)])
+    }
+
+    private func isComplete(_ ticket: UInt64?) -> Bool {
+        guard let ticket else { return true }
+        return !store.pending.contains(ticket)
+    }
+
+    private mutating func note(_ record: StoreRecord, _ ticket: UInt64) {
+        switch record {
+        case .session(let number, let clientIdentifier, _):
+            sessions[clientIdentifier] = (number, ticket)
+        case .message(_, _, let payload, _, _, _):
+            guard let serial = Publication.serial(payload), messages[serial] == nil else { return }
+            messages[serial] = ticket
+        case .subscription(let session, let filter, _):
+            subscriptions[SubscriptionKey(session: session, filter: filter)] = ticket
+        case .released(let session, let position):
+            released[
+                IdentifierKey(
+                    session: session, identifier: PacketIdentifier(position: position))] = ticket
+        case .inboundRemoved(let session, let identifier):
+            guard let identifier = PacketIdentifier(identifier) else { return }
+            inboundRemoved[IdentifierKey(session: session, identifier: identifier)] = ticket
+        default: return
+        }
+    }
+}

@@ -1,0 +1,71 @@
+/// What a starting broker loads, streamed in the order of the tables: memory does not grow with what
+/// is stored, and no queue is read.
+extension Database {
+    /// Hands over all sessions, by number.
+    public func forEachSession(_ body: (StoredSession) -> Void) throws(StoreFailure) {
+        let row = try connection.prepare(
+            """
+            SELECT number, client_identifier, user_name, attached, since_ms, horizon, end,
+                waiting_messages, waiting_bytes
+            FROM sessions ORDER BY number
+            """, "read")
+        while try row.next() {
+            body(
+                StoredSession(
+                    number: row.number(0), clientIdentifier: row.bytes(1),
+                    userName: row.isNull(2) ? nil : row.bytes(2), isAttached: row.flag(3),
+                    detachedSinceMs: row.integer(4), horizon: row.number(5), end: row.number(6),
+                    waitingMessages: Int(row.integer(7)), waitingBytes: Int(row.integer(8))))
+        }
+    }
+
+    /// Hands over all subscriptions, by session number and filter; the filter is valid within the
+    /// call.
+    public func forEachSubscription(
+        _ body: (_ session: UInt64, _ filter: UnsafeRawBufferPointer, _ qos: UInt8) -> Void
+    ) throws(StoreFailure) {
+        let row = try connection.prepare(
+            "SELECT session, filter, qos FROM subscriptions ORDER BY session, filter", "read")
+        while try row.next() { body(row.number(0), row.bytes(1), row.byte(2)) }
+    }
+
+    /// Hands over the QoS 2 identifiers that await their PUBREL, by session number and identifier.
+    public func forEachInbound(
+        _ body: (_ session: UInt64, _ packetIdentifier: UInt16) -> Void
+    ) throws(StoreFailure) {
+        let row = try connection.prepare(
+            "SELECT session, packet_identifier FROM inbound ORDER BY session, packet_identifier",
+            "read")
+        while try row.next() { body(row.number(0), UInt16(clamping: row.integer(1))) }
+    }
+
+    /// Hands over all retained messages, the oldest first.
+    public func forEachRetained(_ body: (StoredMessage) -> Void) throws(StoreFailure) {
+        let row = try connection.prepare(
+            """
+            SELECT number, published_qos, published_retain, expires_at_ms, messages.topic, payload
+            FROM retained CROSS JOIN messages ON number = message ORDER BY message
+            """, "read")
+        while try row.next() { body(StoredMessage(row, first: 0)) }
+    }
+
+    /// Hands over all wills, by session number.
+    public func forEachWill(
+        _ body: (_ session: UInt64, _ message: StoredMessage) -> Void
+    ) throws(StoreFailure) {
+        let row = try connection.prepare(
+            """
+            SELECT session, number, published_qos, published_retain, expires_at_ms, topic, payload
+            FROM wills CROSS JOIN messages ON number = message ORDER BY session
+            """, "read")
+        while try row.next() { body(row.number(0), StoredMessage(row, first: 1)) }
+    }
+
+    /// Hands over the last number of each channel, which is valid within the call.
+    public func forEachSequence(
+        _ body: (_ channel: UnsafeRawBufferPointer, _ number: UInt64) -> Void
+    ) throws(StoreFailure) {
+        let row = try connection.prepare("SELECT channel, number FROM sequences", "read")
+        while try row.next() { body(row.bytes(0), row.number(1)) }
+    }
+}

@@ -1,0 +1,83 @@
+import CSQLite
+import Glibc
+
+/// A copy of the database that is made in steps, while the mover goes on with its segments.
+///
+/// It belongs to the thread of its ``Database``: what that connection writes meanwhile goes to the
+/// pages that are copied already, so the copy is the state at the last step. A copy that is not
+/// finished is removed.
+public final class DatabaseBackup {
+    private let database: Database
+    private let copy: SQLiteConnection
+    private var backup: OpaquePointer?
+    private var isFinished = false
+
+    /// How far it has come.
+    public struct Progress: Sendable, Hashable {
+        public let pages: Int
+        public let remainingPages: Int
+        public var isDone: Bool { remainingPages == 0 }
+    }
+
+    /// Begins a copy as `hermes.sqlite` in another folder, which must not hold one.
+    public init(of database: Database, to directory: String) throws(StoreFailure) {
+        let path = try DatabaseFile.path(in: directory)
+        var status = stat()
+        guard lstat(path, &status) != 0 else {
+            throw StoreFailure(
+                operation: "write a copy to", path: path, reason: "the file exists", kind: .other,
+                cure: "Name an empty folder.")
+        }
+        try DatabaseFile.prepare(path)
+        copy = try SQLiteConnection.open(path, .readWrite, cacheBytes: 2 * 1_024 * 1_024)
+        self.database = database
+        // From here on a failure runs `deinit`, which removes the file.
+        // Until its last step the copy is nothing that anybody could use.
+        try copy.execute("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF", "open")
+        backup = sqlite3_backup_init(copy.handle, "main", database.connection.handle, "main")
+        guard backup != nil else { throw copy.failure("copy to") }
+    }
+
+    deinit {
+        if let backup { sqlite3_backup_finish(backup) }
+        if !isFinished { _ = unlink(copy.path) }
+    }
+
+    /// Copies the next pages; after the last one the copy is complete and on the disk.
+    /// - Throws: ``StoreFailure``; the copy is given up then.
+    public func step(pages: Int = 1_024) throws(StoreFailure) -> Progress {
+        guard let backup else { preconditionFailure("a step after the end of a backup") }
+        let code = sqlite3_backup_step(backup, Int32(clamping: pages))
+        let progress = Progress(
+            pages: Int(sqlite3_backup_pagecount(backup)),
+            remainingPages: code == SQLITE_DONE ? 0 : max(Int(sqlite3_backup_remaining(backup)), 1))
+        switch code & 0xFF {
+        case SQLITE_OK, SQLITE_BUSY, SQLITE_LOCKED:
+            return progress
+        case SQLITE_DONE:
+            self.backup = nil
+            guard sqlite3_backup_finish(backup) == SQLITE_OK else { throw copy.failure("copy to") }
+            try synchronise()
+            isFinished = true
+            return progress
+        default:
+            self.backup = nil
+            sqlite3_backup_finish(backup)
+            throw StoreFailure(
+                operation: "copy to", path: copy.path, sqliteCode: code,
+                reason: String(cString: sqlite3_errstr(code)))
+        }
+    }
+
+    private func synchronise() throws(StoreFailure) {
+        let descriptor = open(copy.path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        guard descriptor >= 0 else {
+            throw StoreFailure(operation: "open", path: copy.path, errno: errno)
+        }
+        defer { _ = close(descriptor) }
+        guard fsync(descriptor) == 0 else {
+            throw StoreFailure(operation: "synchronise", path: copy.path, errno: errno)
+        }
+        try DatabaseFile.syncDirectory(of: copy.path)
+    }
+}

@@ -1,0 +1,176 @@
+/// Looks for damage: SQLite's own check of the pages, and what must hold between the rows.
+///
+/// A read-only connection of its own, so a running broker is not disturbed. It reads the whole file.
+/// SQLite keeps no checksums of pages: flipped bits within a payload are not found.
+public struct DatabaseCheck: ~Copyable {
+    private let connection: SQLiteConnection
+
+    /// Findings of one kind that are told one by one.
+    private static let mostTold = 10
+
+    /// Opens the file of a data directory.
+    public init(directory: String) throws(StoreFailure) {
+        connection = try SQLiteConnection.open(
+            DatabaseFile.path(in: directory), .readOnly, cacheBytes: 16 * 1_024 * 1_024)
+    }
+
+    /// What is wrong, a line each; empty if nothing is.
+    ///
+    /// - Throws: ``StoreFailure`` if the file cannot be read, or is too damaged to go on.
+    public func run() throws(StoreFailure) -> [String] {
+        var findings = try quickCheck()
+        // Rows of broken pages would only repeat it.
+        guard findings.isEmpty else { return findings }
+        for rule in Self.rules { findings += try check(rule) }
+        return findings
+    }
+
+    private func quickCheck() throws(StoreFailure) -> [String] {
+        let row = try connection.prepare("PRAGMA quick_check(\(Self.mostTold))", "check")
+        var findings: [String] = []
+        while try row.next() {
+            let text = row.text(0)
+            if text != "ok" { findings.append(text) }
+        }
+        return findings
+    }
+
+    private struct Rule {
+        /// What is wrong with a row that the query finds, with `#` for its first column and `@` for
+        /// its second.
+        let finding: String
+        let query: String
+    }
+
+    private func check(_ rule: Rule) throws(StoreFailure) -> [String] {
+        let row = try connection.prepare(rule.query, "check")
+        var findings: [String] = []
+        var count = 0
+        while try row.next() {
+            count += 1
+            guard count <= Self.mostTold else { continue }
+            let second = row.columns > 1 ? row.integer(1) : 0
+            findings.append(
+                rule.finding.split(separator: "#", omittingEmptySubsequences: false)
+                    .joined(separator: "\(row.integer(0))")
+                    .split(separator: "@", omittingEmptySubsequences: false)
+                    .joined(separator: "\(second)"))
+        }
+        if count > Self.mostTold {
+            findings.append("and \(count - Self.mostTold) more of the same kind")
+        }
+        return findings
+    }
+
+    private static let rules = [
+        Rule(
+            finding: "the table meta lacks # of its rows",
+            query: """
+                SELECT 3 - count(*) FROM meta
+                WHERE name IN ('applied_segment', 'last_session', 'last_message')
+                HAVING count(*) <> 3
+                """),
+        Rule(
+            finding: "session # has the client identifier of an earlier one",
+            query: """
+                SELECT max(number) FROM sessions GROUP BY client_identifier HAVING count(*) > 1
+                """),
+        Rule(
+            finding: "session # has a number above the last one given, @",
+            query: """
+                SELECT number, value FROM sessions JOIN meta ON name = 'last_session'
+                WHERE number > value
+                """),
+        Rule(
+            finding: "session # has its horizon behind the end of its queue, @",
+            query: "SELECT number, end FROM sessions WHERE horizon > end"),
+        Rule(
+            finding: "session # counts @ more waiting messages than its queue has",
+            query: """
+                SELECT number, waiting_messages - coalesce(rows, 0) AS difference
+                FROM sessions LEFT JOIN
+                    (SELECT session, count(*) AS rows FROM queue GROUP BY session)
+                    ON session = number
+                WHERE difference <> 0
+                """),
+        Rule(
+            finding: "session # counts @ more waiting bytes than its queue has",
+            query: """
+                SELECT number, waiting_bytes - coalesce(total, 0) AS difference
+                FROM sessions LEFT JOIN
+                    (SELECT session, sum(bytes) AS total FROM queue GROUP BY session)
+                    ON session = number
+                WHERE difference <> 0
+                """),
+        Rule(
+            finding: "@ messages wait for session #, which does not exist",
+            query: """
+                SELECT session, count(*) FROM queue
+                WHERE session NOT IN (SELECT number FROM sessions) GROUP BY session
+                """),
+        Rule(
+            finding: "position @ of session # is not below the end of its queue",
+            query: """
+                SELECT session, max(position) FROM queue JOIN sessions ON number = session
+                WHERE position >= end GROUP BY session
+                """),
+        Rule(
+            finding: "position @ of session # counts other bytes than its content has",
+            query: """
+                SELECT session, position FROM queue
+                WHERE NOT shared AND NOT released AND
+                    (topic IS NULL OR payload IS NULL OR length(topic) + length(payload) <> bytes)
+                """),
+        Rule(
+            finding: "message # has @ more references than rows that refer to it",
+            query: """
+                SELECT number, reference_count - coalesce(rows, 0) AS difference
+                FROM messages LEFT JOIN (
+                    SELECT message, count(*) AS rows FROM (
+                        SELECT message FROM queue WHERE shared
+                        UNION ALL SELECT message FROM retained
+                        UNION ALL SELECT message FROM wills
+                    ) GROUP BY message
+                ) ON message = number
+                WHERE difference <> 0
+                """),
+        Rule(
+            finding: "message # is kept and has no references",
+            query: "SELECT number FROM messages WHERE reference_count < 1"),
+        Rule(
+            finding: "message #, which session @ waits for, is missing",
+            query: """
+                SELECT message, min(session) FROM queue
+                WHERE shared AND message NOT IN (SELECT number FROM messages) GROUP BY message
+                """),
+        Rule(
+            finding: "message #, the retained one of a topic, is missing or has another topic",
+            query: """
+                SELECT message FROM retained LEFT JOIN messages ON number = message
+                WHERE messages.topic IS NOT retained.topic
+                """),
+        Rule(
+            finding: "message #, the will of session @, is missing",
+            query: """
+                SELECT message, session FROM wills
+                WHERE message NOT IN (SELECT number FROM messages)
+                """),
+        Rule(
+            finding: "@ subscriptions belong to session #, which does not exist",
+            query: """
+                SELECT session, count(*) FROM subscriptions
+                WHERE session NOT IN (SELECT number FROM sessions) GROUP BY session
+                """),
+        Rule(
+            finding: "@ packet identifiers belong to session #, which does not exist",
+            query: """
+                SELECT session, count(*) FROM inbound
+                WHERE session NOT IN (SELECT number FROM sessions) GROUP BY session
+                """),
+        Rule(
+            finding: "a will belongs to session #, which does not exist",
+            query: """
+                SELECT session FROM wills WHERE session NOT IN (SELECT number FROM sessions)
+                """),
+    ]
+}

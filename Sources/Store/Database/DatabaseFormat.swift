@@ -1,0 +1,77 @@
+/// The tables of the database, their version, and the way from an older version to it.
+///
+/// SQLite keeps the version as `user_version`, and who made the file as `application_id`.
+struct DatabaseFormat: Sendable {
+    /// "HRMS" in ASCII: the file is Hermes's.
+    static let applicationIdentifier: Int64 = 0x4852_4D53
+
+    /// The size of a page (docs/decisions/0009).
+    static let pageBytes = 16_384
+
+    /// From 1; raised by every change that an older program would misread.
+    var version: Int64
+    /// Makes all tables of `version` in an empty file.
+    var schema: String
+    /// What makes version N + 1 out of version N, by N; one entry for each version below `version`.
+    var upgrades: [Int64: String]
+
+    static let current = DatabaseFormat(version: 1, schema: schemaVersion1, upgrades: [:])
+
+    /// Makes the tables in an empty file, or brings an older file up to date, in one transaction.
+    func install(in connection: borrowing SQLiteConnection) throws(StoreFailure) {
+        let identifier = try connection.number("PRAGMA application_id", "open")
+        let found = try connection.number("PRAGMA user_version", "open")
+        let objects = try connection.number("SELECT count(*) FROM sqlite_schema", "open")
+        if identifier == 0, found == 0, objects == 0 {
+            try create(in: connection)
+            return
+        }
+        guard identifier == Self.applicationIdentifier else {
+            throw StoreFailure(
+                operation: "open", path: connection.path,
+                reason: "it is the SQLite file of another program", kind: .other,
+                cure: "Move it away, or use another data directory.")
+        }
+        guard found <= version else {
+            throw StoreFailure(
+                operation: "open", path: connection.path,
+                reason: "its format is version \(found), and this program knows versions up to "
+                    + "\(version)",
+                kind: .newerFormat,
+                cure: "Start the newer version of Hermes that wrote it, or start on a backup.")
+        }
+        guard found < version else { return }
+        try upgrade(connection, from: found)
+    }
+
+    private func create(in connection: borrowing SQLiteConnection) throws(StoreFailure) {
+        // Both are fixed once a file has its first page.
+        try connection.execute(
+            "PRAGMA page_size = \(Self.pageBytes); PRAGMA auto_vacuum = INCREMENTAL", "create")
+        try connection.execute("PRAGMA journal_mode = WAL", "create")
+        let sql =
+            schema + "PRAGMA application_id = \(Self.applicationIdentifier);"
+            + "PRAGMA user_version = \(version);"
+        try connection.transaction { () throws(StoreFailure) in
+            try connection.execute(sql, "create the tables of")
+        }
+    }
+
+    private func upgrade(
+        _ connection: borrowing SQLiteConnection, from found: Int64
+    ) throws(StoreFailure) {
+        var sql = ""
+        for step in found..<version {
+            guard let upgrade = upgrades[step] else {
+                throw StoreFailure(
+                    operation: "upgrade", path: connection.path,
+                    reason: "its format is version \(step), which this program no longer knows",
+                    kind: .other, cure: "Start the next newer version of Hermes on it first.")
+            }
+            sql += upgrade + ";PRAGMA user_version = \(step + 1);"
+        }
+        try connection.transaction { () throws(StoreFailure) in
+            try connection.execute(sql, "upgrade")
+        }
+    }
+}

@@ -1,0 +1,102 @@
+import CSQLite
+
+/// Sole owner of a connection to one SQLite file; belongs to one thread at a time.
+struct SQLiteConnection: ~Copyable {
+    enum Access {
+        case readOnly
+        case readWrite
+    }
+
+    /// How long a statement waits for another connection's lock.
+    static let patienceMs: Int32 = 5_000
+
+    /// The resolved path of the file.
+    let path: String
+    /// For calls that have no wrapper here; the connection stays the owner.
+    let handle: OpaquePointer
+
+    private init(path: String, adopting handle: OpaquePointer) {
+        self.path = path
+        self.handle = handle
+    }
+
+    /// Opens a file whose path holds no symbolic link, with a page cache of at most `cacheBytes`.
+    static func open(
+        _ path: String, _ access: Access, cacheBytes: Int
+    ) throws(StoreFailure) -> SQLiteConnection {
+        let mode =
+            switch access {
+            case .readOnly: SQLITE_OPEN_READONLY
+            case .readWrite: SQLITE_OPEN_READWRITE
+            }
+        var handle: OpaquePointer?
+        // One thread at a time uses the connection, so SQLite need not lock it.
+        let code = sqlite3_open_v2(
+            path, &handle, mode | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW, nil)
+        guard let handle else {
+            throw StoreFailure(
+                operation: "open", path: path, sqliteCode: SQLITE_NOMEM, reason: "out of memory")
+        }
+        let connection = SQLiteConnection(path: path, adopting: handle)
+        guard code == SQLITE_OK else { throw connection.failure("open") }
+        sqlite3_extended_result_codes(handle, 1)
+        sqlite3_busy_timeout(handle, patienceMs)
+        // Sizes in a damaged page are checked before they are used, and what a damaged or planted
+        // schema names is not run.
+        try connection.execute(
+            """
+            PRAGMA cache_size = -\(cacheBytes / 1_024);
+            PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF
+            """, "open")
+        return connection
+    }
+
+    /// Statements that are still alive keep the file open until they go.
+    deinit { sqlite3_close_v2(handle) }
+
+    func prepare(
+        _ sql: String, _ operation: StaticString
+    ) throws(StoreFailure) -> SQLiteStatement {
+        var statement: OpaquePointer?
+        let code = sqlite3_prepare_v3(
+            handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
+        guard code == SQLITE_OK, let statement else { throw failure("\(operation)") }
+        return SQLiteStatement(adopting: statement, operation: operation)
+    }
+
+    /// Runs statements that have no parameters; rows are left unread.
+    func execute(_ sql: String, _ operation: StaticString) throws(StoreFailure) {
+        guard sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK else {
+            throw failure("\(operation)")
+        }
+    }
+
+    /// The first column of the first row.
+    func number(_ sql: String, _ operation: StaticString) throws(StoreFailure) -> Int64 {
+        let statement = try prepare(sql, operation)
+        guard try statement.next() else { return 0 }
+        return statement.integer(0)
+    }
+
+    /// Runs `body` in a transaction that is rolled back if it throws.
+    func transaction(
+        _ body: () throws(StoreFailure) -> Void
+    ) throws(StoreFailure) {
+        try execute("BEGIN IMMEDIATE", "write")
+        do {
+            try body()
+            try execute("COMMIT", "write")
+        } catch {
+            // On a full disk or a failed write SQLite may have rolled back by itself.
+            if sqlite3_get_autocommit(handle) == 0 {
+                sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
+            }
+            throw error
+        }
+    }
+
+    /// What the last call of this connection failed with.
+    func failure(_ operation: String) -> StoreFailure {
+        StoreFailure(operation: operation, path: path, connection: handle)
+    }
+}

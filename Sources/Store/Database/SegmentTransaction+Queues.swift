@@ -1,0 +1,100 @@
+/// What a run of changes to one session's queue adds up to.
+struct QueueTotals {
+    var session: UInt64 = 0
+    var messages: Int64 = 0
+    var bytes: Int64 = 0
+}
+
+/// Writes and deletes rows of the queues, and keeps each session's sums with them.
+extension SegmentTransaction {
+    /// Dropped references that are kept before they are settled.
+    private static let mostDropped = 65_536
+
+    mutating func writeQueued(_ content: Content) throws(StoreFailure) {
+        for (entry, index) in zip(changes.queued, placed.messageOfQueued) {
+            if index < 0 {
+                try insert(entry, bytes: 0)
+            } else {
+                let message = changes.messages[Int(index)]
+                let bytes = Int64(message.topic.count) + Int64(message.payload.count)
+                if placed.isShared[Int(index)] {
+                    try insert(entry, bytes: bytes)
+                } else {
+                    let (topic, payload) = try read(message, content)
+                    try database.writer.insertQueued.run(
+                        entry.session, entry.position, entry.message, bytes, entry.qos,
+                        entry.retain, false, false, message.qos, message.retain,
+                        message.expiresAtMs, topic, payload)
+                    try add(to: entry.session, messages: 1, bytes: bytes)
+                }
+            }
+        }
+        try flushTotals()
+    }
+
+    /// Writes a row without content: a released one, or one whose content lies in `messages`.
+    private mutating func insert(
+        _ entry: SegmentChanges.QueuedPosition, bytes: Int64
+    ) throws(StoreFailure) {
+        let null: Int64? = nil
+        try database.writer.insertQueued.run(
+            entry.session, entry.position, entry.message, bytes, entry.qos, entry.retain,
+            entry.isReleased, !entry.isReleased, null, null, null, null, null)
+        try add(to: entry.session, messages: 1, bytes: bytes)
+    }
+
+    /// PUBREC came: nobody needs the content again.
+    mutating func release() throws(StoreFailure) {
+        for range in changes.released {
+            let (_, bytes) = try collect(range.session, range.first, range.last)
+            try database.writer.releaseQueued.run(range.session, range.first, range.last)
+            try add(to: range.session, messages: 0, bytes: -bytes)
+        }
+        try flushTotals()
+    }
+
+    mutating func finish() throws(StoreFailure) {
+        for range in changes.finished {
+            let (messages, bytes) = try collect(range.session, range.first, range.last)
+            guard messages > 0 else { continue }
+            try database.writer.deleteQueued.run(range.session, range.first, range.last)
+            try add(to: range.session, messages: -messages, bytes: -bytes)
+        }
+        try flushTotals()
+    }
+
+    /// Counts rows that are about to lose their content, and notes the references that go with them.
+    mutating func collect(
+        _ session: UInt64, _ first: UInt64, _ last: UInt64
+    ) throws(StoreFailure) -> (messages: Int64, bytes: Int64) {
+        if droppedReferences.count >= Self.mostDropped { try settleReferences() }
+        var messages: Int64 = 0
+        var bytes: Int64 = 0
+        database.writer.selectQueued.bind(session, first, last)
+        while try database.writer.selectQueued.next() {
+            messages += 1
+            bytes += database.writer.selectQueued.integer(0)
+            if database.writer.selectQueued.flag(1) {
+                droppedReferences.append(database.writer.selectQueued.number(2))
+            }
+        }
+        return (messages, bytes)
+    }
+
+    private mutating func add(
+        to session: UInt64, messages: Int64, bytes: Int64
+    ) throws(StoreFailure) {
+        if totals.session != session {
+            try flushTotals()
+            totals.session = session
+        }
+        totals.messages += messages
+        totals.bytes += bytes
+    }
+
+    private mutating func flushTotals() throws(StoreFailure) {
+        guard totals.messages != 0 || totals.bytes != 0 else { return }
+        try database.writer.addToSession.run(totals.session, totals.messages, totals.bytes)
+        totals = QueueTotals()
+    }
+}

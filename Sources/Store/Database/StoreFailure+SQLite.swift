@@ -1,0 +1,65 @@
+import CSQLite
+import Glibc
+
+extension StoreFailure {
+    /// What SQLite's extended result code means for the store (sqlite.org/rescode.html).
+    ///
+    /// `reason` is in SQLite's own words; `systemError` is the `errno` of the system call that
+    /// failed, 0 if there was none.
+    init(
+        operation: String, path: String, sqliteCode code: Int32, reason: String,
+        systemError: Int32 = 0
+    ) {
+        let kind = Self.kind(ofSQLite: code, systemError: systemError)
+        let words =
+            systemError == 0
+            ? reason : "\(reason) (\(strerror(systemError).map { String(cString: $0) } ?? ""))"
+        self.init(
+            operation: operation, path: path, reason: words, code: code, kind: kind,
+            cure: Self.cure(ofSQLite: kind))
+    }
+
+    /// The failure that a connection reports for the call that it has just made.
+    init(operation: String, path: String, connection: OpaquePointer) {
+        let code = sqlite3_extended_errcode(connection)
+        let reason = sqlite3_errmsg(connection).map { String(cString: $0) } ?? "error \(code)"
+        // The number of the system call's error stays from call to call; only these codes follow
+        // from one.
+        let systemError: Int32 =
+            switch code & 0xFF {
+            case SQLITE_IOERR, SQLITE_CANTOPEN, SQLITE_FULL: sqlite3_system_errno(connection)
+            default: 0
+            }
+        self.init(
+            operation: operation, path: path, sqliteCode: code, reason: reason,
+            systemError: systemError)
+    }
+
+    private static func kind(ofSQLite code: Int32, systemError: Int32) -> Kind {
+        switch code & 0xFF {
+        case SQLITE_FULL: .outOfSpace
+        // SQLite says "full" for ENOSPC alone; a quota reaches us as a failed write.
+        case SQLITE_IOERR:
+            systemError == EDQUOT || systemError == ENOSPC ? .outOfSpace : .inputOutput
+        // A constraint fails when what is there does not fit what the journal says is there.
+        case SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_FORMAT, SQLITE_CONSTRAINT, SQLITE_MISMATCH:
+            .damaged
+        case SQLITE_CANTOPEN: systemError == EMFILE || systemError == ENFILE ? .other : .permissions
+        case SQLITE_READONLY, SQLITE_PERM, SQLITE_AUTH: .permissions
+        case SQLITE_BUSY, SQLITE_LOCKED, SQLITE_PROTOCOL: .locked
+        default: .other
+        }
+    }
+
+    private static func cure(ofSQLite kind: Kind) -> String? {
+        switch kind {
+        case .outOfSpace: "Free space on this file system."
+        case .inputOutput: "Check the disk and the kernel's log."
+        case .damaged: "Run `hermesctl store check`, or start on a backup."
+        case .permissions:
+            "Let the user of the broker read and write this file and its folder (modes 0600 and 0700)."
+        case .locked: "End the other program that has this file open."
+        case .newerFormat, .other: nil
+        }
+    }
+}

@@ -1,0 +1,58 @@
+/// The state of a durable store, for status, metrics and readiness.
+public struct StoreFigures: Sendable {
+    /// Why nothing is stored at present; `nil` while all is well.
+    public var failure: StoreFailure?
+    /// Why full segments cannot be moved to the database at present.
+    public var moverFailure: StoreFailure?
+    /// The file system has less room than the reserve.
+    public var isBelowReserve = false
+    /// So much waits for the database that new messages have to wait.
+    public var isCongested = false
+    /// Bytes free on the file system, when it was last asked.
+    public var freeBytes: UInt64 = 0
+    /// Groups of writes that were made durable, and their bytes.
+    public var commits: UInt64 = 0
+    public var committedBytes: UInt64 = 0
+    /// Failed attempts to write or synchronise.
+    public var failures: UInt64 = 0
+    /// Time spent waiting for the disk, in microseconds, and the longest wait.
+    public var syncMicroseconds: UInt64 = 0
+    public var longestSyncMicroseconds: UInt64 = 0
+    /// The longest time from taking a group until it was durable, whatever held it up.
+    public var longestCommitMicroseconds: UInt64 = 0
+    /// Segments moved to the database, and those that wait for it.
+    public var movedSegments: UInt64 = 0
+    public var waitingSegments = 0
+    public var movedMessages: UInt64 = 0
+    public var journalBytes = 0
+    public var databaseBytes = 0
+    /// Files with damage that were set aside, by name; the operator has to accept the loss.
+    public var setAsideFiles: [String] = []
+
+    public init() {}
+
+    /// Whether new messages can be stored at present.
+    public var isAccepting: Bool { failure == nil && !isBelowReserve && !isCongested }
+
+    /// Whether everything is acknowledged durably and nothing waits for an operator; otherwise why
+    /// not, in words for a person.
+    public var notReadyReason: String? {
+        if let failure { return "Nothing can be stored: \(failure)" }
+        if isBelowReserve {
+            return "The disk is nearly full (\(freeBytes / 1_048_576) MiB free): new messages wait "
+                + "until there is room. Free space on the file system of the data directory."
+        }
+        if isCongested {
+            return "The database does not keep up with the journal: new messages wait."
+        }
+        if let moverFailure {
+            return "The journal cannot be moved to the database: \(moverFailure)"
+        }
+        if !setAsideFiles.isEmpty {
+            return
+                "Damaged files were set aside (\(setAsideFiles.joined(separator: ", "))), and what "
+                + "they held is lost. Look at them, then run: hermesctl store accept-loss"
+        }
+        return nil
+    }
+}

@@ -1,0 +1,118 @@
+import Glibc
+
+/// The directory of a journal's files, and how they are named.
+///
+/// `journal-<index>.segment` is in use or free; the index says nothing about the order.
+/// `journal-<index>.segment.new` is being made, and removed by the next start if it never was
+/// finished. `damaged-<index>.segment` was set aside with what could not be read in it, and is told
+/// of at every start until the operator has accepted the loss; then it is called
+/// `damaged-<index>.segment.accepted`, and the journal never touches it again.
+final class JournalDirectory: Sendable {
+    static let unfinishedSuffix = ".new"
+    private static let acceptedSuffix = ".accepted"
+
+    /// What lies in the directory.
+    struct Contents: Hashable {
+        /// Indices of journal files, rising.
+        var segments: [Int] = []
+        var unfinished: [String] = []
+        /// Names of files that were set aside, sorted.
+        var setAside: [String] = []
+    }
+
+    let path: String
+    private let descriptor: CInt
+
+    /// Opens the directory; makes it, with mode 0700, if it is missing.
+    init(_ path: String) throws(StoreFailure) {
+        if mkdir(path, 0o700) == 0 {
+            let parent = try Self.openDirectory(path + "/..")
+            defer { _ = Glibc.close(parent) }
+            guard fsync(parent) == 0 else {
+                throw StoreFailure(
+                    operation: "synchronise the directory of", path: path, errno: errno)
+            }
+        } else if errno != EEXIST {
+            throw StoreFailure(operation: "create directory", path: path, errno: errno)
+        }
+        self.path = path
+        descriptor = try Self.openDirectory(path)
+    }
+
+    deinit { _ = Glibc.close(descriptor) }
+
+    func path(ofSegment index: Int) -> String { "\(path)/journal-\(index).segment" }
+
+    /// Returns once names that appeared or changed are on the disk.
+    func synchronize() throws(StoreFailure) {
+        guard fsync(descriptor) == 0 else {
+            throw StoreFailure(operation: "synchronise directory", path: path, errno: errno)
+        }
+    }
+
+    func list() throws(StoreFailure) -> Contents {
+        guard let stream = opendir(path) else {
+            throw StoreFailure(operation: "list directory", path: path, errno: errno)
+        }
+        defer { closedir(stream) }
+        var contents = Contents()
+        while true {
+            errno = 0
+            guard let entry = readdir(stream) else { break }
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { name in
+                name.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if let index = Self.index(in: name, prefix: "journal-", suffix: ".segment") {
+                contents.segments.append(index)
+            } else if name.hasPrefix("journal-") && name.hasSuffix(Self.unfinishedSuffix) {
+                contents.unfinished.append(name)
+            } else if Self.index(in: name, prefix: "damaged-", suffix: ".segment") != nil {
+                contents.setAside.append(name)
+            }
+        }
+        guard errno == 0 else {
+            throw StoreFailure(operation: "list directory", path: path, errno: errno)
+        }
+        contents.segments.sort()
+        contents.setAside.sort()
+        return contents
+    }
+
+    /// Gives a file a name under which the journal leaves it alone; returns the new path.
+    func setAside(_ path: String) throws(StoreFailure) -> String {
+        var index = 1
+        var target = ""
+        // The directory belongs to one process, so nobody takes the name in between.
+        repeat {
+            target = "\(self.path)/damaged-\(index).segment"
+            index += 1
+        } while access(target, F_OK) == 0 || access(target + Self.acceptedSuffix, F_OK) == 0
+        guard rename(path, target) == 0 else {
+            throw StoreFailure(operation: "set aside", path: path, errno: errno)
+        }
+        try synchronize()
+        return target
+    }
+
+    /// Gives a file that was set aside the name of one whose loss is accepted; false if it cannot be
+    /// renamed.
+    static func accept(_ path: String) -> Bool { rename(path, path + acceptedSuffix) == 0 }
+
+    private static func openDirectory(_ path: String) throws(StoreFailure) -> CInt {
+        let descriptor = Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
+        guard descriptor >= 0 else {
+            throw StoreFailure(operation: "open directory", path: path, errno: errno)
+        }
+        return descriptor
+    }
+
+    /// The number between prefix and suffix, if it is written as we write numbers.
+    private static func index(in name: String, prefix: String, suffix: String) -> Int? {
+        guard name.hasPrefix(prefix), name.hasSuffix(suffix),
+            name.utf8.count > prefix.utf8.count + suffix.utf8.count
+        else { return nil }
+        let digits = name.dropFirst(prefix.count).dropLast(suffix.count)
+        guard let index = Int(digits), index > 0, String(index) == digits else { return nil }
+        return index
+    }
+}

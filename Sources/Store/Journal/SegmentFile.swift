@@ -1,0 +1,183 @@
+import Glibc
+
+/// An open journal file of fixed size, whatever it is used for at the moment.
+///
+/// The file keeps its blocks: all of it is written with zeros before it gets its name, so that later
+/// writes within it need neither space nor metadata. (On a file system that never overwrites in
+/// place, such as btrfs, they may need space all the same.)
+public final class SegmentFile: Sendable {
+    let descriptor: CInt
+    let path: String
+    /// In bytes.
+    let capacity: Int
+
+    private init(descriptor: CInt, path: String, capacity: Int) {
+        self.descriptor = descriptor
+        self.path = path
+        self.capacity = capacity
+    }
+
+    deinit { _ = Glibc.close(descriptor) }
+
+    /// Opens a file that is there already.
+    static func open(_ path: String) throws(StoreFailure) -> SegmentFile {
+        let descriptor = try openDescriptor(path, flags: O_RDWR, operation: "open")
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else {
+            let failure = StoreFailure(operation: "examine", path: path, errno: errno)
+            _ = Glibc.close(descriptor)
+            throw failure
+        }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            _ = Glibc.close(descriptor)
+            throw StoreFailure(
+                operation: "open", path: path, reason: "it is no regular file", kind: .other,
+                cure: "Move it away: a journal consists of regular files.")
+        }
+        return SegmentFile(descriptor: descriptor, path: path, capacity: Int(status.st_size))
+    }
+
+    /// Makes a file of zeros that is on the disk, under a name that appears once it is whole.
+    ///
+    /// - Parameters:
+    ///   - path: the name, which is free.
+    ///   - capacity: bytes, in whole blocks.
+    ///   - directory: what the path lies in.
+    /// - Returns: the file, open.
+    /// - Throws: whatever a call met; then nothing is left of the file.
+    static func make(
+        _ path: String, capacity: Int, in directory: JournalDirectory
+    ) throws(StoreFailure) -> SegmentFile {
+        let unfinished = path + JournalDirectory.unfinishedSuffix
+        _ = unlink(unfinished)
+        let descriptor = try openDescriptor(
+            unfinished, flags: O_RDWR | O_CREAT | O_EXCL, operation: "create")
+        // Closes the descriptor on every path that fails below.
+        let file = SegmentFile(descriptor: descriptor, path: path, capacity: capacity)
+        do throws(StoreFailure) {
+            try file.fillWithZeros()
+            guard rename(unfinished, path) == 0 else {
+                throw StoreFailure(operation: "name", path: path, errno: errno)
+            }
+            try directory.synchronize()
+        } catch {
+            _ = unlink(unfinished)
+            _ = unlink(path)
+            throw error
+        }
+        return file
+    }
+
+    private static func openDescriptor(
+        _ path: String, flags: CInt, operation: String
+    ) throws(StoreFailure) -> CInt {
+        while true {
+            let descriptor = Glibc.open(
+                path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0o600)
+            if descriptor >= 0 { return descriptor }
+            guard errno == EINTR else {
+                throw StoreFailure(operation: operation, path: path, errno: errno)
+            }
+        }
+    }
+
+    private func fillWithZeros() throws(StoreFailure) {
+        // Asks for the whole space at once, so that a full disk is found before it is filled.
+        let code = posix_fallocate(descriptor, 0, off_t(capacity))
+        guard code == 0 || code == EINTR else {
+            throw StoreFailure(operation: "make room for", path: path, errno: code)
+        }
+        let zeros = [UInt8](repeating: 0, count: min(capacity, 1 << 20))
+        var offset = 0
+        while offset < capacity {
+            let count = min(zeros.count, capacity - offset)
+            let failure = zeros.withUnsafeBytes { bytes in
+                write(UnsafeRawBufferPointer(rebasing: bytes[..<count]), at: offset)
+            }
+            if let failure { throw failure }
+            offset += count
+        }
+        guard fsync(descriptor) == 0 else { throw failure("synchronise") }
+    }
+
+    /// Writes bytes; returns the failure, after which any part may have been written, or `nil`.
+    func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) -> StoreFailure? {
+        var runs = [iovec(bytes)]
+        return write(&runs, at: offset)
+    }
+
+    /// Writes runs of bytes one behind the other, as far as possible in one call; they are used up.
+    ///
+    /// - Returns: the failure, after which any part may have been written; or `nil`.
+    func write(_ runs: inout [iovec], at start: Int) -> StoreFailure? {
+        runs.withUnsafeMutableBufferPointer { runs in
+            var offset = start
+            var first = 0
+            while true {
+                while first < runs.count && runs[first].iov_len == 0 { first += 1 }
+                guard first < runs.count, let base = runs.baseAddress else { return nil }
+                // 1,024 is the kernel's limit of runs in one call.
+                let count = pwritev(
+                    descriptor, base + first, CInt(min(runs.count - first, 1_024)), off_t(offset))
+                if count < 0 && errno == EINTR { continue }
+                guard count > 0 else {
+                    return count < 0
+                        ? failure("write")
+                        : StoreFailure(operation: "write", path: path, errno: EIO)
+                }
+                offset += count
+                var written = count
+                while written > 0 {
+                    let part = min(written, runs[first].iov_len)
+                    runs[first].iov_base = runs[first].iov_base.map { $0 + part }
+                    runs[first].iov_len -= part
+                    written -= part
+                    if runs[first].iov_len == 0 { first += 1 }
+                }
+            }
+        }
+    }
+
+    /// Returns once everything written is on the disk.
+    ///
+    /// After a failure the kernel may have forgotten what it could not write, so that a second call
+    /// would succeed without having written it: never call it again on this file.
+    func synchronize() throws(StoreFailure) {
+        guard fdatasync(descriptor) == 0 else { throw failure("synchronise") }
+    }
+
+    /// Reads until the buffer is full or the file ends; returns the number of bytes.
+    func read(at start: Int, into buffer: UnsafeMutableRawBufferPointer) throws(StoreFailure)
+        -> Int
+    {
+        var filled = 0
+        while filled < buffer.count {
+            let count = pread(
+                descriptor, buffer.baseAddress.map { $0 + filled }, buffer.count - filled,
+                off_t(start + filled))
+            if count == 0 { break }
+            if count > 0 {
+                filled += count
+            } else if errno != EINTR {
+                throw failure("read")
+            }
+        }
+        return filled
+    }
+
+    /// Deletes a name; readers that hold the file still can read it. A file that stays, because
+    /// the disk fails, is found and used again by the next start.
+    static func remove(_ path: String) { _ = unlink(path) }
+
+    private func failure(_ operation: String) -> StoreFailure {
+        StoreFailure(operation: operation, path: path, errno: errno)
+    }
+}
+
+extension iovec {
+    /// These bytes; whoever holds the value keeps them alive, and only reads them.
+    init(_ bytes: UnsafeRawBufferPointer) {
+        self.init(
+            iov_base: UnsafeMutableRawPointer(mutating: bytes.baseAddress), iov_len: bytes.count)
+    }
+}

@@ -1,0 +1,116 @@
+import Glibc
+
+/// Something on the disk that the store cannot go on with, in words for the operator.
+///
+/// The layers below throw it and do not log it; whoever decides what happens next logs it once.
+public struct StoreFailure: Error, Hashable, Sendable {
+    /// What the failure means for the store.
+    public enum Kind: String, Hashable, Sendable, CaseIterable {
+        /// The file system or a quota is full.
+        case outOfSpace
+        /// Reading, writing or synchronising failed: nothing that was not synced can be trusted.
+        case inputOutput
+        /// Bytes are there and are not what was written.
+        case damaged
+        /// A newer version of this program wrote it.
+        case newerFormat
+        /// Another process, or another connection, holds it.
+        case locked
+        /// Owner or mode, or a file system that is mounted read-only.
+        case permissions
+        case other
+    }
+
+    /// What was attempted, as it stands after "cannot", such as `write`.
+    public let operation: String
+    /// The file or directory that it was attempted on.
+    public let path: String
+    /// The reason in the words of the C library or of SQLite, or our own.
+    public let reason: String
+    /// `errno`, or SQLite's extended result code; 0 if neither applies.
+    public let code: Int32
+    public let kind: Kind
+    /// What the operator can do; `nil` if that follows from the reason.
+    public let cure: String?
+
+    public init(
+        operation: String, path: String, reason: String, code: Int32 = 0, kind: Kind,
+        cure: String? = nil
+    ) {
+        self.operation = operation
+        self.path = path
+        self.reason = reason
+        self.code = code
+        self.kind = kind
+        self.cure = cure
+    }
+
+    /// A system call that failed with this `errno`; kind and cure follow from it.
+    public init(operation: String, path: String, errno code: Int32) {
+        // The buffer is the C library's own or the thread's, and is copied here.
+        let words = strerror(code).map { String(cString: $0) } ?? "error \(code)"
+        let name = Self.names[code].map { " (\($0))" } ?? " (errno \(code))"
+        self.init(
+            operation: operation, path: path, reason: words.lowercased() + name, code: code,
+            kind: Self.kind(of: code), cure: Self.cure(of: code))
+    }
+
+    private static func kind(of code: Int32) -> Kind {
+        switch code {
+        case ENOSPC, EDQUOT: .outOfSpace
+        case EIO, ENXIO, ENODEV, ESTALE, ETIMEDOUT: .inputOutput
+        case EACCES, EPERM, EROFS, ELOOP: .permissions
+        case EAGAIN, EBUSY: .locked
+        default: .other
+        }
+    }
+
+    private static func cure(of code: Int32) -> String? {
+        switch code {
+        case ENOSPC, EDQUOT: "Free space on this file system."
+        case EIO, ENXIO, ENODEV, ESTALE, ETIMEDOUT: "Check the disk and the kernel's log."
+        case EACCES, EPERM: "Give the user of the broker its own data directory (mode 0700)."
+        case EROFS: "Mount the file system writable, or use another data directory."
+        case ELOOP: "Replace the symbolic link by the file itself: the store follows none."
+        case ENOENT: "Check the path of the data directory."
+        case EISDIR, ENOTDIR: "Check the path: a file and a directory are confused."
+        case EMFILE, ENFILE: "Raise the limit of open files."
+        case EFBIG: "Raise the limit of file sizes."
+        default: nil
+        }
+    }
+
+    private static let names: [Int32: String] = [
+        EACCES: "EACCES", EAGAIN: "EAGAIN", EBUSY: "EBUSY", EDQUOT: "EDQUOT", EEXIST: "EEXIST",
+        EFBIG: "EFBIG", EINVAL: "EINVAL", EIO: "EIO", EISDIR: "EISDIR", ELOOP: "ELOOP",
+        EMFILE: "EMFILE", ENFILE: "ENFILE", ENODEV: "ENODEV", ENOENT: "ENOENT",
+        ENOMEM: "ENOMEM", ENOSPC: "ENOSPC", ENOTDIR: "ENOTDIR", ENOTSUP: "ENOTSUP",
+        ENXIO: "ENXIO", EPERM: "EPERM", EROFS: "EROFS", ESTALE: "ESTALE",
+        ETIMEDOUT: "ETIMEDOUT",
+    ]
+}
+
+extension StoreFailure: CustomStringConvertible {
+    /// One line: what, where, why, and how to fix it.
+    public var description: String {
+        let what = "cannot \(operation) \(Self.quoted(path)): \(Self.visible(reason))"
+        return cure.map { "\(what). \($0)" } ?? what
+    }
+
+    /// A path in quotes, with everything that a terminal would act on spelled out.
+    static func quoted(_ path: String) -> String { "\"\(visible(path, escaping: "\""))\"" }
+
+    private static func visible(_ text: String, escaping special: Unicode.Scalar? = nil) -> String {
+        var result = ""
+        for scalar in text.unicodeScalars {
+            switch scalar.properties.generalCategory {
+            case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse,
+                .unassigned:
+                result += "\\u{\(String(scalar.value, radix: 16, uppercase: true))}"
+            default:
+                result += scalar == special || scalar == "\\" ? "\\\(scalar)" : String(scalar)
+            }
+        }
+        return result
+    }
+}

@@ -1,0 +1,93 @@
+/// Messages of one session's queue as a store read them.
+public struct QueueSlice: Sendable {
+    /// One queue position; its bytes are valid within the call that hands it over.
+    public struct Item {
+        public var position: UInt64
+        public var topic: UnsafeRawBufferPointer
+        public var payload: UnsafeRawBufferPointer
+        /// As it goes to this session.
+        public var qos: UInt8
+        public var retain: Bool
+        /// As the publisher sent it.
+        public var publishedQoS: UInt8
+        public var publishedRetain: Bool
+        /// UNIX time in milliseconds; 0 is never.
+        public var expiresAtMs: Int64
+        /// PUBREC came, and only the PUBREL is owed: topic and payload are empty.
+        public var isReleased: Bool
+    }
+
+    public let request: QueueRead
+    /// Where the next read begins; at least `request.below` when there is nothing more.
+    public let next: UInt64
+    /// Why nothing more could be read; what came before is whole.
+    public let failure: StoreFailure?
+    private let bytes: [UInt8]
+    private let finished: [ClosedRange<UInt64>]
+    private let released: [ClosedRange<UInt64>]
+
+    /// - Parameters:
+    ///   - bytes: records `message`, `queued` and perhaps `released` for each position, in order.
+    ///   - finished: positions that are done although they stand in `bytes`; rising.
+    ///   - released: positions that are released although `bytes` does not say so; rising.
+    public init(
+        request: QueueRead, next: UInt64, bytes: [UInt8],
+        finished: [ClosedRange<UInt64>] = [], released: [ClosedRange<UInt64>] = [],
+        failure: StoreFailure? = nil
+    ) {
+        self.request = request
+        self.next = next
+        self.bytes = bytes
+        self.finished = finished
+        self.released = released
+        self.failure = failure
+    }
+
+    /// Hands over the positions, rising.
+    public func forEach(_ body: (Item) -> Void) {
+        bytes.withUnsafeBytes { bytes in
+            var reader = RecordReader(bytes)
+            var pending: Item?
+            while let record = try? reader.next() {
+                switch record {
+                case .message(_, let topic, let payload, let qos, let retain, let expiresAtMs):
+                    hand(&pending, body)
+                    pending = Item(
+                        position: 0, topic: Self.part(bytes, topic),
+                        payload: Self.part(bytes, payload), qos: 0, retain: false,
+                        publishedQoS: qos, publishedRetain: retain, expiresAtMs: expiresAtMs,
+                        isReleased: false)
+                case .queued(_, let position, _, let qos, let retain, _):
+                    pending?.position = position
+                    pending?.qos = qos
+                    pending?.retain = retain
+                case .released: pending?.isReleased = true
+                default: continue
+                }
+            }
+            hand(&pending, body)
+        }
+    }
+
+    private func hand(_ item: inout Item?, _ body: (Item) -> Void) {
+        guard var taken = item.take(), !Self.contains(taken.position, in: finished) else { return }
+        if Self.contains(taken.position, in: released) { taken.isReleased = true }
+        body(taken)
+    }
+
+    private static func part(
+        _ bytes: UnsafeRawBufferPointer, _ range: RecordView.Bytes
+    ) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(rebasing: bytes[range.offset..<range.offset + range.count])
+    }
+
+    private static func contains(_ position: UInt64, in ranges: [ClosedRange<UInt64>]) -> Bool {
+        var low = 0
+        var high = ranges.count
+        while low < high {
+            let middle = (low + high) / 2
+            if ranges[middle].upperBound < position { low = middle + 1 } else { high = middle }
+        }
+        return low < ranges.count && ranges[low].contains(position)
+    }
+}

@@ -1,0 +1,183 @@
+/// A record as it lies in its buffer: numbers, and ranges where its strings are.
+public enum RecordView: BitwiseCopyable {
+    /// Bytes of the buffer that is read.
+    public struct Bytes: BitwiseCopyable, Sendable {
+        public var offset: Int
+        public var count: Int
+    }
+
+    /// The group ends; its ticket.
+    case commit(UInt64)
+    case session(UInt64, clientIdentifier: Bytes, userName: Bytes?)
+    case sessionRemoved(UInt64)
+    case attached(UInt64)
+    case detached(UInt64, sinceMs: Int64)
+    case subscription(UInt64, filter: Bytes, qos: UInt8)
+    case subscriptionRemoved(UInt64, filter: Bytes)
+    case message(
+        UInt64, topic: Bytes, payload: Bytes, qos: UInt8, retain: Bool, expiresAtMs: Int64)
+    case queued(
+        session: UInt64, position: UInt64, message: UInt64, qos: UInt8, retain: Bool,
+        isInWindow: Bool)
+    case horizon(session: UInt64, position: UInt64)
+    case released(session: UInt64, position: UInt64)
+    case finished(session: UInt64, position: UInt64)
+    case inbound(session: UInt64, packetIdentifier: UInt16)
+    case inboundRemoved(session: UInt64, packetIdentifier: UInt16)
+    case retained(message: UInt64)
+    case retainedRemoved(topic: Bytes)
+    case will(session: UInt64, message: UInt64)
+    case willRemoved(session: UInt64)
+    case sequence(channel: Bytes, number: UInt64)
+}
+
+/// Bytes that are no records: damage that a checksum did not see, or another format.
+public struct DamagedRecord: Error, Hashable, Sendable {
+    /// Where the record begins, from the start of the buffer.
+    public let offset: Int
+}
+
+enum RecordKind: UInt8 {
+    case commit = 1
+    case session, sessionRemoved, attached, detached, subscription, subscriptionRemoved, message
+    case queued, horizon, released, finished, inbound, inboundRemoved, retained, retainedRemoved
+    case will, willRemoved, sequence
+}
+
+/// Reads the records of a ``WriteBatch`` without copying or allocating.
+public struct RecordReader {
+    private let bytes: UnsafeRawBufferPointer
+    public private(set) var offset = 0
+    private var start = 0
+
+    public init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
+
+    /// The next record, or `nil` at the end.
+    public mutating func next() throws(DamagedRecord) -> RecordView? {
+        guard offset < bytes.count else { return nil }
+        start = offset
+        guard let kind = RecordKind(rawValue: try byte()) else { throw damage }
+        switch kind {
+        case .commit: return .commit(try integer())
+        case .session:
+            let number = try integer()
+            let identifier = try string()
+            let hasUserName = try flag()
+            let userName = try string()
+            return .session(
+                number, clientIdentifier: identifier, userName: hasUserName ? userName : nil)
+        case .sessionRemoved: return .sessionRemoved(try integer())
+        case .attached: return .attached(try integer())
+        case .detached:
+            return .detached(try integer(), sinceMs: Int64(bitPattern: try integer()))
+        case .subscription:
+            return .subscription(try integer(), filter: try string(), qos: try byte())
+        case .subscriptionRemoved:
+            return .subscriptionRemoved(try integer(), filter: try string())
+        case .message:
+            let number = try integer()
+            let expiry = Int64(bitPattern: try integer())
+            let qos = try byte()
+            let retain = try flag()
+            return .message(
+                number, topic: try string(), payload: try string(), qos: qos, retain: retain,
+                expiresAtMs: expiry)
+        case .queued:
+            return .queued(
+                session: try integer(), position: try integer(), message: try integer(),
+                qos: try byte(), retain: try flag(), isInWindow: try flag())
+        case .horizon: return .horizon(session: try integer(), position: try integer())
+        case .released: return .released(session: try integer(), position: try integer())
+        case .finished: return .finished(session: try integer(), position: try integer())
+        case .inbound:
+            return .inbound(session: try integer(), packetIdentifier: try identifier())
+        case .inboundRemoved:
+            return .inboundRemoved(session: try integer(), packetIdentifier: try identifier())
+        case .retained: return .retained(message: try integer())
+        case .retainedRemoved: return .retainedRemoved(topic: try string())
+        case .will: return .will(session: try integer(), message: try integer())
+        case .willRemoved: return .willRemoved(session: try integer())
+        case .sequence:
+            let number = try integer()
+            return .sequence(channel: try string(), number: number)
+        }
+    }
+
+    private var damage: DamagedRecord { DamagedRecord(offset: start) }
+
+    private mutating func byte() throws(DamagedRecord) -> UInt8 {
+        guard offset < bytes.count else { throw damage }
+        offset += 1
+        return bytes[offset - 1]
+    }
+
+    private mutating func flag() throws(DamagedRecord) -> Bool { try byte() != 0 }
+
+    private mutating func identifier() throws(DamagedRecord) -> UInt16 {
+        guard let identifier = UInt16(exactly: try integer()) else { throw damage }
+        return identifier
+    }
+
+    private mutating func integer() throws(DamagedRecord) -> UInt64 {
+        guard bytes.count - offset >= 8 else { throw damage }
+        offset += 8
+        return UInt64(
+            littleEndian: bytes.loadUnaligned(fromByteOffset: offset - 8, as: UInt64.self))
+    }
+
+    private mutating func string() throws(DamagedRecord) -> RecordView.Bytes {
+        guard bytes.count - offset >= 4 else { throw damage }
+        let count = Int(
+            UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self)))
+        offset += 4
+        guard bytes.count - offset >= count else { throw damage }
+        offset += count
+        return RecordView.Bytes(offset: offset - count, count: count)
+    }
+}
+
+extension StoreRecord {
+    /// The record with its own copy of the strings; `nil` for a group's end.
+    init?(_ view: RecordView, in bytes: UnsafeRawBufferPointer) {
+        func text(_ range: RecordView.Bytes) -> [UInt8] {
+            [UInt8](bytes[range.offset..<range.offset + range.count])
+        }
+        switch view {
+        case .commit: return nil
+        case .session(let number, let identifier, let userName):
+            self = .session(
+                number, clientIdentifier: text(identifier), userName: userName.map(text))
+        case .sessionRemoved(let number): self = .sessionRemoved(number)
+        case .attached(let number): self = .attached(number)
+        case .detached(let number, let sinceMs): self = .detached(number, sinceMs: sinceMs)
+        case .subscription(let session, let filter, let qos):
+            self = .subscription(session, filter: text(filter), qos: qos)
+        case .subscriptionRemoved(let session, let filter):
+            self = .subscriptionRemoved(session, filter: text(filter))
+        case .message(let number, let topic, let payload, let qos, let retain, let expiry):
+            self = .message(
+                number, topic: text(topic), payload: text(payload), qos: qos, retain: retain,
+                expiresAtMs: expiry)
+        case .queued(let session, let position, let message, let qos, let retain, let isInWindow):
+            self = .queued(
+                session: session, position: position, message: message, qos: qos,
+                retain: retain, isInWindow: isInWindow)
+        case .horizon(let session, let position):
+            self = .horizon(session: session, position: position)
+        case .released(let session, let position):
+            self = .released(session: session, position: position)
+        case .finished(let session, let position):
+            self = .finished(session: session, position: position)
+        case .inbound(let session, let identifier):
+            self = .inbound(session: session, packetIdentifier: identifier)
+        case .inboundRemoved(let session, let identifier):
+            self = .inboundRemoved(session: session, packetIdentifier: identifier)
+        case .retained(let message): self = .retained(message: message)
+        case .retainedRemoved(let topic): self = .retainedRemoved(topic: text(topic))
+        case .will(let session, let message): self = .will(session: session, message: message)
+        case .willRemoved(let session): self = .willRemoved(session: session)
+        case .sequence(let channel, let number):
+            self = .sequence(channel: text(channel), number: number)
+        }
+    }
+}

@@ -1,0 +1,77 @@
+import CLinux
+import Glibc
+import Synchronization
+
+/// Tasks from any thread to one worker that sleeps until there are some.
+///
+/// The worker takes everything at once, and is woken only when it sleeps: posting to a busy worker
+/// costs no system call.
+public final class WorkQueue<Task: Sendable>: Sendable {
+    private struct State {
+        var tasks: [Task] = []
+        var isSleeping = false
+        var isClosed = false
+    }
+
+    private let state = Mutex(State())
+    private let wakeDescriptor: CInt
+
+    /// `name` says whose queue it is, for errors.
+    public init(name: String) throws(ThreadFailure) {
+        wakeDescriptor = eventfd(0, CInt(EFD_NONBLOCK | EFD_CLOEXEC))
+        guard wakeDescriptor >= 0 else { throw ThreadFailure(name: name, code: errno) }
+    }
+
+    deinit { _ = Glibc.close(wakeDescriptor) }
+
+    /// Hands a task over; false once the queue is closed.
+    @discardableResult
+    public func post(_ task: Task) -> Bool {
+        let (isAccepted, isSleeping) = state.withLock { state in
+            guard !state.isClosed else { return (false, false) }
+            state.tasks.append(task)
+            defer { state.isSleeping = false }
+            return (true, state.isSleeping)
+        }
+        if isSleeping { wake() }
+        return isAccepted
+    }
+
+    /// Refuses further tasks and wakes the worker, which still gets those that wait.
+    public func close() {
+        let isSleeping = state.withLock { state in
+            state.isClosed = true
+            defer { state.isSleeping = false }
+            return state.isSleeping
+        }
+        if isSleeping { wake() }
+    }
+
+    /// Takes all tasks, in order; sleeps while there are none, at most so many milliseconds (for ever
+    /// with a negative number). `nil` once the queue is closed and empty.
+    public func takeAll(waitMilliseconds: Int32 = -1) -> [Task]? {
+        while true {
+            let (tasks, isClosed) = state.withLock { state in
+                var tasks: [Task] = []
+                swap(&tasks, &state.tasks)
+                state.isSleeping = tasks.isEmpty && !state.isClosed
+                return (tasks, state.isClosed)
+            }
+            if !tasks.isEmpty { return tasks }
+            if isClosed { return nil }
+            var event = pollfd(fd: wakeDescriptor, events: Int16(POLLIN), revents: 0)
+            let count = poll(&event, 1, waitMilliseconds)
+            var counter: UInt64 = 0
+            if count > 0 { _ = Glibc.read(wakeDescriptor, &counter, 8) }
+            if count == 0 {
+                state.withLock { $0.isSleeping = false }
+                return []
+            }
+        }
+    }
+
+    private func wake() {
+        var one: UInt64 = 1
+        _ = Glibc.write(wakeDescriptor, &one, 8)
+    }
+}

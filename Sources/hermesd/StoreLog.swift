@@ -1,0 +1,37 @@
+import Logging
+import Store
+
+/// What an operator should read about the store: what a start found, and when storing stops and goes on.
+struct StoreLog {
+    let logger: Logger
+
+    func logRecovery(_ recovery: DurableStore.Recovery) {
+        let report = recovery.report
+        if report.frameCount > 0 {
+            logger.notice(
+                "Journal of the last run brought into the database",
+                metadata: [
+                    "store.groups": "\(report.frameCount)", "store.bytes": "\(report.byteCount)",
+                    "store.queued": "\(recovery.movedMessages)",
+                ])
+        }
+        if let tail = report.tornTail {
+            logger.notice(
+                "The last write was cut off by a crash, nothing of it was acknowledged",
+                metadata: [
+                    "file": "\(tail.path)", "file.offset": "\(tail.offset)",
+                    "file.bytes": "\(tail.byteCount)",
+                ])
+        }
+        for damage in report.damage {
+            logger.error(
+                "Stored data is damaged and set aside; see hermesctl store check",
+                metadata: ["damage": "\(damage)"])
+        }
+        if report.damageCount > report.damage.count {
+            logger.error(
+                "More stored data is damaged",
+                metadata: ["damage.count": "\(report.damageCount)"])
+        }
+    }
+}

@@ -1,0 +1,120 @@
+import AdminModel
+import FoundationEssentials
+import Testing
+
+@testable import AdminAPI
+
+@Suite("GET /metrics")
+struct MetricsTests {
+    @Test("the text is what Prometheus 0.0.4 asks for, line by line")
+    func text() {
+        let text = MetricsText.render(StubBroker.figures)
+        #expect(
+            text.hasPrefix(
+                """
+                # HELP hermes_build_info The version of the broker, as a label.
+                # TYPE hermes_build_info gauge
+                hermes_build_info{version="9.9"} 1
+
+                """))
+        #expect(
+            text.contains(
+                """
+                # TYPE hermes_connections_closed_total counter
+                hermes_connections_closed_total{reason="disconnect"} 109
+                hermes_connections_closed_total{reason="keep_alive"} 110
+                # HELP
+                """))
+        #expect(text.contains("\nprocess_cpu_seconds_total 140.25\n"))
+        #expect(text.contains("\nprocess_start_time_seconds 1700000000.25\n"))
+        #expect(text.hasSuffix("\n"))
+        #expect(!text.contains("\n\n"))
+    }
+
+    @Test("a count keeps its last digit, however large")
+    func largeCounts() {
+        let text = MetricsText.render(StubBroker.figures)
+        #expect(text.contains("hermes_publishes_sent_total{qos=\"2\"} 18446744073709551615\n"))
+    }
+
+    @Test("a label's quotes, backslashes and line breaks are escaped")
+    func escapes() {
+        var figures = BrokerFigures()
+        figures.version = "1\"\\\n2"
+        let text = MetricsText.render(figures)
+        #expect(text.contains(#"hermes_build_info{version="1\"\\\n2"} 1"# + "\n"))
+    }
+
+    @Test("every figure of the broker is shown once")
+    func everyFigure() throws {
+        let text = MetricsText.render(StubBroker.figures)
+        for value in 101...142 where value != 140 {
+            let lines = text.split(separator: "\n").filter { $0.hasSuffix(" \(value)") }
+            #expect(lines.count == 1, "\(value): \(lines)")
+        }
+    }
+
+    @Test("names tell the kind, and none comes twice")
+    func names() {
+        let families = MetricFamily.all
+        #expect(Set(families.map(\.name)).count == families.count)
+        for family in families {
+            #expect(family.name.hasSuffix("_total") == (family.kind == .counter), "\(family.name)")
+            #expect(family.name.hasPrefix("hermes_") || family.name.hasPrefix("process_"))
+            #expect(family.name.allSatisfy { $0 == "_" || ("a"..."z").contains($0) })
+            #expect(family.help.hasSuffix("."))
+        }
+    }
+
+    @Test("docs/metrics.md describes exactly the metrics that exist, with type and labels")
+    func documented() throws {
+        var documented: [String] = []
+        for line in try Self.documentation() where line.hasPrefix("| `") {
+            let cells = line.split(separator: "|", omittingEmptySubsequences: false).map {
+                $0.trimming { $0 == " " || $0 == "`" }
+            }
+            guard cells.count == 6 else { continue }
+            documented.append("\(cells[1]) \(cells[2]) \(cells[3])")
+        }
+        let existing = MetricFamily.all.map { family in
+            let labels = family.samples(StubBroker.figures).first?.labels.map(\.name) ?? []
+            return "\(family.name) \(family.kind.rawValue) \(labels.joined(separator: ","))"
+        }
+        #expect(documented == existing)
+    }
+
+    @Test("the answer has Prometheus' content type and needs the token")
+    func route() async throws {
+        try await TestServer.run { server in
+            let response = try server.request("GET", "/metrics")
+            #expect(response.status == 200)
+            #expect(response["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8")
+            #expect(response.text == MetricsText.render(StubBroker.figures))
+            let refused = try server.request("GET", "/metrics", token: nil)
+            #expect(refused.status == 401)
+        }
+    }
+
+    @Test("a broker that is busy is 503, not a scrape without figures")
+    func busy() async throws {
+        try await TestServer.run(StubBroker { $0.unavailable = .overloaded }) { server in
+            let response = try server.request("GET", "/metrics")
+            #expect(response.status == 503)
+        }
+    }
+
+    private static func documentation() throws -> [String] {
+        let root = #filePath.split(separator: "/", omittingEmptySubsequences: false)
+            .dropLast(3).joined(separator: "/")
+        let data = try Data(contentsOf: URL(fileURLWithPath: root + "/docs/metrics.md"))
+        return String(decoding: data, as: UTF8.self).split(separator: "\n").map(String.init)
+    }
+}
+
+extension Substring {
+    fileprivate func trimming(_ isTrimmed: (Character) -> Bool) -> String {
+        var text = drop(while: isTrimmed)
+        while let last = text.last, isTrimmed(last) { text.removeLast() }
+        return String(text)
+    }
+}

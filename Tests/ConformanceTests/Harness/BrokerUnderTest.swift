@@ -1,0 +1,110 @@
+import BrokerTesting
+import Glibc
+import HermesTesting
+import MQTTCodec
+import Synchronization
+import Testing
+
+/// The broker of one test: a shard of its own in memory, or the shared `hermesd`.
+///
+/// Client identifiers and topics begin with a prefix of this test alone, because over TCP all tests
+/// use one broker at the same time. Whoever makes one calls ``close()`` at the end, by `defer`.
+final class BrokerUnderTest {
+    /// How long a connection may go without a complete CONNECT, in milliseconds: shorter than the
+    /// default, because over TCP it is waited for.
+    static let connectTimeout = 5_000
+    private static let count = Atomic<Int>(0)
+
+    let transport: Transport
+    /// Begins every client identifier and topic of this test; letters and digits.
+    let prefix: String
+    /// Keeps connections open for as long as the test runs.
+    private(set) var clients: [Client] = []
+    private let link: ShardLink?
+    private let port: UInt16
+
+    init(_ transport: Transport) throws {
+        self.transport = transport
+        let number = Self.count.add(1, ordering: .relaxed).newValue
+        prefix = "t\(number)p\(getpid())"
+        switch transport {
+        case .memory:
+            link = ShardLink({ $0.connectTimeout = .milliseconds(Self.connectTimeout) })
+            port = 0
+        case .tcp:
+            link = nil
+            port = try HermesdProcess.port()
+        }
+    }
+
+    /// Ends all connections.
+    func close() {
+        for client in clients { client.reset() }
+        clients.removeAll()
+    }
+
+    /// A topic or filter of this test alone.
+    func topic(_ rest: String) -> String { "\(prefix)/\(rest)" }
+
+    /// A client identifier of this test alone.
+    func identifier(_ name: String) -> String { "\(prefix)-\(name)" }
+
+    /// A connection on which nothing was sent yet.
+    func open() throws -> Client {
+        let wire: any ConformanceWire =
+            if let link { MemoryWire(link) } else { try TCPWire(port: port) }
+        let client = Client(wire, of: self)
+        clients.append(client)
+        return client
+    }
+
+    /// A CONNECT of this test's client `name`.
+    func connectPacket(
+        _ name: String, cleanSession: Bool = true, keepAlive: UInt16 = 0,
+        will: PacketContent.Will? = nil, userName: String? = nil, version: Connect.Version = .v3_1_1
+    ) -> PacketContent {
+        var connect = PacketContent.Connect(clientIdentifier: identifier(name))
+        connect.version = version
+        connect.cleanSession = cleanSession
+        connect.keepAlive = keepAlive
+        connect.will = will
+        connect.userName = userName.map { Array($0.utf8) }
+        return .connect(connect)
+    }
+
+    /// A client whose CONNECT was accepted, by exactly the CONNACK that the arguments ask for.
+    func connect(
+        _ name: String, cleanSession: Bool = true, keepAlive: UInt16 = 0,
+        will: PacketContent.Will? = nil, userName: String? = nil, sessionPresent: Bool = false,
+        _ location: SourceLocation = #_sourceLocation
+    ) throws -> Client {
+        let client = try open()
+        try client.send(
+            connectPacket(
+                name, cleanSession: cleanSession, keepAlive: keepAlive, will: will,
+                userName: userName))
+        try client.expectBytes([0x20, 0x02, sessionPresent ? 1 : 0, 0x00], location)
+        return client
+    }
+
+    /// A client with one subscription.
+    func subscriber(
+        _ name: String = "subscriber", to filter: String, _ qos: QoS, cleanSession: Bool = true,
+        _ location: SourceLocation = #_sourceLocation
+    ) throws -> Client {
+        let client = try connect(name, cleanSession: cleanSession, location)
+        try client.subscribe(filter, qos, location)
+        return client
+    }
+
+    /// Waits until the broker has handled all that was sent on any connection so far.
+    func fence() throws {
+        for client in clients where client.needsFence { try client.fence() }
+    }
+
+    /// Lets time pass: exactly in memory, at least so long over TCP.
+    func pass(milliseconds: Int) throws {
+        guard let client = clients.first else { throw ConformanceFailure("no connection") }
+        try client.pass(milliseconds: milliseconds)
+    }
+}

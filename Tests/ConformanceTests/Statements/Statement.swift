@@ -1,0 +1,70 @@
+/// A numbered normative statement of MQTT 3.1.1 (its appendix B), as this project lists it.
+///
+/// The words are ours and short: they say which statement is meant, the specification says what it
+/// asks. Two identifiers are printed oddly there: `MQTT-3.1.2.7` is 3.1.2-7 here, `MQTT-3-8.3-4` is 3.8.3-4.
+struct Statement: Sendable {
+    /// Whom a statement obliges.
+    enum Party: Sendable {
+        case server, client, both
+    }
+
+    /// Such as `MQTT-3.1.0-1`.
+    let identifier: String
+    let binds: Party
+    let gist: String
+
+    init(_ number: String, _ binds: Party, _ gist: String) {
+        identifier = "MQTT-\(number)"
+        self.binds = binds
+        self.gist = gist
+    }
+
+    var bindsServer: Bool { binds != .client }
+
+    static let all: [Statement] = dataRepresentation + connecting + packets + behaviour
+}
+
+/// Why a statement has no test.
+struct UntestedStatement: Sendable {
+    /// The reasons that a review accepts; each fits certain statements only.
+    enum Excuse: String, Sendable {
+        /// A broker cannot observe whether a client keeps it.
+        case bindsClients = "binds clients only"
+        /// Section 6, until hermesd serves WebSocket.
+        case webSocket = "no WebSocket yet"
+        /// hermesd accepts connections and makes none.
+        case makesNoConnections = "no bridge"
+    }
+
+    let identifier: String
+    let excuse: Excuse
+    let reason: String
+
+    init(_ number: String, _ excuse: Excuse, _ reason: String) {
+        identifier = "MQTT-\(number)"
+        self.excuse = excuse
+        self.reason = reason
+    }
+
+    static let all: [UntestedStatement] = [
+        UntestedStatement(
+            "2.3.1-2", .bindsClients,
+            "a client that reuses an identifier in use harms itself; ours is 2.3.1-4"),
+        UntestedStatement(
+            "2.3.1-3", .bindsClients, "how a client sends again; what the broker does is 4.4.0-1"),
+        UntestedStatement(
+            "3.1.2-23", .bindsClients, "when a client sends PINGREQ; the broker's part is 3.1.2-24"),
+        UntestedStatement(
+            "3.14.4-1", .bindsClients, "a client closes after DISCONNECT; the broker does not wait"),
+        UntestedStatement(
+            "4.5.0-2", .bindsClients, "a client acknowledges whatever its application does"),
+        UntestedStatement("6.0.0-1", .webSocket, "binary frames"),
+        UntestedStatement("6.0.0-2", .webSocket, "packets across frames"),
+        UntestedStatement("6.0.0-3", .webSocket, "the client offers the sub-protocol"),
+        UntestedStatement("6.0.0-4", .webSocket, "the server selects the sub-protocol"),
+        UntestedStatement(
+            "7.0.0-1", .makesNoConnections,
+            "a program that is server and client at once; hermesd is a server, all else here shows"),
+        UntestedStatement("7.1.2-1", .bindsClients, "a client's transport"),
+    ]
+}

@@ -1,0 +1,180 @@
+import HermesTesting
+import MQTTCodec
+import Testing
+
+@testable import MQTTCore
+@testable import Structures
+
+@Suite("Shared subscriptions")
+struct SharedSubscriptionsTests {
+    @Test(
+        "which texts name a group and a filter",
+        arguments: [
+            ("$share/g/a", "a"), ("$share/g/#", "#"), ("$share/g//a", "/a"),
+            ("$share/g/+/b", "+/b"),
+            ("$share/g/$SYS/x", "$SYS/x"), ("$share/ü/a", "a"), ("$share/g/a/", "a/"),
+        ] as [(String, String)])
+    func wellFormed(text: String, filter: String) {
+        text.withTopicBytes { text in
+            #expect(SharedSubscriptions.isShared(text))
+            #expect(SharedSubscriptions.filter(in: text).map { [UInt8]($0) } == Array(filter.utf8))
+        }
+    }
+
+    @Test(
+        "texts that look like it and are refused",
+        arguments: [
+            "$share", "$share/", "$share//a", "$share/g", "$share/g/", "$share/+/a", "$share/a#/a",
+        ])
+    func refused(text: String) {
+        text.withTopicBytes { text in
+            #expect(SharedSubscriptions.isShared(text))
+            #expect(SharedSubscriptions.filter(in: text) == nil)
+        }
+    }
+
+    @Test(
+        "other topics that begin alike are ordinary",
+        arguments: ["$shared/g/a", "$shar", "share/g/a", "a/$share/g"])
+    func ordinary(text: String) {
+        text.withTopicBytes { #expect(!SharedSubscriptions.isShared($0)) }
+    }
+
+    @Test("connected members take turns, in the order in which they came")
+    func turns() {
+        let bench = Bench(sessions: 3)
+        for session in 0..<3 { bench.join(UInt32(session), "$share/g/a") }
+        #expect(bench.winners("a", count: 7) == [0, 1, 2, 0, 1, 2, 0])
+        bench.setOnline(1, false)
+        #expect(bench.winners("a", count: 4) == [2, 0, 2, 0])
+        bench.setOnline(1, true)
+        #expect(Set(bench.winners("a", count: 3)) == [0, 1, 2])
+    }
+
+    @Test("absent members are asked only when nobody is connected")
+    func absent() {
+        let bench = Bench(sessions: 2)
+        bench.join(0, "$share/g/a")
+        bench.join(1, "$share/g/a")
+        bench.setOnline(0, false)
+        #expect(bench.winners("a", count: 3) == [1, 1, 1])
+        bench.setOnline(1, false)
+        #expect(bench.winners("a", count: 4) == [0, 1, 0, 1])
+    }
+
+    @Test("the same name with another filter is another group; each group gets the message")
+    func groups() {
+        let bench = Bench(sessions: 2)
+        bench.join(0, "$share/g/a")
+        bench.join(1, "$share/g/+")
+        bench.join(1, "$share/h/a")
+        #expect(bench.winners("a", count: 1).sorted() == [0, 1, 1])
+        #expect(bench.winners("b", count: 1) == [1])
+        #expect(bench.winners("$SYS", count: 1).isEmpty)
+    }
+
+    @Test("a random program agrees with a plain model, and gives all its memory back")
+    func model() {
+        let bench = Bench(sessions: 12)
+        // The match cache keeps what the first round found; a second round finds the same.
+        var freeAfterFirst: [Int] = []
+        for round in 0..<2 {
+            var random = SplitMix64(seed: 7)
+            var members: [String: [UInt32: Bool]] = [:]
+            var online = [Bool](repeating: true, count: 12)
+            for _ in 0..<4_000 {
+                let session = UInt32(random.number(in: 0...11))
+                let text = "$share/\(random.pick(["g", "h"]))/\(random.filter(levels: 3))"
+                switch random.number(in: 0...4) {
+                case 0...1:
+                    let wasMember = members[text]?[session] != nil
+                    #expect(bench.join(session, text) == (wasMember ? .replaced : .added))
+                    members[text, default: [:]][session] = true
+                case 2:
+                    let wasMember = members[text]?.removeValue(forKey: session) != nil
+                    #expect(bench.leave(session, text) == wasMember)
+                case 3:
+                    online[Int(session)].toggle()
+                    bench.setOnline(session, online[Int(session)])
+                default:
+                    let topic = random.topic(levels: 3)
+                    let wanting = members.filter { text, sessions in
+                        let filter = text.split(
+                            separator: "/", maxSplits: 2, omittingEmptySubsequences: false)[2]
+                        return !sessions.isEmpty && matches(String(filter), topic)
+                    }
+                    let winners = bench.winners(topic, count: 1)
+                    #expect(winners.count == wanting.count)
+                    let allowed = wanting.values.flatMap { sessions in
+                        let connected = sessions.keys.filter { online[Int($0)] }
+                        return connected.isEmpty ? Array(sessions.keys) : connected
+                    }
+                    #expect(Set(winners).isSubset(of: Set(allowed)))
+                }
+                #expect(bench.count == members.values.reduce(0) { $0 + $1.count })
+            }
+            for session in 0..<12 { bench.leaveAll(UInt32(session)) }
+            #expect(bench.count == 0)
+            if round == 0 {
+                freeAfterFirst = bench.pool.freeCounts
+            } else {
+                #expect(bench.pool.freeCounts == freeAfterFirst)
+            }
+            for session in 0..<12 { bench.setOnline(UInt32(session), true) }
+        }
+    }
+}
+
+/// Sessions with their lists of memberships.
+private final class Bench {
+    let pool = TestPool()
+    var shared: SharedSubscriptions
+    var lists: [SharedSubscriptions.List]
+    var online: [Bool]
+
+    init(sessions: Int) {
+        shared = SharedSubscriptions(hash: KeyedHash(seed: 1), pool: pool.pool)
+        lists = Array(repeating: SharedSubscriptions.List(), count: sessions)
+        online = Array(repeating: true, count: sessions)
+    }
+
+    var count: Int { shared.count }
+
+    @discardableResult
+    func join(_ session: UInt32, _ text: String) -> SubscriptionTrie.Subscribed {
+        text.withTopicBytes {
+            shared.subscribe(
+                session, &lists[Int(session)], text: $0, qos: .exactlyOnce,
+                isOnline: online[Int(session)])
+        }
+    }
+
+    func leave(_ session: UInt32, _ text: String) -> Bool {
+        text.withTopicBytes { shared.unsubscribe(&lists[Int(session)], text: $0) != nil }
+    }
+
+    func leaveAll(_ session: UInt32) { shared.removeAll(&lists[Int(session)]) }
+
+    func setOnline(_ session: UInt32, _ isOnline: Bool) {
+        online[Int(session)] = isOnline
+        shared.setOnline(lists[Int(session)], isOnline)
+    }
+
+    /// Who gets so many messages, connected members first.
+    func winners(_ topic: String, count: Int) -> [UInt32] {
+        var winners: [UInt32] = []
+        topic.withTopicBytes { topic in
+            for _ in 0..<count {
+                for match in shared.match(topic) {
+                    let first =
+                        shared.first(match.session, isOnline: true)
+                        ?? shared.first(match.session, isOnline: false)
+                    guard let first else { continue }
+                    winners.append(shared[first].session)
+                    shared.passTurn(first)
+                }
+            }
+        }
+        return winners
+    }
+}

@@ -1,0 +1,204 @@
+@testable import Store
+
+/// What a database holds, as plain values: the model that it is compared with.
+struct StoreModel: Equatable {
+    struct Message: Equatable {
+        var number: UInt64
+        var topic: [UInt8]
+        var payload: [UInt8]
+        var qos: UInt8
+        var retain: Bool
+        var expiresAtMs: Int64
+    }
+
+    struct Row: Equatable {
+        /// Without topic and payload once it is released.
+        var message: Message
+        var qos: UInt8
+        var retain: Bool
+        var isReleased: Bool
+    }
+
+    struct Session: Equatable {
+        var clientIdentifier: [UInt8]
+        var userName: [UInt8]?
+        var isAttached = false
+        var detachedSinceMs: Int64 = 0
+        var horizon: UInt64 = 0
+        var end: UInt64 = 0
+        var queue: [UInt64: Row] = [:]
+        var subscriptions: [[UInt8]: UInt8] = [:]
+        var inbound: Set<UInt16> = []
+        var will: Message?
+
+        var waitingBytes: Int {
+            queue.values.reduce(0) { $0 + $1.message.topic.count + $1.message.payload.count }
+        }
+    }
+
+    var sessions: [UInt64: Session] = [:]
+    var retained: [[UInt8]: Message] = [:]
+    var sequences: [[UInt8]: UInt64] = [:]
+    var progress = Database.Progress(appliedSegment: 0, lastSession: 0, lastMessage: 0)
+}
+
+extension StoreModel.Message {
+    init(_ stored: StoredMessage) {
+        self.init(
+            number: stored.number, topic: [UInt8](stored.topic), payload: [UInt8](stored.payload),
+            qos: stored.qos, retain: stored.retain, expiresAtMs: stored.expiresAtMs)
+    }
+}
+
+extension StoreModel {
+    /// Takes a segment in, in the order that ``SegmentChanges`` states.
+    mutating func apply(_ segment: SegmentBuilder) {
+        let changes = segment.changes
+        var messages: [UInt64: Message] = [:]
+        for message in changes.messages {
+            func text(_ location: SegmentChanges.Location) -> [UInt8] {
+                Array(segment.bytes[Int(location.offset)...].prefix(Int(location.count)))
+            }
+            messages[message.number] = Message(
+                number: message.number, topic: text(message.topic), payload: text(message.payload),
+                qos: message.qos, retain: message.retain, expiresAtMs: message.expiresAtMs)
+        }
+        for session in changes.removedSessions { sessions[session] = nil }
+        for session in changes.newSessions {
+            sessions[session.number] = Session(
+                clientIdentifier: session.clientIdentifier, userName: session.userName)
+        }
+        for state in changes.sessionStates {
+            if let value = state.isAttached { sessions[state.number]?.isAttached = value }
+            if let value = state.detachedSinceMs { sessions[state.number]?.detachedSinceMs = value }
+            if let value = state.horizon { sessions[state.number]?.horizon = value }
+            if let value = state.end { sessions[state.number]?.end = value }
+        }
+        for change in changes.subscriptions {
+            sessions[change.session]?.subscriptions[change.filter] = change.qos
+        }
+        for entry in changes.queued {
+            guard let message = messages[entry.message] ?? released(entry) else { continue }
+            var row = Row(
+                message: message, qos: entry.qos, retain: entry.retain, isReleased: false)
+            if entry.isReleased { row.release() }
+            sessions[entry.session]?.queue[entry.position] = row
+        }
+        for range in changes.released {
+            for position in range.first...range.last {
+                sessions[range.session]?.queue[position]?.release()
+            }
+        }
+        for range in changes.finished {
+            for position in range.first...range.last {
+                sessions[range.session]?.queue[position] = nil
+            }
+        }
+        for change in changes.inbound {
+            if change.isPresent {
+                sessions[change.session]?.inbound.insert(change.packetIdentifier)
+            } else {
+                sessions[change.session]?.inbound.remove(change.packetIdentifier)
+            }
+        }
+        for change in changes.retained {
+            retained[change.topic] = change.message.flatMap { messages[$0] }
+        }
+        for change in changes.wills {
+            sessions[change.session]?.will = change.message.flatMap { messages[$0] }
+        }
+        for change in changes.sequences { sequences[change.channel] = change.number }
+        progress = Database.Progress(
+            appliedSegment: changes.segment,
+            lastSession: max(progress.lastSession, changes.lastSession),
+            lastMessage: max(progress.lastMessage, changes.lastMessage))
+    }
+
+    /// A released position needs no content.
+    private func released(_ entry: SegmentChanges.QueuedPosition) -> Message? {
+        guard entry.isReleased else { return nil }
+        return Message(
+            number: entry.message, topic: [], payload: [], qos: 0, retain: false, expiresAtMs: 0)
+    }
+
+    /// Everything in a database, by its own ways of reading; `nil` if its sums are wrong.
+    init?(reading database: Database, folder: DatabaseFolder, windowMessages: Int = 7) throws {
+        progress = database.progress
+        var counted: [UInt64: (messages: Int, bytes: Int)] = [:]
+        var sessions: [UInt64: Session] = [:]
+        try database.forEachSession { stored in
+            sessions[stored.number] = Session(
+                clientIdentifier: [UInt8](stored.clientIdentifier),
+                userName: stored.userName.map { [UInt8]($0) }, isAttached: stored.isAttached,
+                detachedSinceMs: stored.detachedSinceMs, horizon: stored.horizon, end: stored.end)
+            counted[stored.number] = (stored.waitingMessages, stored.waitingBytes)
+        }
+        try database.forEachSubscription { session, filter, qos in
+            sessions[session]?.subscriptions[[UInt8](filter)] = qos
+        }
+        try database.forEachInbound { session, identifier in
+            sessions[session]?.inbound.insert(identifier)
+        }
+        try database.forEachWill { session, message in
+            sessions[session]?.will = Message(message)
+        }
+        self.sessions = sessions
+        var retained: [[UInt8]: Message] = [:]
+        try database.forEachRetained { retained[[UInt8]($0.topic)] = Message($0) }
+        self.retained = retained
+        var sequences: [[UInt8]: UInt64] = [:]
+        try database.forEachSequence { sequences[[UInt8]($0)] = $1 }
+        self.sequences = sequences
+
+        let reader = try QueueReader(directory: folder.path)
+        for number in sessions.keys {
+            self.sessions[number]?.queue = try Self.queue(number, reader, windowMessages)
+            guard let session = self.sessions[number], let counted = counted[number],
+                counted.messages == session.queue.count, counted.bytes == session.waitingBytes
+            else { return nil }
+        }
+    }
+
+    /// A session's whole queue, read in windows.
+    static func queue(
+        _ session: UInt64, _ reader: QueueReader, _ windowMessages: Int
+    ) throws -> [UInt64: Row] {
+        var rows: [UInt64: Row] = [:]
+        var from: UInt64 = 0
+        while true {
+            var batch = WriteBatch(isRecording: true)
+            let window = try reader.read(
+                session: session, from: from, below: .max, maxMessages: windowMessages,
+                maxBytes: 1_000, into: &batch)
+            var messages: [UInt64: Message] = [:]
+            for record in batch.groups().flatMap(\.records) {
+                switch record {
+                case .message(
+                    let number, let topic, let payload, let qos, let retain, let expiresAtMs):
+                    messages[number] = Message(
+                        number: number, topic: topic, payload: payload, qos: qos, retain: retain,
+                        expiresAtMs: expiresAtMs)
+                case .queued(session, let position, let message, let qos, let retain, false):
+                    guard let message = messages[message] else { continue }
+                    rows[position] = Row(
+                        message: message, qos: qos, retain: retain, isReleased: false)
+                case .released(session, let position):
+                    rows[position]?.isReleased = true
+                default:
+                    preconditionFailure("a window holds \(record)")
+                }
+            }
+            guard window.hasMore else { return rows }
+            precondition(window.next > from || from == 0, "a window ends where it began")
+            from = window.next
+        }
+    }
+}
+
+extension StoreModel.Row {
+    mutating func release() {
+        message = StoreModel.Message(
+            number: message.number, topic: [], payload: [], qos: 0, retain: false, expiresAtMs: 0)
+        isReleased = true
+    }
+}

@@ -1,0 +1,129 @@
+import Glibc
+import Testing
+
+@testable import Store
+
+/// A new directory with a journal in it, gone with its files when it leaves scope.
+struct JournalFolder: ~Copyable {
+    /// A frame that a replay handed over.
+    struct Found: Hashable, Sendable {
+        var segment: UInt64
+        var offset: UInt32
+        var bytes: [UInt8]
+    }
+
+    static let segmentBytes = 65_536
+
+    let root: String
+    var path: String { root + "/journal" }
+
+    init(in parent: String = "/tmp") throws {
+        var template = Array("\(parent)/hermes-journal.XXXXXX".utf8CString)
+        root = String(cString: try #require(mkdtemp(&template)))
+    }
+
+    deinit {
+        Self.removeFiles(in: path)
+        _ = rmdir(path)
+        Self.removeFiles(in: root)
+        _ = rmdir(root)
+    }
+
+    /// A journal of small segments that was replayed; what it found is lost.
+    func journal(appliedSegment: UInt64 = 0, segmentCount: Int = 8) throws -> Journal {
+        var journal = try opened(appliedSegment: appliedSegment, segmentCount: segmentCount)
+        _ = try journal.replay { _, _, _ in }
+        return journal
+    }
+
+    func opened(
+        appliedSegment: UInt64 = 0, segmentBytes: Int = JournalFolder.segmentBytes,
+        segmentCount: Int = 8
+    ) throws -> Journal {
+        try Journal(
+            directory: path,
+            options: JournalOptions(segmentBytes: segmentBytes, segmentCount: segmentCount),
+            appliedSegment: appliedSegment)
+    }
+
+    /// What the next start would find.
+    func replay(appliedSegment: UInt64 = 0) throws -> (frames: [Found], report: ReplayReport) {
+        var journal = try opened(appliedSegment: appliedSegment)
+        var frames: [Found] = []
+        let report = try journal.replay { segment, offset, bytes in
+            frames.append(Found(segment: segment, offset: offset, bytes: [UInt8](bytes)))
+        }
+        return (frames, report)
+    }
+
+    /// Names of the journal's files, sorted.
+    func names() throws -> [String] { try Self.names(in: path).sorted() }
+
+    func contents(of name: String) throws -> [UInt8] {
+        let file = try SegmentFile.open("\(path)/\(name)")
+        var bytes = [UInt8](repeating: 0, count: file.capacity)
+        let count = try bytes.withUnsafeMutableBytes { try file.read(at: 0, into: $0) }
+        try #require(count == bytes.count)
+        return bytes
+    }
+
+    func overwrite(_ name: String, at offset: Int = 0, with bytes: [UInt8]) throws {
+        let file = try SegmentFile.open("\(path)/\(name)")
+        let failure = bytes.withUnsafeBytes { file.write($0, at: offset) }
+        if let failure { throw failure }
+    }
+
+    private static func removeFiles(in path: String) {
+        guard let names = try? names(in: path) else { return }
+        for name in names { unlink("\(path)/\(name)") }
+    }
+
+    private static func names(in path: String) throws -> [String] {
+        let stream = try #require(opendir(path))
+        defer { closedir(stream) }
+        var names: [String] = []
+        while let entry = readdir(stream) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { name in
+                name.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name != "." && name != ".." { names.append(name) }
+        }
+        return names
+    }
+}
+
+extension Journal {
+    /// Appends one frame, in the next segment if this one is full, without a sync.
+    @discardableResult
+    mutating func write(_ bytes: [UInt8]) throws -> AppendedFrame {
+        if isFull(for: bytes.count) { try beginSegment(payloadBytes: bytes.count) }
+        let result = bytes.withUnsafeBytes { bytes in
+            Result { () throws(StoreFailure) in try append([bytes]) }
+        }
+        return try result.get()
+    }
+
+    /// Appends one frame and makes it durable.
+    @discardableResult
+    mutating func commit(_ bytes: [UInt8]) throws -> AppendedFrame {
+        let frame = try write(bytes)
+        try sync()
+        return frame
+    }
+
+    /// Lets all writes to the active segment, or its syncs, fail from now on: its descriptor becomes
+    /// another file's. The journal's own file keeps what it has.
+    func breakActiveFile() throws {
+        let file = try #require(segments.last?.file)
+        // Every write to this device fails for want of space, and it cannot be synced.
+        let full = open("/dev/full", O_RDWR | O_CLOEXEC)
+        try #require(full >= 0)
+        try #require(dup2(full, file.descriptor) == file.descriptor)
+        close(full)
+    }
+}
+
+/// A payload that tells which one it is.
+func payload(_ number: Int, count: Int = 200) -> [UInt8] {
+    (0..<count).map { UInt8(truncatingIfNeeded: number &* 7 &+ $0 &* 13) }
+}
