@@ -24,6 +24,10 @@ public protocol BrokerControl: Sendable {
 public enum BrokerUnavailable: Error, Sendable, Equatable {
     case overloaded
     case stopping
+    /// The store takes no new messages at present: the disk refuses, or cannot keep up.
+    case storeRefuses
+    /// The disk is full, or nearly.
+    case diskFull
 }
 
 /// A message on its way from HTTP into the data plane.

@@ -22,6 +22,8 @@ package struct BrokerSettings: Sendable {
     package var maxConnectPacketBytes = 330 * 1_024
     package var maxPacketBytes = 1_024 * 1_024
     package var maxTopicLevels = 128
+    /// Of one session; a filter counts once for every eight of its levels.
+    package var maxSubscriptions: UInt32 = 100_000
     package var maxInFlight: UInt32 = 20
     package var maxInboundQoS2: UInt32 = 1_000
     package var maxUnacknowledgedPublishes = 1_000

@@ -58,6 +58,8 @@ public struct HermesConfiguration: Sendable, Equatable {
         /// Bytes of a whole packet; at most 256 MiB.
         public var maxPacketBytes = 1024 * 1024
         public var maxTopicLevels = 128
+        /// Subscriptions of one session; a filter counts once for every eight of its levels.
+        public var maxSubscriptions = 100_000
         /// Outgoing QoS 1 and 2 messages without their final acknowledgement, per client; 1 to 65,535.
         public var maxInFlight = 20
         /// Inbound QoS 2 identifiers without their PUBREL, per session.

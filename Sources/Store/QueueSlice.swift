@@ -71,7 +71,11 @@ public struct QueueSlice: Sendable {
 
     private func hand(_ item: inout Item?, _ body: (Item) -> Void) {
         guard var taken = item.take(), !Self.contains(taken.position, in: finished) else { return }
-        if Self.contains(taken.position, in: released) { taken.isReleased = true }
+        if Self.contains(taken.position, in: released) {
+            taken.isReleased = true
+            taken.topic = UnsafeRawBufferPointer(start: nil, count: 0)
+            taken.payload = taken.topic
+        }
         body(taken)
     }
 

@@ -3,10 +3,13 @@ import AdminModel
 import Broker
 import MQTTCodec
 import Reactor
+import Store
 
 /// The admin plane's questions, carried through the shard's mailbox.
 struct BrokerBridge: BrokerControl {
     let mailbox: Mailbox<ShardMessage>
+    /// `nil` with `durability: none`.
+    let store: DurableStore?
 
     func status() async throws(BrokerUnavailable) -> StatusModel {
         try await ask { .status($0) }
@@ -40,11 +43,21 @@ struct BrokerBridge: BrokerControl {
             topic: publication.topic, payload: publication.payload, qos: qos,
             retain: publication.retain, expiresAtMs: publication.expiresAtMs ?? 0,
             sequence: publication.sequenceStamp.map { ($0.channel, $0.tag) })
-        let answer: Broker.PublishCounts? = try await ask { .publish(inbound, $0) }
-        guard let counts = answer else { throw .stopping }
+        let answer: PublishAnswer = try await ask { .publish(inbound, $0) }
+        let counts: Broker.PublishCounts
+        switch answer {
+        case .success(let stored): counts = stored
+        case .failure(.stopping): throw .stopping
+        case .failure(.storeRefuses): throw isDiskFull ? .diskFull : .storeRefuses
+        }
         return AdminAPI.PublishCounts(
             matched: counts.matched, online: counts.online, queued: counts.queued,
             dropped: counts.dropped, sequence: counts.sequence)
+    }
+
+    private var isDiskFull: Bool {
+        guard let figures = store?.figures else { return false }
+        return figures.isBelowReserve || figures.failure?.kind == .outOfSpace
     }
 
     /// Posts a question and waits for its answer, which the shard gives even while it stops.

@@ -22,6 +22,7 @@ extension BrokerSettings {
         maxConnectPacketBytes = limits.maxConnectPacketBytes
         maxPacketBytes = limits.maxPacketBytes
         maxTopicLevels = limits.maxTopicLevels
+        maxSubscriptions = UInt32(limits.maxSubscriptions)
         maxInFlight = UInt32(limits.maxInFlight)
         maxInboundQoS2 = UInt32(limits.maxInboundQoS2)
         maxUnacknowledgedPublishes = limits.maxUnacknowledgedPublishes

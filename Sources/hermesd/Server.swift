@@ -36,7 +36,8 @@ struct Server {
         let (brokerEnd, listeners) = try startBroker(mailbox, store)
         let adminConfiguration = adminConfiguration(token)
         let admin = try AdminServer(
-            configuration: adminConfiguration, broker: BrokerBridge(mailbox: mailbox),
+            configuration: adminConfiguration,
+            broker: BrokerBridge(mailbox: mailbox, store: store as? DurableStore),
             logger: logger)
 
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)

@@ -4,17 +4,17 @@ import Synchronization
 
 /// Tells the service manager that started us how the broker is: ready, alive, stopping.
 ///
-/// The protocol of systemd's sd_notify(3) and sd_watchdog_enabled(3), without its library: a message
-/// is one datagram of `NAME=value` lines to the Unix socket that `NOTIFY_SOCKET` names. Without that
-/// variable nothing is sent. What cannot be sent is logged and changes nothing else.
+/// The protocol of systemd's sd_notify(3) and sd_watchdog_enabled(3), without its library: a
+/// message is one datagram of `NAME=value` lines to the Unix socket that `NOTIFY_SOCKET` names.
+/// Without that variable nothing is sent. What cannot be sent is logged and changes nothing else.
 final class ServiceNotification: Sendable {
-    /// How long after one sign of life to ask for the next: half of the time after which the service
-    /// manager ends a silent process (`WATCHDOG_USEC`). `nil` when it expects none.
+    /// How long after one sign of life to ask for the next: half of the time after which the
+    /// service manager ends a silent process (`WATCHDOG_USEC`). `nil` when it expects none.
     let watchdogInterval: Duration?
 
     private let socket: NotificationSocket?
     private let logger: Logger
-    /// So that a service manager that is gone is one line in the log, not one with each sign of life.
+    /// So that a service manager that is gone is one line in the log, not one per sign of life.
     private let hasFailed = Atomic(false)
 
     /// Addresses that a status line names; more are counted.
@@ -22,8 +22,8 @@ final class ServiceNotification: Sendable {
     /// Below this, a watchdog would keep the process busy with being alive.
     private static let shortestWatchdogInterval = Duration.milliseconds(1)
 
-    /// Reads `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID`; a value that is no good is logged and
-    /// counts as left out.
+    /// Reads `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID`; a value that is no good is logged
+    /// and counts as left out.
     init(environment: [String: String], logger: Logger) {
         self.logger = logger
         guard let name = environment["NOTIFY_SOCKET"], !name.isEmpty else {
@@ -65,8 +65,8 @@ final class ServiceNotification: Sendable {
             "STOPPING=1\nSTATUS=Stopping: sends what waits\nEXTEND_TIMEOUT_USEC=\(microseconds)")
     }
 
-    /// Asks for a sign of life at every ``watchdogInterval`` until the task is cancelled, and passes
-    /// each on. Returns at once when the service manager expects none.
+    /// Asks for a sign of life at every ``watchdogInterval`` until the task is cancelled, and
+    /// passes each on. Returns at once when the service manager expects none.
     ///
     /// - Parameter ask: Makes whoever must be alive call its argument, from any thread. An answer
     ///   that never comes is for the service manager to judge.
@@ -126,7 +126,7 @@ private final class NotificationSocket: Sendable {
     /// How long a message may wait for room in the receiver's queue.
     private static let patienceSeconds = 1
 
-    /// - Parameter name: An absolute path, or `@` and a name in the abstract namespace, see unix(7).
+    /// - Parameter name: An absolute path, or `@` and a name in the abstract namespace: unix(7).
     /// - Throws: ``Unusable`` when it is neither, or there is no descriptor left.
     init(name: String) throws(Unusable) {
         var bytes = [UInt8](name.utf8)

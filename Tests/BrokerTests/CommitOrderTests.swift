@@ -218,7 +218,7 @@ struct CommitOrderTests {
                 InboundPublication(
                     topic: Array("a/b".utf8), payload: [], qos: .atLeastOnce, retain: false,
                     expiresAtMs: 0, sequence: (Array("a".utf8), 0x48))
-            ) { answers.values.append($0) }
+            ) { answers.values.append(try? $0.get()) }
             link.turn()
             #expect(answers.values.count == number - 1)
             link.store.completeAll()

@@ -43,6 +43,7 @@ let changedValues: [String: String] = [
     "limits.max_connect_packet": "64KiB",
     "limits.max_packet": "2MiB",
     "limits.max_topic_levels": "16",
+    "limits.max_subscriptions": "50",
     "limits.max_in_flight": "65535",
     "limits.max_inbound_qos2": "10",
     "limits.max_unacknowledged_publishes": "11",

@@ -77,7 +77,7 @@ struct ConnectPayloadConformance {
         let characters = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
         let identifiers =
             characters.map { String($0) }
-            + (1...23).map { String(characters.shuffled().prefix($0)) }
+            + (1...23).map { String((characters + characters).dropFirst($0 * 2).prefix($0)) }
         for identifier in identifiers {
             let client = try broker.open()
             try client.send(.connect(PacketContent.Connect(clientIdentifier: identifier)))

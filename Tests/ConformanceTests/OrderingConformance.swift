@@ -189,6 +189,22 @@ struct OrderingConformance {
             try client.send(.puback(identifier))
         }
         try client.expectNothing()
+        // With room in the window as well: what waited comes behind what is sent again.
+        try publish(36...37)
+        try client.expect(
+            .publish(topic, "36", qos: .atLeastOnce, 36),
+            .publish(topic, "37", qos: .atLeastOnce, 37))
+        try client.finish()
+        try publish(38...39)
+        client = try broker.connect("client", cleanSession: false, sessionPresent: true)
+        try publish(40...40)
+        try client.expect(
+            .publish(topic, "36", qos: .atLeastOnce, 36, isDuplicate: true),
+            .publish(topic, "37", qos: .atLeastOnce, 37, isDuplicate: true),
+            .publish(topic, "38", qos: .atLeastOnce, 38),
+            .publish(topic, "39", qos: .atLeastOnce, 39),
+            .publish(topic, "40", qos: .atLeastOnce, 40))
+        try client.expectNothing()
     }
 
     @Test(

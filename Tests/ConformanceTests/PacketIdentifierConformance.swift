@@ -95,21 +95,41 @@ struct PacketIdentifierConformance {
         let broker = try BrokerUnderTest(transport)
         defer { broker.close() }
         let topic = broker.topic("a")
-        let client = try broker.subscriber("client", to: topic, .exactlyOnce)
-        // The broker's delivery has identifier 1, and so has the client's message.
-        try client.send(.publish(topic, "x", qos: .exactlyOnce, 1))
-        try client.expectInAnyOrder(.pubrec(1), .publish(topic, "x", qos: .exactlyOnce, 1))
-        // Answers of one exchange leave the other where it is, whatever comes first.
-        try client.send(.pubrec(1))
-        try client.expect(.pubrel(1))
-        try client.send(.publish(topic, "x", qos: .exactlyOnce, 1, isDuplicate: true))
-        try client.expect(.pubrec(1))
-        try client.send(.pubcomp(1))
-        try client.send(.publish(topic, "x", qos: .exactlyOnce, 1, isDuplicate: true))
+        let own = broker.topic("own")
+        let watcher = try broker.subscriber("watcher", to: own, .atMostOnce)
+        let publisher = try broker.connect("publisher")
+        var client = try broker.subscriber("client", to: topic, .exactlyOnce, cleanSession: false)
+        let delivery = PacketContent.publish(topic, "x", qos: .exactlyOnce, 1)
+        let redelivery = PacketContent.publish(topic, "x", qos: .exactlyOnce, 1, isDuplicate: true)
+        try publisher.publish(topic, "x", qos: .exactlyOnce)
+        try client.expect(delivery)
+        // The client's own messages with identifier 1 leave the broker's delivery where it is.
+        try client.send(.publish(own, "1", qos: .exactlyOnce, 1))
         try client.expect(.pubrec(1))
         try client.send(.pubrel(1))
         try client.expect(.pubcomp(1))
+        try client.send(.publish(own, "2", qos: .atLeastOnce, 1))
+        try client.expect(.puback(1))
+        try client.finish()
+        client = try broker.connect("client", cleanSession: false, sessionPresent: true)
+        try client.expect(redelivery)
+        // And the answers to that delivery leave the client's message where it is.
+        try client.send(.publish(own, "3", qos: .exactlyOnce, 1))
+        try client.expect(.pubrec(1))
+        for (answer, reply) in [
+            (PacketContent.puback(1), nil), (.pubrec(1), PacketContent.pubrel(1)),
+            (.pubcomp(1), nil),
+        ] {
+            try client.send(answer)
+            if let reply { try client.expect(reply) }
+            try client.send(.publish(own, "3", qos: .exactlyOnce, 1, isDuplicate: true))
+            try client.expect(.pubrec(1))
+        }
+        try client.send(.pubrel(1))
+        try client.expect(.pubcomp(1))
         try client.expectNothing()
+        try watcher.expect(.publish(own, "1"), .publish(own, "2"), .publish(own, "3"))
+        try watcher.expectNothing()
     }
 
     @Test(

@@ -55,6 +55,8 @@ extension Problem {
         case overloaded = "overloaded"
         case stopping = "stopping"
         case tooManyConnections = "too-many-connections"
+        case storeRefuses = "store-refuses"
+        case diskFull = "disk-full"
 
         var status: HTTPResponse.Status {
             switch self {
@@ -73,7 +75,8 @@ extension Problem {
             case .wrongHost: .misdirectedRequest
             case .headersTooLarge: .requestHeaderFieldsTooLarge
             case .internalError: .internalServerError
-            case .overloaded, .stopping, .tooManyConnections: .serviceUnavailable
+            case .overloaded, .stopping, .tooManyConnections, .storeRefuses: .serviceUnavailable
+            case .diskFull: HTTPResponse.Status(code: 507, reasonPhrase: "Insufficient Storage")
             }
         }
 
@@ -101,6 +104,8 @@ extension Problem {
             case .overloaded: "The broker is busy"
             case .stopping: "The broker is stopping"
             case .tooManyConnections: "Too many connections are open"
+            case .storeRefuses: "Nothing can be stored at present"
+            case .diskFull: "The disk is full"
             }
         }
     }
@@ -120,6 +125,17 @@ extension Problem {
                 .stopping, "The broker is shutting down and takes no more requests.",
                 fix: "Send the request again once the broker has restarted.",
                 headers: [.retryAfter: "5"])
+        case .storeRefuses:
+            self.init(
+                .storeRefuses, "The store takes no new messages; nothing was published.",
+                fix: "Send the request again later; GET /readyz says why.",
+                headers: [.retryAfter: "5"])
+        case .diskFull:
+            self.init(
+                .diskFull,
+                "The disk has no room for new messages; nothing was published.",
+                fix: "Free space on the file system of data_directory, then send it again.",
+                headers: [.retryAfter: "30"])
         }
     }
 }

@@ -357,7 +357,7 @@ package struct BrokerLoop: ~Copyable {
         case .client(_, let reply): reply(nil)
         case .clients(_, let reply): reply(ClientPage(clients: [], next: nil))
         case .disconnect(_, let reply): reply(false)
-        case .publish(_, let reply): reply(nil)
+        case .publish(_, let reply): reply(.failure(.stopping))
         case .authenticated, .stop: return
         }
     }

@@ -58,6 +58,13 @@ struct NoticeLog {
             }
         case .sessionExpired(let identifier):
             logger.debug("Session expired", metadata: [LogKeys.client: Self.text(identifier)])
+        case .subscriptionRefused(let identifier, let limit):
+            admit(
+                &drops, now,
+                [LogKeys.client: Self.text(identifier), LogKeys.setting: "limits.\(limit.name)"]
+            ) { logger, metadata in
+                logger.notice("Subscription refused at a limit", metadata: metadata)
+            }
         case .unreadable(let identifier, let failure):
             logger.error(
                 "Queue could not be read, connection closed",

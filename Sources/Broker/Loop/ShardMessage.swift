@@ -11,8 +11,7 @@ package enum ShardMessage: Sendable {
     case clients(ClientQuery, @Sendable (ClientPage) -> Void)
     case client([UInt8], @Sendable (ClientDetail?) -> Void)
     case disconnect([UInt8], @Sendable (Bool) -> Void)
-    /// `nil` when the shard stops before the message is stored.
-    case publish(InboundPublication, @Sendable (PublishCounts?) -> Void)
+    case publish(InboundPublication, @Sendable (PublishAnswer) -> Void)
     /// Stop accepting, send what waits, close, and end the loop.
     case stop
 }

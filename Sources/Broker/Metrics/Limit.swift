@@ -5,6 +5,7 @@ package enum Limit: UInt8, CountLabel {
     case maxConnectPacket
     case maxPacket
     case maxTopicLevels
+    case maxSubscriptions
     case maxInFlight
     case maxInboundQoS2
     case maxUnacknowledgedPublishes
@@ -25,6 +26,7 @@ package enum Limit: UInt8, CountLabel {
         case .maxConnectPacket: "max_connect_packet"
         case .maxPacket: "max_packet"
         case .maxTopicLevels: "max_topic_levels"
+        case .maxSubscriptions: "max_subscriptions"
         case .maxInFlight: "max_in_flight"
         case .maxInboundQoS2: "max_inbound_qos2"
         case .maxUnacknowledgedPublishes: "max_unacknowledged_publishes"

@@ -9,6 +9,8 @@ package enum BrokerNotice: Sendable {
     /// The first message that a session lost for this reason since its client connected.
     case dropping(clientIdentifier: [UInt8], DropReason)
     case sessionExpired(clientIdentifier: [UInt8])
+    /// A filter was answered with 0x80, because of this limit.
+    case subscriptionRefused(clientIdentifier: [UInt8], Limit)
     /// The store could not read the client's queue; why.
     case unreadable(clientIdentifier: [UInt8], String)
     /// We stopped, or went on, reading from a publisher.

@@ -16,6 +16,8 @@ struct Connection: BitwiseCopyable {
     var isDirty = false
     /// We do not read: too many of its PUBLISHes wait.
     var isPaused = false
+    /// Paused until the store takes messages again.
+    var awaitsStore = false
     /// It ends with this turn; nothing that it sends counts any more.
     var isDoomed = false
     /// QoS 1 and 2 wait until the output has drained.

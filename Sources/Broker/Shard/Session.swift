@@ -25,6 +25,8 @@ struct Session: BitwiseCopyable {
     var userName = CompactBytes()
     var subscriptions = SubscriptionTrie.List()
     var shared = SharedSubscriptions.List()
+    /// What they count against `limits.max_subscriptions`.
+    var subscriptionWeight: UInt32 = 0
     var expiryTimer: UInt32 = noIndex
     var outbound = OutboundQueue()
     var inbound = InboundQoS2()

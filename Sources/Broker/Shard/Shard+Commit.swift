@@ -22,6 +22,8 @@ extension Shard {
     /// Releases what waited for the commits that have completed: acknowledgements, CONNACKs, answers
     /// to the admin plane, and the messages themselves.
     package mutating func takeCompletions() {
+        storeRefuses = !store.isAccepting
+        if !storeRefuses, !awaitingStore.isEmpty { resumeAwaitingStore() }
         takeCommits()
         takeSlices()
         closeDoomed()
@@ -47,7 +49,7 @@ extension Shard {
             heldOpenings.append((ticket, handle, sessionPresent))
         case .reply(let number):
             guard let pending = pendingReplies.removeValue(forKey: number) else { return }
-            pending.reply(pending.counts)
+            pending.reply(.success(pending.counts))
         }
     }
 

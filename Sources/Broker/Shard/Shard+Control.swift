@@ -36,10 +36,21 @@ extension Shard {
 
     /// Publishes for the admin plane; `reply` is called once the message is stored.
     package mutating func publish(
-        _ publication: InboundPublication, reply: @escaping @Sendable (PublishCounts?) -> Void
+        _ publication: InboundPublication, reply: @escaping @Sendable (PublishAnswer) -> Void
     ) {
         counters.publishReceived(
             publication.qos, payloadBytes: publication.payload.count)
+        let mustStore =
+            publication.sequence != nil
+            || publication.topic.withUnsafeBytes {
+                needsStore(
+                    topic: $0, qos: publication.qos, retain: publication.retain,
+                    holdsIdentifier: false)
+            }
+        guard !storeRefuses || !mustStore else {
+            reply(.failure(.storeRefuses))
+            return
+        }
         var suffix: [UInt8] = []
         var sequence: UInt64?
         if let (channel, tag) = publication.sequence {
@@ -63,7 +74,7 @@ extension Shard {
         var (counts, needsCommit) = route(message, mustCommit: sequence != nil)
         counts.sequence = sequence
         guard needsCommit else {
-            reply(counts)
+            reply(.success(counts))
             return
         }
         replyNumber += 1
@@ -85,7 +96,7 @@ extension Shard {
 
     /// The shard stops: whoever waits for a commit learns that it will not come.
     package mutating func abandonReplies() {
-        for pending in pendingReplies.values { pending.reply(nil) }
+        for pending in pendingReplies.values { pending.reply(.failure(.stopping)) }
         pendingReplies.removeAll()
     }
 

@@ -146,6 +146,7 @@ extension Shard {
                     item.message.release(in: pool)
                 } else {
                     totals.inFlight += 1
+                    if isRigged { Failpoint.deliver.reach() }
                 }
                 sessions[session].publishesSent += 1
                 markDirty(target)

@@ -16,6 +16,16 @@ package struct PublishCounts: Hashable, Sendable {
     package var sequence: UInt64?
 }
 
+/// Why a message of the admin plane was not taken.
+package enum PublishRefusal: Error, Sendable {
+    /// The shard stops before the message is stored: nobody knows what becomes of it.
+    case stopping
+    /// The store takes nothing at present, and would have to keep this message; nothing was published.
+    case storeRefuses
+}
+
+package typealias PublishAnswer = Result<PublishCounts, PublishRefusal>
+
 extension Shard {
     /// Acknowledgements that may wait for commits on one connection: more than identifiers exist.
     private static var mostAcknowledgements: UInt32 { 3 * 65_536 }
@@ -28,7 +38,7 @@ extension Shard {
     ) {
         let session = connections[handle.index].session
         counters.publishesReceived += 1
-        counters.publishBytesReceived += UInt64(publish.payload.count)
+        counters.publishBytesReceived &+= UInt64(publish.payload.count)
         sessions[session].publishesReceived += 1
         let topic = bytes[publish.topic.range]
         guard isWithinLevels(topic) else {
@@ -142,9 +152,11 @@ extension Shard {
     mutating func releaseAcknowledgements(_ handle: Handle) {
         guard isCurrent(handle), !connections[handle.index].isDoomed else { return }
         var queue = connections[handle.index].acknowledgements
-        queue.release(to: &connections[handle.index].output, pool: pool) { ticket in
+        if isRigged { Failpoint.beforeAcknowledge.reach() }
+        let released = queue.release(to: &connections[handle.index].output, pool: pool) { ticket in
             commits.isCommitted(ticket)
         }
+        if isRigged { reachFailpoints(released) }
         counters.otherPacketsSent += UInt64(
             connections[handle.index].acknowledgements.count - queue.count)
         connections[handle.index].acknowledgements = queue
@@ -153,10 +165,16 @@ extension Shard {
         resumeIfPossible(handle)
     }
 
+    private func reachFailpoints(_ released: AcknowledgementQueue.Types) {
+        if released.contains(.pubrec) { Failpoint.pubrec.reach() }
+        if released.contains(.pubrel) { Failpoint.pubrel.reach() }
+        if released.contains(.pubcomp) { Failpoint.pubcomp.reach() }
+    }
+
     /// A paused publisher goes on at half of each limit.
     mutating func resumeIfPossible(_ handle: Handle) {
         let waiting = connections[handle.index].acknowledgements
-        guard connections[handle.index].isPaused,
+        guard connections[handle.index].isPaused, !connections[handle.index].awaitsStore,
             Int(waiting.publishes) <= settings.maxUnacknowledgedPublishes / 2,
             waiting.publishBytes <= settings.maxUnacknowledgedPublishBytes / 2,
             connections[handle.index].output.count <= settings.outputBytes / 2
@@ -169,7 +187,7 @@ extension Shard {
         notePause(handle, false)
     }
 
-    private mutating func notePause(_ handle: Handle, _ isPaused: Bool) {
+    mutating func notePause(_ handle: Handle, _ isPaused: Bool) {
         let session = connections[handle.index].session
         guard reportsLifecycle, session != noIndex else { return }
         notices.append(
@@ -199,7 +217,7 @@ extension Shard {
                 deliverAtMostOnce(packet, to: choice.session)
             }
         }
-        counters.publishBytesSent += (counters.publishesSent - sent) * UInt64(payload.count)
+        counters.publishBytesSent &+= (counters.publishesSent &- sent) &* UInt64(payload.count)
         return true
     }
 
@@ -231,6 +249,8 @@ extension Shard {
         return route(message, mustCommit: holdsIdentifier).needsCommit
     }
 
+    // Inlined: for a call of a method that does not mutate, the compiler copies the whole shard.
+    @inline(__always)
     func isWithinLevels(_ topic: UnsafeRawBufferPointer) -> Bool {
         // A short topic cannot have too many levels, and most topics are short.
         topic.count < settings.maxTopicLevels

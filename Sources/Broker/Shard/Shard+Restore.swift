@@ -46,6 +46,8 @@ extension Shard: StoreVisitor {
         guard let index = restoration.sessions[session], let qos = QoS(rawValue: qos) else {
             return
         }
+        prepareSystemTopics(for: filter)
+        sessions[index].subscriptionWeight += Self.weight(of: filter)
         if SharedSubscriptions.isShared(filter) {
             guard SharedSubscriptions.filter(in: filter) != nil else { return }
             _ = shared.subscribe(

@@ -59,19 +59,27 @@ extension Shard {
         _ session: UInt32, _ filter: UnsafeRawBufferPointer, _ qos: QoS
     ) -> Bool {
         guard isWithinLevels(filter) else {
-            counters.limits.add(.maxTopicLevels)
+            noteRefused(session, .maxTopicLevels)
             return false
         }
+        let isShared = SharedSubscriptions.isShared(filter)
+        guard !isShared || SharedSubscriptions.filter(in: filter) != nil else { return false }
         prepareSystemTopics(for: filter)
-        if SharedSubscriptions.isShared(filter) {
-            guard SharedSubscriptions.filter(in: filter) != nil else { return false }
-            // No retained messages: they would go to whoever subscribes last.
-            _ = shared.subscribe(
+        let subscribed =
+            isShared
+            ? shared.subscribe(
                 session, &sessions[session].shared, text: filter, qos: qos, isOnline: true)
-            return true
+            : trie.subscribe(session, &sessions[session].subscriptions, filter: filter, qos: qos)
+        if subscribed == .added {
+            sessions[session].subscriptionWeight += Self.weight(of: filter)
+            guard sessions[session].subscriptionWeight <= settings.maxSubscriptions else {
+                _ = removeSubscription(session, filter)
+                noteRefused(session, .maxSubscriptions)
+                return false
+            }
         }
-        _ = trie.subscribe(session, &sessions[session].subscriptions, filter: filter, qos: qos)
-        startRetained(session, filter, qos)
+        // Shared ones get none: they would go to whoever subscribes last.
+        if !isShared { startRetained(session, filter, qos) }
         return true
     }
 
@@ -80,15 +88,30 @@ extension Shard {
         _ session: UInt32, _ filter: UnsafeRawBufferPointer
     ) -> Bool {
         guard SharedSubscriptions.isShared(filter) else {
-            return trie.unsubscribe(
+            let wasRemoved = trie.unsubscribe(
                 session, &sessions[session].subscriptions, filter: filter)
+            if wasRemoved { sessions[session].subscriptionWeight -= Self.weight(of: filter) }
+            return wasRemoved
         }
         guard let group = shared.unsubscribe(&sessions[session].shared, text: filter) else {
             return false
         }
+        sessions[session].subscriptionWeight -= Self.weight(of: filter)
         // What it was sent stays with it [MQTT-3.10.4-3]; what waits is for the others.
         if shared.hasMembers(group) { handOver(session, group, unacknowledged: false) }
         return true
+    }
+
+    /// What a filter counts against `limits.max_subscriptions`: matching walks its levels.
+    static func weight(of filter: UnsafeRawBufferPointer) -> UInt32 {
+        UInt32((TopicLevels.count(filter) + 7) / 8)
+    }
+
+    private mutating func noteRefused(_ session: UInt32, _ limit: Limit) {
+        counters.limits.add(limit)
+        notices.append(
+            .subscriptionRefused(
+                clientIdentifier: sessions[session].clientIdentifier.array, limit))
     }
 
     private func writeSubackHeader(_ suback: SharedBytes, _ subscribe: Subscribe) {

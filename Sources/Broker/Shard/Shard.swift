@@ -15,6 +15,8 @@ package struct Shard: ~Copyable {
     let store: any Store
     /// Persistent sessions are the store's: memory holds a window of their queues.
     let isDurable: Bool
+    /// A test ends the process at a place of its choice.
+    let isRigged = Failpoint.isArmed
     /// Whether passwords are checked at all; without a password file user names are taken as given.
     let verifiesPasswords: Bool
     package let pool: BytePool
@@ -70,6 +72,9 @@ package struct Shard: ~Copyable {
     /// Reads of queues, to be submitted behind the turn's writes.
     var reads: [QueueRead] = []
     var slices: [QueueSlice] = []
+    /// The store takes no new messages at present; whoever publishes one that it needs has to wait.
+    var storeRefuses = false
+    var awaitingStore: [Handle] = []
     /// Connections whose CONNACK leaves with the first part of their queue.
     var awaitingSlice: [Handle: Bool] = [:]
     /// The last group that changed a retained message of QoS 1 or 2.
@@ -95,7 +100,7 @@ package struct Shard: ~Copyable {
 
     struct PendingReply {
         var counts: PublishCounts
-        var reply: @Sendable (PublishCounts?) -> Void
+        var reply: @Sendable (PublishAnswer) -> Void
     }
 
     /// `seed` feeds hashes and generated client identifiers; draw it at random.
@@ -163,6 +168,10 @@ package struct Shard: ~Copyable {
                     }
                     return offset
                 case .frame(let frame):
+                    if storeRefuses, frame.type == .publish, mustWaitForStore(handle, frame, bytes)
+                    {
+                        return offset
+                    }
                     counters.packetsReceived += 1
                     try process(handle, frame, bytes)
                     offset = frame.packet.end

@@ -80,6 +80,10 @@ extension Setting {
             "limits.max_topic_levels", \.limits.maxTopicLevels, .number(1...65_535),
             "Levels of a topic name or filter."),
         .single(
+            "limits.max_subscriptions", \.limits.maxSubscriptions, .number(1...10_000_000),
+            "Subscriptions of one session; a filter counts once for every eight of its levels. A further one is answered with 0x80."
+        ),
+        .single(
             "limits.max_in_flight", \.limits.maxInFlight, .number(1...65_535),
             flag: "--max-inflight",
             "QoS 1 and 2 messages sent to one client and not yet acknowledged; the rest waits in order."

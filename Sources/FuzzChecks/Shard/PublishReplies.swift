@@ -16,11 +16,11 @@ final class PublishReplies: @unchecked Sendable {
     private(set) var open = 0
 
     /// Expects one more answer; the closure takes it.
-    func expect(_ serial: Int?) -> @Sendable (PublishCounts?) -> Void {
+    func expect(_ serial: Int?) -> @Sendable (PublishAnswer) -> Void {
         open += 1
-        return { [self] counts in
+        return { [self] answer in
             open -= 1
-            replies.append(Reply(serial: serial, counts: counts))
+            replies.append(Reply(serial: serial, counts: try? answer.get()))
         }
     }
 

@@ -53,11 +53,11 @@ extension ShardRun {
         if let forbidden = publication.forbidden {
             throw CheckFailure("the message \(serial) was delivered, but \(forbidden)")
         }
-        // Nobody sees what a crash could take back. What a persistent session gets is read from the
-        // store, behind a commit of its own that speaks for those before it.
+        // Nobody sees what a crash could take back. What a persistent session reads back from the
+        // store, and what is retained, waits for a later commit, which speaks for those before it.
         try CheckFailure.unless(
             publication.qos == .atMostOnce || store.isStored(serial: serial)
-                || session.isPersistent && !setup.completesInOrder,
+                || !setup.completesInOrder && (session.isPersistent || publish.retain),
             "the message \(serial) was delivered before its commit")
         return serial
     }
@@ -104,6 +104,8 @@ extension ShardRun {
         session.sendings[identifier] = SessionModel.Sending(
             serial: serial, publish: publish,
             isSure: !peer.acknowledged.contains(identifier))
+        // What may have been sent comes again at once, and may be more than that.
+        guard !isDuplicate else { return }
         let inFlight = session.sendings.values.count { $0.isSure }
         try CheckFailure.unless(
             inFlight <= Int(setup.settings.maxInFlight),

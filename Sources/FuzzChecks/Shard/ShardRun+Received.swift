@@ -140,7 +140,7 @@ extension ShardRun {
         // A session that the client does not know: made or used by a connection that ended before its
         // CONNACK came, or one that a refused CONNECT did not end.
         fresh.isSloppy = true
-        fresh.received = former?.received ?? []
+        fresh.received = everReceived[identifier] ?? []
         for filter in filters { fresh.uses[filter] = SessionModel.Use() }
         return fresh
     }

@@ -7,7 +7,9 @@ extension ShardRun {
         guard !peer.isViolating, !peer.hasDisconnected else { return }
         let settings = setup.settings
         let (packets, error) = Peer.takePackets(&peer.sending, bytes) { packet in
-            if case .connect = packet { settings.maxConnectPacketBytes } else {
+            if case .connect = packet {
+                settings.maxConnectPacketBytes
+            } else {
                 settings.maxPacketBytes
             }
         }
@@ -55,6 +57,8 @@ extension ShardRun {
         case .pubrec(let identifier):
             peer.acknowledged.insert(identifier)
             peer.pubrels.append(identifier)
+            let client = peer.connect?.clientIdentifier ?? []
+            everReceived[client, default: []].insert(identifier)
         case .pubrel(let identifier):
             peer.pubcomps.append(identifier)
             for index in peer.pubrecs.indices where peer.pubrecs[index].identifier == identifier {

@@ -25,6 +25,8 @@ final class ShardRun {
     var everPersistent: Set<[UInt8]> = []
     /// Every topic that a message may have been routed by.
     var topics: Set<[UInt8]> = []
+    /// Identifiers that a client ever answered with PUBREC, by client identifier.
+    var everReceived: [[UInt8]: Set<PacketIdentifier>] = [:]
     /// Every filter that anybody subscribed to.
     var filters: Set<[UInt8]> = []
     let replies = PublishReplies()
@@ -38,6 +40,7 @@ final class ShardRun {
         self.trace = trace
         harness = ShardHarness(setup, seed: Self.seed)
         store = StoreView(harness.store)
+        trace?(setup.description)
         harness.received = { [unowned self] peer, bytes in
             guard failure == nil else { return }
             do throws(CheckFailure) { try receive(peer, bytes) } catch { failure = error }
@@ -221,6 +224,8 @@ final class ShardRun {
         var payload: [UInt8] = []
         var serial: Int?
         if let size = publish.payloadSize {
+            // The admin plane refuses what no packet may carry.
+            let size = min(size, setup.settings.maxPacketBytes - publish.topic.count - 20)
             let number = register(
                 .administrator, publish.topic, qos: publish.qos, retain: publish.retain)
             publications[number].isSent = true

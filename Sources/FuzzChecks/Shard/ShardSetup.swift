@@ -37,3 +37,19 @@ struct ShardSetup {
         settings.systemTopicInterval = third.pick([.zero, .zero, .zero, .seconds(10)])
     }
 }
+
+extension ShardSetup: CustomStringConvertible {
+    /// For a trace.
+    var description: String {
+        """
+        in flight \(settings.maxInFlight), queue \(settings.queueMessages) messages or \
+        \(settings.queueBytes) bytes (\(settings.queuePolicy)), unacknowledged \
+        \(settings.maxUnacknowledgedPublishes) or \(settings.maxUnacknowledgedPublishBytes) bytes, \
+        output \(settings.outputBytes) bytes, packets \(settings.maxPacketBytes) bytes, levels \
+        \(settings.maxTopicLevels), inbound QoS 2 \(settings.maxInboundQoS2), sessions \
+        \(settings.maxSessions), keep alive \(settings.maxKeepAlive.map { "\($0)" } ?? "any"), \
+        $SYS \(settings.systemTopicInterval), passwords \(verifiesPasswords), immediate \
+        \(isImmediate), in order \(completesInOrder)
+        """
+    }
+}

@@ -16,7 +16,9 @@ struct StoreView {
 
     private let store: DelayedStore
     private var groupsSeen = 0
-    /// The group that a message came in first.
+    /// Of the group that is being read: serial numbers by what the store calls the messages.
+    private var serials: [UInt64: Int] = [:]
+    /// The group that first kept a message for somebody at QoS 1 or 2, or as retained.
     private var messages: [Int: UInt64] = [:]
     private var sessions: [[UInt8]: (number: UInt64, ticket: UInt64)] = [:]
     private var subscriptions: [SubscriptionKey: UInt64] = [:]
@@ -30,6 +32,7 @@ struct StoreView {
         while groupsSeen < store.groups.count {
             let (ticket, records) = store.groups[groupsSeen]
             groupsSeen += 1
+            serials = [:]
             for record in records { note(record, ticket) }
         }
     }
@@ -72,13 +75,19 @@ struct StoreView {
         return !store.pending.contains(ticket)
     }
 
+    private mutating func keep(_ number: UInt64, _ ticket: UInt64) {
+        guard let serial = serials[number], messages[serial] == nil else { return }
+        messages[serial] = ticket
+    }
+
     private mutating func note(_ record: StoreRecord, _ ticket: UInt64) {
         switch record {
         case .session(let number, let clientIdentifier, _):
             sessions[clientIdentifier] = (number, ticket)
-        case .message(_, _, let payload, _, _, _):
-            guard let serial = Publication.serial(payload), messages[serial] == nil else { return }
-            messages[serial] = ticket
+        case .message(let number, _, let payload, _, _, _):
+            serials[number] = Publication.serial(payload)
+        case .queued(_, _, let number, let qos, _, _) where qos > 0: keep(number, ticket)
+        case .retained(let number): keep(number, ticket)
         case .subscription(let session, let filter, _):
             subscriptions[SubscriptionKey(session: session, filter: filter)] = ticket
         case .released(let session, let position):

@@ -46,13 +46,29 @@ public struct AcknowledgementQueue: BitwiseCopyable {
         push(Entry(ticket: ticket, word: 0, publishBytes: 0, packet: packet), pool)
     }
 
-    /// Moves what may leave to the output; stops at the first whose commit has not completed.
+    /// Kinds of acknowledgements.
+    public struct Types: OptionSet, Sendable {
+        public let rawValue: UInt16
+
+        public init(rawValue: UInt16) { self.rawValue = rawValue }
+
+        public static let pubrec = Types(.pubrec)
+        public static let pubrel = Types(.pubrel)
+        public static let pubcomp = Types(.pubcomp)
+
+        fileprivate init(_ type: PacketType) { rawValue = 1 << UInt16(type.rawValue) }
+    }
+
+    /// Moves what may leave to the output; stops at the first whose commit has not completed. The
+    /// kinds of the four-byte packets among them.
+    @discardableResult
     public mutating func release(
         to output: inout OutputQueue, pool: BytePool, isCommitted: (UInt64) -> Bool
-    ) {
+    ) -> Types {
+        var released: Types = []
         while count > 0, let entries {
             let entry = entries[Int(first)]
-            guard entry.ticket == 0 || isCommitted(entry.ticket) else { return }
+            guard entry.ticket == 0 || isCommitted(entry.ticket) else { return released }
             if let packet = entry.packet {
                 output.append(
                     UnsafeRawBufferPointer(start: packet.bytes, count: packet.count), pool: pool)
@@ -60,6 +76,7 @@ public struct AcknowledgementQueue: BitwiseCopyable {
             } else {
                 output.append(4, pool: pool).storeBytes(
                     of: entry.word.littleEndian, as: UInt32.self)
+                released.formUnion(Types(rawValue: 1 << UInt16(entry.word >> 4 & 0xF)))
             }
             if entry.publishBytes > 0 {
                 publishes -= 1
@@ -69,6 +86,7 @@ public struct AcknowledgementQueue: BitwiseCopyable {
             count -= 1
         }
         if count == 0 { removeAll(in: pool) }
+        return released
     }
 
     public mutating func removeAll(in pool: BytePool) {

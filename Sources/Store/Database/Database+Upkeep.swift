@@ -70,16 +70,18 @@ extension Database {
 
     /// Gives free pages back to the file system, a slice at a time, beyond what is worth keeping.
     ///
-    /// The file shrinks with the next ``checkpoint()``. A slice moves at most `mostPages` pages.
+    /// A slice moves at most `mostPages` pages and ends with a ``checkpoint()``, by which the file
+    /// shrinks: without it the log would grow as long as there is something to give back.
     /// - Returns: true if there is more to give back.
     /// - Throws: ``StoreFailure``; the slice has given nothing back then.
-    public func reclaim(mostPages: Int = 1_024) throws(StoreFailure) -> Bool {
+    public func reclaim(mostPages: Int = 512) throws(StoreFailure) -> Bool {
         let pages = Int(try connection.number("PRAGMA page_count", "read"))
         let free = Int(try connection.number("PRAGMA freelist_count", "read"))
         let excess = free - Self.spareFreePages - (pages - free) / 4
         guard excess > 0 else { return false }
         let slice = min(excess, mostPages)
         try connection.execute("PRAGMA incremental_vacuum(\(slice))", "shrink")
+        try checkpoint()
         return excess > slice
     }
 }

@@ -41,6 +41,9 @@ public enum Failpoint: String, CaseIterable, Sendable {
         return Armed(point: point, remaining: remaining)
     }()
 
+    /// Whether any place ends the process.
+    public static var isArmed: Bool { armed != nil }
+
     /// The place is reached.
     @inline(__always)
     public func reach() {

@@ -20,6 +20,8 @@ final class BrokerUnderTest {
     let prefix: String
     /// Keeps connections open for as long as the test runs.
     private(set) var clients: [Client] = []
+    /// Its session is written to whenever a fence needs a commit.
+    private var committer: Client?
     private let link: ShardLink?
     private let port: UInt16
 
@@ -41,6 +43,8 @@ final class BrokerUnderTest {
     func close() {
         for client in clients { client.reset() }
         clients.removeAll()
+        committer?.reset()
+        committer = nil
     }
 
     /// A topic or filter of this test alone.
@@ -97,9 +101,24 @@ final class BrokerUnderTest {
         return client
     }
 
-    /// Waits until the broker has handled all that was sent on any connection so far.
+    /// Waits until the broker has handled and stored all that was sent on any connection so far.
+    ///
+    /// A PINGRESP shows that what came before its PINGREQ was handled, but passes by what waits for
+    /// the disk. So a session that is kept subscribes once more behind it: its SUBACK waits for a
+    /// commit that comes after all that the others wait for.
     func fence() throws {
         for client in clients where client.needsFence { try client.fence() }
+        let committer = try committer ?? connectCommitter()
+        try committer.subscribe("\(prefix)-nobody-publishes-here", .atMostOnce)
+    }
+
+    private func connectCommitter() throws -> Client {
+        let client = try open()
+        clients.removeLast()
+        committer = client
+        try client.send(connectPacket("committer", cleanSession: false))
+        try client.expectBytes([0x20, 0x02, 0x00, 0x00])
+        return client
     }
 
     /// Lets time pass: exactly in memory, at least so long over TCP.

@@ -53,12 +53,14 @@ struct DatabaseFormatTests {
     func symbolicLinks() throws {
         let other = DatabaseFolder()
         do { _ = try Database(directory: other.path) }
+        chmod(other.file, 0o640)
         symlink(other.file, folder.file)
         let failure = #expect(throws: StoreFailure.self) {
             _ = try Database(directory: folder.path)
         }
         #expect(failure?.kind == .permissions)
         #expect(throws: StoreFailure.self) { _ = try QueueReader(directory: folder.path) }
+        #expect(DatabaseFolder.mode(other.file) == 0o640, "what it points to stays as it is")
 
         let link = "\(folder.path)/link"
         symlink(other.path, link)

@@ -78,7 +78,6 @@ struct DatabaseUpkeepTests {
             slices += 1
             #expect(slices < 100)
         }
-        try database.checkpoint()
         let drained = try database.sizes()
         #expect(drained.file < 7_000_000)
         #expect(drained.free >= Database.spareFreePages * DatabaseFormat.pageBytes)

@@ -144,8 +144,7 @@ final class DatabaseRun {
 
     private func reclaim() throws -> UInt64 {
         let cpu = CPUTime.now()
-        while try database.reclaim() { try database.checkpoint() }
-        try database.checkpoint()
+        while try database.reclaim() {}
         return (CPUTime.now() - cpu).total
     }
 }
