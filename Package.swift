@@ -117,7 +117,7 @@ let package = Package(
             "ConformanceTests",
             [
                 "Broker", "BrokerTesting", "HermesTesting", "MQTTCodec", "MQTTCore", "Store",
-                "Structures", "hermesd",
+                "Structures",
             ]),
         tests("ReactorTests", ["HermesTesting", "Reactor", "Structures"]),
         tests(

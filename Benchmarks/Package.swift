@@ -3,8 +3,8 @@ import PackageDescription
 
 /// The load generator is a package of its own, so that a plain build of the broker needs none of it.
 ///
-/// Its folders `CLinux`, `Structures`, `MQTTCodec` and `Reactor` under `Sources/` are links to the
-/// broker's: what they declare is visible within one package only. The settings are the broker's.
+/// The folders of the broker's modules under `Sources/` are links to the broker's: what they declare
+/// is visible within one package only. The settings are the broker's.
 let swiftSettings: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
     .treatAllWarnings(as: .error),
@@ -17,16 +17,31 @@ func module(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target 
 
 let package = Package(
     name: "hermes-benchmarks",
-    products: [.executable(name: "hermes-bench", targets: ["hermes-bench"])],
+    products: [
+        .executable(name: "hermes-bench", targets: ["hermes-bench"]),
+        .executable(name: "store-bench", targets: ["store-bench"]),
+    ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0")
     ],
     targets: [
         .target(name: "CLinux"),
         .target(name: "CBench"),
+        .target(name: "CChecksum", cSettings: [.unsafeFlags(["-O2"])]),
+        .systemLibrary(
+            name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         module("Structures"),
         module("MQTTCodec"),
         module("Reactor", ["CLinux", "Structures"]),
+        module("Threads", ["CLinux"]),
+        module("Store", ["CChecksum", "CLinux", "CSQLite", "Structures", "Threads"]),
+        .executableTarget(
+            name: "store-bench",
+            dependencies: [
+                "CBench", "CSQLite", "Store",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            swiftSettings: swiftSettings),
         .executableTarget(
             name: "hermes-bench",
             dependencies: [

@@ -20,10 +20,7 @@ def build(*, broker: bool = True) -> None:
     """Builds hermesd and hermes-bench in release, with the Swift runtime linked in."""
     options = ["--configuration", "release", "--static-swift-stdlib"]
     if broker:
-        subprocess.run(
-            ["swift", "build", "--package-path", REPOSITORY, "--product", "hermesd", *options],
-            check=True,
-        )
+        subprocess.run([REPOSITORY / "scripts/build"], check=True)
     subprocess.run(
         ["swift", "build", "--package-path", REPOSITORY / "Benchmarks", *options], check=True
     )

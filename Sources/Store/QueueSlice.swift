@@ -27,9 +27,12 @@ public struct QueueSlice: Sendable {
     private let released: [ClosedRange<UInt64>]
 
     /// - Parameters:
+    ///   - request: what was asked for.
+    ///   - next: where the next read begins.
     ///   - bytes: records `message`, `queued` and perhaps `released` for each position, in order.
     ///   - finished: positions that are done although they stand in `bytes`; rising.
     ///   - released: positions that are released although `bytes` does not say so; rising.
+    ///   - failure: why nothing more could be read.
     public init(
         request: QueueRead, next: UInt64, bytes: [UInt8],
         finished: [ClosedRange<UInt64>] = [], released: [ClosedRange<UInt64>] = [],

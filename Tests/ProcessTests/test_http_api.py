@@ -42,7 +42,7 @@ def test_curl_publishes_raw_bytes(qos, broker, names, mosquitto_sub):
     assert (result["matched"], result["online"], result["queued"], result["dropped"]) == (
         1, 1, 0, 0,
     )
-    assert result["durability"] == "none" and result["duplicate"] is False
+    assert result["durability"] == "sync" and result["duplicate"] is False
     assert result["message_id"]
     assert subscriber.take() == Received(topic, payload, qos)
 
@@ -400,7 +400,7 @@ def test_the_status_counts(start_broker, client, names):
     one.take_message()
     one.ping()
     status = api.status()
-    assert status["durability"] == "none"
+    assert status["durability"] == "sync"
     assert status["listeners"] == ["{}:{}".format(*broker.address)]
     assert (status["connections"], status["connections_total"]) == (1, 2)
     assert (status["sessions"], status["persistent_sessions"]) == (2, 1)

@@ -9,5 +9,8 @@ struct StoreBench: ParsableCommand {
             Files are made in a new directory inside the one that you name, and deleted at the end. \
             Figures depend on its disk: name one on the disk that the broker is to use.
             """,
-        subcommands: [JournalCommand.self])
+        subcommands: [
+            JournalCommand.self, DatabaseCommand.self, DatabaseRestoreCommand.self,
+            DatabaseLayoutCommand.self, DurableCommand.self,
+        ])
 }

@@ -292,7 +292,16 @@ package struct BrokerLoop: ~Copyable {
         while lingerDeadlines.count > 0, lingerDeadlines[0].time <= shard.now {
             let handle = lingerDeadlines[0].handle
             lingerDeadlines.removeFirst()
-            if lingering[handle.index]?.handle == handle { drop(handle) }
+            guard let entry = lingering[handle.index], entry.handle == handle else { continue }
+            if drainDeadline != nil, !entry.isFinished {
+                // A stop gives what is not sent all the time that it has.
+                lingerDeadlines.append(
+                    LingerDeadline(
+                        handle: handle,
+                        time: shard.now.advanced(byMilliseconds: Self.lingerMilliseconds)))
+            } else {
+                drop(handle)
+            }
         }
     }
 

@@ -44,7 +44,8 @@ final class SessionModel {
     var awaySince: MonotonicTime?
     /// Another CONNECT may have ended it.
     var mayBeGone = false
-    /// The client answered what it had not received, so what it is owed may be lost by its own fault.
+    /// The client does not know what it did in this session, or it answered what it had not received:
+    /// messages may be lost by its own fault.
     var isSloppy = false
     /// A limit or an expiry took messages from it.
     var hasDrops = false
@@ -93,15 +94,17 @@ final class SessionModel {
         uses.keys.contains { SharedFilter.isShared($0) && Self.matches($0, topic) }
     }
 
-    /// Whether a subscription of its own, at QoS 1 or 2, was in place before `step` and still is.
-    func surelyWants(_ topic: [UInt8], since step: Int) -> Bool {
-        uses.contains { filter, use in
-            guard let confirmed = use.confirmedAt, confirmed < step, use.qos != .atMostOnce else {
-                return false
-            }
-            return use.changesUnderWay == 0 && !SharedFilter.isShared(filter)
-                && NaiveMatcher.matches(filter, topic)
+    /// The highest QoS of its own subscriptions that were in place before `step` and still are; `nil`
+    /// when no such one matches.
+    func sureQoS(_ topic: [UInt8], since step: Int) -> QoS? {
+        var highest: QoS?
+        for (filter, use) in uses where use.changesUnderWay == 0 && !SharedFilter.isShared(filter) {
+            guard let confirmed = use.confirmedAt, confirmed < step,
+                NaiveMatcher.matches(filter, topic)
+            else { continue }
+            highest = max(highest ?? use.qos, use.qos)
         }
+        return highest
     }
 
     /// As a plain filter too: a broker without shared subscriptions takes it as that.

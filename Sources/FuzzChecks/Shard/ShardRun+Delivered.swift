@@ -135,6 +135,11 @@ extension ShardRun {
         try CheckFailure.unless(
             session.arrived.insert(serial).inserted, "the message \(serial) came twice")
         let publication = publications[serial]
+        // The highest QoS of overlapping subscriptions counts [MQTT-3.3.5-1].
+        let asked = session.sureQoS(publish.topic, since: publication.step) ?? .atMostOnce
+        try CheckFailure.unless(
+            publish.delivery.qos >= min(publication.qos, asked),
+            "the message \(serial) came at \(publish.delivery.qos), not at \(asked)")
         let stream = SessionModel.Stream(
             origin: publication.origin, topic: publication.topic,
             isStored: publication.qos != .atMostOnce)
@@ -153,7 +158,8 @@ extension ShardRun {
         else { return }
         for session in sessions.values {
             guard !session.mayBeGone, session.isPersistent || session.holder != nil,
-                session.surelyWants(publication.topic, since: publication.step),
+                session.sureQoS(publication.topic, since: publication.step) ?? .atMostOnce
+                    != .atMostOnce,
                 !session.seen.contains(serial)
             else { continue }
             session.owed.insert(serial)

@@ -99,8 +99,8 @@ extension ShardRun {
                             "it repeats the QoS 2 identifier \(identifier) before PUBREL "
                             + "[MQTT-4.3.3-2]"
                     }
-                    publications[serial].mayBeRepetition = session.inboundPossible.contains(
-                        identifier)
+                    publications[serial].mayBeRepetition =
+                        session.isSloppy || session.inboundPossible.contains(identifier)
                 } else {
                     publications[serial].mayBeRepetition = true
                 }

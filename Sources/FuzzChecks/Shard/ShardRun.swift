@@ -221,6 +221,8 @@ final class ShardRun {
     // MARK: The operator
 
     func publishByOperator(_ publish: ShardStep.Publish) {
+        // The admin plane refuses it.
+        guard !ShardVocabulary.isReserved(publish.topic) else { return }
         var payload: [UInt8] = []
         var serial: Int?
         if let size = publish.payloadSize {
