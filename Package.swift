@@ -85,7 +85,7 @@ let package = Package(
         module(
             "OperatorCLI",
             [
-                "AdminModel", "Credentials", "OperatorConfiguration",
+                "AdminModel", "Credentials", "OperatorConfiguration", "Store",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -112,6 +112,7 @@ let package = Package(
         tests("StructuresTests", ["Structures", "HermesTesting"]),
         tests("MQTTCodecTests", ["MQTTCodec", "HermesTesting"]),
         tests("MQTTCoreTests", ["MQTTCore", "MQTTCodec", "Structures", "HermesTesting"]),
+        tests("ThreadsTests", ["Threads"]),
         tests("StoreTests", ["CChecksum", "HermesTesting", "Store", "Structures"]),
         tests(
             "ConformanceTests",

@@ -14,16 +14,20 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
-# A window of 16 from each of 100 publishers must not meet the queue limit of one receiver, which is
-# 1,000 by default in both brokers.
-QUEUE_LIMIT = 50_000
+# 60,000 messages that wait for one client, and a window of 16 from each of 100 publishers to one
+# receiver, must not meet the queue limit, which is 1,000 by default in both brokers.
+QUEUE_LIMIT = 65_000
+QUEUE_BYTES = "256MiB"
 IN_FLIGHT_LIMIT = 20
 
 MOSQUITTO_CONFIGURATION = """\
 listener {port} 127.0.0.1
 allow_anonymous true
 max_connections -1
-persistence false
+persistence {persistence}
+persistence_location {folder}/
+# Started by root it would become another user, who may not write there.
+user root
 set_tcp_nodelay true
 max_inflight_messages {in_flight}
 max_queued_messages 0
@@ -43,6 +47,8 @@ class Broker:
     name = ""
     start_seconds = 20.0
     stop_seconds = 20.0
+    # Whether what it has acknowledged is still there after SIGKILL.
+    survives_kill = False
 
     def __init__(self) -> None:
         self.port = 0
@@ -54,21 +60,16 @@ class Broker:
         assert self._process is not None, "the broker has not been started"
         return self._process.pid
 
+    @property
+    def data_directory(self) -> Path:
+        """Where it keeps what outlives it."""
+        assert self._folder is not None, "the broker has not been started"
+        return self._folder / "data"
+
     def __enter__(self) -> Broker:
         self._folder = Path(tempfile.mkdtemp(prefix=f"hermes-bench-{self.name}-"))
         try:
-            command = self.command(self._folder)
-            with self.log_path.open("wb") as log:
-                # In a group of its own, so that ctrl-C reaches it through us alone.
-                self._process = subprocess.Popen(
-                    command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=subprocess.STDOUT,
-                    cwd=self._folder,
-                    env={**os.environ, **self.environment()},
-                    process_group=0,
-                )
+            self.launch()
             self._await_listener()
         except BaseException:
             self.stop()
@@ -77,6 +78,43 @@ class Broker:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+    def launch(self) -> None:
+        """Starts the process, on its former port if it had one, and does not wait for it."""
+        assert self._folder is not None, "the broker has not been started"
+        self.data_directory.mkdir(mode=0o700, exist_ok=True)
+        command = self.command(self._folder)
+        with self.log_path.open("ab") as log:
+            # In a group of its own, so that ctrl-C reaches it through us alone.
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                cwd=self._folder,
+                env={**os.environ, **self.environment()},
+                process_group=0,
+            )
+
+    def end(self, how: signal.Signals) -> float:
+        """Ends the process by a signal and keeps its folder; returns the seconds that took."""
+        process = self._process
+        assert process is not None, "the broker has not been started"
+        began = time.monotonic()
+        process.send_signal(how)
+        process.wait(self.stop_seconds)
+        return time.monotonic() - began
+
+    def check_running(self) -> None:
+        """Raises BrokerError when the process has ended."""
+        code = self._process.poll() if self._process else None
+        if code is not None:
+            raise BrokerError(f"{self.name} ended with code {code}:\n{self._log_tail()}")
+
+    def private_bytes(self) -> int:
+        """Its private resident memory."""
+        rollup = Path(f"/proc/{self.pid}/smaps_rollup").read_text()
+        return 1024 * sum(int(kib) for kib in re.findall(r"Private_\w+:\s+(\d+) kB", rollup))
 
     @property
     def log_path(self) -> Path:
@@ -131,12 +169,9 @@ class Broker:
             self._folder = None
 
     def _await_listener(self) -> None:
-        assert self._process is not None
         deadline = time.monotonic() + self.start_seconds
         while time.monotonic() < deadline:
-            code = self._process.poll()
-            if code is not None:
-                raise BrokerError(f"{self.name} ended with code {code}:\n{self._log_tail()}")
+            self.check_running()
             port = self.listening_port()
             if port is not None:
                 self.port = port
@@ -152,23 +187,29 @@ class Broker:
 
 
 class Hermesd(Broker):
-    """hermesd with its defaults, but for the queue limit that both brokers share."""
+    """hermesd with its defaults, but for the limits of a queue."""
 
     name = "hermesd"
+    survives_kill = True
 
-    def __init__(self, binary: Path) -> None:
+    def __init__(self, binary: Path, durability: str = "sync") -> None:
         super().__init__()
         self.binary = binary
+        self.durability = durability
 
     def command(self, folder: Path) -> list[str]:
         return [
             str(self.binary),
-            *("--port", "0"),
+            *("--port", str(self.port)),
             *("--admin-port", "0"),
-            *("--data-dir", str(folder / "data")),
+            *("--data-dir", str(self.data_directory)),
+            *("--durability", self.durability),
             *("--max-inflight", str(IN_FLIGHT_LIMIT)),
             *("--queue-limit", str(QUEUE_LIMIT)),
         ]
+
+    def environment(self) -> dict[str, str]:
+        return {"HERMES_LIMITS_QUEUE_BYTES": QUEUE_BYTES}
 
     def listening_port(self) -> int | None:
         log = self.log_path.read_text(errors="replace")
@@ -204,31 +245,38 @@ class HermesdInCallgrind(Hermesd):
 
     def environment(self) -> dict[str, str]:
         # Hash tables of the standard library otherwise differ from run to run.
-        return {"SWIFT_DETERMINISTIC_HASHING": "1"}
+        return {**super().environment(), "SWIFT_DETERMINISTIC_HASHING": "1"}
 
 
 class Mosquitto(Broker):
-    """Debian's mosquitto, in memory, without limits that a scenario would meet.
+    """Debian's mosquitto, without limits that a scenario would meet.
 
-    Its queue limit is off rather than equal to ours: with any number there, 2.0.11 drops QoS 1
+    With `persists` it writes what it knows to its database every 30 minutes and when it stops, which
+    is its way; everything else it keeps in memory. Its queue limit is off rather than equal to ours: with any number there, 2.0.11 drops QoS 1
     messages in the fan-in scenarios long before the number is reached.
     """
 
     name = "mosquitto"
 
+    def __init__(self, persists: bool) -> None:
+        super().__init__()
+        self.persists = persists
+        self._configured_port = 0
+
     def command(self, folder: Path) -> list[str]:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self._configured_port = probe.getsockname()[1]
+        if self._configured_port == 0:
+            with socket.socket() as probe:
+                probe.bind(("127.0.0.1", 0))
+                self._configured_port = probe.getsockname()[1]
         configuration = folder / "mosquitto.conf"
         configuration.write_text(
             MOSQUITTO_CONFIGURATION.format(
-                port=self._configured_port, in_flight=IN_FLIGHT_LIMIT
+                port=self._configured_port,
+                in_flight=IN_FLIGHT_LIMIT,
+                persistence="true" if self.persists else "false",
+                folder=self.data_directory,
             )
         )
-        # Started by root it would become another user, who cannot read this folder.
-        configuration.chmod(0o644)
-        folder.chmod(0o755)
         return [mosquitto_binary(), "-c", str(configuration)]
 
     def listening_port(self) -> int | None:

@@ -37,6 +37,8 @@ def run(broker: Broker, arguments: list[str], *, seconds: float) -> dict:
             *("--json", document.name),
             "--quiet",
         ]
+        if arguments[0] == "offline":
+            command += ["--data-directory", str(broker.data_directory)]
         try:
             # Killed, and waited for, when the time is up or we are interrupted.
             finished = subprocess.run(

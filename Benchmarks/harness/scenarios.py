@@ -14,6 +14,8 @@ class Figure:
     digits: int = 2
     # hermesd should be below this; None where mosquitto in the same run is the only measure.
     goal: float | None = None
+    # Shown in units of so many of the key's.
+    scale: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,10 @@ class Scenario:
     figures: list[Figure]
     # Part of `scripts/bench --quick`.
     is_quick: bool = False
+    # Stops and starts the broker (restart.py), instead of loading it with one command.
+    is_restart: bool = False
+    # mosquitto keeps its sessions in its database, too.
+    persists: bool = False
     # Takes --duration and --warm-up.
     is_timed: bool = True
     # Memory and storms hardly vary, or take long: once is enough.
@@ -35,10 +41,16 @@ def cpu(goal: float | None) -> Figure:
     return Figure("broker_cpu_us_per_delivery", "CPU per delivered message (us)", 2, goal)
 
 
+MEBIBYTE = 1024.0 * 1024.0
+
 RATE = Figure("deliveries_per_second", "delivered per second", 0)
 P50 = Figure("latency_p50_us", "latency p50 (us)", 1)
 P99 = Figure("latency_p99_us", "latency p99 (us)", 1)
 P999 = Figure("latency_p999_us", "latency p99.9 (us)", 1)
+ACKNOWLEDGED = [
+    Figure("acknowledged_p50_us", "publish to acknowledgement p50 (us)", 1),
+    Figure("acknowledged_p99_us", "publish to acknowledgement p99 (us)", 1),
+]
 # How much of the tail is the generator's own, because the machine was busy.
 LAG = Figure("generator_lag_p99_us", "  generator late, p99 (us)", 1)
 
@@ -79,6 +91,59 @@ def fan_in(qos: int, goal: float) -> Scenario:
     )
 
 
+def persistent(
+    name: str, options: list[str], goal: float | None, *, is_quick: bool = False
+) -> Scenario:
+    """Pairs whose subscribers have persistent sessions: every message is stored first."""
+    return Scenario(
+        name,
+        ["pairs", *options, "--persistent"],
+        [cpu(goal), RATE, *ACKNOWLEDGED],
+        is_quick=is_quick,
+        persists=True,
+    )
+
+
+def offline(name: str, options: list[str]) -> Scenario:
+    return Scenario(
+        name,
+        ["offline", *options],
+        [
+            Figure("fill_cpu_us_per_message", "fill: CPU per message (us)", 2, 5.0),
+            Figure("fill_per_second", "fill: messages per second", 0),
+            Figure("acknowledged_p50_us", "fill: until acknowledged p50 (us)", 0),
+            Figure("acknowledged_p99_us", "fill: until acknowledged p99 (us)", 0),
+            Figure("acknowledged_max_us", "fill: until acknowledged max (us)", 0),
+            Figure("before_memory_bytes", "memory before (MiB)", 1, scale=MEBIBYTE),
+            Figure("filled_memory_bytes", "memory with all that waits (MiB)", 1, scale=MEBIBYTE),
+            Figure("memory_bytes_per_message", "  more per message that waits (bytes)", 1),
+            Figure("disk_bytes_per_message", "disk per message that waits (bytes)", 0),
+            Figure("file_bytes_per_message", "  of it in the largest file", 0),
+            Figure("drain_cpu_us_per_message", "drain: CPU per message (us)", 2, 4.0),
+            Figure("drain_per_second", "drain: messages per second", 0),
+            Figure("drained_memory_bytes", "memory after the drain (MiB)", 1, scale=MEBIBYTE),
+            Figure("drained_disk_bytes", "disk after the drain (MiB)", 1, scale=MEBIBYTE),
+        ],
+        is_timed=False,
+        persists=True,
+    )
+
+
+def restarts() -> list[Figure]:
+    figures = []
+    for stop, words in (("killed", "after SIGKILL"), ("stopped", "after SIGTERM")):
+        for cache in ("warm", "cold"):
+            key, label = f"{stop}_{cache}", f"{words}, {cache} cache"
+            figures += [
+                Figure(f"{key}_accepting_ms", f"{label}: start to CONNACK (ms)", 0, 1_000),
+                Figure(f"{key}_first_message_ms", "  CONNECT to the first message (ms)", 1),
+                Figure(f"{key}_memory_bytes", "  memory then (MiB)", 1, scale=MEBIBYTE),
+            ]
+            if stop == "stopped":
+                figures.append(Figure(f"{key}_stop_ms", "  SIGTERM to its end (ms)", 0))
+    return figures
+
+
 def connect(name: str, extra: list[str], goal: float) -> Scenario:
     return Scenario(
         name,
@@ -105,14 +170,41 @@ def idle(name: str, extra: list[str], goal: float) -> Scenario:
     )
 
 
+# Subscribers that answer so many milliseconds late.
+LATE = ["--acknowledge-after", "50"]
+
 SCENARIOS = [
     pairs(0, 1.0),
     pairs(1, 1.8),
     pairs(2, 3.0),
-    Scenario(
+    persistent(
         "pairs-qos1-persistent",
-        ["pairs", "--pairs", "50", "--window", "16", "--qos", "1", "--persistent"],
-        [cpu(2.7), RATE],
+        ["--pairs", "50", "--window", "16", "--qos", "1"],
+        2.7,
+        is_quick=True,
+    ),
+    persistent("pairs-qos2-persistent", ["--pairs", "50", "--window", "16", "--qos", "2"], None),
+    persistent("pairs-qos1-late", ["--pairs", "500", "--window", "32", "--qos", "1", *LATE], None),
+    persistent("pairs-qos2-late", ["--pairs", "500", "--window", "32", "--qos", "2", *LATE], None),
+    Scenario(
+        "lone-qos1",
+        ["pairs", "--pairs", "1", "--window", "1", "--qos", "1", "--persistent"],
+        [*ACKNOWLEDGED, P50, P99, cpu(None)],
+        is_quick=True,
+        persists=True,
+    ),
+    offline("offline", ["--sessions", "1000", "--messages", "1000"]),
+    offline("offline-qos2", ["--sessions", "1000", "--messages", "1000", "--qos", "2"]),
+    offline("offline-few-each", ["--sessions", "50000", "--messages", "20"]),
+    offline("offline-one", ["--sessions", "1", "--messages", "60000", "--window", "1000"]),
+    Scenario(
+        "restart",
+        [],
+        restarts(),
+        is_restart=True,
+        is_timed=False,
+        repeats_once=True,
+        persists=True,
     ),
     open_loop(0, 20),
     open_loop(1, 26),

@@ -15,9 +15,34 @@ public protocol BrokerControl: Sendable {
     /// Closes the client's connection as a network failure would (its will is published).
     /// False when it was not connected; its session stays.
     func disconnect(_ clientID: String) async throws(BrokerUnavailable) -> Bool
+    /// A page of what the client is owed; `nil` when there is no such client.
+    func queue(_ query: QueueQuery) async throws(BrokerUnavailable) -> QueuePage?
+    /// Drops what waits for the client, never what is in flight, and returns once that is stored: how
+    /// many messages. `nil` when there is no such client.
+    func dropQueue(of clientID: String) async throws(BrokerUnavailable) -> Int?
     /// Returns once the message is stored as `durability` promises. The topic name and the
     /// size have been checked by the caller.
     func publish(_ publication: Publication) async throws(BrokerUnavailable) -> PublishCounts
+
+    /// Why not everything is acknowledged durably, in words; `nil` when it is, as `durability`
+    /// promises. It asks nobody who could keep it waiting.
+    var notReadyReason: String? { get }
+    /// Forgets damage that was found: what it was about, empty if there was none.
+    func acceptLoss() async -> [String]
+    /// Copies everything that is stored into an empty or new folder of the broker's machine, and
+    /// returns once the copy is on the disk.
+    func backUp(to directory: String) async throws(BackupFailure)
+}
+
+/// Why there is no backup; the text is for a person, and safe to show.
+public enum BackupFailure: Error, Sendable, Equatable {
+    /// The folder cannot take one.
+    case unusableFolder(String)
+    case outOfSpace(String)
+    /// Nothing is stored with `durability: none`.
+    case nothingStored
+    /// The store cannot make one at present.
+    case failed(String)
 }
 
 /// The data plane did not take the question: its mailbox is full, or it is stopping.
@@ -28,6 +53,8 @@ public enum BrokerUnavailable: Error, Sendable, Equatable {
     case storeRefuses
     /// The disk is full, or nearly.
     case diskFull
+    /// The store could not read a queue; why, safe to show.
+    case unreadable(String)
 }
 
 /// A message on its way from HTTP into the data plane.

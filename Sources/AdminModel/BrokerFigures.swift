@@ -89,6 +89,9 @@ public struct BrokerFigures: Sendable, Equatable {
     /// Groups of writes that the store has not confirmed.
     public var commitsPending = 0
 
+    /// All 0 with `durability: none`.
+    public var store = StoreModel()
+
     public var process = ProcessFigures()
 
     public init() {}

@@ -30,6 +30,8 @@ public struct StatusModel: Codable, Sendable, Equatable {
     public var limitsReached: [String: UInt64]
     /// Publishers that are not read at present.
     public var publishersPaused: Int
+    /// `nil` with `durability: none`.
+    public var store: StoreModel?
 
     enum CodingKeys: String, CodingKey {
         case version
@@ -52,6 +54,7 @@ public struct StatusModel: Codable, Sendable, Equatable {
         case protocolViolations = "protocol_violations"
         case limitsReached = "limits_reached"
         case publishersPaused = "publishers_paused"
+        case store
     }
 
     public init(
@@ -62,7 +65,7 @@ public struct StatusModel: Codable, Sendable, Equatable {
         queuedBytes: Int, inFlight: Int, publishesReceived: UInt64, publishesSent: UInt64,
         bytesReceived: UInt64, bytesSent: UInt64, dropped: [String: UInt64],
         protocolViolations: UInt64, limitsReached: [String: UInt64] = [:],
-        publishersPaused: Int = 0
+        publishersPaused: Int = 0, store: StoreModel? = nil
     ) {
         self.version = version
         self.startedAtMs = startedAtMs
@@ -88,5 +91,6 @@ public struct StatusModel: Codable, Sendable, Equatable {
         self.protocolViolations = protocolViolations
         self.limitsReached = limitsReached
         self.publishersPaused = publishersPaused
+        self.store = store
     }
 }

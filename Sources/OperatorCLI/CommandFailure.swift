@@ -3,7 +3,8 @@ import Credentials
 /// What the exit code of `hermesctl` means; docs/hermesctl.md lists them for scripts.
 package enum ExitStatus: CInt, Sendable, CaseIterable {
     case success = 0
-    /// The broker, or the password file, has no such thing or refuses the request.
+    /// The broker, or the password file, has no such thing or refuses the request; or stored data
+    /// is damaged.
     case refused = 1
     /// A file on this machine is missing, malformed or cannot be read or written.
     case localFile = 2

@@ -33,15 +33,18 @@ public enum WorkerThread {
         defer { pthread_attr_destroy(&attributes) }
         pthread_attr_setdetachstate(&attributes, CInt(PTHREAD_CREATE_DETACHED))
         let body = Unmanaged.passRetained(Body(name: name, run: run))
+        // The thread begins with the mask of whoever makes it.
+        var all = sigset_t()
+        var former = sigset_t()
+        sigfillset(&all)
+        pthread_sigmask(SIG_SETMASK, &all, &former)
+        defer { pthread_sigmask(SIG_SETMASK, &former, nil) }
         var thread = pthread_t()
         let code = pthread_create(
             &thread, &attributes,
             { argument in
                 guard let argument else { return nil }
                 let body = Unmanaged<Body>.fromOpaque(argument).takeRetainedValue()
-                var all = sigset_t()
-                sigfillset(&all)
-                pthread_sigmask(SIG_BLOCK, &all, nil)
                 hermes_name_thread(body.name)
                 body.run()
                 return nil

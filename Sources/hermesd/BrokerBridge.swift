@@ -12,12 +12,15 @@ struct BrokerBridge: BrokerControl {
     let store: DurableStore?
 
     func status() async throws(BrokerUnavailable) -> StatusModel {
-        try await ask { .status($0) }
+        var status: StatusModel = try await ask { .status($0) }
+        status.store = store.map { StoreModel($0.figures) }
+        return status
     }
 
     func figures() async throws(BrokerUnavailable) -> BrokerFigures {
         var figures: BrokerFigures = try await ask { .figures($0) }
         figures.process = .read()
+        if let store { figures.store = StoreModel(store.figures) }
         return figures
     }
 
@@ -55,6 +58,64 @@ struct BrokerBridge: BrokerControl {
             dropped: counts.dropped, sequence: counts.sequence)
     }
 
+    // MARK: Queues
+
+    func queue(_ query: QueueQuery) async throws(BrokerUnavailable) -> QueuePage? {
+        let answer: QueueAnswer = try await ask {
+            .queue([UInt8](query.clientID.utf8), from: query.from, limit: query.limit, $0)
+        }
+        switch answer {
+        case .page(let page): return page
+        case .unknownClient: return nil
+        case .unreadable(let reason): throw .unreadable(reason)
+        case .stopping: throw .stopping
+        }
+    }
+
+    func dropQueue(of clientID: String) async throws(BrokerUnavailable) -> Int? {
+        var total = 0
+        var bound: UInt64?
+        // In turns of the shard, up to the message that was the last one when it began.
+        while true {
+            let below = bound
+            let answer: QueueDropAnswer = try await ask {
+                .dropQueue([UInt8](clientID.utf8), below: below, $0)
+            }
+            switch answer {
+            case .dropped(let count, let next, let hasMore):
+                total += count
+                guard hasMore else { return total }
+                bound = next
+            case .unknownClient: return bound == nil ? nil : total
+            case .stopping: throw .stopping
+            }
+        }
+    }
+
+    // MARK: The store
+
+    var notReadyReason: String? { store?.figures.notReadyReason }
+
+    func acceptLoss() async -> [String] {
+        guard let store else { return [] }
+        return await withCheckedContinuation { continuation in
+            store.acceptLoss { continuation.resume(returning: $0) }
+        }
+    }
+
+    func backUp(to directory: String) async throws(BackupFailure) {
+        guard let store else { throw .nothingStored }
+        let failure = await withCheckedContinuation { continuation in
+            store.backup(to: directory) { continuation.resume(returning: $0) }
+        }
+        guard let failure else { return }
+        switch failure.kind {
+        case .outOfSpace: throw .outOfSpace("\(failure)")
+        case .other, .permissions: throw .unusableFolder("\(failure)")
+        case .inputOutput, .damaged, .newerFormat, .locked: throw .failed("\(failure)")
+        }
+    }
+
     private var isDiskFull: Bool {
         guard let figures = store?.figures else { return false }
         return figures.isBelowReserve || figures.failure?.kind == .outOfSpace
@@ -74,5 +135,25 @@ struct BrokerBridge: BrokerControl {
             }
         }
         return try result.get()
+    }
+}
+
+extension StoreModel {
+    fileprivate init(_ figures: StoreFigures) {
+        self.init()
+        notReadyReason = figures.notReadyReason
+        commits = figures.commits
+        committedBytes = figures.committedBytes
+        failures = figures.failures
+        syncMicroseconds = figures.syncMicroseconds
+        longestSyncMicroseconds = figures.longestSyncMicroseconds
+        longestCommitMicroseconds = figures.longestCommitMicroseconds
+        movedSegments = figures.movedSegments
+        movedMessages = figures.movedMessages
+        waitingSegments = figures.waitingSegments
+        journalBytes = figures.journalBytes
+        databaseBytes = figures.databaseBytes
+        freeBytes = figures.freeBytes
+        damage = figures.setAsideFiles
     }
 }

@@ -59,6 +59,12 @@ struct Server {
                     return
                 }
             }
+            if let store = store as? DurableStore {
+                tasks.addTask {
+                    var watch = StoreWatch(logger: logger, figures: store.figures)
+                    await watch.run { store.figures }
+                }
+            }
             // A broker that ends by itself has failed, and the process with it.
             tasks.addTask { try await brokerEnd.wait() }
             if notification.watchdogInterval != nil {

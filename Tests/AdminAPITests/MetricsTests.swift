@@ -26,6 +26,11 @@ struct MetricsTests {
                 # HELP
                 """))
         #expect(text.contains("\nprocess_cpu_seconds_total 140.25\n"))
+        #expect(text.contains("\nhermes_ready 1\n"))
+        #expect(text.contains("\nhermes_store_sync_seconds_total 1.5\n"))
+        #expect(text.contains("\nhermes_store_sync_longest_seconds 0.25\n"))
+        #expect(text.contains("\nhermes_store_commit_longest_seconds 0.375\n"))
+        #expect(text.contains("\nhermes_store_damage 3\n"))
         #expect(text.contains("\nprocess_start_time_seconds 1700000000.25\n"))
         #expect(text.hasSuffix("\n"))
         #expect(!text.contains("\n\n"))
@@ -48,7 +53,7 @@ struct MetricsTests {
     @Test("every figure of the broker is shown once")
     func everyFigure() throws {
         let text = MetricsText.render(StubBroker.figures)
-        for value in 101...142 where value != 140 {
+        for value in 101...151 where value != 140 {
             let lines = text.split(separator: "\n").filter { $0.hasSuffix(" \(value)") }
             #expect(lines.count == 1, "\(value): \(lines)")
         }

@@ -16,6 +16,12 @@ final class StubBroker: BrokerControl {
         /// What `clients` gives, whatever the query.
         var page = ClientPage(clients: [], next: nil)
         var counts = PublishCounts(matched: 3, online: 2, queued: 1, dropped: 0)
+        var queueQueries: [QueueQuery] = []
+        var queues: [String: QueuePage] = [:]
+        var notReadyReason: String?
+        var damage: [String] = []
+        var backups: [String] = []
+        var backupFailure: BackupFailure?
     }
 
     private let state = Mutex(State())
@@ -27,6 +33,8 @@ final class StubBroker: BrokerControl {
     var publications: [Publication] { state.withLock { $0.publications } }
     var disconnected: [String] { state.withLock { $0.disconnected } }
     var queries: [ClientQuery] { state.withLock { $0.queries } }
+    var queueQueries: [QueueQuery] { state.withLock { $0.queueQueries } }
+    var backups: [String] { state.withLock { $0.backups } }
 
     func change(_ change: (inout State) -> Void) {
         state.withLock { change(&$0) }
@@ -56,6 +64,34 @@ final class StubBroker: BrokerControl {
             state.disconnected.append(clientID)
             return state.details[clientID]?.summary.connected ?? false
         }
+    }
+
+    func queue(_ query: QueueQuery) async throws(BrokerUnavailable) -> QueuePage? {
+        try await answer { state in
+            state.queueQueries.append(query)
+            return state.queues[query.clientID]
+        }
+    }
+
+    func dropQueue(of clientID: String) async throws(BrokerUnavailable) -> Int? {
+        try await answer { $0.queues.removeValue(forKey: clientID)?.messages.count }
+    }
+
+    var notReadyReason: String? { state.withLock { $0.notReadyReason } }
+
+    func acceptLoss() async -> [String] {
+        state.withLock { state in
+            defer { state.damage = [] }
+            return state.damage
+        }
+    }
+
+    func backUp(to directory: String) async throws(BackupFailure) {
+        let failure = state.withLock { state in
+            state.backups.append(directory)
+            return state.backupFailure
+        }
+        if let failure { throw failure }
     }
 
     func publish(_ publication: Publication) async throws(BrokerUnavailable) -> PublishCounts {
@@ -130,6 +166,19 @@ final class StubBroker: BrokerControl {
         figures.process.cpuSeconds = 140.25
         figures.process.openDescriptors = 141
         figures.process.descriptorLimit = 142
+        figures.store.commits = 143
+        figures.store.committedBytes = 144
+        figures.store.failures = 145
+        figures.store.syncMicroseconds = 1_500_000
+        figures.store.longestSyncMicroseconds = 250_000
+        figures.store.longestCommitMicroseconds = 375_000
+        figures.store.movedSegments = 146
+        figures.store.movedMessages = 147
+        figures.store.waitingSegments = 148
+        figures.store.journalBytes = 149
+        figures.store.databaseBytes = 150
+        figures.store.freeBytes = 151
+        figures.store.damage = ["one", "two", "three"]
         return figures
     }()
 

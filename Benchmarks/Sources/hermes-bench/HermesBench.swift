@@ -9,5 +9,8 @@ struct HermesBench: ParsableCommand {
             The broker may be any: name its port, and its process number to have its CPU time and \
             memory measured. Every scenario stops by itself.
             """,
-        subcommands: [Pairs.self, FanOut.self, FanIn.self, OpenLoop.self, Idle.self, Connect.self])
+        subcommands: [
+            Pairs.self, FanOut.self, FanIn.self, OpenLoop.self, Offline.self, Idle.self,
+            Connect.self,
+        ])
 }

@@ -8,7 +8,7 @@ struct PlanTests {
     private func plan(_ shape: LoadPlan.Shape) -> LoadPlan {
         LoadPlan(
             shape: shape, pace: .window(1), extent: .messages(perPublisher: 1), qos: .atLeastOnce,
-            payloadBytes: 64, subscribersPersist: false, patience: 1)
+            payloadBytes: 64, subscribersPersist: false, acknowledgeAfter: 0, patience: 1)
     }
 
     @Test("every publisher and subscriber that are joined have a stream of their own")
@@ -44,7 +44,7 @@ struct PlanTests {
             byteCount: templates.packetBytes, alignment: 1)
         defer { packet.deallocate() }
         let base = try #require(packet.baseAddress)
-        templates.write(publisher: 2, sequence: 65_536, time: 77, to: base)
+        templates.write(publisher: 2, sequence: 12, position: 65_536, time: 77, to: base)
 
         let bytes = UnsafeRawBufferPointer(packet)
         let framing = try PacketDecoder.frame(bytes.bytes, at: 0, maximumSize: 1_000)
@@ -67,7 +67,7 @@ struct PlanTests {
         let stamp = try #require(MessageStamp(bytes[publish.payload]))
         #expect(stamp.run == names.run)
         #expect(stamp.publisher == 2)
-        #expect(stamp.sequence == 65_536)
+        #expect(stamp.sequence == 12)
         #expect(stamp.time == 77)
         #expect(publish.payload.count == 40)
     }

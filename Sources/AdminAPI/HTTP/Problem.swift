@@ -57,6 +57,10 @@ extension Problem {
         case tooManyConnections = "too-many-connections"
         case storeRefuses = "store-refuses"
         case diskFull = "disk-full"
+        case notReady = "not-ready"
+        case unreadable = "unreadable"
+        case backupFolder = "backup-folder"
+        case backupFailed = "backup-failed"
 
         var status: HTTPResponse.Status {
             switch self {
@@ -74,8 +78,10 @@ extension Problem {
             case .expectationFailed: .expectationFailed
             case .wrongHost: .misdirectedRequest
             case .headersTooLarge: .requestHeaderFieldsTooLarge
-            case .internalError: .internalServerError
-            case .overloaded, .stopping, .tooManyConnections, .storeRefuses: .serviceUnavailable
+            case .backupFolder: .conflict
+            case .internalError, .unreadable, .backupFailed: .internalServerError
+            case .overloaded, .stopping, .tooManyConnections, .storeRefuses, .notReady:
+                .serviceUnavailable
             case .diskFull: HTTPResponse.Status(code: 507, reasonPhrase: "Insufficient Storage")
             }
         }
@@ -106,6 +112,10 @@ extension Problem {
             case .tooManyConnections: "Too many connections are open"
             case .storeRefuses: "Nothing can be stored at present"
             case .diskFull: "The disk is full"
+            case .notReady: "The broker is not ready"
+            case .unreadable: "The store cannot be read"
+            case .backupFolder: "The folder cannot take a backup"
+            case .backupFailed: "The backup failed"
             }
         }
     }
@@ -136,6 +146,22 @@ extension Problem {
                 "The disk has no room for new messages; nothing was published.",
                 fix: "Free space on the file system of data_directory, then send it again.",
                 headers: [.retryAfter: "30"])
+        case .unreadable(let reason):
+            self.init(.unreadable, "\(reason)", fix: "Look at it with: hermesctl store check")
+        }
+    }
+
+    /// There is no backup; nothing of it was left behind.
+    init(_ failure: BackupFailure) {
+        switch failure {
+        case .unusableFolder(let reason):
+            self.init(.backupFolder, reason, field: "directory")
+        case .outOfSpace(let reason): self.init(.diskFull, reason)
+        case .nothingStored:
+            self.init(
+                .backupFailed, "This broker stores nothing: its durability is none.",
+                fix: "Set durability to sync or interval, and start it again.")
+        case .failed(let reason): self.init(.backupFailed, reason)
         }
     }
 }

@@ -3,7 +3,7 @@ import AdminModel
 extension MetricFamily {
     /// Every metric, in the order in which they are shown; docs/metrics.md describes them.
     static let all: [MetricFamily] =
-        software + connections + sessions + traffic + limits + waiting + process
+        software + connections + sessions + traffic + limits + waiting + store + process
 
     private static let software: [MetricFamily] = [
         .information(
@@ -119,6 +119,48 @@ extension MetricFamily {
     ]
 
     /// Under the names that Prometheus' own client libraries use, which dashboards expect.
+    private static let store: [MetricFamily] = [
+        .gauge(
+            "hermes_ready", "1 while GET /readyz says so: everything is acknowledged durably."
+        ) { $0.store.isReady ? 1 : 0 },
+        .counter("hermes_store_commits_total", "Groups of writes made durable.") {
+            $0.store.commits
+        },
+        .counter("hermes_store_committed_bytes_total", "Their bytes.") { $0.store.committedBytes },
+        .counter("hermes_store_failures_total", "Failed attempts to write or synchronise.") {
+            $0.store.failures
+        },
+        .real(
+            "hermes_store_sync_seconds_total", .counter, "Time spent waiting for fdatasync."
+        ) { Double($0.store.syncMicroseconds) / 1e6 },
+        .real("hermes_store_sync_longest_seconds", .gauge, "The longest fdatasync.") {
+            Double($0.store.longestSyncMicroseconds) / 1e6
+        },
+        .real(
+            "hermes_store_commit_longest_seconds", .gauge,
+            "The longest commit, whatever held it up."
+        ) { Double($0.store.longestCommitMicroseconds) / 1e6 },
+        .counter(
+            "hermes_store_moved_segments_total", "Journal segments moved to the database."
+        ) { $0.store.movedSegments },
+        .counter(
+            "hermes_store_moved_messages_total", "Queued messages that outlived their segment."
+        ) { $0.store.movedMessages },
+        .gauge("hermes_store_waiting_segments", "Journal segments that wait to be moved.") {
+            $0.store.waitingSegments
+        },
+        .gauge("hermes_store_journal_bytes", "Files of the journal.") { $0.store.journalBytes },
+        .gauge(
+            "hermes_store_database_bytes", "The database with its log, after the last move."
+        ) { $0.store.databaseBytes },
+        .gauge(
+            "hermes_store_free_bytes", "Free on the file system of the data directory."
+        ) { Int(clamping: $0.store.freeBytes) },
+        .gauge(
+            "hermes_store_damage", "Damaged files and lost parts that nobody has accepted."
+        ) { $0.store.damage.count },
+    ]
+
     private static let process: [MetricFamily] = [
         .real("process_cpu_seconds_total", .counter, "User and system time of all threads.") {
             $0.process.cpuSeconds

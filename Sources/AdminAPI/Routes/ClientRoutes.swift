@@ -60,12 +60,16 @@ struct ClientRoutes: Sendable {
         } catch {
             throw Problem(error)
         }
-        guard let detail else {
-            throw Problem(
-                .clientNotFound,
-                "There is neither a connection nor a session of \"\(clientID.visible())\".",
-                field: "id", fix: "GET /v1/clients lists those there are.")
-        }
+        guard let detail else { throw Problem.unknownClient(clientID) }
         return detail
+    }
+}
+
+extension Problem {
+    static func unknownClient(_ clientID: String) -> Problem {
+        Problem(
+            .clientNotFound,
+            "There is neither a connection nor a session of \"\(clientID.visible())\".",
+            field: "id", fix: "GET /v1/clients lists those there are.")
     }
 }

@@ -65,8 +65,32 @@ extension OpenAPIDocument {
                   }
                 }
               },
+              "NotReady": {
+                "description": "Not everything is acknowledged durably, or damage waits for an operator; detail says why.",
+                "content": {
+                  "application/problem+json": {
+                    "schema": {"$ref": "#/components/schemas/Problem"}
+                  }
+                }
+              },
+              "BackupFolder": {
+                "description": "The folder cannot take a backup.",
+                "content": {
+                  "application/problem+json": {
+                    "schema": {"$ref": "#/components/schemas/Problem"}
+                  }
+                }
+              },
+              "DiskFull": {
+                "description": "There is no room.",
+                "content": {
+                  "application/problem+json": {
+                    "schema": {"$ref": "#/components/schemas/Problem"}
+                  }
+                }
+              },
               "OtherProblem": {
-                "description": "The server's limits or rules refuse the request (403, 408, 414, 417, 421, 431), or it failed (500).",
+                "description": "The server's limits or rules refuse the request (403, 408, 414, 417, 421, 431), or it failed (500); publishes are refused while the disk is full (507).",
                 "content": {
                   "application/problem+json": {
                     "schema": {"$ref": "#/components/schemas/Problem"}
@@ -97,6 +121,97 @@ extension OpenAPIDocument {
                 "type": "object",
                 "required": ["status", "version"],
                 "properties": {"status": {"const": "ok"}, "version": {"type": "string"}}
+              },
+              "Readiness": {
+                "type": "object",
+                "required": ["status", "durability"],
+                "properties": {
+                  "status": {"const": "ready"},
+                  "durability": {"enum": ["none", "interval", "sync"]}
+                }
+              },
+              "QueuePage": {
+                "type": "object",
+                "required": ["client_id", "messages"],
+                "properties": {
+                  "client_id": {"type": "string"},
+                  "messages": {
+                    "type": "array",
+                    "items": {"$ref": "#/components/schemas/QueuedMessage"}
+                  },
+                  "next": {
+                    "type": "string",
+                    "pattern": "^[0-9]+$",
+                    "description": "Pass as cursor for the next page; absent at the end."
+                  }
+                }
+              },
+              "QueuedMessage": {
+                "type": "object",
+                "required": ["position", "state", "qos", "retain", "payload_bytes"],
+                "properties": {
+                  "position": {"type": "integer", "minimum": 0},
+                  "state": {"enum": ["waiting", "in_flight", "released"]},
+                  "topic": {"type": "string", "description": "Absent once it is released."},
+                  "qos": {"type": "integer", "minimum": 0, "maximum": 2},
+                  "retain": {"type": "boolean"},
+                  "payload_bytes": {"type": "integer", "minimum": 0},
+                  "expires_at_ms": {"type": "integer", "format": "int64"}
+                }
+              },
+              "QueueDropResult": {
+                "type": "object",
+                "required": ["client_id", "dropped"],
+                "properties": {
+                  "client_id": {"type": "string"},
+                  "dropped": {"type": "integer", "minimum": 0}
+                }
+              },
+              "AcceptLossResult": {
+                "type": "object",
+                "required": ["accepted"],
+                "properties": {"accepted": {"type": "array", "items": {"type": "string"}}}
+              },
+              "BackupResult": {
+                "type": "object",
+                "required": ["directory"],
+                "properties": {"directory": {"type": "string"}}
+              },
+              "Store": {
+                "type": "object",
+                "description": "The durable store; absent with durability none.",
+                "required": [
+                  "commits",
+                  "committed_bytes",
+                  "failures",
+                  "sync_us",
+                  "longest_sync_us",
+                  "longest_commit_us",
+                  "moved_segments",
+                  "moved_messages",
+                  "waiting_segments",
+                  "journal_bytes",
+                  "database_bytes",
+                  "free_bytes",
+                  "damage"
+                ],
+                "properties": {
+                  "not_ready_reason": {"type": "string"},
+                  "commits": {"type": "integer", "minimum": 0},
+                  "committed_bytes": {"type": "integer", "minimum": 0},
+                  "failures": {"type": "integer", "minimum": 0},
+                  "sync_us": {"type": "integer", "minimum": 0},
+                  "longest_sync_us": {"type": "integer", "minimum": 0},
+                  "longest_commit_us": {"type": "integer", "minimum": 0},
+                  "moved_segments": {"type": "integer", "minimum": 0},
+                  "moved_messages": {"type": "integer", "minimum": 0},
+                  "waiting_segments": {"type": "integer", "minimum": 0},
+                  "journal_bytes": {"type": "integer", "minimum": 0},
+                  "database_bytes": {"type": "integer", "minimum": 0},
+                  "free_bytes": {"type": "integer", "minimum": 0},
+                  "damage": {"type": "array", "items": {"type": "string"}},
+                  "backup_percent": {"type": "integer", "minimum": 0, "maximum": 100}
+                }
               },
               "PublishResult": {
                 "type": "object",
@@ -394,7 +509,8 @@ extension OpenAPIDocument {
                     "description": "How often limits were met, by the keys below limits in the configuration.",
                     "additionalProperties": {"type": "integer", "minimum": 0}
                   },
-                  "publishers_paused": {"type": "integer", "minimum": 0}
+                  "publishers_paused": {"type": "integer", "minimum": 0},
+                  "store": {"$ref": "#/components/schemas/Store"}
                 }
               }
             }

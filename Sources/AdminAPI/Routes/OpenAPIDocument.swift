@@ -5,7 +5,7 @@
 enum OpenAPIDocument {
     /// The document, with the version of this software (letters, digits and `.-+` only).
     static func text(version: String) -> String {
-        head.replacing("VERSION", with: version) + "\n" + components
+        head.replacing("VERSION", with: version) + "\n" + storePaths + "\n" + components
     }
 
     // swift-format-ignore
@@ -34,6 +34,25 @@ enum OpenAPIDocument {
                   },
                   "400": {"$ref": "#/components/responses/Invalid"},
                   "503": {"$ref": "#/components/responses/Unavailable"},
+                  "default": {"$ref": "#/components/responses/OtherProblem"}
+                }
+              }
+            },
+            "/readyz": {
+              "get": {
+                "operationId": "getReadiness",
+                "summary": "Whether everything is acknowledged durably",
+                "description": "Red from damage that was found until POST /v1/store/accept-loss, across restarts. With durability none it is ready, and says so.",
+                "security": [],
+                "responses": {
+                  "200": {
+                    "description": "It is, as far as durability promises.",
+                    "content": {
+                      "application/json": {"schema": {"$ref": "#/components/schemas/Readiness"}}
+                    }
+                  },
+                  "400": {"$ref": "#/components/responses/Invalid"},
+                  "503": {"$ref": "#/components/responses/NotReady"},
                   "default": {"$ref": "#/components/responses/OtherProblem"}
                 }
               }
@@ -324,7 +343,6 @@ enum OpenAPIDocument {
                   "default": {"$ref": "#/components/responses/OtherProblem"}
                 }
               }
-            }
-          },
+            },
         """#
 }

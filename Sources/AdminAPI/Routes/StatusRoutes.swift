@@ -5,14 +5,24 @@ import Hummingbird
 struct StatusRoutes: Sendable {
     let broker: any BrokerControl
     let version: String
+    /// "none", "interval" or "sync".
+    let durability: String
 
-    /// `GET /healthz`, `GET /v1/status`, `GET /metrics` and `GET /v1/openapi.json`.
-    var routes: [Route] { [health, status, metrics, openAPI] }
+    /// `GET /healthz`, `/readyz`, `/v1/status`, `/metrics` and `/v1/openapi.json`.
+    var routes: [Route] { [health, readiness, status, metrics, openAPI] }
 
     /// Says that the admin plane answers, and asks the data plane nothing.
     private var health: Route {
         Route(method: .get, path: "/healthz", access: .open) { _ throws(Problem) in
             try Response.json(HealthModel(status: "ok", version: version))
+        }
+    }
+
+    /// For load balancers and supervisors, who have no token; it asks the data plane nothing either.
+    private var readiness: Route {
+        Route(method: .get, path: "/readyz", access: .open) { _ throws(Problem) in
+            if let reason = broker.notReadyReason { throw Problem(.notReady, reason) }
+            return try Response.json(ReadinessModel(status: "ready", durability: durability))
         }
     }
 

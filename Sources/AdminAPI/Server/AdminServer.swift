@@ -64,8 +64,12 @@ package struct AdminServer: Sendable {
             .publish(publisher, maximumTopicLevels: levels),
             .message(publisher, maximumTopicLevels: levels),
             orders.route,
-        ] + ClientRoutes(broker: broker).routes
-            + StatusRoutes(broker: broker, version: configuration.version).routes
+        ] + ClientRoutes(broker: broker).routes + QueueRoutes(broker: broker).routes
+            + StoreRoutes(broker: broker).routes
+            + StatusRoutes(
+                broker: broker, version: configuration.version,
+                durability: configuration.durability
+            ).routes
     }
 
     // MARK: Listeners

@@ -43,6 +43,8 @@ package struct BrokerLoop: ~Copyable {
     /// Rounds in which held-back input may lead to further completions within one turn.
     private static var settlingRounds: Int { 4 }
 
+    /// Never read; see the same in ``Shard``.
+    private let addressOnly: any Sendable = ()
     private var reactor: Reactor
     private var shard: Shard
     private let mailbox: Mailbox<ShardMessage>
@@ -323,6 +325,10 @@ package struct BrokerLoop: ~Copyable {
         case .client(let identifier, let reply):
             reply(shard.client(identifier) { reactor.address(of: $0) })
         case .disconnect(let identifier, let reply): reply(shard.disconnect(identifier))
+        case .queue(let identifier, let from, let limit, let reply):
+            shard.queue(of: identifier, from: from, limit: limit, reply: reply)
+        case .dropQueue(let identifier, let bound, let reply):
+            shard.dropQueue(of: identifier, below: bound, reply: reply)
         case .publish(let publication, let reply): shard.publish(publication, reply: reply)
         case .stop: stop()
         }
@@ -366,6 +372,8 @@ package struct BrokerLoop: ~Copyable {
         case .client(_, let reply): reply(nil)
         case .clients(_, let reply): reply(ClientPage(clients: [], next: nil))
         case .disconnect(_, let reply): reply(false)
+        case .queue(_, _, _, let reply): reply(.stopping)
+        case .dropQueue(_, _, let reply): reply(.stopping)
         case .publish(_, let reply): reply(.failure(.stopping))
         case .authenticated, .stop: return
         }

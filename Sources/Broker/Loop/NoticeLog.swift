@@ -51,7 +51,7 @@ struct NoticeLog {
             case .queueFull:
                 metadata[LogKeys.setting] = "limits.queue_messages, limits.queue_bytes"
             case .slowReader: metadata[LogKeys.setting] = "limits.output_bytes"
-            case .away, .expired, .reservedTopic: break
+            case .away, .expired, .reservedTopic, .byOperator: break
             }
             admit(&drops, now, metadata) { logger, metadata in
                 logger.warning("Messages dropped", metadata: metadata)

@@ -11,6 +11,10 @@ package enum ShardMessage: Sendable {
     case clients(ClientQuery, @Sendable (ClientPage) -> Void)
     case client([UInt8], @Sendable (ClientDetail?) -> Void)
     case disconnect([UInt8], @Sendable (Bool) -> Void)
+    /// A page of what a client is owed, from a position on.
+    case queue([UInt8], from: UInt64, limit: Int, @Sendable (QueueAnswer) -> Void)
+    /// Drops what waits for a client below a position; `nil` is the end of its queue.
+    case dropQueue([UInt8], below: UInt64?, @Sendable (QueueDropAnswer) -> Void)
     case publish(InboundPublication, @Sendable (PublishAnswer) -> Void)
     /// Stop accepting, send what waits, close, and end the loop.
     case stop

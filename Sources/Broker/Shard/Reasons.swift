@@ -130,6 +130,8 @@ package enum DropReason: UInt8, CountLabel, BitwiseCopyable {
     case expired
     /// Published by a client below `$SYS/`, where only the broker does (section 4.7.2).
     case reservedTopic
+    /// The operator emptied the queue.
+    case byOperator
 
     package var name: String {
         switch self {
@@ -138,13 +140,14 @@ package enum DropReason: UInt8, CountLabel, BitwiseCopyable {
         case .queueFull: "queue_full"
         case .expired: "expired"
         case .reservedTopic: "reserved_topic"
+        case .byOperator: "operator"
         }
     }
 }
 
 /// Counts of drops by reason, in place: every session has them.
 package struct DropCounts: Sendable, BitwiseCopyable {
-    private var counts = InlineArray<5, UInt64>(repeating: 0)
+    private var counts = InlineArray<6, UInt64>(repeating: 0)
 
     package init() {}
 

@@ -98,6 +98,8 @@ extension Shard {
     package mutating func abandonReplies() {
         for pending in pendingReplies.values { pending.reply(.failure(.stopping)) }
         pendingReplies.removeAll()
+        for question in queueQuestions.values { question.reply(.stopping) }
+        queueQuestions.removeAll()
     }
 
     // MARK: Questions

@@ -81,6 +81,7 @@ extension Shard {
                 let position = sessions[session].outbound.dropOldestStored()
             else { return false }
             adjustTotals(session, from: queue)
+            noteDropped(session, position)
             finished(session, position)
             writes.horizon(session: sessions[session].number, position: position + 1)
             drop(session, .queueFull)
@@ -94,11 +95,12 @@ extension Shard {
         sessions[session].outbound.unload(pool: pool)
         adjustTotals(session, from: before)
         let number = sessions[session].number
+        droppedWhileLoading[number] = nil
         writes.horizon(session: number, position: sessions[session].outbound.firstStored)
         writes.detached(number, sinceMs: wallClockMs)
     }
 
-    private mutating func adjustTotals(_ session: UInt32, from before: OutboundQueue) {
+    mutating func adjustTotals(_ session: UInt32, from before: OutboundQueue) {
         let after = sessions[session].outbound
         totals.waiting += Int(after.waiting) - Int(before.waiting)
         totals.waitingBytes += after.waitingBytes - before.waitingBytes
@@ -136,7 +138,7 @@ extension Shard {
             QueueRead(
                 session: sessions[session].number, from: queue.firstUnloaded, below: below,
                 maxMessages: Int(max(Self.windowMessages, settings.maxInFlight)),
-                maxBytes: Self.windowBytes, tag: target.packed, ticket: ticket))
+                maxBytes: Self.windowBytes, tag: ReadTag.connection(target).encoded, ticket: ticket))
     }
 
     /// Puts back what the store has read, and sends it.
@@ -146,10 +148,13 @@ extension Shard {
         let taken = slices
         slices.removeAll()
         for slice in taken {
-            // An answer for a connection that is gone is nobody's.
-            let handle = Handle(packed: slice.request.tag)
-            guard isCurrent(handle), !connections[handle.index].isDoomed else { continue }
-            take(slice, for: handle)
+            switch ReadTag(encoded: slice.request.tag) {
+            case .connection(let handle):
+                // An answer for a connection that is gone is nobody's.
+                guard isCurrent(handle), !connections[handle.index].isDoomed else { continue }
+                take(slice, for: handle)
+            case .question(let number): answer(number, slice)
+            }
         }
     }
 
@@ -165,9 +170,12 @@ extension Shard {
         }
         let before = sessions[session].outbound
         sessions[session].isLoading = false
+        let dropped = droppedWhileLoading.removeValue(forKey: sessions[session].number)
         var next = slice.next
         slice.forEach { item in
-            if item.position < before.firstStored {
+            if dropped?.contains(item.position) == true {
+                return
+            } else if item.position < before.firstStored {
                 placeSent(item, session, handle)
             } else if item.position < next,
                 !placeWaiting(item, session, slice.request.ticket)

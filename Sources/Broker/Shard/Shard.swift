@@ -11,6 +11,9 @@ import Structures
 /// the sockets say; ``expireTimers()``; ``submitWrites()``; ``takeCompletions()``; then it sends what
 /// ``takeDirty()`` names and closes what ``takeClosing()`` names.
 package struct Shard: ~Copyable {
+    /// Never read. It makes the shard address-only: methods that do not mutate get its address, where
+    /// the compiler would copy the whole struct (2 KB) before each call that it does not inline.
+    private let addressOnly: any Sendable = ()
     let settings: BrokerSettings
     let store: any Store
     /// Persistent sessions are the store's: memory holds a window of their queues.
@@ -72,6 +75,10 @@ package struct Shard: ~Copyable {
     /// Reads of queues, to be submitted behind the turn's writes.
     var reads: [QueueRead] = []
     var slices: [QueueSlice] = []
+    /// Questions of the admin plane that wait for the store, by their number.
+    var queueQuestions: [UInt64: QueueQuestion] = [:]
+    /// What was dropped while it was on its way from the store, by the session's number.
+    var droppedWhileLoading: [UInt64: ClosedRange<UInt64>] = [:]
     /// The store takes no new messages at present; whoever publishes one that it needs has to wait.
     var storeRefuses = false
     var awaitingStore: [Handle] = []

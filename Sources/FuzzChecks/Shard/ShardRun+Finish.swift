@@ -10,6 +10,7 @@ extension ShardRun {
 
     func finish() throws(CheckFailure) {
         trace?("The end.")
+        step += 1
         if !isShutDown { try collectOwed() }
         try removeEverything()
     }

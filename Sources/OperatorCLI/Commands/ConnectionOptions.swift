@@ -59,8 +59,10 @@ struct ConnectionOptions: ParsableArguments {
 
 extension ConnectionOptions {
     /// Runs `body` with a client for the broker that the options name, and ends its connections.
+    ///
+    /// `patience` is for what takes longer than an answer usually may; `--timeout` can only raise it.
     func withClient(
-        in context: CommandContext,
+        in context: CommandContext, patience: Duration = .zero,
         _ body: (AdminClient) async throws(CommandFailure) -> Void
     ) async throws(CommandFailure) {
         let endpoint = try endpoint(context.environment)
@@ -72,7 +74,7 @@ extension ConnectionOptions {
                 or an SSH tunnel to the broker's machine.
                 """)
         }
-        let transport = context.makeTransport(endpoint, .seconds(timeout))
+        let transport = context.makeTransport(endpoint, max(.seconds(timeout), patience))
         do throws(CommandFailure) {
             try await body(AdminClient(endpoint: endpoint, token: token, transport: transport))
         } catch {
@@ -107,13 +109,14 @@ extension ConnectionOptions {
         if let token = environment[AdminToken.variable], !token.isEmpty {
             return try AdminToken.validated(token, from: "the variable \(AdminToken.variable)")
         }
-        let folder =
-            if let dataDir {
-                dataDir
-            } else {
-                try BrokerSettings.load(config: config, environment).dataDirectory
-            }
+        let folder = try dataDirectory(environment)
         return try AdminToken.read(path: "\(folder)/\(AdminToken.fileName)")
+    }
+
+    /// The broker's data directory, if it is on this machine.
+    func dataDirectory(_ environment: [String: String]) throws(CommandFailure) -> String {
+        if let dataDir { return dataDir }
+        return try BrokerSettings.load(config: config, environment).dataDirectory
     }
 }
 

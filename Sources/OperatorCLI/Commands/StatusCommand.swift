@@ -44,6 +44,28 @@ struct StatusCommand: OperatorCommand {
         list.add("sent", "\(status.publishesSent) messages, \(Wording.bytes(status.bytesSent))")
         list.add("dropped", Wording.counts(status.dropped))
         list.add("limits reached", Wording.counts(status.limitsReached))
+        if let store = status.store { add(store, to: &list) }
         return list.rendered()
+    }
+
+    private static func add(_ store: StoreModel, to list: inout FieldList) {
+        list.startGroup()
+        list.add("ready", store.notReadyReason.map { "no: \($0)" } ?? "yes")
+        list.add(
+            "commits",
+            "\(store.commits) (\(Wording.bytes(store.committedBytes))), \(store.failures) failed")
+        list.add(
+            "longest commit",
+            "\(Wording.microseconds(store.longestCommitMicroseconds)), of it fdatasync "
+                + "\(Wording.microseconds(store.longestSyncMicroseconds))")
+        list.add(
+            "journal",
+            "\(Wording.bytes(store.journalBytes)), \(store.waitingSegments) segments to be moved")
+        list.add(
+            "database",
+            "\(Wording.bytes(store.databaseBytes)), \(store.movedMessages) messages moved")
+        list.add("free on the disk", Wording.bytes(store.freeBytes))
+        if let percent = store.backupPercent { list.add("backup", "\(percent) %") }
+        for damage in store.damage { list.add("damage", damage) }
     }
 }

@@ -56,6 +56,40 @@ struct AdminClient: Sendable {
         return try decode(response)
     }
 
+    /// Up to `limit` messages of a queue, from as many pages as that takes.
+    func queue(_ clientID: String, limit: Int) async throws(CommandFailure) -> QueuePage {
+        var result = QueuePage(clientID: clientID, messages: [])
+        repeat {
+            let size = min(limit - result.messages.count, Self.maximumPageSize)
+            var query = [(name: "limit", value: "\(size)")]
+            if let cursor = result.next { query.append((name: "cursor", value: cursor)) }
+            let answer: Answer<QueuePage> = try await get(
+                ["v1", "clients", clientID, "queue"], query: query)
+            // A page that goes nowhere could go on for ever.
+            if answer.model.next != nil, answer.model.next == result.next {
+                throw CommandFailure(
+                    .unexpectedAnswer, "\(endpoint) sent a page that continues with itself.")
+            }
+            result.messages += answer.model.messages
+            result.next = answer.model.next
+        } while result.next != nil && result.messages.count < limit
+        return result
+    }
+
+    func dropQueue(_ clientID: String) async throws(CommandFailure) -> Answer<QueueDropResult> {
+        try decode(await send(.delete, ["v1", "clients", clientID, "queue"]))
+    }
+
+    func acceptLoss() async throws(CommandFailure) -> Answer<AcceptLossResult> {
+        try decode(await send(.post, ["v1", "store", "accept-loss"]))
+    }
+
+    /// Returns when the copy is whole; `directory` is absolute, on the broker's machine.
+    func backUp(to directory: String) async throws(CommandFailure) -> Answer<BackupResult> {
+        try decode(
+            await send(.post, ["v1", "backup"], query: [(name: "directory", value: directory)]))
+    }
+
     func publish(
         _ payload: [UInt8], topic: String, qos: Int, retain: Bool
     ) async throws(CommandFailure) -> Answer<PublishResult> {

@@ -50,6 +50,15 @@ enum Wording {
         return tenths < 100 ? "\(tenths / 10).\(tenths % 10) \(unit)" : "\(tenths / 10) \(unit)"
     }
 
+    /// A short span with three digits at most: `850 us`, `1.2 ms`, `3.5 s`.
+    static func microseconds(_ count: UInt64) -> String {
+        switch count {
+        case ..<1_000: "\(count) us"
+        case ..<1_000_000: "\(count / 1_000).\(count % 1_000 / 100) ms"
+        default: "\(count / 1_000_000).\(count % 1_000_000 / 100_000) s"
+        }
+    }
+
     /// Counts by name in the order of names: `queue_full 3, offline 1`; `none` without any.
     static func counts(_ counts: [String: UInt64]) -> String {
         let shown = counts.filter { $0.value > 0 }.sorted { $0.key < $1.key }

@@ -5,10 +5,12 @@ import Glibc
 ///
 /// It belongs to the thread of its ``Database``: what that connection writes meanwhile goes to the
 /// pages that are copied already, so the copy is the state at the last step. A copy that is not
-/// finished is removed.
+/// finished is removed, or at least has another name than a database.
 public final class DatabaseBackup {
     private let database: Database
     private let copy: SQLiteConnection
+    /// The name of the finished copy.
+    private let target: String
     private var backup: OpaquePointer?
     private var isFinished = false
 
@@ -28,8 +30,10 @@ public final class DatabaseBackup {
                 operation: "write a copy to", path: path, reason: "the file exists", kind: .other,
                 cure: "Name an empty folder.")
         }
-        try DatabaseFile.prepare(path)
-        copy = try SQLiteConnection.open(path, .readWrite, cacheBytes: 2 * 1_024 * 1_024)
+        let unfinished = path + ".unfinished"
+        try DatabaseFile.prepare(unfinished)
+        copy = try SQLiteConnection.open(unfinished, .readWrite, cacheBytes: 2 * 1_024 * 1_024)
+        target = path
         self.database = database
         // From here on a failure runs `deinit`, which removes the file.
         // Until its last step the copy is nothing that anybody could use.
@@ -57,8 +61,13 @@ public final class DatabaseBackup {
         case SQLITE_DONE:
             self.backup = nil
             guard sqlite3_backup_finish(backup) == SQLITE_OK else { throw copy.failure("copy to") }
+            try detach()
             try synchronise()
+            guard rename(copy.path, target) == 0 else {
+                throw StoreFailure(operation: "rename", path: copy.path, errno: errno)
+            }
             isFinished = true
+            try DatabaseFile.syncDirectory(of: target)
             return progress
         default:
             self.backup = nil
@@ -67,6 +76,16 @@ public final class DatabaseBackup {
                 operation: "copy to", path: copy.path, sqliteCode: code,
                 reason: String(cString: sqlite3_errstr(code)))
         }
+    }
+
+    /// Makes the copy a database of its own: there is no write-ahead log beside it, and no journal,
+    /// whose segments a start would miss otherwise.
+    private func detach() throws(StoreFailure) {
+        try copy.execute(
+            """
+            PRAGMA journal_mode = DELETE;
+            UPDATE meta SET value = 0 WHERE name = 'applied_segment'
+            """, "finish")
     }
 
     private func synchronise() throws(StoreFailure) {
@@ -78,6 +97,5 @@ public final class DatabaseBackup {
         guard fsync(descriptor) == 0 else {
             throw StoreFailure(operation: "synchronise", path: copy.path, errno: errno)
         }
-        try DatabaseFile.syncDirectory(of: copy.path)
     }
 }

@@ -6,28 +6,38 @@ import Threads
 ///
 /// It owns the journal and the overlay. Its life with a segment:
 /// ```
-/// append, sync, apply, complete … full ─ seal ─> mover ─ moved ─> free for reuse
+/// append, sync, apply … full ─ seal ─> mover ─ moved ─> free for reuse
 ///        │ a write or a sync fails
 ///        └─> nothing completes; once a second a fresh segment is tried with all that waits
 /// ```
+/// The overlay learns of a group when it is on the disk and not before: what a failed segment may
+/// have lost is written again elsewhere, and nothing else knows of it yet.
 final class Committer {
-    struct Batch: Sendable {
-        var bytes: [UInt8]
-        var tickets: ClosedRange<UInt64>
-    }
-
     enum Task: Sendable {
-        case write(Batch)
+        case write(BatchQueue.Batch)
         case read(QueueRead)
         case readDone(UInt64)
         case moved(segment: UInt64)
         case spare(SegmentFile?)
         case backup(directory: String, reply: @Sendable (StoreFailure?) -> Void)
         case acceptLoss(reply: @Sendable ([String]) -> Void)
+        /// Nothing is submitted after it.
+        case close
     }
 
-    /// While the disk refuses, and while its room is below the reserve.
-    private static let patienceMilliseconds: Int32 = 1_000
+    /// A frame of the active segment that no sync has covered.
+    private struct Frame {
+        var batch: BatchQueue.Batch
+        /// Of its first byte in the segment's file.
+        var offset: UInt32
+    }
+
+    /// A read with the last ticket that was submitted before it.
+    private struct WaitingRead {
+        var request: QueueRead
+        var after: UInt64
+    }
+
     /// Between two looks at the room on the disk.
     private static let roomCheckMs: UInt64 = 1_000
 
@@ -37,22 +47,30 @@ final class Committer {
     private let movers: WorkQueue<MoverTask>
     private let loaders: WorkQueue<LoaderTask>
     private let outbox: StoreOutbox
-    private var journal: Journal
-    private var overlay: JournalOverlay
+    private(set) var journal: Journal
+    private(set) var overlay: JournalOverlay
 
-    private var waiting: [Batch] = []
-    /// Reads that wait for what was submitted before them.
-    private var waitingReads: [QueueRead] = []
+    /// Submitted, and not in the active segment.
+    private var waiting: BatchQueue
+    /// In the active segment, and not known to be on the disk; their bytes.
+    private var unsynced: [Frame] = []
+    private(set) var unsyncedBytes = 0
+    private var unsyncedSinceMs: UInt64 = 0
+    private var lastTicket: UInt64 = 0
+    private var waitingReads: [WaitingRead] = []
     private var readNumber: UInt64 = 0
     private var readsDone: UInt64 = 0
     /// Moved segments, with the last read that may still need them.
     private var reusable: [(segment: UInt64, afterRead: UInt64)] = []
-    private var lastSyncMs: UInt64 = 0
-    private var lastRoomCheckMs: UInt64 = 0
+    private var nextRoomCheckMs: UInt64 = 0
     private var isBelowReserve = false
     private var isFailing = false
+    private var nextAttemptMs: UInt64 = 0
+    /// When the last attempt to commit began, in microseconds.
+    private var commitBegin: UInt64 = 0
+    private var isClosing = false
 
-    /// The journal is replayed and empty, and the database knows all that it held.
+    /// The journal is replayed, its first segment is begun, and the database knows all that it held.
     init(
         journal: consuming Journal, overlay: consuming JournalOverlay,
         options: DurableStoreOptions, directory: String, tasks: WorkQueue<Task>,
@@ -66,32 +84,56 @@ final class Committer {
         self.movers = movers
         self.loaders = loaders
         self.outbox = outbox
+        waiting = BatchQueue(largestFrame: options.journal.segmentBytes / 2)
+        checkRoomIfDue(hermes_monotonic_ms())
+        requestSpare()
+        noteSegments()
     }
 
-    /// Ends when the queue is closed and all that waits is stored and moved, or cannot be.
-    func run() {
-        checkRoom()
-        while let taken = tasks.takeAll(waitMilliseconds: patience) {
-            for task in taken { take(task) }
-            commit()
-            serveReads()
-            synchronizeIfDue()
-            checkRoomIfDue()
+    /// Ends after ``Task/close``, when all that waits is stored and handed to the mover, or cannot be.
+    ///
+    /// - Returns: whether everything was stored.
+    func run() -> Bool {
+        while true {
+            if let isStored = turn(waitMilliseconds: patience) { return isStored }
         }
-        finish()
     }
 
-    private var patience: Int32 {
-        if isFailing || isBelowReserve { return Self.patienceMilliseconds }
-        guard case .interval(let milliseconds) = options.durability, journal.hasUnsyncedFrames
-        else { return -1 }
-        return milliseconds
+    /// Takes all tasks that wait, after sleeping at most so long while there are none, and does what
+    /// is due.
+    ///
+    /// - Returns: in the last turn, whether everything was stored.
+    func turn(waitMilliseconds: Int32) -> Bool? {
+        if let taken = tasks.takeAll(waitMilliseconds: waitMilliseconds) {
+            for task in taken { take(task) }
+        } else {
+            isClosing = true
+        }
+        commit()
+        serveReads()
+        synchronizeIfDue()
+        checkRoomIfDue(hermes_monotonic_ms())
+        return isClosing ? end() : nil
+    }
+
+    /// How long to sleep when no task comes, in milliseconds.
+    var patience: Int32 {
+        let now = hermes_monotonic_ms()
+        func until(_ time: UInt64) -> Int32 { time > now ? Int32(clamping: time - now) : 0 }
+        if isFailing { return until(nextAttemptMs) }
+        if case .interval(let milliseconds) = options.durability, !unsynced.isEmpty {
+            return until(unsyncedSinceMs + UInt64(milliseconds))
+        }
+        return isBelowReserve ? until(nextRoomCheckMs) : -1
     }
 
     private func take(_ task: Task) {
         switch task {
-        case .write(let batch): waiting.append(batch)
-        case .read(let request): waitingReads.append(request)
+        case .write(let batch):
+            lastTicket = batch.tickets.upperBound
+            waiting.append(batch)
+        case .read(let request):
+            waitingReads.append(WaitingRead(request: request, after: lastTicket))
         case .readDone(let number):
             readsDone = number
             freeSegments()
@@ -99,144 +141,170 @@ final class Committer {
             overlay.applied(segment)
             reusable.append((segment, readNumber))
             freeSegments()
-        case .spare(let file): journal.finishSpare(file)
-        case .backup(let directory, let reply):
-            commit()
-            if waiting.isEmpty, sealIfUsed() {
-                movers.post(.backup(directory: directory, reply: reply))
-            } else {
-                reply(outbox.figures.failure)
-            }
-        case .acceptLoss(let reply):
-            reply(journal.acceptLoss())
             noteSegments()
+        case .spare(let file): journal.finishSpare(file)
+        case .backup(let directory, let reply): backUp(to: directory, reply)
+        case .acceptLoss(let reply):
+            let accepted = journal.acceptLoss()
+            outbox.update { $0.lostParts = 0 }
+            noteSegments()
+            reply(accepted)
+        case .close: isClosing = true
         }
+    }
+
+    /// Lets the mover copy the database once it has all that is stored now.
+    private func backUp(
+        to directory: String, _ reply: @escaping @Sendable (StoreFailure?) -> Void
+    ) {
+        guard !isClosing else { return reply(MoverTask.stopping(directory)) }
+        commit()
+        guard waiting.isEmpty else {
+            reply(
+                outbox.figures.failure
+                    ?? StoreFailure(
+                        operation: "back up to", path: directory,
+                        reason: "the database does not keep up with the journal at present",
+                        kind: .other, cure: "Try again later."))
+            return
+        }
+        do throws(StoreFailure) {
+            if !overlay.isActiveEmpty || !unsynced.isEmpty { try beginSegment(1) }
+        } catch {
+            fail(error)
+            return reply(error)
+        }
+        movers.post(.backup(directory: directory, reply: reply))
     }
 
     // MARK: Writing
 
     /// Makes all that waits durable, in frames that fit a segment.
     private func commit() {
-        let begin = hermes_monotonic_us()
-        let had = !waiting.isEmpty
-        while !waiting.isEmpty {
-            do throws(StoreFailure) {
-                guard try commitFrame() else { break }
-                settle(nil)
-            } catch {
-                settle(error)
-                break
-            }
+        guard !waiting.isEmpty else { return }
+        commitBegin = hermes_monotonic_us()
+        if isFailing {
+            guard commitBegin / 1_000 >= nextAttemptMs else { return }
+            nextAttemptMs = commitBegin / 1_000 + options.retryMilliseconds
         }
-        guard had else { return }
-        let took = hermes_monotonic_us() - begin
-        outbox.update { figures in
-            figures.longestCommitMicroseconds = max(figures.longestCommitMicroseconds, took)
+        outbox.commitBegins(atMicroseconds: commitBegin)
+        defer { outbox.commitEnded() }
+        do throws(StoreFailure) {
+            while !waiting.isEmpty {
+                guard try commitFrame() else { return }
+                if isFailing {
+                    isFailing = false
+                    outbox.update { $0.failure = nil }
+                }
+            }
+        } catch {
+            fail(error)
         }
     }
 
     /// False when the database has to catch up first.
     private func commitFrame() throws(StoreFailure) -> Bool {
-        var count = 0
-        var bytes = 0
-        while count < waiting.count {
-            let more = waiting[count].bytes.count
-            if count > 0, bytes + more > options.journal.segmentBytes / 2 { break }
-            bytes += more
-            count += 1
-        }
+        let bytes = waiting.frameBytes
         guard bytes > 0 else {
-            complete(count)
+            // Tickets for nothing; all before them are reported.
+            outbox.complete(waiting.takeFrame().tickets, buffers: waiting.takeBuffers()) { _ in }
             return true
         }
         guard try prepareSegment(bytes) else { return false }
+        let batch = waiting.takeFrame()
         Failpoint.beforeWrite.reach()
-        let frame = try append(count)
-        Failpoint.afterWrite.reach()
-        if options.durability == .sync { try synchronize() }
-        apply(count, frame)
-        outbox.update { figures in
-            figures.commits += 1
-            figures.committedBytes += UInt64(bytes)
+        let appended: AppendedFrame
+        do throws(StoreFailure) {
+            appended = try append(batch)
+        } catch {
+            waiting.putBack([batch])
+            throw error
         }
-        complete(count)
+        Failpoint.afterWrite.reach()
+        if unsynced.isEmpty { unsyncedSinceMs = hermes_monotonic_ms() }
+        unsynced.append(Frame(batch: batch, offset: appended.payloadOffset))
+        unsyncedBytes += bytes
+        if options.durability == .sync || isFailing || unsyncedBytes >= waiting.largestFrame {
+            try synchronize()
+        } else if !batch.isComplete {
+            unsynced[unsynced.count - 1].batch.isComplete = true
+            outbox.complete(batch.tickets, buffers: waiting.takeBuffers()) { noteCommit(&$0) }
+        }
         return true
     }
 
-    private func append(_ count: Int) throws(StoreFailure) -> AppendedFrame {
-        // The arrays stay where they are while their contents are written.
-        var pieces: [UnsafeRawBufferPointer] = []
-        return try Self.withPieces(of: waiting[..<count], &pieces) {
-            (pieces) throws(StoreFailure) in
-            try journal.append(pieces)
+    private func append(_ batch: BatchQueue.Batch) throws(StoreFailure) -> AppendedFrame {
+        try batch.bytes.withUnsafeBufferPointer { (bytes) throws(StoreFailure) in
+            try journal.append([UnsafeRawBufferPointer(bytes)])
         }
     }
 
-    private static func withPieces<Result>(
-        of batches: ArraySlice<Batch>, _ pieces: inout [UnsafeRawBufferPointer],
-        _ body: ([UnsafeRawBufferPointer]) throws(StoreFailure) -> Result
-    ) throws(StoreFailure) -> Result {
-        guard let batch = batches.first else { return try body(pieces) }
-        return try batch.bytes.withUnsafeBufferPointer { (bytes) throws(StoreFailure) in
-            if !bytes.isEmpty { pieces.append(UnsafeRawBufferPointer(bytes)) }
-            return try withPieces(of: batches.dropFirst(), &pieces, body)
-        }
-    }
-
+    /// Makes all frames durable, tells the overlay of them, and completes those that wait for it.
     private func synchronize() throws(StoreFailure) {
+        guard !unsynced.isEmpty else { return }
         Failpoint.beforeSync.reach()
         let begin = hermes_monotonic_us()
         try journal.sync()
         let took = hermes_monotonic_us() - begin
-        lastSyncMs = hermes_monotonic_ms()
         Failpoint.afterSync.reach()
-        outbox.update { figures in
+        let (frames, bytes) = (UInt64(unsynced.count), UInt64(unsyncedBytes))
+        var tickets: ClosedRange<UInt64>?
+        var buffers = waiting.takeBuffers()
+        for frame in unsynced {
+            apply(frame)
+            buffers.append(frame.batch.bytes)
+            guard !frame.batch.isComplete else { continue }
+            let first = (tickets ?? frame.batch.tickets).lowerBound
+            tickets = first...frame.batch.tickets.upperBound
+        }
+        unsynced.removeAll(keepingCapacity: true)
+        unsyncedBytes = 0
+        outbox.complete(tickets, buffers: buffers) { figures in
+            figures.commits += frames
+            figures.committedBytes += bytes
             figures.syncMicroseconds += took
             figures.longestSyncMicroseconds = max(figures.longestSyncMicroseconds, took)
+            if tickets != nil { noteCommit(&figures) }
         }
     }
 
-    /// Tells the overlay what was written.
-    private func apply(_ count: Int, _ frame: AppendedFrame) {
-        var offset = frame.payloadOffset
-        for batch in waiting[..<count] {
-            do throws(DamagedRecord) {
-                try batch.bytes.withUnsafeBufferPointer { (bytes) throws(DamagedRecord) in
-                    try overlay.apply(UnsafeRawBufferPointer(bytes), at: offset)
-                }
-            } catch {
-                // The shard wrote these bytes itself.
-                preconditionFailure("no record begins at byte \(error.offset) of a batch")
+    private func noteCommit(_ figures: inout StoreFigures) {
+        let took = hermes_monotonic_us() - commitBegin
+        figures.longestCommitMicroseconds = max(figures.longestCommitMicroseconds, took)
+    }
+
+    private func apply(_ frame: Frame) {
+        do throws(DamagedRecord) {
+            try frame.batch.bytes.withUnsafeBufferPointer { (bytes) throws(DamagedRecord) in
+                try overlay.apply(UnsafeRawBufferPointer(bytes), at: frame.offset)
             }
-            offset += UInt32(batch.bytes.count)
-        }
-    }
-
-    private func complete(_ count: Int) {
-        outbox.complete(
-            waiting[..<count].map(\.tickets), buffers: waiting[..<count].map(\.bytes))
-        waiting.removeFirst(count)
-    }
-
-    /// Notes how an attempt ended; said once, when it changes.
-    private func settle(_ failure: StoreFailure?) {
-        guard let failure else {
-            if isFailing { outbox.update { $0.failure = nil } }
-            isFailing = false
-            return
-        }
-        isFailing = true
-        outbox.update { figures in
-            figures.failure = failure
-            figures.failures += 1
+        } catch {
+            // The shard wrote these bytes itself.
+            preconditionFailure("the record at byte \(error.offset) of a batch makes no sense")
         }
     }
 
     private func synchronizeIfDue() {
-        guard case .interval(let milliseconds) = options.durability, journal.hasUnsyncedFrames,
-            hermes_monotonic_ms() - lastSyncMs >= UInt64(milliseconds)
+        guard case .interval(let milliseconds) = options.durability, !unsynced.isEmpty,
+            hermes_monotonic_ms() >= unsyncedSinceMs + UInt64(milliseconds)
         else { return }
-        do throws(StoreFailure) { try synchronize() } catch { settle(error) }
+        do throws(StoreFailure) { try synchronize() } catch { fail(error) }
+    }
+
+    /// An attempt failed: what the journal may have lost waits again, for a fresh segment.
+    private func fail(_ failure: StoreFailure) {
+        if journal.failure != nil {
+            waiting.putBack(unsynced.map(\.batch))
+            unsynced.removeAll()
+            unsyncedBytes = 0
+        }
+        // Without anything to write there is nothing to try again.
+        isFailing = !waiting.isEmpty
+        nextAttemptMs = hermes_monotonic_ms() + options.retryMilliseconds
+        outbox.update { figures in
+            if isFailing { figures.failure = failure }
+            figures.failures += 1
+        }
     }
 
     // MARK: Segments
@@ -248,17 +316,17 @@ final class Committer {
         {
             return true
         }
-        let isCongested = overlay.sealed.count >= 2 * options.journal.segmentCount
-        if isCongested != outbox.figures.isCongested {
-            outbox.update { $0.isCongested = isCongested }
+        // Full ones, those that a read holds, and those that failed.
+        guard journal.segmentNumbers.count <= 2 * options.journal.segmentCount else {
+            return false
         }
-        guard !isCongested else { return false }
         try beginSegment(bytes)
         return true
     }
 
     private func beginSegment(_ bytes: Int) throws(StoreFailure) {
         if journal.failure == nil {
+            try synchronize()
             try journal.beginSegment(payloadBytes: bytes)
         } else {
             try journal.restart(payloadBytes: bytes)
@@ -267,31 +335,29 @@ final class Committer {
             preconditionFailure("a journal without a segment after it began one")
         }
         seal(next: number)
-        if let request = journal.spareRequest() { movers.post(.spare(request)) }
-    }
-
-    /// Hands the former segment to the mover.
-    private func seal(next number: UInt64) {
-        let changes = overlay.seal(next: number)
-        guard let reader = journal.reader(of: changes.segment) else {
-            // It was begun and failed before anything was written.
-            overlay.applied(changes.segment)
-            return
-        }
-        movers.post(.apply(changes, reader))
+        requestSpare()
         noteSegments()
     }
 
-    /// Ends the active segment if it holds anything; false when the disk refuses.
-    private func sealIfUsed() -> Bool {
-        guard overlay.activeWeight > 0 || !overlay.isActiveEmpty else { return true }
-        do throws(StoreFailure) {
-            try beginSegment(1)
-            return true
-        } catch {
-            settle(error)
-            return false
+    /// Hands the former segment to the mover, if it has changed anything.
+    private func seal(next number: UInt64) {
+        let former = overlay.active.number
+        guard let changes = overlay.endSegment(next: number) else {
+            // Unless it is freed with those before it: a disk that goes on failing must not fill up
+            // with segments that nothing was written to.
+            if overlay.sealed.isEmpty { reusable.append((former, readNumber)) }
+            freeSegments()
+            return
         }
+        guard let reader = journal.reader(of: changes.segment) else {
+            preconditionFailure("segment \(changes.segment) was freed before it was moved")
+        }
+        movers.post(.apply(changes, reader))
+    }
+
+    /// A file for the segment after this one, made while this one fills.
+    private func requestSpare() {
+        if let request = journal.spareRequest() { movers.post(.spare(request)) }
     }
 
     private func freeSegments() {
@@ -299,16 +365,16 @@ final class Committer {
             journal.free(through: first.segment)
             reusable.removeFirst()
         }
-        noteSegments()
     }
 
     private func noteSegments() {
-        let isCongested = overlay.sealed.count >= 2 * options.journal.segmentCount
+        // New messages wait before acknowledgements have to, and before more files are needed.
+        let isCongested = overlay.sealed.count >= max(2, options.journal.segmentCount - 1)
         outbox.update { figures in
+            figures.isCongested = isCongested
             figures.waitingSegments = overlay.sealed.count
             figures.journalBytes = journal.diskBytes
             figures.setAsideFiles = journal.setAsideFiles
-            if !isCongested { figures.isCongested = false }
         }
     }
 
@@ -316,41 +382,23 @@ final class Committer {
 
     /// Hands reads to the loader once everything that was submitted before them is written.
     private func serveReads() {
-        guard waiting.isEmpty, !waitingReads.isEmpty else { return }
-        for request in waitingReads {
-            let first = overlay.firstPosition(of: request.session) ?? .max
-            let positions = overlay.positions(
-                of: request.session, from: request.from, below: request.below,
-                limit: request.maxMessages)
-            var segments: [SegmentReader] = []
-            for position in positions {
-                guard let number = position.content?.topic.segment,
-                    !segments.contains(where: { $0.number == number }),
-                    let reader = journal.reader(of: number)
-                else { continue }
-                segments.append(reader)
-            }
+        guard !waitingReads.isEmpty else { return }
+        do throws(StoreFailure) { try synchronize() } catch { fail(error) }
+        let firstMissing = waiting.firstTicket ?? .max
+        let count = waitingReads.prefix { $0.after < firstMissing }.count
+        for read in waitingReads[..<count] {
             readNumber += 1
             loaders.post(
-                LoaderTask(
-                    number: readNumber, request: request, positions: positions,
-                    databaseBelow: min(first, request.below),
-                    finished: overlay.finished(of: request.session),
-                    released: overlay.released(of: request.session), segments: segments))
+                LoaderTask(number: readNumber, read.request, in: overlay, of: journal))
         }
-        waitingReads.removeAll(keepingCapacity: true)
+        waitingReads.removeFirst(count)
     }
 
     // MARK: Room
 
-    private func checkRoomIfDue() {
-        let now = hermes_monotonic_ms()
-        guard now - lastRoomCheckMs >= Self.roomCheckMs else { return }
-        lastRoomCheckMs = now
-        checkRoom()
-    }
-
-    private func checkRoom() {
+    private func checkRoomIfDue(_ now: UInt64) {
+        guard now >= nextRoomCheckMs else { return }
+        nextRoomCheckMs = now + Self.roomCheckMs
         var status = statvfs()
         guard statvfs(directory, &status) == 0 else { return }
         let free = UInt64(status.f_bavail) * UInt64(status.f_frsize)
@@ -364,10 +412,24 @@ final class Committer {
     // MARK: The end
 
     /// Moves everything to the database, so that the next start has nothing to replay.
-    private func finish() {
-        commit()
-        if waiting.isEmpty { _ = sealIfUsed() }
-        movers.close()
-        loaders.close()
+    ///
+    /// - Returns: whether everything was stored; `nil` while the database has to catch up first.
+    private func end() -> Bool? {
+        if isFailing {
+            nextAttemptMs = 0
+            commit()
+        }
+        do throws(StoreFailure) { try synchronize() } catch { fail(error) }
+        guard isFailing || waiting.isEmpty else { return nil }
+        serveReads()
+        tasks.close()
+        while let rest = tasks.takeAll(waitMilliseconds: 0), !rest.isEmpty {
+            for task in rest { take(task) }
+        }
+        if !overlay.isActiveEmpty {
+            // Nothing is written any more: the segment is full as it is.
+            seal(next: overlay.active.number + 1)
+        }
+        return waiting.isEmpty
     }
 }

@@ -1,3 +1,4 @@
+import CLinux
 import Threads
 
 /// The durable store: a journal that makes acknowledgements cheap, in front of a database that keeps
@@ -6,10 +7,11 @@ import Threads
 /// Four threads share the work, and no state: whoever submits (a shard), the ``Committer``, the
 /// ``Mover`` and the ``QueueLoader``. See docs/durability.md.
 public final class DurableStore: Store, @unchecked Sendable {
-    private let tasks: WorkQueue<Committer.Task>
-    private let movers: WorkQueue<MoverTask>
-    private let loaders: WorkQueue<LoaderTask>
-    private let ended: WorkQueue<Void>
+    let tasks: WorkQueue<Committer.Task>
+    let movers: WorkQueue<MoverTask>
+    let loaders: WorkQueue<LoaderTask>
+    /// What the committer and the mover achieved, in the end: whether nothing is left.
+    private let ended: WorkQueue<Bool>
     private let outbox: StoreOutbox
     private let directory: String
     private let options: DurableStoreOptions
@@ -17,6 +19,8 @@ public final class DurableStore: Store, @unchecked Sendable {
     private var database: Database?
     private var journal: Journal?
     private var hasStarted = false
+    private var isClosing = false
+    private var outcomes: [Bool] = []
 
     /// What a start found in the journal.
     public let recovery: Recovery
@@ -30,7 +34,11 @@ public final class DurableStore: Store, @unchecked Sendable {
     /// Opens the store in a directory that the caller has locked, and brings everything that the
     /// journal holds into the database.
     ///
-    /// - Parameter wake: called, on any thread, when completions or slices wait to be taken.
+    /// - Parameters:
+    ///   - directory: the data directory.
+    ///   - options: how the store does its work.
+    ///   - wake: called, on any thread, when completions or slices wait to be taken, and when new
+    ///     messages can be stored again.
     /// - Throws: ``StoreFailure``; nothing that was stored is lost then.
     public init(
         directory: String, options: DurableStoreOptions, wake: @escaping @Sendable () -> Void
@@ -55,6 +63,8 @@ public final class DurableStore: Store, @unchecked Sendable {
         self.journal = consume journal
     }
 
+    deinit { tasks.close() }
+
     /// Everything that the journal holds goes into the database, which then is all there is.
     private static func recover(
         _ journal: inout Journal, into database: Database
@@ -62,30 +72,50 @@ public final class DurableStore: Store, @unchecked Sendable {
         let progress = database.progress
         let path = database.path
         var overlay = JournalOverlay(
-            activeSegment: 0, lastSession: progress.lastSession,
+            activeSegment: progress.appliedSegment, lastSession: progress.lastSession,
             lastMessage: progress.lastMessage)
+        var sealed: [SegmentChanges] = []
         let report = try journal.replay { (segment, offset, bytes) throws(StoreFailure) in
-            if overlay.active.number != segment { _ = overlay.seal(next: segment) }
+            if overlay.active.number != segment, let changes = overlay.endSegment(next: segment) {
+                sealed.append(changes)
+            }
             do throws(DamagedRecord) {
                 try overlay.apply(bytes, at: offset)
             } catch {
                 throw StoreFailure(
-                    operation: "read", path: path,
-                    reason: "segment \(segment) of the journal holds records of another format",
+                    operation: "bring the journal into", path: path,
+                    reason: "segment \(segment) of the journal holds records that make no sense",
                     kind: .damaged, cure: "Start the version of hermesd that wrote them.")
             }
         }
-        _ = overlay.seal(next: overlay.active.number + 1)
+        if let changes = overlay.endSegment(next: overlay.active.number + 1) {
+            sealed.append(changes)
+        }
         var content = SegmentBytes()
         var messages = 0
-        for sealed in overlay.sealed {
-            guard let reader = journal.reader(of: sealed.changes.segment) else { continue }
-            try database.apply(sealed.changes) { (location) throws(StoreFailure) in
+        for var changes in sealed {
+            guard let reader = journal.reader(of: changes.segment) else {
+                preconditionFailure("segment \(changes.segment) was replayed and is not there")
+            }
+            changes.sort()
+            try content.preload(changes, reader)
+            try database.apply(changes) { (location) throws(StoreFailure) in
                 try content.read(location, reader)
             }
-            messages += sealed.changes.queued.count
+            messages += changes.queued.count
+            content.forget()
         }
-        if let last = journal.segmentNumbers.last { journal.free(through: last) }
+        if let last = journal.segmentNumbers.last {
+            // The next segment names this one as the one before it: unless the database has it, the
+            // next start would miss it.
+            var changes = SegmentChanges(segment: last)
+            changes.lastSession = overlay.lastSession
+            changes.lastMessage = overlay.lastMessage
+            try database.apply(changes) { (location) throws(StoreFailure) in
+                preconditionFailure("content of nothing at \(location.offset)")
+            }
+            journal.free(through: last)
+        }
         return Recovery(report: report, movedMessages: messages)
     }
 
@@ -107,54 +137,95 @@ public final class DurableStore: Store, @unchecked Sendable {
 
     /// Starts the threads: from now on the store takes writes and reads.
     public func start() throws(StoreFailure) {
-        guard !hasStarted, let database = database.take(), var journal = journal.take() else {
-            preconditionFailure("a store was started twice")
+        let workers = try makeWorkers()
+        let (tasks, movers, loaders, ended) = (tasks, movers, loaders, ended)
+        let committer = Handover(workers.committer)
+        let mover = Handover(workers.mover)
+        let loader = Handover(workers.loader)
+        do throws(ThreadFailure) {
+            // They end in this order, so that the mover's connection to the database closes last
+            // and leaves one whole file.
+            try WorkerThread.start(name: "hermes-commit") {
+                let isStored = committer.use { $0.run() }
+                loaders.close()
+                ended.post(isStored)
+            }
+            try WorkerThread.start(name: "hermes-loader") {
+                loader.use { $0.run() }
+                movers.close()
+            }
+            try WorkerThread.start(name: "hermes-mover") {
+                ended.post(mover.use { $0.run() })
+            }
+        } catch {
+            tasks.close()
+            throw StoreFailure(operation: "start", path: directory, errno: error.code)
         }
         hasStarted = true
+    }
+
+    /// What the threads run; each of them belongs to one thread.
+    struct Workers {
+        let committer: Committer
+        let mover: Mover
+        let loader: QueueLoader
+    }
+
+    /// Begins the first segment and makes what the threads run.
+    func makeWorkers() throws(StoreFailure) -> Workers {
+        guard let database = database.take(), var journal = journal.take() else {
+            preconditionFailure("a store was started twice")
+        }
         let reader = try QueueReader(directory: directory)
         try journal.beginSegment()
         guard let segment = journal.activeSegment else {
             preconditionFailure("a journal without a segment after it began one")
         }
-        let (tasks, movers, loaders, ended) = (tasks, movers, loaders, ended)
-        let committer = Committer(
-            journal: journal,
-            overlay: JournalOverlay(
-                activeSegment: segment, lastSession: database.progress.lastSession,
-                lastMessage: database.progress.lastMessage),
-            options: options, directory: directory, tasks: tasks, movers: movers,
-            loaders: loaders, outbox: outbox)
-        let mover = Mover(database: database, tasks: movers, outbox: outbox) { report in
-            switch report {
-            case .moved(let segment): tasks.post(.moved(segment: segment))
-            case .spare(let file): tasks.post(.spare(file))
-            }
-        }
-        let loader = QueueLoader(reader: reader, tasks: loaders, outbox: outbox) { number in
-            tasks.post(.readDone(number))
-        }
-        do throws(ThreadFailure) {
-            // Each of them belongs to its thread from here on.
-            nonisolated(unsafe) let (threadCommitter, threadMover, threadLoader) = (
-                committer, mover, loader
-            )
-            try WorkerThread.start(name: "hermes-commit") { threadCommitter.run() }
-            try WorkerThread.start(name: "hermes-mover") {
-                threadMover.run()
-                ended.post(())
-            }
-            try WorkerThread.start(name: "hermes-loader") { threadLoader.run() }
-        } catch {
-            throw StoreFailure(operation: "start", path: directory, errno: error.code)
-        }
+        outbox.update { $0.lostParts = recovery.report.damageCount }
+        let tasks = tasks
+        return Workers(
+            committer: Committer(
+                journal: journal,
+                overlay: JournalOverlay(
+                    activeSegment: segment, lastSession: database.progress.lastSession,
+                    lastMessage: database.progress.lastMessage),
+                options: options, directory: directory, tasks: tasks, movers: movers,
+                loaders: loaders, outbox: outbox),
+            mover: Mover(
+                database: database, retryMilliseconds: options.retryMilliseconds, tasks: movers,
+                outbox: outbox
+            ) { report in
+                switch report {
+                case .moved(let segment): tasks.post(.moved(segment: segment))
+                case .spare(let file): tasks.post(.spare(file))
+                }
+            },
+            loader: QueueLoader(reader: reader, tasks: loaders, outbox: outbox) { number in
+                tasks.post(.readDone(number))
+            })
     }
 
     /// Stores and moves what was submitted, and ends the threads; waits for that at most so long.
-    /// False when the disk did not let it finish: what was acknowledged is stored all the same.
+    /// Nothing is submitted after it.
+    ///
+    /// - Returns: false when the disk did not let it finish: what was acknowledged is stored all the
+    ///   same. True: everything is in the database, and its files are closed.
     public func close(waitMilliseconds: Int32) -> Bool {
-        guard hasStarted else { return true }
-        tasks.close()
-        return ended.takeAll(waitMilliseconds: waitMilliseconds)?.isEmpty == false
+        guard hasStarted else {
+            database = nil
+            journal = nil
+            return true
+        }
+        if !isClosing { tasks.post(.close) }
+        isClosing = true
+        let deadline = hermes_monotonic_ms() + UInt64(max(0, waitMilliseconds))
+        while outcomes.count < 2 {
+            let now = hermes_monotonic_ms()
+            let remaining = Int32(deadline > now ? deadline - now : 0)
+            outcomes += ended.takeAll(waitMilliseconds: remaining) ?? []
+            if remaining == 0 { break }
+        }
+        return outcomes == [true, true]
     }
 
     // MARK: Store
@@ -164,9 +235,10 @@ public final class DurableStore: Store, @unchecked Sendable {
 
     public func submit(_ batch: inout WriteBatch) {
         guard let tickets = batch.tickets else { return }
+        precondition(!batch.hasUncommittedRecords, "a batch was submitted within a group")
         tasks.post(
             .write(
-                Committer.Batch(
+                BatchQueue.Batch(
                     bytes: batch.takeBytes(leaving: outbox.takeBuffer()), tickets: tickets)))
     }
 
@@ -182,26 +254,30 @@ public final class DurableStore: Store, @unchecked Sendable {
 
     public var figures: StoreFigures { outbox.figures }
 
-    /// Copies the database with everything that is stored now into a directory, which is made; `reply`
-    /// is called on a thread of the store.
+    /// Copies the database with everything that is stored now into a directory, which is made if it is
+    /// missing, and must hold no other one; `reply` is called on a thread of the store.
     public func backup(to directory: String, reply: @escaping @Sendable (StoreFailure?) -> Void) {
-        tasks.post(.backup(directory: directory, reply: reply))
+        guard tasks.post(.backup(directory: directory, reply: reply)) else {
+            return reply(MoverTask.stopping(directory))
+        }
     }
 
-    /// Keeps damaged files under another name and forgets them; `reply` gets what they were called.
+    /// Keeps damaged files under another name and forgets them; `reply` gets what they were called,
+    /// on a thread of the store.
     public func acceptLoss(reply: @escaping @Sendable ([String]) -> Void) {
-        tasks.post(.acceptLoss(reply: reply))
+        guard tasks.post(.acceptLoss(reply: reply)) else { return reply([]) }
     }
 }
 
-/// Takes what a store held when the broker starts; bytes are valid within each call.
-public protocol StoreVisitor: ~Copyable {
-    mutating func visit(lastSession: UInt64, lastMessage: UInt64)
-    mutating func visit(_ session: StoredSession)
-    mutating func visit(
-        subscription filter: UnsafeRawBufferPointer, of session: UInt64, qos: UInt8)
-    mutating func visit(packetIdentifier: UInt16, of session: UInt64)
-    mutating func visit(retained message: StoredMessage)
-    mutating func visit(channel: UnsafeRawBufferPointer, number: UInt64)
-    mutating func visit(will message: StoredMessage, of session: UInt64)
+/// Carries an object to the thread that owns it from then on, and that lets it go when it is done.
+private final class Handover<Value>: @unchecked Sendable {
+    /// Touched by the thread that made it before the other one starts, and then by that one only.
+    private var value: Value?
+
+    init(_ value: Value) { self.value = value }
+
+    func use<Result>(_ body: (Value) -> Result) -> Result {
+        guard let value = value.take() else { preconditionFailure("an object was used twice") }
+        return body(value)
+    }
 }

@@ -26,10 +26,11 @@ extension JournalOverlay {
 
     /// Positions of a session from `from` to below `below`, rising, at most `limit`.
     func positions(
-        of session: UInt64, from: UInt64, below: UInt64, limit: Int
+        of number: UInt64, from: UInt64, below: UInt64, limit: Int
     ) -> [StoredPosition] {
         var result: [StoredPosition] = []
-        var index = queues[session]?.first ?? noIndex
+        guard let session = findSession(number) else { return result }
+        var index = sessions[session].first
         while index != noIndex, entries[index].position < below, result.count < limit {
             let entry = entries[index]
             if entry.position >= from {
@@ -45,8 +46,10 @@ extension JournalOverlay {
     }
 
     /// The first position of a session that the journal holds; the database has what is below.
-    func firstPosition(of session: UInt64) -> UInt64? {
-        queues[session].map { entries[$0.first].position }
+    func firstPosition(of number: UInt64) -> UInt64? {
+        guard let session = findSession(number) else { return nil }
+        let first = sessions[session].first
+        return first == noIndex ? nil : entries[first].position
     }
 
     /// Positions that the database still has, or is about to get, although they are done.
@@ -60,14 +63,24 @@ extension JournalOverlay {
     }
 
     private func ranges(
-        of session: UInt64, _ ranges: (SessionDelta) -> [ClosedRange<UInt64>]
+        of number: UInt64, _ ranges: (SessionDelta) -> [ClosedRange<UInt64>]
     ) -> [ClosedRange<UInt64>] {
+        guard let index = findSession(number) else { return [] }
         var result: [ClosedRange<UInt64>] = []
-        for sealed in sealed {
-            if let delta = sealed.segment.sessions[session] { result += ranges(delta) }
+        var place = SessionDelta.Place(
+            segment: sessions[index].deltaSegment, index: sessions[index].delta)
+        while let delta = delta(at: place) {
+            result += ranges(delta)
+            place = delta.older
         }
-        if let delta = active.sessions[session] { result += ranges(delta) }
         return SessionDelta.sorted(result)
+    }
+
+    /// `nil` when the database has that segment, and so all before it.
+    private func delta(at place: SessionDelta.Place) -> SessionDelta? {
+        guard place.index != noIndex else { return nil }
+        if place.segment == active.number { return active.deltas[Int(place.index)] }
+        return sealed.first { $0.number == place.segment }?.deltas[Int(place.index)]
     }
 
     private func content(_ index: UInt32) -> Content {
@@ -79,46 +92,56 @@ extension JournalOverlay {
 
     // MARK: For the database
 
-    /// The net changes of the active segment.
+    /// The net changes of the active segment; messages are sorted, the rest stands as it came.
+    ///
+    /// A commit waits for this, so it goes through memory in order, and leaves the sorting to the
+    /// mover.
     func collectChanges() -> SegmentChanges {
         var changes = SegmentChanges(segment: active.number)
         changes.lastSession = lastSession
         changes.lastMessage = lastMessage
-        changes.removedSessions = active.removedSessions.sorted()
-        var used: [UInt32] = []
-        for (number, delta) in active.sessions.sorted(by: { $0.key < $1.key }) {
-            collect(delta, of: number, into: &changes, &used)
+        for delta in active.deltas {
+            if delta.isRemoved {
+                // A session that this segment made leaves no trace.
+                if delta.newSession == nil { changes.removedSessions.append(delta.session) }
+            } else {
+                collect(delta, into: &changes)
+            }
         }
         for (topic, index) in active.retained {
             changes.retained.append(
                 SegmentChanges.RetainedChange(
                     topic: topic, message: index.map { messages[$0].number }))
-            if let index { used.append(index) }
         }
         for (channel, number) in active.sequences {
             changes.sequences.append(
                 SegmentChanges.SequenceChange(channel: channel, number: number))
         }
-        used.sort { messages[$0].number < messages[$1].number }
-        for index in used {
-            let message = messages[index]
-            if changes.messages.last?.number == message.number {
-                changes.messages[changes.messages.count - 1].references += 1
-                continue
-            }
+        for place in activeEntries.contents {
+            let entry = entries[place.index]
+            guard entry.position == place.position, entry.session == place.session,
+                entry.segment == active.number
+            else { continue }
+            changes.queued.append(
+                SegmentChanges.QueuedPosition(
+                    session: sessions[entry.session].number, position: entry.position,
+                    message: entry.isReleased ? 0 : messages[entry.message].number,
+                    qos: entry.qos, retain: entry.retain, isReleased: entry.isReleased))
+        }
+        for place in activeMessages.contents {
+            let message = messages[place.index]
+            guard message.number == place.number, message.references > 0 else { continue }
             changes.messages.append(
                 SegmentChanges.SurvivingMessage(
                     number: message.number, topic: message.topic, payload: message.payload,
                     qos: message.qos, retain: message.retain, expiresAtMs: message.expiresAtMs,
-                    references: 1))
+                    references: message.references))
         }
         return changes
     }
 
-    private func collect(
-        _ delta: SessionDelta, of session: UInt64, into changes: inout SegmentChanges,
-        _ used: inout [UInt32]
-    ) {
+    private func collect(_ delta: SessionDelta, into changes: inout SegmentChanges) {
+        let session = delta.session
         if let new = delta.newSession { changes.newSessions.append(new) }
         if delta.isAttached != nil || delta.horizon != nil || delta.end != nil {
             changes.sessionStates.append(
@@ -143,7 +166,6 @@ extension JournalOverlay {
         case .message(let index):
             changes.wills.append(
                 SegmentChanges.WillChange(session: session, message: messages[index].number))
-            used.append(index)
         }
         for range in SessionDelta.sorted(delta.finished) {
             changes.finished.append(
@@ -154,19 +176,6 @@ extension JournalOverlay {
             changes.released.append(
                 SegmentChanges.PositionRange(
                     session: session, first: range.lowerBound, last: range.upperBound))
-        }
-        var index = queues[session]?.first ?? noIndex
-        while index != noIndex {
-            let entry = entries[index]
-            if entry.segment == active.number {
-                changes.queued.append(
-                    SegmentChanges.QueuedPosition(
-                        session: session, position: entry.position,
-                        message: entry.isReleased ? 0 : messages[entry.message].number,
-                        qos: entry.qos, retain: entry.retain, isReleased: entry.isReleased))
-                if !entry.isReleased { used.append(entry.message) }
-            }
-            index = entry.next
         }
     }
 }

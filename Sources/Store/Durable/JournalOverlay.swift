@@ -2,18 +2,20 @@ import Structures
 
 /// What the journal holds and the database does not: the net effect of its records, in memory.
 ///
-/// Bounded by the journal's size, not by what waits in queues: a position takes some 40 bytes until its
-/// segment has been moved to the database. The store's thread feeds it what was written, seals a
-/// segment when it is full, and lets its part go when the database has it.
+/// Bounded by the journal's size, not by what waits in queues: a position takes some 100 bytes until
+/// its segment has been moved to the database. The store's thread feeds it what is on the disk, seals
+/// a segment when it is full, and lets its part go when the database has it.
 struct JournalOverlay: ~Copyable {
     /// A queue position whose record the journal holds.
     struct Entry: BitwiseCopyable {
         var position: UInt64
         var segment: UInt64
-        /// ``noIndex`` once it is released.
+        /// ``noIndex`` if it was released in its own segment.
         var message: UInt32
         /// The session's next entry.
         var next: UInt32
+        /// Whose it is.
+        var session: UInt32
         var qos: UInt8
         var retain: Bool
         var isReleased: Bool
@@ -27,54 +29,70 @@ struct JournalOverlay: ~Copyable {
         var topicCount: UInt32
         var payloadOffset: UInt32
         var payloadCount: UInt32
+        /// Entries, retained values and wills, and the group while it is read.
         var references: UInt32
         var qos: UInt8
         var retain: Bool
     }
 
-    /// A session's entries, by rising position.
-    struct Queue: BitwiseCopyable {
+    /// A session that has entries, or that a segment in the journal changes.
+    struct Session: BitwiseCopyable {
+        var number: UInt64
+        /// Its entries, by rising position.
         var first: UInt32
         var last: UInt32
+        /// Its delta in the segment of this number, which is the last that has one.
+        var delta: UInt32
+        var deltaSegment: UInt64
+        /// Segments that have a delta of it.
+        var deltaCount: UInt32
+    }
+
+    /// A message of the active segment; the index is its own only while the number matches.
+    struct MessagePlace: BitwiseCopyable {
+        var number: UInt64
+        var index: UInt32
+    }
+
+    /// An entry of the active segment; the index is its own only while the rest matches.
+    struct EntryPlace: BitwiseCopyable {
+        var position: UInt64
+        var session: UInt32
+        var index: UInt32
     }
 
     /// A segment's changes apart from queue positions and messages.
     final class Segment {
         let number: UInt64
-        var sessions: [UInt64: SessionDelta] = [:]
-        var removedSessions: [UInt64] = []
+        /// In the order in which the sessions came.
+        var deltas: [SessionDelta] = []
         /// The index of the message, or `nil` for none any more.
         var retained: [[UInt8]: UInt32?] = [:]
         var sequences: [[UInt8]: UInt64] = [:]
-        var entryCount = 0
+        /// Records that take memory, whether they still do or not.
+        var weight = 0
 
         init(number: UInt64) { self.number = number }
-
-        func delta(_ session: UInt64) -> SessionDelta {
-            if let delta = sessions[session] { return delta }
-            let delta = SessionDelta()
-            sessions[session] = delta
-            return delta
-        }
-    }
-
-    /// A segment that the database is to take over, with what its part of the overlay hangs on.
-    struct Sealed {
-        let segment: Segment
-        let changes: SegmentChanges
     }
 
     private(set) var entries = Slab<Entry>()
     private(set) var messages = Slab<Message>()
-    private(set) var queues: [UInt64: Queue] = [:]
+    private(set) var sessions = Slab<Session>()
+    private var sessionsByNumber = HashIndex()
+    /// The last session that was looked up: records mostly come in runs.
+    private var recent: (number: UInt64, index: UInt32) = (0, noIndex)
     /// The one that is written to.
     private(set) var active: Segment
     /// Full, and not in the database yet; oldest first.
-    private(set) var sealed: [Sealed] = []
+    private(set) var sealed: [Segment] = []
     private(set) var lastSession: UInt64
     private(set) var lastMessage: UInt64
-    /// Messages of the group that is read: later records of the group refer to them by number.
-    private var group = GrowableBuffer<(number: UInt64, index: UInt32)>()
+    /// Messages of the active segment, in the order in which they came; those of the group that is
+    /// read are behind `groupStart`.
+    private(set) var activeMessages = GrowableBuffer<MessagePlace>()
+    private var groupStart = 0
+    /// Entries of the active segment, in the order in which they came.
+    private(set) var activeEntries = GrowableBuffer<EntryPlace>()
 
     init(activeSegment: UInt64, lastSession: UInt64, lastMessage: UInt64) {
         active = Segment(number: activeSegment)
@@ -82,32 +100,42 @@ struct JournalOverlay: ~Copyable {
         self.lastMessage = lastMessage
     }
 
-    /// Positions of the active segment, whether they are done or not: what bounds the memory.
-    var activeWeight: Int { active.entryCount }
+    /// Records of the active segment that take memory until it is moved: what bounds the memory.
+    var activeWeight: Int { active.weight }
 
     /// Whether the active segment has changed nothing.
     var isActiveEmpty: Bool {
-        active.entryCount == 0 && active.sessions.isEmpty && active.removedSessions.isEmpty
-            && active.retained.isEmpty && active.sequences.isEmpty
+        active.deltas.isEmpty && active.retained.isEmpty && active.sequences.isEmpty
     }
 
     // MARK: Records
 
-    /// Applies the records of one frame, whose first byte lies at `offset` of the active segment's file.
+    /// Applies the records of whole groups, whose first byte lies at `offset` of the active segment's
+    /// file.
+    ///
+    /// - Throws: when the bytes are not what a ``WriteBatch`` writes; the overlay is of no use then.
     mutating func apply(
         _ bytes: UnsafeRawBufferPointer, at offset: UInt32
     ) throws(DamagedRecord) {
         var reader = RecordReader(bytes)
-        while let record = try reader.next() { apply(record, bytes, offset) }
+        var start = 0
+        while let record = try reader.next() {
+            guard apply(record, bytes, offset) else { throw DamagedRecord(offset: start) }
+            start = reader.offset
+        }
         endGroup()
     }
 
+    /// False when the record contradicts those before it.
     private mutating func apply(
         _ record: RecordView, _ bytes: UnsafeRawBufferPointer, _ offset: UInt32
-    ) {
+    ) -> Bool {
         switch record {
         case .commit: endGroup()
         case .message(let number, let topic, let payload, let qos, let retain, let expiresAtMs):
+            // The database looks messages up by number.
+            let place = activeMessages.count - 1
+            guard place < 0 || activeMessages[place].number < number else { return false }
             lastMessage = max(lastMessage, number)
             let index = messages.insert(
                 Message(
@@ -116,35 +144,35 @@ struct JournalOverlay: ~Copyable {
                     payloadOffset: offset + UInt32(payload.offset),
                     payloadCount: UInt32(payload.count), references: 1, qos: qos,
                     retain: retain))
-            group.append((number, index))
+            activeMessages.append(MessagePlace(number: number, index: index))
         case .queued(let session, let position, let message, let qos, let retain, let isInWindow):
-            queue(session, position, message, qos, retain, isInWindow)
+            return queue(session, position, message, qos, retain, isInWindow)
         case .horizon(let session, let position):
-            active.delta(session).horizon = position
+            delta(of: session).horizon = position
         case .released(let session, let position): release(session, position)
         case .finished(let session, let position): finish(session, position)
         case .session(let number, let identifier, let userName):
             lastSession = max(lastSession, number)
-            active.delta(number).newSession = SegmentChanges.NewSession(
+            delta(of: number).newSession = SegmentChanges.NewSession(
                 number: number, clientIdentifier: Self.array(identifier, bytes),
                 userName: userName.map { Self.array($0, bytes) })
         case .sessionRemoved(let number): removeSession(number)
         case .attached(let number):
-            active.delta(number).isAttached = true
+            delta(of: number).isAttached = true
         case .detached(let number, let sinceMs):
-            let delta = active.delta(number)
+            let delta = delta(of: number)
             delta.isAttached = false
             delta.detachedSinceMs = sinceMs
         case .subscription(let session, let filter, let qos):
-            active.delta(session).subscriptions[Self.array(filter, bytes)] = .some(qos)
+            setSubscription(session, Self.array(filter, bytes), qos)
         case .subscriptionRemoved(let session, let filter):
-            active.delta(session).subscriptions[Self.array(filter, bytes)] = .some(nil)
+            setSubscription(session, Self.array(filter, bytes), nil)
         case .inbound(let session, let identifier):
-            active.delta(session).inbound[identifier] = true
+            setInbound(session, identifier, true)
         case .inboundRemoved(let session, let identifier):
-            active.delta(session).inbound[identifier] = false
+            setInbound(session, identifier, false)
         case .retained(let number):
-            guard let index = find(number) else { return }
+            guard let index = find(number) else { return false }
             let message = messages[index]
             messages[index].references += 1
             let topic = Self.array(
@@ -154,24 +182,30 @@ struct JournalOverlay: ~Copyable {
             setRetained(topic, index)
         case .retainedRemoved(let topic): setRetained(Self.array(topic, bytes), nil)
         case .will(let session, let number):
-            guard let index = find(number) else { return }
+            guard let index = find(number) else { return false }
             messages[index].references += 1
             setWill(session, .message(index))
         case .willRemoved(let session): setWill(session, .removed)
         case .sequence(let channel, let number):
+            active.weight += 1
             active.sequences[Self.array(channel, bytes)] = number
         }
+        return true
     }
 
     /// Nothing after a group refers to its messages, so what nobody took is gone.
     private mutating func endGroup() {
-        while let (_, index) = group.popLast() { dropReference(index) }
+        while groupStart < activeMessages.count {
+            dropReference(activeMessages[groupStart].index)
+            groupStart += 1
+        }
     }
 
+    /// A message of the group that is read.
     private func find(_ number: UInt64) -> UInt32? {
-        var place = group.count - 1
-        while place >= 0 {
-            if group[place].number == number { return group[place].index }
+        var place = activeMessages.count - 1
+        while place >= groupStart {
+            if activeMessages[place].number == number { return activeMessages[place].index }
             place -= 1
         }
         return nil
@@ -189,33 +223,135 @@ struct JournalOverlay: ~Copyable {
         [UInt8](bytes[range.offset..<range.offset + range.count])
     }
 
+    // MARK: Sessions
+
+    func findSession(_ number: UInt64) -> UInt32? {
+        if recent.number == number, recent.index != noIndex { return recent.index }
+        return sessionsByNumber.find(Self.hash(number)) { sessions[$0].number == number }
+    }
+
+    private mutating func session(_ number: UInt64) -> UInt32 {
+        if let index = findSession(number) {
+            recent = (number, index)
+            return index
+        }
+        let index = sessions.insert(
+            Session(
+                number: number, first: noIndex, last: noIndex, delta: noIndex, deltaSegment: 0,
+                deltaCount: 0))
+        sessionsByNumber.insert(Self.hash(number), index)
+        recent = (number, index)
+        return index
+    }
+
+    /// Numbers follow each other; neighbours must not be neighbours in the table, whose removals walk
+    /// through them.
+    private static func hash(_ number: UInt64) -> UInt64 {
+        (number &* 0x9E37_79B9_7F4A_7C15) >> 32
+    }
+
+    /// Forgets a session that has nothing in the journal any more.
+    private mutating func removeIfUnused(_ index: UInt32) {
+        let session = sessions[index]
+        guard session.first == noIndex, session.deltaCount == 0 else { return }
+        sessionsByNumber.remove(Self.hash(session.number), index)
+        sessions.remove(index)
+        if recent.index == index { recent.index = noIndex }
+    }
+
+    private mutating func delta(of number: UInt64) -> SessionDelta {
+        delta(ofRecord: session(number))
+    }
+
+    /// What the active segment changes about a session.
+    private mutating func delta(ofRecord index: UInt32) -> SessionDelta {
+        if sessions[index].delta != noIndex, sessions[index].deltaSegment == active.number {
+            return active.deltas[Int(sessions[index].delta)]
+        }
+        let delta = SessionDelta(session: sessions[index].number, record: index)
+        delta.older = SessionDelta.Place(
+            segment: sessions[index].deltaSegment, index: sessions[index].delta)
+        sessions[index].delta = UInt32(active.deltas.count)
+        sessions[index].deltaSegment = active.number
+        sessions[index].deltaCount += 1
+        active.deltas.append(delta)
+        active.weight += 1
+        return delta
+    }
+
+    private mutating func removeSession(_ number: UInt64) {
+        let index = session(number)
+        var entry = sessions[index].first
+        while entry != noIndex {
+            let next = entries[entry].next
+            removeEntry(entry)
+            entry = next
+        }
+        sessions[index].first = noIndex
+        sessions[index].last = noIndex
+        let delta = delta(ofRecord: index)
+        if case .message(let message) = delta.will { dropReference(message) }
+        delta.will = .unchanged
+        delta.isRemoved = true
+    }
+
+    private mutating func setSubscription(_ session: UInt64, _ filter: [UInt8], _ qos: UInt8?) {
+        active.weight += 1
+        delta(of: session).subscriptions[filter] = .some(qos)
+    }
+
+    private mutating func setInbound(
+        _ session: UInt64, _ identifier: UInt16, _ isPresent: Bool
+    ) {
+        delta(of: session).inbound[identifier] = isPresent
+    }
+
+    private mutating func setRetained(_ topic: [UInt8], _ message: UInt32?) {
+        active.weight += 1
+        if case .some(.some(let replaced)) = active.retained[topic] { dropReference(replaced) }
+        active.retained[topic] = .some(message)
+    }
+
+    private mutating func setWill(_ session: UInt64, _ state: SessionDelta.WillState) {
+        let delta = delta(of: session)
+        if case .message(let replaced) = delta.will { dropReference(replaced) }
+        delta.will = state
+    }
+
     // MARK: Queues
 
     private mutating func queue(
-        _ session: UInt64, _ position: UInt64, _ number: UInt64, _ qos: UInt8, _ retain: Bool,
-        _ isInWindow: Bool
-    ) {
-        guard let message = find(number) else { return }
-        let delta = active.delta(session)
+        _ number: UInt64, _ position: UInt64, _ messageNumber: UInt64, _ qos: UInt8,
+        _ retain: Bool, _ isInWindow: Bool
+    ) -> Bool {
+        guard let message = find(messageNumber) else { return false }
+        let session = session(number)
+        let last = sessions[session].last
+        guard last == noIndex || entries[last].position < position else { return false }
+        let delta = delta(ofRecord: session)
+        guard !delta.isRemoved else { return true }
         delta.end = position + 1
         if isInWindow { delta.horizon = position + 1 }
         messages[message].references += 1
+        active.weight += 1
         let index = entries.insert(
             Entry(
                 position: position, segment: active.number, message: message, next: noIndex,
-                qos: qos, retain: retain, isReleased: false))
-        active.entryCount += 1
-        if let queue = queues[session] {
-            entries[queue.last].next = index
-            queues[session]?.last = index
+                session: session, qos: qos, retain: retain, isReleased: false))
+        activeEntries.append(EntryPlace(position: position, session: session, index: index))
+        if last == noIndex {
+            sessions[session].first = index
         } else {
-            queues[session] = Queue(first: index, last: index)
+            entries[last].next = index
         }
+        sessions[session].last = index
+        return true
     }
 
-    private mutating func release(_ session: UInt64, _ position: UInt64) {
+    private mutating func release(_ number: UInt64, _ position: UInt64) {
+        let session = session(number)
         guard let (index, _) = findEntry(session, position) else {
-            active.delta(session).release(position)
+            delta(ofRecord: session).release(position)
             return
         }
         entries[index].isReleased = true
@@ -223,26 +359,40 @@ struct JournalOverlay: ~Copyable {
             dropReference(entries[index].message)
             entries[index].message = noIndex
         } else {
-            active.delta(session).release(position)
+            delta(ofRecord: session).release(position)
         }
     }
 
-    private mutating func finish(_ session: UInt64, _ position: UInt64) {
+    private mutating func finish(_ number: UInt64, _ position: UInt64) {
+        let session = session(number)
         guard let (index, previous) = findEntry(session, position) else {
-            active.delta(session).finish(position)
+            delta(ofRecord: session).finish(position)
             return
         }
-        if entries[index].segment != active.number { active.delta(session).finish(position) }
-        remove(index, after: previous, of: session)
+        let entry = entries[index]
+        if entry.segment != active.number { delta(ofRecord: session).finish(position) }
+        if previous == noIndex {
+            sessions[session].first = entry.next
+        } else {
+            entries[previous].next = entry.next
+        }
+        if sessions[session].last == index { sessions[session].last = previous }
+        removeEntry(index)
+    }
+
+    private mutating func removeEntry(_ index: UInt32) {
+        dropReference(entries[index].message)
+        // No segment's any more, whatever still knows the index.
+        entries[index].segment = 0
+        entries.remove(index)
     }
 
     /// The entry of a position, and the one before it; acknowledged ones are near the front.
     private func findEntry(
-        _ session: UInt64, _ position: UInt64
+        _ session: UInt32, _ position: UInt64
     ) -> (index: UInt32, previous: UInt32)? {
-        guard let queue = queues[session] else { return nil }
         var previous = noIndex
-        var index = queue.first
+        var index = sessions[session].first
         while index != noIndex, entries[index].position <= position {
             if entries[index].position == position { return (index, previous) }
             previous = index
@@ -251,71 +401,58 @@ struct JournalOverlay: ~Copyable {
         return nil
     }
 
-    private mutating func remove(_ index: UInt32, after previous: UInt32, of session: UInt64) {
-        let entry = entries[index]
-        guard var queue = queues[session] else { return }
-        if previous == noIndex {
-            queue.first = entry.next
-        } else {
-            entries[previous].next = entry.next
-        }
-        if queue.last == index { queue.last = previous }
-        queues[session] = queue.first == noIndex ? nil : queue
-        dropReference(entry.message)
-        entries.remove(index)
-    }
-
-    private mutating func removeSession(_ number: UInt64) {
-        if let queue = queues.removeValue(forKey: number) {
-            var index = queue.first
-            while index != noIndex {
-                let entry = entries[index]
-                dropReference(entry.message)
-                entries.remove(index)
-                index = entry.next
-            }
-        }
-        let delta = active.sessions.removeValue(forKey: number)
-        if case .message(let index) = delta?.will { dropReference(index) }
-        // A session that this segment made leaves no trace.
-        if delta?.newSession == nil { active.removedSessions.append(number) }
-    }
-
-    private mutating func setRetained(_ topic: [UInt8], _ message: UInt32?) {
-        if case .some(.some(let replaced)) = active.retained[topic] { dropReference(replaced) }
-        active.retained[topic] = .some(message)
-    }
-
-    private mutating func setWill(_ session: UInt64, _ state: SessionDelta.WillState) {
-        let delta = active.delta(session)
-        if case .message(let replaced) = delta.will { dropReference(replaced) }
-        delta.will = state
-    }
-
     // MARK: Segments
 
-    /// Ends the active segment and begins the next one; the changes are for the database.
+    /// Ends the active segment and begins the next one; the changes are for the database, which wants
+    /// them sorted.
     mutating func seal(next number: UInt64) -> SegmentChanges {
         let changes = collectChanges()
-        sealed.append(Sealed(segment: active, changes: changes))
-        active = Segment(number: number)
+        sealed.append(active)
+        begin(number)
         return changes
+    }
+
+    /// Begins the next segment after one that has changed nothing, and that the database need not
+    /// hear of.
+    mutating func skip(to number: UInt64) {
+        precondition(isActiveEmpty, "segment \(active.number) skipped with changes")
+        begin(number)
+    }
+
+    private mutating func begin(_ number: UInt64) {
+        active = Segment(number: number)
+        activeMessages.removeAll()
+        activeEntries.removeAll()
+        groupStart = 0
+    }
+
+    /// Ends the active segment; `nil` if the database need not hear of it.
+    mutating func endSegment(next number: UInt64) -> SegmentChanges? {
+        guard isActiveEmpty else { return seal(next: number) }
+        skip(to: number)
+        return nil
     }
 
     /// The database has this segment, the oldest sealed one: its part of the overlay goes.
     mutating func applied(_ number: UInt64) {
-        guard let first = sealed.first, first.segment.number == number else {
+        guard let first = sealed.first, first.number == number else {
             preconditionFailure("segment \(number) applied out of turn")
         }
         sealed.removeFirst()
-        for session in first.segment.sessions.keys {
-            while let queue = queues[session], entries[queue.first].segment == number {
-                remove(queue.first, after: noIndex, of: session)
+        for delta in first.deltas {
+            let session = delta.record
+            var index = sessions[session].first
+            while index != noIndex, entries[index].segment == number {
+                let next = entries[index].next
+                removeEntry(index)
+                index = next
             }
-            if let delta = first.segment.sessions[session], case .message(let index) = delta.will {
-                dropReference(index)
-            }
+            sessions[session].first = index
+            if index == noIndex { sessions[session].last = noIndex }
+            if case .message(let message) = delta.will { dropReference(message) }
+            sessions[session].deltaCount -= 1
+            removeIfUnused(session)
         }
-        for case .some(let index) in first.segment.retained.values { dropReference(index) }
+        for case .some(let index) in first.retained.values { dropReference(index) }
     }
 }

@@ -11,7 +11,29 @@ struct LoaderTask: Sendable {
     var finished: [ClosedRange<UInt64>]
     var released: [ClosedRange<UInt64>]
     /// The segments that `positions` lie in.
-    var segments: [SegmentReader]
+    var segments: [SegmentReader] = []
+
+    /// What has to be known of overlay and journal, which go on afterwards.
+    init(
+        number: UInt64, _ request: QueueRead, in overlay: borrowing JournalOverlay,
+        of journal: borrowing Journal
+    ) {
+        self.number = number
+        self.request = request
+        positions = overlay.positions(
+            of: request.session, from: request.from, below: request.below,
+            limit: request.maxMessages)
+        databaseBelow = min(overlay.firstPosition(of: request.session) ?? .max, request.below)
+        finished = overlay.finished(of: request.session)
+        released = overlay.released(of: request.session)
+        for position in positions {
+            guard let segment = position.content?.topic.segment,
+                !segments.contains(where: { $0.number == segment }),
+                let reader = journal.reader(of: segment)
+            else { continue }
+            segments.append(reader)
+        }
+    }
 }
 
 /// Reads queues for clients that came back, on a thread of its own: a cold disk delays nobody else.
@@ -21,9 +43,10 @@ final class QueueLoader {
     private let outbox: StoreOutbox
     /// Called with a task's number once its segments are not needed any more.
     private let done: @Sendable (UInt64) -> Void
+    private var content = SegmentBytes()
 
     init(
-        reader: consuming QueueReader, tasks: WorkQueue<LoaderTask>, outbox: StoreOutbox,
+        reader: QueueReader, tasks: WorkQueue<LoaderTask>, outbox: StoreOutbox,
         done: @escaping @Sendable (UInt64) -> Void
     ) {
         self.reader = reader
@@ -32,33 +55,43 @@ final class QueueLoader {
         self.done = done
     }
 
+    /// Ends when the queue is closed and all its tasks are done.
     func run() {
-        while let tasks = tasks.takeAll() {
-            for task in tasks {
-                outbox.deliver(read(task))
-                done(task.number)
-            }
-        }
+        while turn(waitMilliseconds: -1) {}
     }
 
-    private func read(_ task: LoaderTask) -> QueueSlice {
+    /// Does all tasks that wait; false when the queue is closed and empty.
+    func turn(waitMilliseconds: Int32) -> Bool {
+        guard let tasks = tasks.takeAll(waitMilliseconds: waitMilliseconds) else { return false }
+        for task in tasks {
+            outbox.deliver(read(task))
+            done(task.number)
+        }
+        return true
+    }
+
+    func read(_ task: LoaderTask) -> QueueSlice {
+        // The active segment may have grown since the last task.
+        content.forget()
         var batch = WriteBatch(isRecording: true)
         var failure: StoreFailure?
-        var next = task.request.below
+        var next = task.request.from
         do throws(StoreFailure) {
-            next = try read(task, into: &batch)
+            try read(task, into: &batch, &next)
         } catch {
             failure = error
+            // Rows of the database count together or not at all.
+            if next == task.request.from { batch.clear() }
         }
         return QueueSlice(
             request: task.request, next: next, bytes: batch.takeBytes(leaving: []),
             finished: task.finished, released: task.released, failure: failure)
     }
 
-    /// Where the next read begins.
+    /// Moves `next` behind what is appended to the batch.
     private func read(
-        _ task: LoaderTask, into batch: inout WriteBatch
-    ) throws(StoreFailure) -> UInt64 {
+        _ task: LoaderTask, into batch: inout WriteBatch, _ next: inout UInt64
+    ) throws(StoreFailure) {
         let request = task.request
         var messages = 0
         var bytes = 0
@@ -66,7 +99,8 @@ final class QueueLoader {
             let window = try reader.read(
                 session: request.session, from: request.from, below: task.databaseBelow,
                 maxMessages: request.maxMessages, maxBytes: request.maxBytes, into: &batch)
-            if window.hasMore { return window.next }
+            next = window.next
+            if window.hasMore { return }
             messages = window.messages
             bytes = window.bytes
         }
@@ -75,36 +109,32 @@ final class QueueLoader {
             guard
                 messages == 0
                     || (messages < request.maxMessages && bytes + count <= request.maxBytes)
-            else { return position.position }
+            else {
+                next = position.position
+                return
+            }
             try append(position, task, to: &batch)
+            next = position.position + 1
             messages += 1
             bytes += count
         }
-        guard let last = task.positions.last, messages >= request.maxMessages else {
-            return request.below
-        }
-        return last.position + 1
+        // The overlay gives no more positions than were asked for: behind them there may be others.
+        if task.positions.count < request.maxMessages { next = request.below }
     }
 
     private func append(
         _ position: JournalOverlay.StoredPosition, _ task: LoaderTask, to batch: inout WriteBatch
     ) throws(StoreFailure) {
         let number = position.content?.number ?? 0
+        let nothing = UnsafeRawBufferPointer(start: nil, count: 0)
         if let content = position.content {
-            let topic = try bytes(of: content.topic, task)
-            let payload = try bytes(of: content.payload, task)
-            topic.withUnsafeBytes { topic in
-                payload.withUnsafeBytes { payload in
-                    batch.message(
-                        number, topic: topic, payload: payload, qos: content.qos,
-                        retain: content.retain, expiresAtMs: content.expiresAtMs)
-                }
-            }
-        } else {
-            let nothing = UnsafeRawBufferPointer(start: nil, count: 0)
+            let (topic, payload) = try read(content, task)
             batch.message(
-                0, topic: nothing, payload: nothing, qos: position.qos, retain: false,
-                expiresAtMs: 0)
+                number, topic: topic, payload: payload, qos: content.qos, retain: content.retain,
+                expiresAtMs: content.expiresAtMs)
+        } else {
+            batch.message(
+                0, topic: nothing, payload: nothing, qos: 0, retain: false, expiresAtMs: 0)
         }
         batch.queued(
             session: task.request.session, position: position.position, message: number,
@@ -114,12 +144,22 @@ final class QueueLoader {
         }
     }
 
-    private func bytes(
-        of location: SegmentChanges.Location, _ task: LoaderTask
-    ) throws(StoreFailure) -> [UInt8] {
-        guard let segment = task.segments.first(where: { $0.number == location.segment }) else {
-            preconditionFailure("segment \(location.segment) was not kept for a read")
+    /// Topic and payload of a message, valid until the next call.
+    private func read(
+        _ message: JournalOverlay.Content, _ task: LoaderTask
+    ) throws(StoreFailure) -> (topic: UnsafeRawBufferPointer, payload: UnsafeRawBufferPointer) {
+        let (topic, payload) = (message.topic, message.payload)
+        guard let segment = task.segments.first(where: { $0.number == topic.segment }) else {
+            preconditionFailure("segment \(topic.segment) was not kept for a read")
         }
-        return try segment.bytes(of: location)
+        // Both lie in one record, the topic first.
+        let gap = payload.offset - topic.offset
+        let bytes = try content.read(
+            SegmentChanges.Location(
+                segment: topic.segment, offset: topic.offset, count: gap + payload.count), segment)
+        return (
+            UnsafeRawBufferPointer(rebasing: bytes[..<Int(topic.count)]),
+            UnsafeRawBufferPointer(rebasing: bytes[Int(gap)...])
+        )
     }
 }

@@ -197,4 +197,19 @@ public struct SegmentChanges: Sendable {
     public var sequences: [SequenceChange] = []
 
     public init(segment: UInt64) { self.segment = segment }
+
+    /// Sorts all but the messages, which are: a database takes rows in the order of their keys.
+    mutating func sort() {
+        removedSessions.sort()
+        newSessions.sort { $0.number < $1.number }
+        sessionStates.sort { $0.number < $1.number }
+        subscriptions.sort { $0.session < $1.session }
+        queued.sort { ($0.session, $0.position) < ($1.session, $1.position) }
+        released.sort { ($0.session, $0.first) < ($1.session, $1.first) }
+        finished.sort { ($0.session, $0.first) < ($1.session, $1.first) }
+        inbound.sort {
+            ($0.session, $0.packetIdentifier) < ($1.session, $1.packetIdentifier)
+        }
+        wills.sort { $0.session < $1.session }
+    }
 }

@@ -1,6 +1,13 @@
 /// What one segment changed about one session.
 final class SessionDelta {
+    let session: UInt64
+    /// The session's index in the overlay.
+    let record: UInt32
+    /// Where the session's delta in an earlier segment is, if that one is not in the database yet.
+    var older = Place(segment: 0, index: .max)
     var newSession: SegmentChanges.NewSession?
+    /// The segment removed the session: nothing else of it counts.
+    var isRemoved = false
     var isAttached: Bool?
     var detachedSinceMs: Int64?
     var horizon: UInt64?
@@ -11,14 +18,25 @@ final class SessionDelta {
     /// The will that this segment left, or that it has none any more.
     var will: WillState = .unchanged
     /// Positions of earlier segments that are done, rising where acknowledgements came in order.
-    var finished: [ClosedRange<UInt64>] = []
-    var released: [ClosedRange<UInt64>] = []
+    private(set) var finished: [ClosedRange<UInt64>] = []
+    private(set) var released: [ClosedRange<UInt64>] = []
+
+    /// A delta among those of its segment.
+    struct Place {
+        var segment: UInt64
+        var index: UInt32
+    }
 
     enum WillState {
         case unchanged
         case removed
         /// The index of its message in the overlay.
         case message(UInt32)
+    }
+
+    init(session: UInt64, record: UInt32) {
+        self.session = session
+        self.record = record
     }
 
     func finish(_ position: UInt64) { Self.add(position, to: &finished) }
@@ -35,6 +53,7 @@ final class SessionDelta {
 
     /// Rising and without overlaps, whatever order they came in.
     static func sorted(_ ranges: [ClosedRange<UInt64>]) -> [ClosedRange<UInt64>] {
+        guard ranges.count > 1 else { return ranges }
         var result: [ClosedRange<UInt64>] = []
         for range in ranges.sorted(by: { $0.lowerBound < $1.lowerBound }) {
             if let last = result.last,

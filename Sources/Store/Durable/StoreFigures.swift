@@ -20,6 +20,8 @@ public struct StoreFigures: Sendable {
     public var longestSyncMicroseconds: UInt64 = 0
     /// The longest time from taking a group until it was durable, whatever held it up.
     public var longestCommitMicroseconds: UInt64 = 0
+    /// How long the group that is being written has taken so far; 0 when there is none.
+    public var currentCommitMicroseconds: UInt64 = 0
     /// Segments moved to the database, and those that wait for it.
     public var movedSegments: UInt64 = 0
     public var waitingSegments = 0
@@ -28,6 +30,10 @@ public struct StoreFigures: Sendable {
     public var databaseBytes = 0
     /// Files with damage that were set aside, by name; the operator has to accept the loss.
     public var setAsideFiles: [String] = []
+    /// Damaged and missing parts of the journal that this start found; the same.
+    public var lostParts = 0
+    /// Only a hanging disk takes so long for a group.
+    private static let longestUsualCommitMicroseconds: UInt64 = 5_000_000
 
     public init() {}
 
@@ -38,6 +44,10 @@ public struct StoreFigures: Sendable {
     /// not, in words for a person.
     public var notReadyReason: String? {
         if let failure { return "Nothing can be stored: \(failure)" }
+        if currentCommitMicroseconds > Self.longestUsualCommitMicroseconds {
+            return "The disk has not answered for \(currentCommitMicroseconds / 1_000_000) s: "
+                + "acknowledgements wait. Check the disk and the kernel's log."
+        }
         if isBelowReserve {
             return "The disk is nearly full (\(freeBytes / 1_048_576) MiB free): new messages wait "
                 + "until there is room. Free space on the file system of the data directory."
@@ -52,6 +62,11 @@ public struct StoreFigures: Sendable {
             return
                 "Damaged files were set aside (\(setAsideFiles.joined(separator: ", "))), and what "
                 + "they held is lost. Look at them, then run: hermesctl store accept-loss"
+        }
+        if lostParts > 0 {
+            return
+                "Parts of the journal (\(lostParts)) are missing, and what they held is lost. Look "
+                + "at the log of the start, then run: hermesctl store accept-loss"
         }
         return nil
     }

@@ -102,7 +102,9 @@ struct DatabaseUpkeepTests {
         }
         #expect(DatabaseFolder.mode(copy.file) == 0o600)
         #expect(copy.names == ["hermes.sqlite"])
-        let expected = try StoreModel(reading: database, folder: folder)
+        var expected = try StoreModel(reading: database, folder: folder)
+        // The copy has no journal, so it waits for none of its segments.
+        expected?.progress.appliedSegment = 0
         let copied = try Database(directory: copy.path)
         #expect(try StoreModel(reading: copied, folder: copy) == expected)
         #expect(expected?.sessions[2]?.queue.count == 3)

@@ -33,6 +33,12 @@ struct LoadOptions: ParsableArguments {
     @Flag(help: "Subscribers have persistent sessions (clean session 0).")
     var persistent = false
 
+    @Option(
+        help: ArgumentHelp(
+            "Subscribers answer each PUBLISH of QoS 1 or 2 so much later.",
+            valueName: "milliseconds"))
+    var acknowledgeAfter: UInt64 = 0
+
     @Flag(help: "Fail when anything was lost, duplicated, out of order or damaged.")
     var strict = false
 
@@ -46,6 +52,9 @@ struct LoadOptions: ParsableArguments {
         guard (1...1_000_000_000).contains(messages ?? 1) else {
             throw ValidationError("--messages takes 1 to 1000000000.")
         }
+        guard acknowledgeAfter <= 60_000 else {
+            throw ValidationError("--acknowledge-after takes 0 to 60000 milliseconds.")
+        }
     }
 
     func plan(
@@ -56,6 +65,7 @@ struct LoadOptions: ParsableArguments {
             extent: messages.map { .messages(perPublisher: $0) }
                 ?? .time(warmUp: UInt64(warmUp * 1e9), measured: UInt64(duration * 1e9)),
             qos: qos, payloadBytes: payload, subscribersPersist: persistent,
+            acknowledgeAfter: acknowledgeAfter * 1_000_000,
             patience: broker.patienceNanoseconds)
     }
 }

@@ -33,6 +33,8 @@ struct LoadPlan {
     var payloadBytes: Int
     /// Subscribers connect with clean session 0.
     var subscribersPersist: Bool
+    /// How long a subscriber takes to answer PUBLISH, in nanoseconds; 0 answers in the same turn.
+    var acknowledgeAfter: UInt64
     /// How long nothing may arrive before the run is given up, in nanoseconds.
     var patience: UInt64
 

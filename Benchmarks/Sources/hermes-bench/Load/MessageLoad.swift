@@ -26,6 +26,8 @@ struct MessageLoad: ~Copyable {
     struct Message: BitwiseCopyable {
         enum Stage: UInt8 { case awaitsFirstAcknowledgement, awaitsPubcomp, acknowledged }
         var stage: Stage
+        /// When it was sent, or due in an open loop; monotonic nanoseconds.
+        var time: UInt64
         /// Subscribers that have not seen it.
         var unseen: UInt32
     }
@@ -56,9 +58,13 @@ struct MessageLoad: ~Copyable {
     private let templates: PublishTemplates
     private var held: HeldIdentifiers
     private var ledger: DeliveryLedger
+    private var owed = LateAcknowledgements()
 
     var counts = LoadCounts()
+    /// Until a message reached its subscriber.
     var latency = LatencyHistogram()
+    /// Until PUBACK or PUBCOMP reached its publisher.
+    var acknowledgementLatency = LatencyHistogram()
     /// How late messages left against their schedule, in an open loop.
     var lag = LatencyHistogram()
     private var scheduleStart: UInt64 = 0
@@ -95,7 +101,8 @@ struct MessageLoad: ~Copyable {
         ringMask = UInt64(ring - 1)
         messages = .allocate(capacity: publisherCount * ring)
         messages.initialize(
-            repeating: Message(stage: .acknowledged, unseen: 0), count: publisherCount * ring)
+            repeating: Message(stage: .acknowledged, time: 0, unseen: 0),
+            count: publisherCount * ring)
 
         for publisher in 0..<publisherCount {
             (publishers + publisher).initialize(
@@ -114,11 +121,13 @@ struct MessageLoad: ~Copyable {
 
     /// How long a turn may wait.
     func longestWait(now: UInt64) -> Int64 {
-        guard case .rate(let rate) = plan.pace, phase == .warmingUp || phase == .measuring else {
-            return 50_000_000
+        var wait: UInt64 = 50_000_000
+        if let due = owed.nextDue { wait = min(wait, due > now ? due - now : 0) }
+        if case .rate(let rate) = plan.pace, mayPublish {
+            let due = scheduleStart + UInt64(Double(scheduled) * 1e9 / rate)
+            wait = min(wait, due > now ? due - now : 0)
         }
-        let due = scheduleStart + UInt64(Double(scheduled) * 1e9 / rate)
-        return due > now ? Int64(min(due - now, 50_000_000)) : 0
+        return Int64(wait)
     }
 
     // MARK: Publishing
@@ -172,12 +181,12 @@ struct MessageLoad: ~Copyable {
     private mutating func publish(_ index: Int, time: UInt64, _ sockets: inout ClientSockets) {
         let sequence = publishers[index].sent
         templates.write(
-            publisher: index, sequence: sequence, time: time,
+            publisher: index, sequence: sequence, position: sequence, time: time,
             to: sockets.append(publishers[index].client, templates.packetBytes))
         message(index, sequence).initialize(
             to: Message(
                 stage: plan.qos == .atMostOnce ? .acknowledged : .awaitsFirstAcknowledgement,
-                unseen: UInt32(plan.receiversPerMessage)))
+                time: time, unseen: UInt32(plan.receiversPerMessage)))
         publishers[index].sent = sequence + 1
         counts.published += 1
     }
@@ -220,6 +229,8 @@ struct MessageLoad: ~Copyable {
         case (.puback, .awaitsFirstAcknowledgement) where plan.qos == .atLeastOnce,
             (.pubcomp, .awaitsPubcomp):
             message.pointee.stage = .acknowledged
+            acknowledgementLatency.record(
+                sockets.now > message.pointee.time ? sockets.now - message.pointee.time : 0)
             retire(publisher)
         case (.pubrec, .awaitsFirstAcknowledgement) where plan.qos == .exactlyOnce,
             (.pubrec, .awaitsPubcomp):
@@ -240,9 +251,9 @@ struct MessageLoad: ~Copyable {
         switch publish.delivery {
         case .atMostOnce: break
         case .atLeastOnce(let identifier, _):
-            sockets.acknowledge(client, .puback, identifier)
+            answer(client, .puback, identifier, &sockets)
         case .exactlyOnce(let identifier, _):
-            sockets.acknowledge(client, .pubrec, identifier)
+            answer(client, .pubrec, identifier, &sockets)
             // Sent again before its release: the same message, which a receiver ignores.
             guard plan.qos == .exactlyOnce, held.hold(identifier, subscriber: Int(client)) else {
                 counts.duplicates += 1
@@ -279,6 +290,21 @@ struct MessageLoad: ~Copyable {
             retire(publisher)
         }
         latency.record(sockets.now > stamp.time ? sockets.now - stamp.time : 0)
+    }
+
+    /// Answers a PUBLISH at once, or when the plan's delay is over.
+    private mutating func answer(
+        _ client: UInt32, _ type: PacketType, _ identifier: PacketIdentifier,
+        _ sockets: inout ClientSockets
+    ) {
+        guard plan.acknowledgeAfter > 0 else {
+            sockets.acknowledge(client, type, identifier)
+            return
+        }
+        owed.append(
+            LateAcknowledgements.Entry(
+                due: sockets.now + plan.acknowledgeAfter, client: client, type: type,
+                identifier: identifier))
     }
 }
 
@@ -335,6 +361,7 @@ extension MessageLoad: PacketHandler {
             }
         case .draining, .done: break
         }
+        owed.send(now: sockets.now, &sockets)
         try advance(sockets.now)
         progress.show(sockets.now, counts, process)
     }
@@ -389,7 +416,7 @@ extension MessageLoad: PacketHandler {
                 phase = .draining
                 phaseStart = now
             }
-        case .draining where counts.finished == counts.published:
+        case .draining where counts.finished == counts.published && owed.isEmpty:
             try finish()
         case .joining, .draining, .done: break
         }
@@ -424,6 +451,7 @@ extension MessageLoad: PacketHandler {
         phase = .measuring
         phaseStart = now
         latency.removeAll()
+        acknowledgementLatency.removeAll()
         lag.removeAll()
         begin = (try CPUMark(process), counts)
     }

@@ -35,14 +35,17 @@ struct PublishTemplates: ~Copyable {
 
     deinit { packets.deallocate() }
 
-    /// Writes one message, ``packetBytes`` long; its packet identifier follows from the sequence.
+    /// Writes one message, ``packetBytes`` long.
+    ///
+    /// Its packet identifier follows from `position`, which counts what its connection has sent.
     func write(
-        publisher: Int, sequence: UInt64, time: UInt64, to packet: UnsafeMutableRawPointer
+        publisher: Int, sequence: UInt64, position: UInt64, time: UInt64,
+        to packet: UnsafeMutableRawPointer
     ) {
         packet.copyMemory(from: packets + publisher * packetBytes, byteCount: packetBytes)
         MessageStamp.write(sequence: sequence, time: time, to: packet + stampOffset)
         guard hasIdentifier else { return }
         PublishEncoder.storeInteger(
-            PacketIdentifier(position: sequence).rawValue, to: packet + identifierOffset)
+            PacketIdentifier(position: position).rawValue, to: packet + identifierOffset)
     }
 }

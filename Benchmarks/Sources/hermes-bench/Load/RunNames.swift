@@ -1,11 +1,17 @@
 /// Names of one run: topics and client identifiers that no other run uses, all of equal length.
 struct RunNames {
-    /// Drawn at random.
+    /// So many topics, and clients of one role, have names of equal length.
+    static var most: Int { 100_000 }
+
     let run: UInt32
     private let prefix: String
 
-    init() {
-        run = UInt32.random(in: 1 ... .max)
+    /// A run of its own, drawn at random.
+    init() { self.init(run: UInt32.random(in: 1 ... .max)) }
+
+    /// The names of an earlier run.
+    init(run: UInt32) {
+        self.run = run
         prefix = "bench/" + Self.padded(String(run, radix: 16), 8)
     }
 

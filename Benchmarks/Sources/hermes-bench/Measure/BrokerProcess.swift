@@ -65,6 +65,17 @@ struct BrokerProcess {
         return memory
     }
 
+    /// The most memory that was ever resident, in bytes.
+    func peakResidentBytes() throws(BenchFailure) -> UInt64 {
+        for line in (Self.read("/proc/\(identifier)/status") ?? "").split(separator: "\n")
+        where line.hasPrefix("VmHWM:") {
+            let words = line.split { $0 == " " || $0 == "\t" }
+            guard words.count == 3, let kibibytes = UInt64(words[1]) else { continue }
+            return kibibytes * 1_024
+        }
+        throw gone()
+    }
+
     private func gone() -> BenchFailure {
         BenchFailure("the broker, process \(identifier), has ended.")
     }

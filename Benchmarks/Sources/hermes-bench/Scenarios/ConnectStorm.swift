@@ -15,7 +15,6 @@ struct ConnectStorm {
         var mostJoining: Int
     }
 
-    private static var calmInterval: UInt64 { 50_000_000 }
     private static var longestCalming: UInt64 { 5_000_000_000 }
 
     let settings: Settings
@@ -39,7 +38,11 @@ struct ConnectStorm {
             ownCPU += end.own - begin.own
             spans.append(crowd.lastDone - begin.time)
             try crowd.leave(&sockets, patience: patience)
-            if round + 1 < settings.rounds { try awaitCalm(&sockets, &crowd) }
+            // The broker may still be busy with the clients that went.
+            if round + 1 < settings.rounds, let process {
+                try Calm.await(
+                    process, intervals: 1, atMost: Self.longestCalming, &sockets, &crowd)
+            }
         }
         crowd.progress.clear()
         guard crowd.done > 0 else {
@@ -48,25 +51,6 @@ struct ConnectStorm {
                     + "\(crowd.broken) cut off, the rest without an answer.")
         }
         return report(crowd, cpu: cpu, ownCPU: ownCPU, spans: spans.sorted())
-    }
-
-    /// Waits until the broker has nothing left to do with the clients that went.
-    private func awaitCalm(
-        _ sockets: inout ClientSockets, _ crowd: inout StormCrowd
-    ) throws(BenchFailure) {
-        guard let process else { return }
-        let deadline = Clock.nanoseconds() + Self.longestCalming
-        var used = try process.cpuNanoseconds()
-        while Clock.nanoseconds() < deadline {
-            let next = Clock.nanoseconds() + Self.calmInterval
-            while Clock.nanoseconds() < next {
-                try sockets.turn(atMost: Int64(Self.calmInterval), &crowd)
-            }
-            let sample = try process.cpuNanoseconds()
-            // Less than 1 ms in 50 is what an idle broker may spend.
-            if sample - used < 1_000_000 { return }
-            used = sample
-        }
     }
 
     private func report(

@@ -7,6 +7,8 @@ struct IdleRun {
         var steps: [Int]
         /// Each client subscribes to a topic of its own.
         var subscribes: Bool
+        /// Of that subscription.
+        var qos = QoS.atLeastOnce
         /// Clients connect with clean session 0.
         var persists: Bool
         /// Clients leave as soon as their session is there, so that sessions alone are measured; memory
@@ -133,7 +135,7 @@ struct IdleCrowd: PacketHandler {
     let address: BrokerAddress
     let patience: UInt64
     var progress: Progress
-    let names = RunNames()
+    let names: RunNames
     private var target = 0
     private var opened = 0
     private(set) var ready = 0
@@ -144,8 +146,9 @@ struct IdleCrowd: PacketHandler {
 
     init(
         _ settings: IdleRun.Settings, _ address: BrokerAddress, _ patience: UInt64,
-        _ progress: Progress
+        _ progress: Progress, names: RunNames = RunNames()
     ) {
+        self.names = names
         self.settings = settings
         self.address = address
         self.patience = patience
@@ -181,7 +184,7 @@ struct IdleCrowd: PacketHandler {
     ) throws(BenchFailure) {
         lastArrival = sockets.now
         if frame.type == .suback {
-            try ClientPackets.checkGranted(.atLeastOnce, frame, bytes, client)
+            try ClientPackets.checkGranted(settings.qos, frame, bytes, client)
             arrived(client, &sockets)
             return
         }
@@ -189,7 +192,7 @@ struct IdleCrowd: PacketHandler {
         if settings.subscribes {
             sockets.append(
                 client,
-                ClientPackets.subscribe(names.topic(numbers[Int(client)]), .atLeastOnce))
+                ClientPackets.subscribe(names.topic(numbers[Int(client)]), settings.qos))
         } else {
             arrived(client, &sockets)
         }

@@ -68,6 +68,9 @@ struct MessageRun {
             report.add(key, label, nanoseconds: load.latency.value(atQuantile: quantile))
         }
         report.add("latency_max_us", "latency max (us)", nanoseconds: load.latency.maximum)
+        if plan.qos != .atMostOnce {
+            addAcknowledgementLatency(load.acknowledgementLatency, &report)
+        }
         if case .rate = plan.pace {
             report.add(
                 "generator_lag_p99_us", "generator behind its schedule p99 (us)",
@@ -79,6 +82,19 @@ struct MessageRun {
             "generator_cpu_percent", "generator CPU (% of one core)",
             Double(end.mark.own - begin.mark.own) / 1e7 / seconds, digits: 1)
         return report
+    }
+
+    private func addAcknowledgementLatency(
+        _ latency: borrowing LatencyHistogram, _ report: inout Report
+    ) {
+        let name = plan.qos == .atLeastOnce ? "PUBACK" : "PUBCOMP"
+        report.add(
+            "acknowledged_p50_us", "until \(name) p50 (us)",
+            nanoseconds: latency.value(atQuantile: 0.5))
+        report.add(
+            "acknowledged_p99_us", "until \(name) p99 (us)",
+            nanoseconds: latency.value(atQuantile: 0.99))
+        report.add("acknowledged_max_us", "until \(name) max (us)", nanoseconds: latency.maximum)
     }
 
     /// What the whole run, with warming up and draining, did to the messages.
@@ -115,6 +131,10 @@ struct MessageRun {
             parameters.append(("duration_s", .number(Double(measured) / 1e9)))
         case .messages(let perPublisher):
             parameters.append(("messages_per_publisher", .integer(Int64(perPublisher))))
+        }
+        if plan.acknowledgeAfter > 0 {
+            let milliseconds = Int64(plan.acknowledgeAfter / 1_000_000)
+            parameters.append(("acknowledge_after_ms", .integer(milliseconds)))
         }
         if plan.subscribersPersist { parameters.append(("persistent", .bool(true))) }
         return parameters

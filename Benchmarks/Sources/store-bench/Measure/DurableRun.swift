@@ -81,7 +81,11 @@ final class DurableRun {
         store = try Self.open(directory, options, wakeup)
         let first = ends
         let fill = try measureToTheEnd(messages) { run in
-            for _ in 0..<max(1, messages / run.group) { try run.commit { $0.putGroup() } }
+            for _ in 0..<max(1, messages / run.group) {
+                // As a broker does, which holds publishers back meanwhile.
+                while !run.store.isAccepting { run.wakeup.wait() }
+                try run.commit { $0.putGroup() }
+            }
         }
         store = try Self.open(directory, options, wakeup)
         let drain = try measureToTheEnd(messages) { try $0.drain(from: first) }

@@ -1,0 +1,36 @@
+import AdminModel
+import Hummingbird
+
+/// What an operator does with the store of a running broker.
+struct StoreRoutes: Sendable {
+    let broker: any BrokerControl
+
+    /// `POST /v1/store/accept-loss` and `POST /v1/backup`.
+    var routes: [Route] { [acceptLoss, backup] }
+
+    private var acceptLoss: Route {
+        Route(method: .post, path: "/v1/store/accept-loss") { _ throws(Problem) in
+            try Response.json(AcceptLossResult(accepted: await broker.acceptLoss()))
+        }
+    }
+
+    /// Answered when the copy is whole, however long that takes; `GET /v1/status` says how far it is.
+    private var backup: Route {
+        Route(method: .post, path: "/v1/backup", query: ["directory"]) { request throws(Problem) in
+            let directory = try request.query.required(
+                "directory", example: "/var/backups/hermes-1")
+            guard directory.utf8.first == UInt8(ascii: "/"), !directory.utf8.contains(0) else {
+                throw Problem(
+                    .invalidQuery,
+                    "The folder \"\(directory.visible())\" is no absolute path.",
+                    field: "directory", fix: "Name the folder from / on, on the broker's machine.")
+            }
+            do throws(BackupFailure) {
+                try await broker.backUp(to: directory)
+            } catch {
+                throw Problem(error)
+            }
+            return try Response.json(BackupResult(directory: directory))
+        }
+    }
+}

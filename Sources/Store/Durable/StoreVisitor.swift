@@ -1,0 +1,11 @@
+/// Takes what a store held when the broker starts; bytes are valid within each call.
+public protocol StoreVisitor: ~Copyable {
+    mutating func visit(lastSession: UInt64, lastMessage: UInt64)
+    mutating func visit(_ session: StoredSession)
+    mutating func visit(
+        subscription filter: UnsafeRawBufferPointer, of session: UInt64, qos: UInt8)
+    mutating func visit(packetIdentifier: UInt16, of session: UInt64)
+    mutating func visit(retained message: StoredMessage)
+    mutating func visit(channel: UnsafeRawBufferPointer, number: UInt64)
+    mutating func visit(will message: StoredMessage, of session: UInt64)
+}

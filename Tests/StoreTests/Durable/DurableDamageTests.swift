@@ -1,0 +1,140 @@
+import Glibc
+import HermesTesting
+import Testing
+import Threads
+
+@testable import Store
+
+@Suite("Durable store on damaged, newer and read-only files")
+struct DurableDamageTests {
+    @Test("damage is set aside, reported until the operator accepts it, and costs nothing else")
+    func damagedFrame() throws {
+        let folder = try folderWithMessages(12)
+        // In the middle of the first frames: what follows proves that they were synced.
+        let name = try #require(folder.journalNames.first)
+        folder.damage(name, at: 3 * 4_096 + 60)
+
+        let store = try SteppedStore(in: folder) { opened in
+            #expect(opened.recovery.report.damageCount == 1)
+            let model = try #require(try opened.restoredModel(in: folder.path))
+            #expect(model.sessions[1]?.queue.count == 11)
+        }
+        #expect(store.store.figures.setAsideFiles.count == 1)
+        let reason = try #require(store.store.figures.notReadyReason)
+        #expect(reason.contains("damaged-1.segment") && reason.contains("accept-loss"))
+        // It is no reason not to go on.
+        #expect(store.store.isAccepting)
+        store.submit(message: 100)
+        store.commit()
+        #expect(store.completed == [1])
+        // Nor does a restart accept it.
+        #expect(store.close())
+        let next = try SteppedStore(in: folder)
+        #expect(next.store.recovery.report.damageCount == 0)
+        #expect(next.store.figures.notReadyReason == reason)
+
+        let replies = try WorkQueue<[String]>(name: "replies")
+        next.store.acceptLoss { replies.post($0) }
+        next.commit()
+        #expect(replies.takeAll(waitMilliseconds: 0)?.first?.count == 1)
+        #expect(next.store.figures.notReadyReason == nil)
+        #expect(folder.journalNames.contains("damaged-1.segment.accepted"))
+    }
+
+    @Test("a missing segment is reported until the operator accepts it")
+    func missingSegment() throws {
+        let folder = DurableFolder()
+        let store = try SteppedStore(in: folder)
+        for number: UInt64 in 1...40 {
+            store.submit(message: number, payload: 2_000)
+            store.commit()
+        }
+        let copy = folder.copyAfterCrash()
+        let name = try #require(
+            store.committer.journal.segments.first?.file.path.split(separator: "/").last)
+        try #require(unlink("\(copy.journal)/\(name)") == 0)
+        let next = try SteppedStore(in: copy)
+        #expect(next.store.recovery.report.damage.map(\.kind) == [.missingSegments])
+        #expect(next.store.figures.notReadyReason?.contains("accept-loss") == true)
+        #expect(next.store.isAccepting)
+        next.store.acceptLoss { #expect($0.isEmpty) }
+        next.commit()
+        #expect(next.store.figures.notReadyReason == nil)
+    }
+
+    @Test("a message larger than a segment is stored, read and recovered")
+    func largeMessage() throws {
+        let folder = DurableFolder()
+        let store = try SteppedStore(in: folder)
+        store.submit(message: 1, payload: 300_000)
+        store.submit(message: 2)
+        store.commit()
+        #expect(store.completed == [1, 2])
+        let expected = [testPayload(1, 300_000), testPayload(2, 100)]
+        #expect(try store.wholeQueueItems().map(\.payload) == expected)
+        let next = try SteppedStore(in: folder.copyAfterCrash())
+        #expect(try next.wholeQueueItems().map(\.payload) == expected)
+        store.settle()
+        #expect(try store.wholeQueueItems().map(\.payload) == expected)
+    }
+
+    @Test("files of a newer version are left alone", arguments: ["journal", "database"])
+    func newerFormat(part: String) throws {
+        let folder = try folderWithMessages(3)
+        if part == "journal" {
+            try Self.makeNewer("\(folder.journal)/\(try #require(folder.journalNames.first))")
+        } else {
+            let connection = try SQLiteConnection.open(
+                "\(folder.path)/hermes.sqlite", .readWrite, cacheBytes: 100_000)
+            try connection.execute("PRAGMA user_version = 99", "write")
+        }
+        let failure = #expect(throws: StoreFailure.self) {
+            try DurableStore(directory: folder.path, options: .small()) {}
+        }
+        #expect(failure?.kind == .newerFormat)
+        #expect(failure?.cure?.contains("newer version") == true)
+    }
+
+    @Test(
+        "a folder that cannot be written to is refused", .enabled(if: TestVolume.isPermitted),
+        arguments: [false, true])
+    func readOnly(isNew: Bool) throws {
+        let volume = try TestVolume(bytes: 4 << 20)
+        let path = volume.path + "/data"
+        try #require(mkdir(path, 0o700) == 0)
+        if !isNew {
+            #expect(try SteppedStore(at: path, options: .small()).close())
+        }
+        try volume.makeReadOnly()
+        let failure = #expect(throws: StoreFailure.self) {
+            try DurableStore(directory: path, options: .small()) {}
+        }
+        #expect(failure?.kind == .permissions)
+    }
+
+    /// As a crash leaves it: nothing is in the database.
+    private func folderWithMessages(_ count: UInt64) throws -> DurableFolder {
+        let folder = DurableFolder()
+        let store = try SteppedStore(in: folder)
+        for number in 1...count {
+            store.submit(message: number)
+            store.commit()
+        }
+        return folder.copyAfterCrash()
+    }
+
+    /// Rewrites both copies of a segment's header with a version that is not known yet.
+    private static func makeNewer(_ path: String) throws {
+        var bytes = DatabaseFolder.read(path)
+        for offset in [0, SegmentFormat.headerCopyOffset] {
+            bytes[offset + 8] = 9
+            let sum = bytes.withUnsafeBytes {
+                crc32c(0, UnsafeRawBufferPointer(rebasing: $0[offset..<offset + 60]))
+            }
+            for index in 0..<4 {
+                bytes[offset + 60 + index] = UInt8(truncatingIfNeeded: sum >> (8 * index))
+            }
+        }
+        DatabaseFolder.write(bytes, to: path)
+    }
+}

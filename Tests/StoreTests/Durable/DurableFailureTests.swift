@@ -1,0 +1,215 @@
+import Glibc
+import Synchronization
+import Testing
+
+@testable import Store
+
+/// A disk that refuses: the active segment's file becomes a device that does.
+@Suite("Durable store on a disk that fails")
+struct DurableFailureTests {
+    /// `/dev/full` takes no write; `/dev/null` takes every write and no sync.
+    @Test("nothing completes that is not on the disk", arguments: ["/dev/full", "/dev/null"])
+    func refusedWrite(device: String) throws {
+        let store = try SteppedStore(in: DurableFolder())
+        store.submit(message: 1)
+        store.commit()
+        #expect(store.completed == [1])
+        let segment = store.committer.journal.activeSegment
+
+        store.submit(message: 2)
+        try store.commitFailing(with: device)
+        #expect(store.completed == [1])
+        #expect(!store.store.isAccepting)
+        let failure = try #require(store.store.figures.failure)
+        #expect(store.store.figures.notReadyReason?.contains(failure.description) == true)
+        let wakes = store.wakeCount.value
+
+        // The next attempt takes another file, and all that waits.
+        store.submit(message: 3)
+        store.commit()
+        #expect(store.completed == [1, 2, 3])
+        #expect(store.committer.journal.activeSegment != segment)
+        #expect(store.store.isAccepting && store.store.figures.failure == nil)
+        #expect(store.store.figures.failures == 1)
+        #expect(store.wakeCount.value > wakes)
+        try expectMessages(3, in: store)
+    }
+
+    @Test("what was reported early is written again", arguments: ["/dev/full", "/dev/null"])
+    func refusedSyncOfInterval(device: String) throws {
+        let store = try SteppedStore(
+            in: DurableFolder(), options: .small(.interval(milliseconds: 1_000_000)))
+        for number: UInt64 in 1...3 {
+            store.submit(message: number)
+            store.commit()
+        }
+        #expect(store.completed == [1, 2, 3] && store.committer.unsyncedBytes > 0)
+        // Enough for a sync before its time.
+        store.submit(message: 4, payload: 40_000)
+        try store.commitFailing(with: device)
+        #expect(store.completed == [1, 2, 3])
+        #expect(store.store.figures.failure != nil)
+        store.commit()
+        #expect(store.completed == [1, 2, 3, 4])
+        #expect(store.store.figures.failure == nil)
+        try expectMessages(4, in: store)
+    }
+
+    @Test("reads go on for what was stored before the disk failed")
+    func readsWhileFailing() throws {
+        let store = try SteppedStore(in: DurableFolder())
+        store.submit(message: 1)
+        store.commit()
+        store.store.read(store.wholeQueue)
+        store.submit(message: 2)
+        store.store.read(store.wholeQueue)
+        try store.commitFailing(with: "/dev/full")
+        store.load()
+        #expect(store.slices.map { $0.items.map(\.position) } == [[1]])
+        store.commit()
+        store.load()
+        #expect(store.slices.map { $0.items.map(\.position) } == [[1], [1, 2]])
+    }
+
+    @Test("many small batches that waited become few frames")
+    func manyWaiting() throws {
+        let store = try SteppedStore(in: DurableFolder())
+        store.submit(message: 1)
+        store.commit()
+        for number: UInt64 in 2...50_000 { store.submit(message: number, payload: 1) }
+        try store.commitFailing(with: "/dev/full")
+        #expect(store.completed == [1])
+        for _ in 0..<4_000 where store.completed.count < 50_000 {
+            store.commit()
+            store.move()
+        }
+        #expect(store.completed == Array(1...50_000))
+        #expect(store.store.figures.commits < 2_000)
+    }
+
+    @Test(
+        "a full disk stops all but what has its room already, and goes on by itself",
+        .enabled(if: TestVolume.isPermitted))
+    func fullDisk() throws {
+        let volume = try TestVolume(bytes: 16 << 20)
+        let path = volume.path + "/data"
+        try #require(mkdir(path, 0o700) == 0)
+        var options = DurableStoreOptions.small()
+        options.reserveBytes = 256 << 10
+        let store = try SteppedStore(at: path, options: options)
+        store.submit(message: 1)
+        store.settle()
+        #expect(store.store.isAccepting)
+
+        try volume.fill()
+        store.waitForRoomCheck()
+        #expect(store.store.figures.isBelowReserve && !store.store.isAccepting)
+        #expect(store.store.figures.notReadyReason?.contains("nearly full") == true)
+        // Acknowledgements need no room of their own; the segments that are there take them.
+        for number: UInt64 in 2...20 {
+            store.submit(message: number)
+            store.commit()
+        }
+        #expect(store.completed.last == 20)
+        // Then there is neither room in the journal nor for the database.
+        for number: UInt64 in 21...3_000 {
+            store.submit(message: number)
+            store.commit()
+            store.move()
+        }
+        #expect(store.completed.last != 3_000)
+        #expect(store.store.figures.moverFailure?.kind == .outOfSpace)
+
+        try volume.empty()
+        store.waitForRoomCheck()
+        store.settle()
+        #expect(store.completed == Array(1...3_000))
+        #expect(store.store.figures.moverFailure == nil && store.store.isAccepting)
+        #expect(store.store.figures.notReadyReason == nil)
+        try expectMessages(3_000, in: store)
+    }
+
+    @Test("the database falls behind: new messages wait, then everything, then nothing")
+    func congestion() throws {
+        let store = try SteppedStore(in: DurableFolder(), options: .small(segmentCount: 4))
+        var number: UInt64 = 0
+        while store.store.isAccepting, number < 10_000 {
+            number += 1
+            store.submit(message: number, payload: 1_000)
+            store.commit()
+        }
+        #expect(store.store.figures.waitingSegments == 3 && store.store.figures.isCongested)
+        #expect(store.completed.last == number)
+        // Acknowledgements still get through, in more segments than there should be.
+        while store.completed.last == number, number < 10_000 {
+            number += 1
+            store.submit(message: number, payload: 1_000)
+            store.commit()
+        }
+        #expect(store.store.figures.waitingSegments == 8)
+        #expect(store.committer.patience == -1, "there is nothing to try again meanwhile")
+        #expect(!store.store.isAccepting)
+        let wakes = store.wakeCount.value
+        store.settle()
+        #expect(store.completed.last == number && store.store.isAccepting)
+        #expect(store.store.figures.waitingSegments == 0 && store.wakeCount.value > wakes)
+        try expectMessages(Int(number), in: store)
+    }
+
+    private func expectMessages(_ count: Int, in store: SteppedStore) throws {
+        let items = try store.wholeQueueItems()
+        #expect(items.map(\.position) == Array(1...UInt64(count)))
+        for item in items {
+            #expect(item.payload == testPayload(item.position, item.payload.count))
+        }
+        #expect(store.close())
+        let opened = try DurableStore(directory: store.path, options: .small()) {}
+        let model = try #require(try opened.restoredModel(in: store.path))
+        #expect(model.sessions[1]?.queue.count == count)
+        #expect(opened.recovery.report.damage == [])
+    }
+}
+
+extension SteppedStore {
+    var wholeQueue: QueueRead {
+        QueueRead(
+            session: 1, from: 0, below: .max, maxMessages: 1_000, maxBytes: 10_000_000, tag: 0,
+            ticket: 0)
+    }
+
+    func wholeQueueItems() throws -> [QueueItem] {
+        var items: [QueueItem] = []
+        var request = wholeQueue
+        while request.from < request.below {
+            let slice = try read(request)
+            if let failure = slice.failure { throw failure }
+            try #require(slice.next > request.from)
+            items += slice.items
+            request.from = slice.next
+        }
+        return items
+    }
+
+    /// Lets writes to the active segment, or its syncs, fail during the next attempt to commit: its
+    /// descriptor is another file's meanwhile, and its own file keeps what it has.
+    func commitFailing(with device: String) throws {
+        let file = committer.journal.segments.last?.file
+        let descriptor = try #require(file).descriptor
+        let own = dup(descriptor)
+        let other = open(device, O_RDWR | O_CLOEXEC)
+        try #require(own >= 0 && other >= 0 && dup2(other, descriptor) == descriptor)
+        commit()
+        try #require(dup2(own, descriptor) == descriptor)
+        _ = Glibc.close(own)
+        _ = Glibc.close(other)
+    }
+
+    /// The room on the disk is looked at once a second.
+    func waitForRoomCheck() {
+        let before = store.figures.freeBytes
+        for _ in 0..<300 where store.figures.freeBytes == before {
+            usleep(10_000)
+            commit()
+        }
+    }
+}

@@ -1,0 +1,191 @@
+import Glibc
+import HermesTesting
+import Synchronization
+import Testing
+import Threads
+
+@testable import Store
+
+/// The store with its own threads and one that submits.
+@Suite("Durable store with its threads", .serialized)
+struct DurableThreadTests {
+    @Test("tickets complete once, in order; reads see what was submitted before", arguments: 1...3)
+    func concurrency(seed: UInt64) throws {
+        let folder = DurableFolder()
+        let client = try StoreClient(
+            at: folder.path,
+            options: .small(seed == 2 ? .interval(milliseconds: 1) : .sync), seed: seed)
+        for _ in 1...250 {
+            client.submit(groups: client.program.random.number(in: 1...6))
+            if client.program.random.once(in: 2) { client.read() }
+            if client.program.random.once(in: 3) { try client.takeAll(atLeast: 0) }
+            if client.program.random.once(in: 20) { try client.waitForAll() }
+        }
+        try client.waitForAll()
+        #expect(client.completed == Array(1...client.batch.lastTicket))
+        #expect(client.store.close(waitMilliseconds: 30_000))
+
+        let opened = try DurableStore(directory: folder.path, options: .small()) {}
+        #expect(opened.recovery.report.frameCount == 0)
+        let model = try opened.restoredModel(in: folder.path)
+        #expect(model?.comparable == client.program.model.comparable)
+    }
+
+    @Test("close stores what was just submitted, and leaves one whole database")
+    func close() throws {
+        let folder = DurableFolder()
+        let client = try StoreClient(at: folder.path, options: .small(), seed: 7)
+        for _ in 1...100 { client.submit(groups: 8) }
+        #expect(client.store.close(waitMilliseconds: 30_000))
+        #expect(access("\(folder.path)/hermes.sqlite-wal", F_OK) != 0)
+        let opened = try DurableStore(directory: folder.path, options: .small()) {}
+        #expect(opened.recovery.report.frameCount == 0 && opened.recovery.movedMessages == 0)
+        #expect(
+            try opened.restoredModel(in: folder.path)?.comparable
+                == client.program.model.comparable)
+        #expect(opened.close(waitMilliseconds: 0))
+    }
+
+    @Test("close returns in time when the store hangs")
+    func closeWhileHanging() throws {
+        let folder = DurableFolder()
+        let gate = try WorkQueue<Int>(name: "gate")
+        let store = try DurableStore(directory: folder.path, options: .small()) {
+            // As a disk that does not answer: the committer is held up here.
+            _ = gate.takeAll(waitMilliseconds: 10_000)
+        }
+        try store.start()
+        var batch = WriteBatch(isRecording: true)
+        batch.sessionRemoved(1)
+        _ = batch.commit()
+        store.submit(&batch)
+        #expect(!store.close(waitMilliseconds: 100))
+        gate.close()
+        #expect(store.close(waitMilliseconds: 10_000))
+        store.backup(to: folder.path) { #expect($0?.reason == "the broker stops") }
+        store.acceptLoss { #expect($0.isEmpty) }
+    }
+
+    @Test("a store that is let go ends its threads")
+    func deinitialisation() throws {
+        let folder = DurableFolder()
+        do { _ = try StoreClient(at: folder.path, options: .small(), seed: 1) }
+        // The database can be opened alone once they have.
+        for _ in 0..<500 where access("\(folder.path)/hermes.sqlite-wal", F_OK) == 0 {
+            usleep(10_000)
+        }
+        #expect(access("\(folder.path)/hermes.sqlite-wal", F_OK) != 0)
+    }
+
+    @Test("a backup is a whole store of one moment, and delays nobody")
+    func backup() throws {
+        let folder = DurableFolder()
+        let client = try StoreClient(at: folder.path, options: .small(segmentCount: 8), seed: 5)
+        client.program.largestPayload = 4_000
+        for _ in 1...150 { client.submit(groups: 6) }
+        try client.waitForAll()
+        let before = client.program.groupCount
+
+        let copy = DurableFolder()
+        let reply = try WorkQueue<StoreFailure?>(name: "reply")
+        client.store.backup(to: "\(copy.path)") { reply.post($0) }
+        let moved = client.store.figures.movedSegments
+        var answer: [StoreFailure?] = []
+        var writes = 0
+        while answer.isEmpty, writes < 3_000 {
+            client.submit(groups: 6)
+            try client.waitForAll()
+            writes += 1
+            answer = reply.takeAll(waitMilliseconds: 0) ?? []
+        }
+        if answer.isEmpty { answer = reply.takeAll(waitMilliseconds: 10_000) ?? [] }
+        #expect(answer == [nil])
+        #expect(writes < 100 || client.store.figures.movedSegments > moved)
+
+        let opened = try DurableStore(directory: copy.path, options: .small()) {}
+        let model = try #require(try opened.restoredModel(in: copy.path))
+        let groups = try #require(model.sequences[RecordProgram.marker])
+        #expect(groups >= before)
+        #expect(model.comparable == client.program.model(after: groups)?.comparable)
+
+        // The same place again holds a database already.
+        client.store.backup(to: "\(copy.path)") { reply.post($0) }
+        #expect(reply.takeAll(waitMilliseconds: 10_000)?.first??.reason == "the file exists")
+        #expect(client.store.close(waitMilliseconds: 30_000))
+    }
+}
+
+/// The thread that submits, with the model of what it did.
+private final class StoreClient {
+    let store: DurableStore
+    var program: RecordProgram
+    var batch = WriteBatch(isRecording: true)
+    private(set) var completed: [UInt64] = []
+    private let wakeups: WorkQueue<Void>
+    /// The model when each read was submitted, which nothing is taken away from until it is answered.
+    private var reads: [(request: QueueRead, items: [QueueItem])] = []
+
+    init(at path: String, options: DurableStoreOptions, seed: UInt64) throws {
+        let wakeups = try WorkQueue<Void>(name: "client")
+        self.wakeups = wakeups
+        program = RecordProgram(seed: seed)
+        store = try DurableStore(directory: path, options: options) { wakeups.post(()) }
+        try store.start()
+    }
+
+    func submit(groups: Int) {
+        for _ in 0..<groups { program.addGroup(to: &batch) }
+        store.submit(&batch)
+    }
+
+    func read() {
+        let sessions = program.model.sessions.keys.sorted()
+        guard let session = sessions.randomElement(using: &program.random),
+            let end = program.model.sessions[session]?.end, end > 0
+        else { return }
+        let request = QueueRead(
+            session: session, from: UInt64(program.random.number(in: 0...Int(end) - 1)), below: end,
+            maxMessages: program.random.number(in: 1...20), maxBytes: 20_000,
+            tag: UInt64(reads.count), ticket: batch.lastTicket)
+        reads.append(
+            (request, program.model.items(of: session, from: request.from, below: request.below)))
+        store.read(request)
+    }
+
+    /// Takes what has arrived, after waiting until so many tickets are complete.
+    func takeAll(atLeast count: Int) throws {
+        while true {
+            var tickets: [ClosedRange<UInt64>] = []
+            var slices: [QueueSlice] = []
+            store.takeCompletions(&tickets)
+            store.takeSlices(&slices)
+            for range in tickets { completed += range }
+            for slice in slices { try check(slice) }
+            if completed.count >= count, count == 0 || reads.isEmpty { return }
+            let woken: [Void]? = wakeups.takeAll(waitMilliseconds: 20_000)
+            try #require(woken?.isEmpty == false, "the store did not wake its client")
+        }
+    }
+
+    func waitForAll() throws { try takeAll(atLeast: Int(batch.lastTicket)) }
+
+    private func check(_ slice: QueueSlice) throws {
+        try #require(!reads.isEmpty)
+        let (request, items) = reads.removeFirst()
+        #expect(slice.request == request && slice.failure == nil)
+        // What was submitted since may be in it or not; what was there before is, unless it was
+        // taken away since.
+        let now = program.model.sessions[request.session]?.queue
+        let found = slice.items
+        let expected = items.filter { $0.position < slice.next }
+        #expect(found.allSatisfy { item in expected.contains { $0.position == item.position } })
+        for item in expected {
+            let other = found.first { $0.position == item.position }
+            if let other {
+                #expect(other == item || other.isReleased)
+            } else {
+                #expect(now?[item.position] == nil, "position \(item.position) is missing")
+            }
+        }
+    }
+}

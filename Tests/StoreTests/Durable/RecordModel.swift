@@ -1,0 +1,172 @@
+@testable import Store
+
+/// What a group of records means, in the plainest way: everything at once to dictionaries.
+extension StoreModel {
+    mutating func apply(_ records: [StoreRecord]) {
+        var messages: [UInt64: Message] = [:]
+        for record in records { apply(record, &messages) }
+    }
+
+    private mutating func apply(_ record: StoreRecord, _ messages: inout [UInt64: Message]) {
+        switch record {
+        case .session(let number, let identifier, let userName):
+            sessions[number] = Session(clientIdentifier: identifier, userName: userName)
+            progress.lastSession = max(progress.lastSession, number)
+        case .sessionRemoved(let number): sessions[number] = nil
+        case .attached(let session): sessions[session]?.isAttached = true
+        case .detached(let session, let sinceMs):
+            sessions[session]?.isAttached = false
+            sessions[session]?.detachedSinceMs = sinceMs
+        case .subscription(let session, let filter, let qos):
+            sessions[session]?.subscriptions[filter] = qos
+        case .subscriptionRemoved(let session, let filter):
+            sessions[session]?.subscriptions[filter] = nil
+        case .message(let number, let topic, let payload, let qos, let retain, let expiresAtMs):
+            messages[number] = Message(
+                number: number, topic: topic, payload: payload, qos: qos, retain: retain,
+                expiresAtMs: expiresAtMs)
+            progress.lastMessage = max(progress.lastMessage, number)
+        case .queued(let session, let position, let number, let qos, let retain, let isInWindow):
+            guard let message = messages[number] else { return }
+            sessions[session]?.queue[position] = Row(
+                message: message, qos: qos, retain: retain, isReleased: false)
+            sessions[session]?.end = position + 1
+            if isInWindow { sessions[session]?.horizon = position + 1 }
+        case .horizon(let session, let position): sessions[session]?.horizon = position
+        case .released(let session, let position): sessions[session]?.queue[position]?.release()
+        case .finished(let session, let position): sessions[session]?.queue[position] = nil
+        case .inbound(let session, let identifier): sessions[session]?.inbound.insert(identifier)
+        case .inboundRemoved(let session, let identifier):
+            sessions[session]?.inbound.remove(identifier)
+        case .retained(let number):
+            guard let message = messages[number] else { return }
+            retained[message.topic] = message
+        case .retainedRemoved(let topic): retained[topic] = nil
+        case .will(let session, let number): sessions[session]?.will = messages[number]
+        case .willRemoved(let session): sessions[session]?.will = nil
+        case .sequence(let channel, let number): sequences[channel] = number
+        }
+    }
+
+    /// Without what two right answers may differ in: the number of a released message, the segment,
+    /// and since when an attached client was away.
+    var comparable: StoreModel {
+        var model = self
+        model.progress.appliedSegment = 0
+        for (number, session) in model.sessions {
+            if session.isAttached { model.sessions[number]?.detachedSinceMs = 0 }
+            for (position, row) in session.queue where row.isReleased {
+                model.sessions[number]?.queue[position]?.message.number = 0
+            }
+        }
+        return model
+    }
+
+    /// A session's queue within bounds, by position.
+    func items(of session: UInt64, from: UInt64, below: UInt64) -> [QueueItem] {
+        guard from < below, let queue = sessions[session]?.queue else { return [] }
+        return queue.keys.filter { $0 >= from && $0 < below }.sorted().compactMap { position in
+            queue[position].map { QueueItem(position, $0) }
+        }
+    }
+}
+
+/// A message of a queue, with its own copy of the bytes.
+struct QueueItem: Equatable {
+    var position: UInt64
+    var topic: [UInt8]
+    var payload: [UInt8]
+    var qos: UInt8
+    var retain: Bool
+    var published: [UInt8]
+    var expiresAtMs: Int64
+    var isReleased: Bool
+
+    init(_ position: UInt64, _ row: StoreModel.Row) {
+        self.position = position
+        topic = row.message.topic
+        payload = row.message.payload
+        qos = row.qos
+        retain = row.retain
+        published =
+            row.isReleased ? [] : [row.message.qos, row.message.retain ? 1 : 0]
+        expiresAtMs = row.isReleased ? 0 : row.message.expiresAtMs
+        isReleased = row.isReleased
+    }
+
+    init(_ item: QueueSlice.Item) {
+        position = item.position
+        topic = [UInt8](item.topic)
+        payload = [UInt8](item.payload)
+        qos = item.qos
+        retain = item.retain
+        published = item.isReleased ? [] : [item.publishedQoS, item.publishedRetain ? 1 : 0]
+        expiresAtMs = item.isReleased ? 0 : item.expiresAtMs
+        isReleased = item.isReleased
+    }
+}
+
+extension QueueSlice {
+    var items: [QueueItem] {
+        var items: [QueueItem] = []
+        forEach { items.append(QueueItem($0)) }
+        return items
+    }
+}
+
+/// Builds the model of what a store hands over to a starting broker; without the queues.
+struct ModelVisitor: StoreVisitor {
+    var model = StoreModel()
+    /// What each session's queue adds up to, as the store counts it.
+    var waiting: [UInt64: (messages: Int, bytes: Int)] = [:]
+
+    mutating func visit(lastSession: UInt64, lastMessage: UInt64) {
+        model.progress.lastSession = lastSession
+        model.progress.lastMessage = lastMessage
+    }
+
+    mutating func visit(_ stored: StoredSession) {
+        model.sessions[stored.number] = StoreModel.Session(
+            clientIdentifier: [UInt8](stored.clientIdentifier),
+            userName: stored.userName.map { [UInt8]($0) }, isAttached: stored.isAttached,
+            detachedSinceMs: stored.detachedSinceMs, horizon: stored.horizon, end: stored.end)
+        waiting[stored.number] = (stored.waitingMessages, stored.waitingBytes)
+    }
+
+    mutating func visit(
+        subscription filter: UnsafeRawBufferPointer, of session: UInt64, qos: UInt8
+    ) { model.sessions[session]?.subscriptions[[UInt8](filter)] = qos }
+
+    mutating func visit(packetIdentifier: UInt16, of session: UInt64) {
+        model.sessions[session]?.inbound.insert(packetIdentifier)
+    }
+
+    mutating func visit(retained message: StoredMessage) {
+        model.retained[[UInt8](message.topic)] = StoreModel.Message(message)
+    }
+
+    mutating func visit(channel: UnsafeRawBufferPointer, number: UInt64) {
+        model.sequences[[UInt8](channel)] = number
+    }
+
+    mutating func visit(will message: StoredMessage, of session: UInt64) {
+        model.sessions[session]?.will = StoreModel.Message(message)
+    }
+}
+
+extension DurableStore {
+    /// All that the store holds; `nil` if its sums are wrong. Before ``start()``.
+    func restoredModel(in directory: String) throws -> StoreModel? {
+        var visitor = ModelVisitor()
+        try restore(&visitor)
+        let reader = try QueueReader(directory: directory)
+        for (session, waiting) in visitor.waiting {
+            let queue = try StoreModel.queue(session, reader, 7)
+            visitor.model.sessions[session]?.queue = queue
+            guard let session = visitor.model.sessions[session],
+                waiting.messages == queue.count, waiting.bytes == session.waitingBytes
+            else { return nil }
+        }
+        return visitor.model
+    }
+}

@@ -1,0 +1,169 @@
+import HermesTesting
+
+@testable import Store
+
+/// Groups of records that a broker could submit, drawn from a seed, and the model of all of them.
+///
+/// Each group sets the channel ``marker`` to its number, so that what is found later tells how much
+/// of the program it holds.
+struct RecordProgram {
+    static let marker = [UInt8]("marker".utf8)
+
+    var random: SplitMix64
+    /// Payloads are smaller than this.
+    var largestPayload = 400
+    /// How many groups were drawn.
+    private(set) var groupCount: UInt64 = 0
+    /// After each group that was drawn since the last ``resume(at:)``, the first one before any.
+    private(set) var models: [StoreModel] = [StoreModel()]
+    private var firstGroup: UInt64 = 0
+    private var records: [StoreRecord] = []
+
+    init(seed: UInt64) { random = SplitMix64(seed: seed) }
+
+    var model: StoreModel { models[models.count - 1] }
+
+    /// The model after so many groups.
+    func model(after group: UInt64) -> StoreModel? {
+        guard group >= firstGroup, group <= groupCount else { return nil }
+        return models[Int(group - firstGroup)]
+    }
+
+    /// Goes on from a model that a restart has found; what came after it is lost.
+    mutating func resume(at group: UInt64) {
+        guard let model = model(after: group) else { preconditionFailure("group \(group)") }
+        models = [model]
+        firstGroup = group
+        groupCount = group
+    }
+
+    /// Appends a group with its ticket.
+    mutating func addGroup(to batch: inout WriteBatch) {
+        records = []
+        var model = model
+        for _ in 0..<random.number(in: 1...5) { addSome(&model) }
+        groupCount += 1
+        add(.sequence(channel: Self.marker, number: groupCount), &model)
+        for record in records { batch.append(record) }
+        _ = batch.commit()
+        models.append(model)
+    }
+
+    private mutating func add(_ record: StoreRecord, _ model: inout StoreModel) {
+        records.append(record)
+        // A message counts only within its group, so the group so far is applied to the model before.
+        model = self.model
+        model.apply(records)
+    }
+
+    private mutating func addSome(_ model: inout StoreModel) {
+        let sessions = model.sessions.keys.sorted()
+        guard let session = sessions.randomElement(using: &random),
+            !(sessions.count < 8 && random.once(in: 20))
+        else { return addSession(&model) }
+        let queue = model.sessions[session]?.queue.keys.sorted() ?? []
+        switch random.number(in: 1...100) {
+        case 1: add(.sessionRemoved(session), &model)
+        case 2...4: add(.attached(session), &model)
+        case 5...7:
+            add(.detached(session, sinceMs: Int64(random.number(in: 1...1_000_000))), &model)
+        case 8...11:
+            add(
+                .subscription(session, filter: text(5), qos: UInt8(random.number(in: 0...2))),
+                &model)
+        case 12...13: add(.subscriptionRemoved(session, filter: text(5)), &model)
+        case 14...17:
+            add(
+                .inbound(session: session, packetIdentifier: UInt16(random.number(in: 1...9))),
+                &model)
+        case 18...21:
+            add(
+                .inboundRemoved(
+                    session: session, packetIdentifier: UInt16(random.number(in: 1...9))),
+                &model)
+        case 22...25: addWill(session, &model)
+        case 26: add(.willRemoved(session: session), &model)
+        case 27...29: add(.retainedRemoved(topic: text(4)), &model)
+        case 30...32: add(.sequence(channel: text(3), number: UInt64(groupCount + 1)), &model)
+        case 33...35:
+            let end = model.sessions[session]?.end ?? 0
+            add(.horizon(session: session, position: end), &model)
+        case 36...46: release(session, queue, &model)
+        case 47...72: finish(session, queue, &model)
+        default: publish(sessions, &model)
+        }
+    }
+
+    private mutating func addSession(_ model: inout StoreModel) {
+        let number = model.progress.lastSession + UInt64(random.number(in: 1...2))
+        add(
+            .session(
+                number, clientIdentifier: [UInt8]("client/\(number)".utf8),
+                userName: random.once(in: 2) ? text(5) : nil), &model)
+    }
+
+    /// Mostly in order, sometimes any, sometimes what is not there.
+    private mutating func finish(
+        _ session: UInt64, _ queue: [UInt64], _ model: inout StoreModel
+    ) {
+        for position in queue.prefix(random.number(in: 0...12)) {
+            add(.finished(session: session, position: position), &model)
+        }
+        guard let last = queue.last, random.once(in: 3) else { return }
+        let position =
+            random.once(in: 2)
+            ? queue.randomElement(using: &random) ?? last
+            : UInt64(random.number(in: 0...Int(last)))
+        add(.finished(session: session, position: position), &model)
+    }
+
+    private mutating func release(
+        _ session: UInt64, _ queue: [UInt64], _ model: inout StoreModel
+    ) {
+        for position in queue.prefix(random.number(in: 0...4)) where random.once(in: 2) {
+            add(.released(session: session, position: position), &model)
+        }
+        guard let position = queue.randomElement(using: &random) else { return }
+        add(.released(session: session, position: position), &model)
+    }
+
+    private mutating func addWill(_ session: UInt64, _ model: inout StoreModel) {
+        let number = addMessage(&model)
+        add(.will(session: session, message: number), &model)
+    }
+
+    private mutating func addMessage(_ model: inout StoreModel) -> UInt64 {
+        let number = model.progress.lastMessage + UInt64(random.number(in: 1...2))
+        let payload = random.bytes(random.number(in: 0..<largestPayload))
+        add(
+            .message(
+                number, topic: text(4), payload: payload, qos: UInt8(random.number(in: 1...2)),
+                retain: random.once(in: 4),
+                expiresAtMs: random.once(in: 4) ? Int64(random.number(in: 1...9_999)) : 0), &model)
+        return number
+    }
+
+    private mutating func publish(_ sessions: [UInt64], _ model: inout StoreModel) {
+        let number = addMessage(&model)
+        for session in sessions.shuffled(using: &random).prefix(random.number(in: 0...3)) {
+            let end = model.sessions[session]?.end ?? 0
+            add(
+                .queued(
+                    session: session, position: end + UInt64(random.once(in: 9) ? 2 : 0),
+                    message: number, qos: UInt8(random.number(in: 1...2)),
+                    retain: random.once(in: 3), isInWindow: random.once(in: 2)), &model)
+        }
+        if random.once(in: 6) { add(.retained(message: number), &model) }
+    }
+
+    /// One of a few texts, so that they meet again.
+    private mutating func text(_ count: Int) -> [UInt8] {
+        [UInt8]("text/\(random.number(in: 1...count))".utf8)
+    }
+}
+
+extension SplitMix64 {
+    fileprivate mutating func number(in range: Range<Int>) -> Int {
+        Int.random(in: range, using: &self)
+    }
+}

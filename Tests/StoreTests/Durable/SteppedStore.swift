@@ -1,0 +1,155 @@
+import Synchronization
+import Testing
+
+@testable import Store
+
+/// A durable store whose threads are run step by step by a test, on the test's own thread, so that
+/// it can stop the world at any of them.
+final class SteppedStore {
+    /// The data directory.
+    let path: String
+    /// Removes it in the end, if it is the store's own.
+    private let folder: DurableFolder?
+    let store: DurableStore
+    let committer: Committer
+    let mover: Mover
+    let loader: QueueLoader
+    let wakeCount = WakeCount()
+    /// Tickets that were reported, in the order in which they were.
+    private(set) var completed: [UInt64] = []
+    private(set) var slices: [QueueSlice] = []
+    private(set) var batch: WriteBatch
+
+    /// Opens a store in a folder, and hands over what is in it before it starts.
+    convenience init(
+        in folder: DurableFolder, options: DurableStoreOptions = .small(),
+        restored: (DurableStore) throws -> Void = { _ in }
+    ) throws {
+        try self.init(at: folder.path, folder: folder, options: options, restored: restored)
+    }
+
+    init(
+        at path: String, folder: DurableFolder? = nil, options: DurableStoreOptions,
+        restored: (DurableStore) throws -> Void = { _ in }
+    ) throws {
+        self.path = path
+        self.folder = folder
+        let wakeCount = wakeCount
+        store = try DurableStore(directory: path, options: options) { wakeCount.add() }
+        try restored(store)
+        let workers = try store.makeWorkers()
+        committer = workers.committer
+        mover = workers.mover
+        loader = workers.loader
+        batch = WriteBatch(isRecording: true)
+    }
+
+    var lastTicket: UInt64 { batch.lastTicket }
+
+    func submit(_ program: inout RecordProgram, groups: Int) {
+        for _ in 0..<groups { program.addGroup(to: &batch) }
+        store.submit(&batch)
+    }
+
+    func submit(_ records: [StoreRecord]) {
+        for record in records { batch.append(record) }
+        _ = batch.commit()
+        store.submit(&batch)
+    }
+
+    /// Submits a message for a session, which the record before it makes if it is the first.
+    func submit(message number: UInt64, for session: UInt64 = 1, payload: Int = 100) {
+        let start: [StoreRecord] =
+            number == 1 ? [.session(session, clientIdentifier: [1], userName: nil)] : []
+        submit(
+            start + [
+                .message(
+                    number, topic: [97], payload: testPayload(number, payload), qos: 1,
+                    retain: false, expiresAtMs: 0),
+                .queued(
+                    session: session, position: number, message: number, qos: 1, retain: false,
+                    isInWindow: true),
+            ])
+    }
+
+    @discardableResult
+    func commit() -> Bool? {
+        let outcome = committer.turn(waitMilliseconds: 0)
+        takeCompletions()
+        return outcome
+    }
+
+    func move() { mover.turn(waitMilliseconds: 0) }
+
+    func load() {
+        _ = loader.turn(waitMilliseconds: 0)
+        store.takeSlices(&slices)
+    }
+
+    func read(_ request: QueueRead) throws -> QueueSlice {
+        store.read(request)
+        commit()
+        load()
+        let answer = slices.popLast()
+        let slice = try #require(answer)
+        #expect(slice.request == request)
+        return slice
+    }
+
+    /// Every thread in turn until nothing is left to do.
+    func settle() {
+        for _ in 0..<64 {
+            commit()
+            move()
+            load()
+        }
+    }
+
+    /// Ends the threads one after the other; true if nothing is left.
+    func close() -> Bool {
+        store.tasks.post(.close)
+        var isStored: Bool?
+        for _ in 0..<1_000 where isStored == nil {
+            isStored = commit()
+            move()
+        }
+        store.loaders.close()
+        loader.run()
+        store.takeSlices(&slices)
+        store.movers.close()
+        return mover.run() && isStored == true
+    }
+
+    private func takeCompletions() {
+        var ranges: [ClosedRange<UInt64>] = []
+        store.takeCompletions(&ranges)
+        for range in ranges { completed += range }
+    }
+}
+
+/// Counts how often the submitter was woken.
+final class WakeCount: Sendable {
+    private let count = Atomic<Int>(0)
+
+    var value: Int { count.load(ordering: .sequentiallyConsistent) }
+    func add() { count.add(1, ordering: .sequentiallyConsistent) }
+}
+
+extension DurableStoreOptions {
+    /// Segments of 64 KiB, no reserve, and another attempt as soon as there is one.
+    static func small(
+        _ durability: Durability = .sync, segmentCount: Int = 3
+    ) -> DurableStoreOptions {
+        var options = DurableStoreOptions(
+            durability: durability,
+            journal: JournalOptions(segmentBytes: 65_536, segmentCount: segmentCount),
+            reserveBytes: 0)
+        options.retryMilliseconds = 0
+        return options
+    }
+}
+
+/// Bytes that tell which message they belong to.
+func testPayload(_ number: UInt64, _ count: Int) -> [UInt8] {
+    (0..<count).map { UInt8(truncatingIfNeeded: number &* 31 &+ UInt64($0) &* 7) }
+}

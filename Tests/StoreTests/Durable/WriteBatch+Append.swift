@@ -1,0 +1,51 @@
+@testable import Store
+
+extension WriteBatch {
+    /// Appends a record that is a value.
+    mutating func append(_ record: StoreRecord) {
+        switch record {
+        case .session(let number, let identifier, let userName):
+            identifier.withUnsafeBytes { identifier in
+                if let userName {
+                    userName.withUnsafeBytes {
+                        session(number, clientIdentifier: identifier, userName: $0)
+                    }
+                } else {
+                    session(number, clientIdentifier: identifier, userName: nil)
+                }
+            }
+        case .sessionRemoved(let number): sessionRemoved(number)
+        case .attached(let number): attached(number)
+        case .detached(let number, let sinceMs): detached(number, sinceMs: sinceMs)
+        case .subscription(let number, let filter, let qos):
+            filter.withUnsafeBytes { subscription(number, filter: $0, qos: qos) }
+        case .subscriptionRemoved(let number, let filter):
+            filter.withUnsafeBytes { subscriptionRemoved(number, filter: $0) }
+        case .message(let number, let topic, let payload, let qos, let retain, let expiresAtMs):
+            topic.withUnsafeBytes { topic in
+                payload.withUnsafeBytes { payload in
+                    message(
+                        number, topic: topic, payload: payload, qos: qos, retain: retain,
+                        expiresAtMs: expiresAtMs)
+                }
+            }
+        case .queued(let session, let position, let message, let qos, let retain, let isInWindow):
+            queued(
+                session: session, position: position, message: message, qos: qos, retain: retain,
+                isInWindow: isInWindow)
+        case .horizon(let session, let position): horizon(session: session, position: position)
+        case .released(let session, let position): released(session: session, position: position)
+        case .finished(let session, let position): finished(session: session, position: position)
+        case .inbound(let session, let identifier):
+            inbound(session: session, packetIdentifier: identifier)
+        case .inboundRemoved(let session, let identifier):
+            inboundRemoved(session: session, packetIdentifier: identifier)
+        case .retained(let number): retained(message: number)
+        case .retainedRemoved(let topic): topic.withUnsafeBytes { retainedRemoved(topic: $0) }
+        case .will(let session, let number): will(session: session, message: number)
+        case .willRemoved(let session): willRemoved(session: session)
+        case .sequence(let channel, let number):
+            channel.withUnsafeBytes { sequence(channel: $0, number: number) }
+        }
+    }
+}
