@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from brokers import REPOSITORY, Broker
@@ -26,19 +28,39 @@ def build(*, broker: bool = True) -> None:
     )
 
 
+def _command(broker: Broker, arguments: list[str]) -> list[str]:
+    command = [
+        str(BENCH),
+        *arguments,
+        *("--port", str(broker.port)),
+        *("--pid", str(broker.pid)),
+        "--quiet",
+    ]
+    if arguments[0] == "offline":
+        command += ["--data-directory", str(broker.data_directory)]
+    return command
+
+
+@contextmanager
+def running(broker: Broker, arguments: list[str]) -> Iterator[subprocess.Popen[bytes]]:
+    """hermes-bench in the background, whose figures nobody wants; killed when it is still there."""
+    process = subprocess.Popen(
+        _command(broker, arguments),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
 def run(broker: Broker, arguments: list[str], *, seconds: float) -> dict:
     """The document that hermes-bench writes; `seconds` bounds the run from outside."""
     with tempfile.NamedTemporaryFile(suffix=".json") as document:
-        command = [
-            str(BENCH),
-            *arguments,
-            *("--port", str(broker.port)),
-            *("--pid", str(broker.pid)),
-            *("--json", document.name),
-            "--quiet",
-        ]
-        if arguments[0] == "offline":
-            command += ["--data-directory", str(broker.data_directory)]
+        command = [*_command(broker, arguments), "--json", document.name]
         try:
             # Killed, and waited for, when the time is up or we are interrupted.
             finished = subprocess.run(

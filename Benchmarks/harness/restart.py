@@ -1,4 +1,4 @@
-"""Stops a broker in which a million messages wait, starts it again and measures until it answers."""
+"""Stops a broker in which messages wait, starts it again and measures until it answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import generator
-from brokers import Broker
+from brokers import Broker, Hermesd
 
 SESSIONS = 1_000
 MESSAGES_PER_SESSION = 1_000
@@ -21,23 +21,29 @@ IDLE_SESSIONS = 99_000
 LONGEST_START_SECONDS = 60.0
 STEP_SECONDS = 300.0
 POLL_SECONDS = 0.000_5
+# What the broker is killed with while it is being filled: more journal than it has moved away.
+BUSY_MESSAGES_PER_SESSION = 3_000
+BUSY_JOURNAL_BYTES = 112 * 1024 * 1024
+LONGEST_BUSY_SECONDS = 30.0
 PUBLISH = 3
 # What hermes-bench counts when everything is drained in the end.
 COUNTS = ["delivered", "lost", "duplicated", "out_of_order", "foreign", "forgotten"]
 
-FILL = [
+SUBSCRIBED = [
     "offline",
     *("--sessions", str(SESSIONS)),
     *("--idle-sessions", str(IDLE_SESSIONS)),
-    *("--messages", str(MESSAGES_PER_SESSION)),
 ]
+FILL = [*SUBSCRIBED, "--messages", str(MESSAGES_PER_SESSION)]
+BUSY_FILL = [*SUBSCRIBED, "--messages", str(BUSY_MESSAGES_PER_SESSION), "--only", "fill"]
 
 
 def measure(make: Callable[[], Broker]) -> dict:
     """Fills, stops and starts a broker with a warm and with a cold page cache.
 
     The first stop is a SIGKILL right after the last acknowledgement, where the broker's word is that
-    this loses nothing; the second is a SIGTERM. In the end everything is drained and counted.
+    this loses nothing; the second is a SIGTERM. In the end everything is drained and counted. Then
+    hermesd is killed once more while it is being filled, with a journal as full as it gets.
     """
     results: dict[str, float] = {}
     for cache in ("warm", "cold"):
@@ -52,6 +58,9 @@ def measure(make: Callable[[], Broker]) -> dict:
             )
         for key in COUNTS:
             results[key] = results.get(key, 0) + drained["results"][key]
+        with make() as broker:
+            if isinstance(broker, Hermesd):
+                _kill_while_filling(broker, cache, results)
     return {
         "scenario": "restart",
         "parameters": {
@@ -73,10 +82,7 @@ def _restart(
         results[f"{name}_stop_ms"] = stopping * 1e3
     if cache == "cold":
         results[f"{name}_cached_bytes"] = drop_from_cache(broker.data_directory)
-    began = time.monotonic()
-    broker.launch()
-    _connect(broker, b"hermes-restart-probe", clean_session=True).close()
-    results[f"{name}_accepting_ms"] = (time.monotonic() - began) * 1e3
+    _start(broker, name, results)
     session = f"bench-{run:0>8}-i00000".encode()
     connected = time.monotonic()
     with _connect(broker, session, clean_session=False) as client:
@@ -86,6 +92,30 @@ def _restart(
     results[f"{name}_first_message_ms"] = (time.monotonic() - connected) * 1e3
     broker.await_idle()
     results[f"{name}_memory_bytes"] = broker.private_bytes()
+
+
+def _kill_while_filling(broker: Hermesd, cache: str, results: dict[str, float]) -> None:
+    name = f"busy_{cache}"
+    with generator.running(broker, BUSY_FILL) as filling:
+        deadline = time.monotonic() + LONGEST_BUSY_SECONDS
+        while broker.journal_bytes() < BUSY_JOURNAL_BYTES and time.monotonic() < deadline:
+            if filling.poll() is not None:
+                break
+            time.sleep(0.05)
+        results[f"{name}_journal_bytes"] = broker.journal_bytes()
+        broker.end(signal.SIGKILL)
+    if cache == "cold":
+        results[f"{name}_cached_bytes"] = drop_from_cache(broker.data_directory)
+    _start(broker, name, results)
+
+
+def _start(broker: Broker, name: str, results: dict[str, float]) -> None:
+    """Starts the process again and measures until it accepts a client."""
+    began = time.monotonic()
+    broker.launch()
+    _connect(broker, b"hermes-restart-probe", clean_session=True).close()
+    results[f"{name}_accepting_ms"] = (time.monotonic() - began) * 1e3
+    results[f"{name}_accepting_cpu_ms"] = broker.cpu_seconds() * 1e3
 
 
 def _connect(broker: Broker, identifier: bytes, *, clean_session: bool) -> socket.socket:

@@ -15,7 +15,7 @@ package final class DelayedStore: Store {
     package private(set) var pending: [UInt64] = []
     private var ready: [UInt64] = []
     private var queues: [UInt64: [UInt64: Row]] = [:]
-    private var reads: [QueueRead] = []
+    private var reads: [QueueSlice] = []
     /// Completes everything at once, like a disk that never keeps anybody waiting.
     package var isImmediate = false
     /// Reads wait until this is false again.
@@ -64,11 +64,11 @@ package final class DelayedStore: Store {
 
     // MARK: Queues
 
-    package func read(_ request: QueueRead) { reads.append(request) }
+    package func read(_ request: QueueRead) { reads.append(answer(request)) }
 
     package func takeSlices(_ slices: inout [QueueSlice]) {
         guard !holdsReads else { return }
-        slices.append(contentsOf: reads.map(answer))
+        slices.append(contentsOf: reads)
         reads.removeAll()
     }
 

@@ -13,7 +13,7 @@ package struct Hermesctl: ParsableCommand {
         version: "0.1.0",
         subcommands: [
             StatusCommand.self, ClientsCommand.self, QueueCommand.self, PublishCommand.self,
-            BackupCommand.self, UsersCommand.self, ConfigCommand.self,
+            StoreCommand.self, BackupCommand.self, UsersCommand.self, ConfigCommand.self,
         ])
 
     package init() {}

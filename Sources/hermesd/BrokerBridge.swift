@@ -154,6 +154,7 @@ extension StoreModel {
         journalBytes = figures.journalBytes
         databaseBytes = figures.databaseBytes
         freeBytes = figures.freeBytes
-        damage = figures.setAsideFiles
+        damage = figures.setAsideFiles + figures.damageRecords
+        backupPercent = figures.backupPercent
     }
 }

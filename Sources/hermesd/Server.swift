@@ -102,7 +102,9 @@ struct Server {
         }
         options.reserveBytes = UInt64(configuration.diskReserveBytes)
         let store = try DurableStore(directory: directory, options: options) { mailbox.wake() }
-        StoreLog(logger: logger).logRecovery(store.recovery)
+        let log = StoreLog(logger: logger)
+        log.logRecovery(store.recovery)
+        log.logDamage(in: directory)
         return store
     }
 

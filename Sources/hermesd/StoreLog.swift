@@ -23,15 +23,15 @@ struct StoreLog {
                     "file.bytes": "\(tail.byteCount)",
                 ])
         }
-        for damage in report.damage {
+    }
+
+    /// What this start and earlier ones found damaged, until somebody accepts the loss.
+    func logDamage(in directory: String) {
+        guard let damage = try? StoredDamage(in: directory) else { return }
+        for line in damage.setAsideFiles + damage.records {
             logger.error(
-                "Stored data is damaged and set aside; see hermesctl store check",
-                metadata: ["damage": "\(damage)"])
-        }
-        if report.damageCount > report.damage.count {
-            logger.error(
-                "More stored data is damaged",
-                metadata: ["damage.count": "\(report.damageCount)"])
+                "Stored data was damaged, not ready until hermesctl store accept-loss",
+                metadata: ["damage": "\(line)"])
         }
     }
 }

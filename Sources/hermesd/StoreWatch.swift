@@ -9,6 +9,7 @@ struct StoreWatch {
     private let logger: Logger
     private var failures: UInt64
     private var isFailing = false
+    private var isHanging = false
     private var isBelowReserve = false
     private var isCongested = false
     private var isMoving = true
@@ -26,6 +27,17 @@ struct StoreWatch {
 
     private mutating func look(at figures: StoreFigures) {
         noteFailure(figures)
+        if Self.change(&isHanging, figures.isHanging) {
+            if isHanging {
+                logger.error(
+                    "Disk does not answer, acknowledgements wait",
+                    metadata: [
+                        "store.waiting_us": "\(figures.currentCommitMicroseconds)"
+                    ])
+            } else {
+                logger.notice("Disk answers again")
+            }
+        }
         if Self.change(&isBelowReserve, figures.isBelowReserve) {
             if isBelowReserve {
                 logger.error(

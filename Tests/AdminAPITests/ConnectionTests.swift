@@ -327,7 +327,7 @@ struct ConnectionTests {
             try connection.send(TestServer.head("POST", "/v1/publish?topic=t", body: [1]) + "x")
             #expect(try server.request("GET", "/healthz").status == 200)
         }
-        #expect(ContinuousClock.now - start < .seconds(60))
+        #expect(ContinuousClock.now - start < .seconds(540))
     }
 }
 

@@ -121,7 +121,7 @@ struct ValueTests {
     func problemKinds() {
         #expect(Set(Problem.Kind.allCases.map(\.title)).count == Problem.Kind.allCases.count)
         for kind in Problem.Kind.allCases {
-            #expect((400...503).contains(kind.status.code))
+            #expect((400...507).contains(kind.status.code))
         }
     }
 }

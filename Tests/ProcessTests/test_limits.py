@@ -1,4 +1,4 @@
-"""Issue 3, point 3: limits as sockets and the real binary meet them (docs/limits.md)."""
+"""Limits as sockets and the real binary meet them; docs/limits.md lists them all."""
 
 import resource
 import select

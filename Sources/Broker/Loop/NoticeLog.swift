@@ -6,11 +6,14 @@ import Structures
 /// Turns what a shard reports into log lines, each fact once, floods thinned out.
 struct NoticeLog {
     private let logger: Logger
-    private var violations = LogLimiter(intervalMilliseconds: 1_000)
+    /// By statement and by reason, of which there are few: one kind does not hide another.
+    private var violations: [String: LogLimiter] = [:]
     private var refusals = LogLimiter(intervalMilliseconds: 1_000)
-    private var closings = LogLimiter(intervalMilliseconds: 1_000)
+    private var closings: [String: LogLimiter] = [:]
     private var drops = LogLimiter(intervalMilliseconds: 1_000)
     private var descriptors = LogLimiter()
+
+    private static var limiter: LogLimiter { LogLimiter(intervalMilliseconds: 1_000) }
 
     init(logger: Logger) { self.logger = logger }
 
@@ -38,7 +41,10 @@ struct NoticeLog {
                 logger.notice("Connection refused", metadata: metadata)
             }
         case .dropping(let identifier, .reservedTopic):
-            admit(&violations, now, [LogKeys.client: Self.text(identifier)]) { logger, metadata in
+            admit(
+                &violations["reserved topic", default: Self.limiter], now,
+                [LogKeys.client: Self.text(identifier)]
+            ) { logger, metadata in
                 logger.notice(
                     "Messages below $SYS/ dropped, only the broker publishes there",
                     metadata: metadata)
@@ -99,16 +105,19 @@ struct NoticeLog {
         case .protocolViolation(let violation):
             metadata[LogKeys.statement] = "\(violation.statement)"
             metadata[LogKeys.explanation] = "\(violation.explanation)"
-            admit(&violations, now, metadata) { logger, metadata in
+            admit(&violations[violation.statement, default: Self.limiter], now, metadata) {
+                logger, metadata in
                 logger.notice(
                     "Connection closed after a protocol violation", metadata: metadata)
             }
         case .tooManyInboundQoS2, .topicLevels, .outputLimit:
-            admit(&closings, now, metadata) { logger, metadata in
+            admit(&closings[reason.name, default: Self.limiter], now, metadata) {
+                logger, metadata in
                 logger.warning("Connection closed at a limit", metadata: metadata)
             }
         case .connectTimeout, .administrator, .takenOver:
-            admit(&closings, now, metadata) { logger, metadata in
+            admit(&closings[reason.name, default: Self.limiter], now, metadata) {
+                logger, metadata in
                 logger.info("Connection closed by the broker", metadata: metadata)
             }
         case .networkError(let code):

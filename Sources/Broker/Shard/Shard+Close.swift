@@ -65,7 +65,11 @@ extension Shard {
 
     /// Separates a session from its connection; a clean one ends with it [MQTT-3.1.2-6].
     private mutating func detach(_ session: UInt32, _ reason: CloseReason) {
-        cancelRetained(session)
+        if sessions[session].isPersistent {
+            suspendRetained(session)
+        } else {
+            cancelRetained(session)
+        }
         sessions[session].connection = nil
         sessions[session].sinceMs = wallClockMs
         sessions[session].lastCloseReason = reason

@@ -206,6 +206,8 @@ extension Shard {
         connections[handle.index].output.append(4, pool: pool)
             .storeBytes(of: word.littleEndian, as: UInt32.self)
         markDirty(handle)
+        // Its keep alive counts from here: while CONNACK waited, the silence was ours.
+        connections[handle.index].lastPacket = now
         setKeepAliveTimer(handle)
         resumed.append(handle)
         if reportsLifecycle {
@@ -217,6 +219,7 @@ extension Shard {
         // A durable queue comes back from the store instead, what was in flight first.
         if sessionPresent, !isDurable { resend(session, handle) }
         pump(session)
+        resumeRetained(session)
     }
 
     /// CONNACK with a code that is not 0, then the end [MQTT-3.2.2-5].
@@ -277,6 +280,7 @@ extension Shard {
             persistentSessions -= 1
         }
         cancelExpiry(index)
+        cancelRetained(index)
         trie.removeAll(&sessions[index].subscriptions)
         leaveGroups(index)
         totals.waiting -= Int(sessions[index].outbound.waiting)

@@ -44,7 +44,7 @@ extension Shard {
                 return
             }
         }
-        if isDurable, sessions[session].isPersistent, !isShortLived(qos, session) {
+        if isDurable, sessions[session].isPersistent {
             let kept = KeptMessage(
                 message: message, number: number, qos: qos, retain: retain, ticket: ticket,
                 group: group)
@@ -75,6 +75,11 @@ extension Shard {
     /// The number binds what waits for an absent client; the bytes also what a connected one is slow
     /// to take.
     private mutating func makeRoom(in session: UInt32, for message: Message) -> Bool {
+        // No room can be made for it, so nothing is given up for it.
+        guard message.count <= settings.queueBytes else {
+            counters.limits.add(.queueBytes)
+            return false
+        }
         let mostWaiting = mostWaiting(session)
         while true {
             if sessions[session].outbound.isFull {
@@ -112,7 +117,8 @@ extension Shard {
             let next = sessions[session].outbound.next(
                 limit: settings.maxInFlight, pool: pool
             ) { ticket in
-                commits.isCommitted(ticket)
+                // What was loaded from the store stands for all tickets up to its own.
+                commits.areCommitted(through: ticket)
             }
             switch next {
             case .nothing:

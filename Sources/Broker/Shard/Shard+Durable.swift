@@ -22,12 +22,6 @@ extension Shard {
     /// Below so many waiting messages the next ones are loaded.
     private static var lowWater: UInt32 { 32 }
 
-    /// QoS 0 that is held up by nothing but a commit stays in memory.
-    func isShortLived(_ qos: QoS, _ session: UInt32) -> Bool {
-        qos == .atMostOnce && !sessions[session].outbound.isStoring
-            && !sessions[session].outbound.isFull
-    }
-
     // MARK: Storing
 
     /// Stores a message in the session's order; it stays in memory only if it will be sent soon.
@@ -69,6 +63,11 @@ extension Shard {
 
     /// Keeps what waits within the session's limits; false when the new message is the one to go.
     private mutating func makeRoomInStore(_ session: UInt32, _ message: Message) -> Bool {
+        // No room can be made for it, so nothing is given up for it.
+        guard message.count <= settings.queueBytes else {
+            counters.limits.add(.queueBytes)
+            return false
+        }
         let mostWaiting = mostWaiting(session)
         while true {
             let queue = sessions[session].outbound
@@ -138,7 +137,8 @@ extension Shard {
             QueueRead(
                 session: sessions[session].number, from: queue.firstUnloaded, below: below,
                 maxMessages: Int(max(Self.windowMessages, settings.maxInFlight)),
-                maxBytes: Self.windowBytes, tag: ReadTag.connection(target).encoded, ticket: ticket))
+                maxBytes: Self.windowBytes, tag: ReadTag.connection(target).encoded, ticket: ticket)
+        )
     }
 
     /// Puts back what the store has read, and sends it.
@@ -175,6 +175,10 @@ extension Shard {
         slice.forEach { item in
             if dropped?.contains(item.position) == true {
                 return
+            } else if item.position < before.firstStored, item.qos == QoS.atMostOnce.rawValue {
+                // It may have been sent, and QoS 0 is not sent twice.
+                sessions[session].outbound.skipSent()
+                finished(session, item.position)
             } else if item.position < before.firstStored {
                 placeSent(item, session, handle)
             } else if item.position < next,

@@ -6,6 +6,7 @@ import Structures
 /// Retained messages on their way to one session's new subscriptions.
 struct RetainedJob {
     struct Walk {
+        var filter: [UInt8]
         var cursor: RetainedCursor
         var qos: QoS
     }
@@ -23,18 +24,34 @@ struct RetainedJob {
         if qosOfFilter.updateValue(qos, forKey: filter) == nil { filters.append(filter) }
     }
 
+    /// What was being served is served again, from its beginning.
+    mutating func restart(_ filter: [UInt8], _ qos: QoS) {
+        guard qosOfFilter[filter] == nil else { return }
+        qosOfFilter[filter] = qos
+        filters.insert(filter, at: first)
+    }
+
+    /// The filter's subscription is gone, and with it what is due to it. Its place in the order goes
+    /// with the next ones, so that removing many costs no more than adding them did.
+    mutating func remove(_ filter: [UInt8]) {
+        guard qosOfFilter.removeValue(forKey: filter) != nil else { return }
+        guard filters.count - first > 2 * qosOfFilter.count + 16 else { return }
+        var placed: Set<[UInt8]> = []
+        filters = filters[first...].filter { qosOfFilter[$0] != nil && placed.insert($0).inserted }
+        first = 0
+    }
+
     mutating func next() -> (filter: [UInt8], qos: QoS)? {
-        guard first < filters.count else { return nil }
-        let filter = filters[first]
-        first += 1
-        if first == filters.count {
-            filters.removeAll()
-            first = 0
+        while first < filters.count {
+            let filter = filters[first]
+            first += 1
+            if first == filters.count {
+                filters.removeAll()
+                first = 0
+            }
+            if let qos = qosOfFilter.removeValue(forKey: filter) { return (filter, qos) }
         }
-        guard let qos = qosOfFilter.removeValue(forKey: filter) else {
-            preconditionFailure("a filter waits without its QoS")
-        }
-        return (filter, qos)
+        return nil
     }
 }
 
@@ -60,6 +77,31 @@ extension Shard {
         if let walk = job.walk { retained.end(walk.cursor) }
         retainedTurns.removeAll { $0 == session }
         sessions[session].hasStalledRetained = false
+    }
+
+    /// The client is away; when it comes back to its session, it still gets what it asked for, and some
+    /// of it perhaps again.
+    mutating func suspendRetained(_ session: UInt32) {
+        guard var job = retainedJobs.removeValue(forKey: session) else { return }
+        if let walk = job.walk.take() {
+            retained.end(walk.cursor)
+            job.restart(walk.filter, walk.qos)
+        }
+        retainedTurns.removeAll { $0 == session }
+        sessions[session].hasStalledRetained = true
+        retainedJobs[session] = job
+    }
+
+    /// No retained message follows an UNSUBSCRIBE [MQTT-3.10.4-2].
+    mutating func cancelRetained(_ session: UInt32, _ filter: UnsafeRawBufferPointer) {
+        guard var job = retainedJobs.removeValue(forKey: session) else { return }
+        let filter = [UInt8](filter)
+        job.remove(filter)
+        if let walk = job.walk, walk.filter == filter {
+            retained.end(walk.cursor)
+            job.walk = nil
+        }
+        retainedJobs[session] = job
     }
 
     /// The session has room again for what it asked for.
@@ -107,7 +149,7 @@ extension Shard {
             guard var walk = job.walk.take() else {
                 guard let (filter, qos) = job.next() else { return .finished }
                 let cursor = filter.withUnsafeBytes { retained.cursor($0) }
-                job.walk = RetainedJob.Walk(cursor: cursor, qos: qos)
+                job.walk = RetainedJob.Walk(filter: filter, cursor: cursor, qos: qos)
                 continue
             }
             switch retained.next(&walk.cursor, steps: &steps) {
@@ -137,7 +179,7 @@ extension Shard {
         else { return }
         var number: UInt64 = 0
         // What it was published with may not be stored yet.
-        var ticket = commits.isCommitted(retainedTicket) ? 0 : retainedTicket
+        var ticket = commits.areCommitted(through: retainedTicket) ? 0 : retainedTicket
         let isStored = qos != .atMostOnce && sessions[session].isPersistent
         if isStored {
             number = record(message)

@@ -90,7 +90,10 @@ extension Shard {
         guard SharedSubscriptions.isShared(filter) else {
             let wasRemoved = trie.unsubscribe(
                 session, &sessions[session].subscriptions, filter: filter)
-            if wasRemoved { sessions[session].subscriptionWeight -= Self.weight(of: filter) }
+            if wasRemoved {
+                sessions[session].subscriptionWeight -= Self.weight(of: filter)
+                cancelRetained(session, filter)
+            }
             return wasRemoved
         }
         guard let group = shared.unsubscribe(&sessions[session].shared, text: filter) else {

@@ -50,6 +50,8 @@ final class SessionModel {
     /// A limit or an expiry took messages from it.
     var hasDrops = false
     var uses: [[UInt8]: Use] = [:]
+    /// The step by which it had all retained messages that it asked for; `nil` while some may come.
+    var retainedServedAt: Int?
 
     // MARK: To the client
 

@@ -49,6 +49,11 @@ extension ShardRun {
         try CheckFailure.unless(
             !publish.retain || publication.retain,
             "the message \(serial) came as retained [MQTT-3.3.1-9]")
+        if publish.retain, let served = session.retainedServedAt {
+            try CheckFailure.unless(
+                publication.step <= served,
+                "the message \(serial) came as retained to an old subscription [MQTT-3.3.1-9]")
+        }
         publications[serial].wasDelivered = true
         if let forbidden = publication.forbidden {
             throw CheckFailure("the message \(serial) was delivered, but \(forbidden)")

@@ -59,6 +59,7 @@ extension ShardRun {
         for _ in 0..<Self.mostTurns {
             harness.store.completeAll()
             harness.store.holdsReads = false
+            harness.store.isAccepting = true
             while !harness.authentications.isEmpty { harness.decide(0, nil) }
             for (index, peer) in slots.enumerated() {
                 guard let peer, !peer.isClosed else { continue }

@@ -100,6 +100,16 @@ extension ShardRun {
 
     // MARK: After each turn
 
+    /// Sessions whose subscriptions are answered have what is retained, unless a walk is under way.
+    func noteRetainedServed() {
+        let asking = sessions.values.filter { $0.retainedServedAt == nil }
+        guard !asking.isEmpty, harness.shard.figures.retainedWalks == 0 else { return }
+        for session in asking {
+            let holder = session.holder.flatMap { connections[$0] }
+            if holder?.subscribes.isEmpty ?? true { session.retainedServedAt = step }
+        }
+    }
+
     /// Nobody stays who had to go.
     func checkConnections() throws(CheckFailure) {
         let isTurnDue = harness.shard.nextDeadline.map { $0 <= harness.now } ?? false

@@ -150,6 +150,7 @@ extension ShardRun {
             if session.sendings[identifier]?.isReleased != true { session.isSloppy = true }
             noteEnd(identifier, .exactlyOnce, session)
         case .subscribe(_, let requests):
+            session.retainedServedAt = nil
             for request in requests {
                 var use = session.uses[request.filter] ?? SessionModel.Use()
                 use.end = nil

@@ -68,6 +68,7 @@ final class ShardRun {
         for index in slots.indices {
             if let peer = slots[index], peer.isClosed { slots[index] = nil }
         }
+        noteRetainedServed()
         try checkConnections()
         try checkFigures()
     }
@@ -100,6 +101,7 @@ final class ShardRun {
             }
         case .completeAll: harness.store.completeAll()
         case .holdReads(let isHeld): harness.store.holdsReads = isHeld
+        case .refuse(let isRefusing): harness.store.isAccepting = !isRefusing
         case .publishByOperator(let publish): publishByOperator(publish)
         case .query(let choice): query(choice)
         case .kick(let clientIdentifier): _ = harness.shard.disconnect(clientIdentifier)

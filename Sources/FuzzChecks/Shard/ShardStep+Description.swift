@@ -21,6 +21,7 @@ extension ShardStep: CustomStringConvertible {
         case .complete(let choice): "commit \(choice) completes"
         case .completeAll: "all commits complete"
         case .holdReads(let isHeld): isHeld ? "reads are held" : "reads go on"
+        case .refuse(let isRefusing): isRefusing ? "the disk is full" : "the disk has room"
         case .publishByOperator(let publish):
             "the operator publishes to \(text(publish.topic)) at \(publish.qos), "
                 + "retain \(publish.retain), expiring \(publish.isDuplicate)\(publish.size)"

@@ -57,6 +57,8 @@ enum ShardStep {
     case completeAll
     /// The disk keeps readers of queues waiting, until it no longer does.
     case holdReads(Bool)
+    /// The disk is nearly full: new messages are refused, or taken again.
+    case refuse(Bool)
     case publishByOperator(Publish)
     case query(choice: Int)
     case kick(clientIdentifier: [UInt8])
@@ -110,8 +112,10 @@ enum ShardStep {
         case 62: self = .open(slot: slot)
         default:
             switch program.byte() {
-            case 0..<0x60: self = .holdReads(true)
-            case 0x60..<0xC0: self = .holdReads(false)
+            case 0..<0x40: self = .holdReads(true)
+            case 0x40..<0x80: self = .holdReads(false)
+            case 0x80..<0xA0: self = .refuse(true)
+            case 0xA0..<0xC0: self = .refuse(false)
             // Rare: the rest of a program would find everybody gone.
             case 0xFF: self = .shutDown
             default: self = .completeAll

@@ -85,6 +85,9 @@ extension OutboundQueue {
         sentSpan = span
     }
 
+    /// One of those that were in flight is not put back.
+    public mutating func skipSent() { storedInFlight -= min(1, storedInFlight) }
+
     /// All that was in flight has been put back; what was missing is lost.
     public mutating func finishPlacingSent() { storedInFlight = 0 }
 

@@ -21,6 +21,8 @@ struct BackupFolder: ~Copyable {
     /// - Parameters:
     ///   - path: absolute; its parent folder must exist.
     ///   - bytes: of the database.
+    /// - Returns: the folder, which goes again unless it is kept.
+    /// - Throws: ``StoreFailure`` that says what is wrong with it; `.outOfSpace` without room.
     static func prepare(_ path: String, bytes: Int) throws(StoreFailure) -> BackupFolder {
         guard path.utf8.first == UInt8(ascii: "/") else {
             throw StoreFailure(

@@ -144,13 +144,20 @@ final class Committer {
             noteSegments()
         case .spare(let file): journal.finishSpare(file)
         case .backup(let directory, let reply): backUp(to: directory, reply)
-        case .acceptLoss(let reply):
-            let accepted = journal.acceptLoss()
-            outbox.update { $0.lostParts = 0 }
-            noteSegments()
-            reply(accepted)
+        case .acceptLoss(let reply): reply(acceptLoss())
         case .close: isClosing = true
         }
+    }
+
+    /// What cannot be renamed is damage still.
+    private func acceptLoss() -> [String] {
+        var accepted = journal.acceptLoss()
+        if let path = try? StoredDamage.acceptRecords(in: directory) { accepted.append(path) }
+        if let left = try? StoredDamage(in: directory) {
+            outbox.update { $0.damageRecords = left.records }
+        }
+        noteSegments()
+        return accepted
     }
 
     /// Lets the mover copy the database once it has all that is stored now.

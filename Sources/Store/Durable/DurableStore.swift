@@ -54,11 +54,11 @@ public final class DurableStore: Store, @unchecked Sendable {
         } catch {
             throw StoreFailure(operation: "open", path: directory, errno: error.code)
         }
-        let database = try Database(directory: directory)
+        let database = try Self.openDatabase(in: directory)
         var journal = try Journal(
             directory: "\(directory)/journal", options: options.journal,
             appliedSegment: database.progress.appliedSegment)
-        recovery = try Self.recover(&journal, into: database)
+        recovery = try Self.recover(&journal, into: database, in: directory)
         self.database = database
         self.journal = consume journal
     }
@@ -67,7 +67,7 @@ public final class DurableStore: Store, @unchecked Sendable {
 
     /// Everything that the journal holds goes into the database, which then is all there is.
     private static func recover(
-        _ journal: inout Journal, into database: Database
+        _ journal: inout Journal, into database: Database, in directory: String
     ) throws(StoreFailure) -> Recovery {
         let progress = database.progress
         let path = database.path
@@ -91,6 +91,8 @@ public final class DurableStore: Store, @unchecked Sendable {
         if let changes = overlay.endSegment(next: overlay.active.number + 1) {
             sealed.append(changes)
         }
+        // Before the database goes on without it: the next start would find nothing amiss.
+        try StoredDamage.record(report.damageLines, in: directory)
         var content = SegmentBytes()
         var messages = 0
         for var changes in sealed {
@@ -181,7 +183,8 @@ public final class DurableStore: Store, @unchecked Sendable {
         guard let segment = journal.activeSegment else {
             preconditionFailure("a journal without a segment after it began one")
         }
-        outbox.update { $0.lostParts = recovery.report.damageCount }
+        let damage = try StoredDamage(in: directory)
+        outbox.update { $0.damageRecords = damage.records }
         let tasks = tasks
         return Workers(
             committer: Committer(
@@ -200,7 +203,9 @@ public final class DurableStore: Store, @unchecked Sendable {
                 case .spare(let file): tasks.post(.spare(file))
                 }
             },
-            loader: QueueLoader(reader: reader, tasks: loaders, outbox: outbox) { number in
+            loader: QueueLoader(
+                reader: reader, directory: directory, tasks: loaders, outbox: outbox
+            ) { number in
                 tasks.post(.readDone(number))
             })
     }

@@ -39,6 +39,9 @@ final class Mover {
         let segment: UInt64
     }
 
+    /// How long no segment comes before the files are tidied up.
+    private static let idleMilliseconds: UInt64 = 500
+
     private let database: Database
     /// How long it waits before it tries again what the disk refused.
     private let retryMilliseconds: UInt64
@@ -50,8 +53,12 @@ final class Mover {
     private var backups: [BackupRequest] = []
     /// The copy that is being made, for the first of `backups`.
     private var copy: DatabaseBackup?
+    /// What it is made in.
+    private var folder: BackupFolder?
     /// Pages may be free, and the log may have content.
     private var hasUpkeep = true
+    /// Until then more segments may come, whose pages the same checkpoint can write.
+    private var upkeepAfterMs: UInt64 = 0
     /// Nothing is written to the database before this time, for it refused.
     private var nextAttemptMs: UInt64 = 0
     private var isClosed = false
@@ -73,6 +80,7 @@ final class Mover {
     func run() -> Bool {
         while !isClosed { turn(waitMilliseconds: patience) }
         copy = nil
+        folder = nil
         for backup in backups { backup.reply(MoverTask.stopping(backup.directory)) }
         nextAttemptMs = 0
         while !segments.isEmpty, nextAttemptMs == 0 { moveNext() }
@@ -115,9 +123,11 @@ final class Mover {
 
     /// How long to sleep when no task comes, in milliseconds.
     private var patience: Int32 {
-        guard !segments.isEmpty || !backups.isEmpty || hasUpkeep else { return -1 }
+        let hasWork = !segments.isEmpty || !backups.isEmpty
+        guard hasWork || hasUpkeep else { return -1 }
+        let due = max(nextAttemptMs, hasWork ? 0 : upkeepAfterMs)
         let now = hermes_monotonic_ms()
-        return nextAttemptMs > now ? Int32(clamping: nextAttemptMs - now) : 0
+        return due > now ? Int32(clamping: due - now) : 0
     }
 
     // MARK: Segments
@@ -145,6 +155,7 @@ final class Mover {
         }
         report(.moved(segment: segment.changes.segment))
         hasUpkeep = true
+        upkeepAfterMs = hermes_monotonic_ms() + Self.idleMilliseconds
         // Under a load that never pauses there is no other time for it.
         if let sizes, sizes.writeAheadLog >= Database.largestIdleLog { checkpoint() }
     }
@@ -159,7 +170,7 @@ final class Mover {
 
     /// One slice of giving space back, or the end of it.
     private func upkeep() {
-        guard hasUpkeep else { return }
+        guard hasUpkeep, hermes_monotonic_ms() >= upkeepAfterMs else { return }
         do throws(StoreFailure) {
             if try database.reclaim() { return }
         } catch {
@@ -188,12 +199,13 @@ final class Mover {
         else { return }
         do throws(StoreFailure) {
             if let copy {
-                if try copy.step().isDone { finishBackup(nil) }
+                let progress = try copy.step()
+                guard !progress.isDone else { return finishBackup(nil) }
+                let percent = 100 - 100 * progress.remainingPages / max(1, progress.pages)
+                outbox.update { $0.backupPercent = max(0, percent) }
             } else {
-                guard mkdir(backup.directory, 0o700) == 0 || errno == EEXIST else {
-                    throw StoreFailure(
-                        operation: "create directory", path: backup.directory, errno: errno)
-                }
+                folder = try BackupFolder.prepare(
+                    backup.directory, bytes: try database.sizes().file)
                 copy = try DatabaseBackup(of: database, to: backup.directory)
             }
         } catch {
@@ -202,7 +214,11 @@ final class Mover {
     }
 
     private func finishBackup(_ failure: StoreFailure?) {
+        // First the copy goes, if it is not whole, and then the folder, if it is our own.
         copy = nil
+        if failure == nil { folder?.keep() }
+        folder = nil
+        outbox.update { $0.backupPercent = nil }
         backups.removeFirst().reply(failure)
     }
 }

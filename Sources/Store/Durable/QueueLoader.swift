@@ -39,6 +39,7 @@ struct LoaderTask: Sendable {
 /// Reads queues for clients that came back, on a thread of its own: a cold disk delays nobody else.
 final class QueueLoader {
     private let reader: QueueReader
+    private let directory: String
     private let tasks: WorkQueue<LoaderTask>
     private let outbox: StoreOutbox
     /// Called with a task's number once its segments are not needed any more.
@@ -46,10 +47,11 @@ final class QueueLoader {
     private var content = SegmentBytes()
 
     init(
-        reader: QueueReader, tasks: WorkQueue<LoaderTask>, outbox: StoreOutbox,
+        reader: QueueReader, directory: String, tasks: WorkQueue<LoaderTask>, outbox: StoreOutbox,
         done: @escaping @Sendable (UInt64) -> Void
     ) {
         self.reader = reader
+        self.directory = directory
         self.tasks = tasks
         self.outbox = outbox
         self.done = done
@@ -82,10 +84,21 @@ final class QueueLoader {
             failure = error
             // Rows of the database count together or not at all.
             if next == task.request.from { batch.clear() }
+            if error.kind == .damaged { noteDamage(error) }
         }
         return QueueSlice(
             request: task.request, next: next, bytes: batch.takeBytes(leaving: []),
             finished: task.finished, released: task.released, failure: failure)
+    }
+
+    /// Its client is told nothing of why; the operator is, also after a restart.
+    private func noteDamage(_ failure: StoreFailure) {
+        let line = "\(failure)"
+        // Where it cannot be written down, the figures tell of it.
+        try? StoredDamage.record([line], in: directory)
+        outbox.update { figures in
+            if !figures.damageRecords.contains(line) { figures.damageRecords.append(line) }
+        }
     }
 
     /// Moves `next` behind what is appended to the batch.

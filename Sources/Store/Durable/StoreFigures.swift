@@ -30,8 +30,10 @@ public struct StoreFigures: Sendable {
     public var databaseBytes = 0
     /// Files with damage that were set aside, by name; the operator has to accept the loss.
     public var setAsideFiles: [String] = []
-    /// Damaged and missing parts of the journal that this start found; the same.
-    public var lostParts = 0
+    /// What was found damaged or missing, by this start or an earlier one; the same.
+    public var damageRecords: [String] = []
+    /// How far the backup has come that is being made; `nil` while there is none.
+    public var backupPercent: Int?
     /// Only a hanging disk takes so long for a group.
     private static let longestUsualCommitMicroseconds: UInt64 = 5_000_000
 
@@ -40,11 +42,14 @@ public struct StoreFigures: Sendable {
     /// Whether new messages can be stored at present.
     public var isAccepting: Bool { failure == nil && !isBelowReserve && !isCongested }
 
+    /// The disk keeps a group waiting for longer than a working one would.
+    public var isHanging: Bool { currentCommitMicroseconds > Self.longestUsualCommitMicroseconds }
+
     /// Whether everything is acknowledged durably and nothing waits for an operator; otherwise why
     /// not, in words for a person.
     public var notReadyReason: String? {
         if let failure { return "Nothing can be stored: \(failure)" }
-        if currentCommitMicroseconds > Self.longestUsualCommitMicroseconds {
+        if isHanging {
             return "The disk has not answered for \(currentCommitMicroseconds / 1_000_000) s: "
                 + "acknowledgements wait. Check the disk and the kernel's log."
         }
@@ -52,22 +57,22 @@ public struct StoreFigures: Sendable {
             return "The disk is nearly full (\(freeBytes / 1_048_576) MiB free): new messages wait "
                 + "until there is room. Free space on the file system of the data directory."
         }
+        if let moverFailure {
+            return "The journal cannot be moved to the database: \(moverFailure)"
+                + (isCongested ? " New messages wait." : "")
+        }
         if isCongested {
             return "The database does not keep up with the journal: new messages wait."
         }
-        if let moverFailure {
-            return "The journal cannot be moved to the database: \(moverFailure)"
-        }
-        if !setAsideFiles.isEmpty {
-            return
-                "Damaged files were set aside (\(setAsideFiles.joined(separator: ", "))), and what "
-                + "they held is lost. Look at them, then run: hermesctl store accept-loss"
-        }
-        if lostParts > 0 {
-            return
-                "Parts of the journal (\(lostParts)) are missing, and what they held is lost. Look "
-                + "at the log of the start, then run: hermesctl store accept-loss"
-        }
-        return nil
+        return damageReason
+    }
+
+    private var damageReason: String? {
+        let damage = setAsideFiles.map(StoreFailure.quoted) + damageRecords
+        guard let first = damage.first else { return nil }
+        let more = damage.count > 1 ? ", and \(damage.count - 1) more" : ""
+        return
+            "Stored data was damaged, and what it held is lost (\(first)\(more)). Look at it with "
+            + "hermesctl store check, then run: hermesctl store accept-loss"
     }
 }

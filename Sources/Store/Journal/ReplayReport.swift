@@ -75,6 +75,12 @@ public struct ReplayReport: Hashable, Sendable {
     /// Bytes that were lost, as far as that is known.
     public private(set) var damagedByteCount = 0
 
+    /// Each damage in a line for a person, and how many more there are.
+    var damageLines: [String] {
+        let more = damageCount - damage.count
+        return damage.map(\.description) + (more > 0 ? ["and \(more) more of the journal"] : [])
+    }
+
     mutating func note(_ found: JournalDamage) {
         damageCount += 1
         damagedByteCount += found.byteCount

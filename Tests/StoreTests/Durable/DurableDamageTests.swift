@@ -36,7 +36,7 @@ struct DurableDamageTests {
         let replies = try WorkQueue<[String]>(name: "replies")
         next.store.acceptLoss { replies.post($0) }
         next.commit()
-        #expect(replies.takeAll(waitMilliseconds: 0)?.first?.count == 1)
+        #expect(replies.takeAll(waitMilliseconds: 0)?.first?.count == 2, "the file, the record")
         #expect(next.store.figures.notReadyReason == nil)
         #expect(folder.journalNames.contains("damaged-1.segment.accepted"))
     }
@@ -57,9 +57,64 @@ struct DurableDamageTests {
         #expect(next.store.recovery.report.damage.map(\.kind) == [.missingSegments])
         #expect(next.store.figures.notReadyReason?.contains("accept-loss") == true)
         #expect(next.store.isAccepting)
-        next.store.acceptLoss { #expect($0.isEmpty) }
-        next.commit()
+        #expect(next.close())
+        // Nothing on the disk shows it any more but what was written down.
+        let last = try SteppedStore(in: copy)
+        #expect(last.store.recovery.report.damageCount == 0)
+        #expect(last.store.figures.notReadyReason?.contains("is missing") == true)
+        let record = "\(copy.path)/damage.txt"
+        last.store.acceptLoss { #expect($0 == [record]) }
+        last.commit()
+        #expect(last.store.figures.notReadyReason == nil)
+        let left = try StoredDamage(in: copy.path)
+        #expect(left.isEmpty)
+    }
+
+    @Test("a database that cannot be opened is set aside with its journal, and told of")
+    func unreadableDatabase() throws {
+        let folder = try folderWithMessages(3)
+        DatabaseFolder.write(
+            Array(repeating: 0x5A, count: 8_192), to: "\(folder.path)/hermes.sqlite")
+        // Its write-ahead log would hold every page.
+        _ = unlink("\(folder.path)/hermes.sqlite-wal")
+        for restart in 1...2 {
+            let store = try SteppedStore(in: folder) { opened in
+                let model = try #require(try opened.restoredModel(in: folder.path))
+                #expect(model.sessions.isEmpty)
+            }
+            let reason = try #require(store.store.figures.notReadyReason)
+            #expect(reason.contains("cannot be opened") && reason.contains("damaged-1"))
+            #expect(store.store.isAccepting, "start \(restart)")
+            #expect(store.close())
+        }
+        let kept = "\(folder.path)/damaged-1"
+        #expect(DatabaseFolder.read("\(kept)/hermes.sqlite").count == 8_192)
+        #expect(access("\(kept)/journal/journal-1.segment", F_OK) == 0)
+        let accepted = try StoredDamage.accept(in: folder.path)
+        #expect(accepted == ["\(folder.path)/damage.txt"])
+        let last = try SteppedStore(in: folder)
+        #expect(last.store.figures.notReadyReason == nil)
+    }
+
+    @Test("a queue that turns out to be damaged is told of, and everything else goes on")
+    func damagedQueue() throws {
+        let folder = DurableFolder()
+        let store = try SteppedStore(in: folder)
+        store.submit(message: 1, payload: 100)
+        store.commit()
+        #expect(store.close())
+        do {
+            let connection = try SQLiteConnection.open(
+                "\(folder.path)/hermes.sqlite", .readWrite, cacheBytes: 100_000)
+            try connection.execute("UPDATE queue SET shared = 1", "damage")
+        }
+        let next = try SteppedStore(in: folder)
         #expect(next.store.figures.notReadyReason == nil)
+        #expect(throws: (any Error).self) { try next.wholeQueueItems() }
+        #expect(next.store.figures.notReadyReason?.contains("message 1") == true)
+        #expect(next.store.isAccepting)
+        let damage = try StoredDamage(in: folder.path)
+        #expect(damage.records.count == 1)
     }
 
     @Test("a message larger than a segment is stored, read and recovered")

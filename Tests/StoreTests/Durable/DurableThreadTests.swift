@@ -110,7 +110,8 @@ struct DurableThreadTests {
 
         // The same place again holds a database already.
         client.store.backup(to: "\(copy.path)") { reply.post($0) }
-        #expect(reply.takeAll(waitMilliseconds: 10_000)?.first??.reason == "the file exists")
+        #expect(
+            reply.takeAll(waitMilliseconds: 10_000)?.first??.reason == "the folder is not empty")
         #expect(client.store.close(waitMilliseconds: 30_000))
     }
 }

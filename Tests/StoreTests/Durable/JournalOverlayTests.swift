@@ -113,7 +113,8 @@ private final class OverlayParts {
         try journal.beginSegment()
         self.journal = journal
         loader = QueueLoader(
-            reader: try QueueReader(directory: folder.path), tasks: try WorkQueue(name: "test"),
+            reader: try QueueReader(directory: folder.path), directory: folder.path,
+            tasks: try WorkQueue(name: "test"),
             outbox: StoreOutbox {}
         ) { _ in }
     }

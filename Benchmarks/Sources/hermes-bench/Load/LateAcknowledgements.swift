@@ -25,12 +25,11 @@ struct LateAcknowledgements: ~Copyable {
         entries.append(entry)
     }
 
-    /// Hands all that are due to their connections.
-    mutating func send(now: UInt64, _ sockets: inout ClientSockets) {
-        while !isEmpty, entries[0].due <= now {
-            let entry = entries[0]
-            sockets.acknowledge(entry.client, entry.type, entry.identifier)
-            entries.removeFirst()
-        }
+    /// Takes the oldest one that is due by `now`; `nil` when none is.
+    mutating func removeNext(dueBy now: UInt64) -> Entry? {
+        guard !isEmpty, entries[0].due <= now else { return nil }
+        let entry = entries[0]
+        entries.removeFirst()
+        return entry
     }
 }

@@ -361,7 +361,9 @@ extension MessageLoad: PacketHandler {
             }
         case .draining, .done: break
         }
-        owed.send(now: sockets.now, &sockets)
+        while let late = owed.removeNext(dueBy: sockets.now) {
+            sockets.acknowledge(late.client, late.type, late.identifier)
+        }
         try advance(sockets.now)
         progress.show(sockets.now, counts, process)
     }
