@@ -113,7 +113,7 @@ let package = Package(
         tests("MQTTCodecTests", ["MQTTCodec", "HermesTesting"]),
         tests("MQTTCoreTests", ["MQTTCore", "MQTTCodec", "Structures", "HermesTesting"]),
         tests("ThreadsTests", ["Threads"]),
-        tests("StoreTests", ["CChecksum", "HermesTesting", "Store", "Structures"]),
+        tests("StoreTests", ["CChecksum", "HermesTesting", "Store", "Structures", "Threads"]),
         tests(
             "ConformanceTests",
             [

@@ -104,7 +104,8 @@ extension Setting {
         .single(
             "limits.queue_messages", \.limits.queueMessages, .number(1...65_000),
             flag: "--queue-limit",
-            "Messages that wait for one client that is away; one that is connected and slow may have 60,000."),
+            "Messages that wait for one client that is away; one that is connected and slow may have 60,000."
+        ),
         .single(
             "limits.queue_bytes", \.limits.queueBytes, .size(1_024...(64 << 30)),
             "The same, counted in bytes. Left out, it is never below max_packet."),

@@ -219,7 +219,8 @@ final class Client {
         var passed: [[UInt8]] = []
         while let frame = try nextFrame() {
             guard frame != [0xD0, 0x00] else {
-                arrived = passed
+                // What came behind the PINGRESP at once is kept as well.
+                arrived = passed + arrived
                 hasSent = false
                 return
             }
