@@ -121,6 +121,8 @@ struct RaceSessionTests {
         link.commitAll()
         #expect(try link.take(third).isEmpty, "CONNACK leaves together with the first slice")
         link.store.holdsReads = false
+        // One read per session at a time: the next begins in the turn after the last one came back.
+        link.turn()
         link.turn()
         #expect(try link.take(first).isEmpty && link.take(second).isEmpty)
         let packets = try link.take(third)

@@ -15,6 +15,8 @@ struct Session: BitwiseCopyable {
     var hasUserName = false
     /// A part of its queue is on its way from the store.
     var isLoading = false
+    /// Positions below are on their way from the store, or have come.
+    var loadBelow: UInt64 = 0
     var version = Connect.Version.v3_1_1
     /// Its connection; `nil` while the client is away.
     var connection: Handle?

@@ -39,6 +39,7 @@ extension Shard {
         }
         if wasOpen { activeConnections -= 1 } else { pendingConnections -= 1 }
         counters.closed(reason, wasOpen: wasOpen)
+        if connections[index].awaitsStore { awaitingStore.remove(handle) }
         if connections[index].isPaused { counters.publishersPaused -= 1 }
         // A refusal is reported with its client identifier where it happens.
         if reportsLifecycle || isNoteworthy(reason) {

@@ -77,12 +77,21 @@ extension Shard {
             else { return true }
             counters.limits.add(queue.waiting >= mostWaiting ? .queueMessages : .queueBytes)
             guard settings.queuePolicy == .dropOldest,
-                let position = sessions[session].outbound.dropOldestStored()
+                let position =
+                    sessions[session].outbound.dropOldestStored()
+                    ?? sessions[session].outbound.dropOldestWaiting(pool: pool)
             else { return false }
             adjustTotals(session, from: queue)
-            noteDropped(session, position)
             finished(session, position)
-            writes.horizon(session: sessions[session].number, position: position + 1)
+            guard queue.stored > 0 else {
+                drop(session, .queueFull)
+                continue
+            }
+            noteDropped(session, position)
+            // What is on its way counts as sent: the horizon never goes back before it.
+            writes.horizon(
+                session: sessions[session].number,
+                position: max(position + 1, sessions[session].loadBelow))
             drop(session, .queueFull)
         }
     }
@@ -91,6 +100,7 @@ extension Shard {
     mutating func unload(_ session: UInt32) {
         let before = sessions[session].outbound
         sessions[session].isLoading = false
+        sessions[session].loadBelow = 0
         sessions[session].outbound.unload(pool: pool)
         adjustTotals(session, from: before)
         let number = sessions[session].number
@@ -122,8 +132,17 @@ extension Shard {
     /// Asks for what was in flight and has not come back, and for what waits behind it.
     mutating func load(_ session: UInt32, for target: Handle) {
         let queue = sessions[session].outbound
-        let count = queue.loadedWaiting < Self.lowWater ? queue.loadable(Self.windowMessages) : 0
+        // What was in flight first: where its identifiers begin says how far others may go.
+        let count =
+            queue.storedInFlight == 0 && queue.loadedWaiting < Self.lowWater
+            ? queue.loadable(Self.windowMessages) : 0
         guard count > 0 || queue.storedInFlight > 0 else { return }
+        let number = sessions[session].number
+        guard readsUnderWay.insert(number).inserted else {
+            sessions[session].isLoading = true
+            postponedLoads[number] = target
+            return
+        }
         let below = queue.firstStored + UInt64(count)
         var ticket: UInt64 = 0
         if count > 0 {
@@ -133,6 +152,7 @@ extension Shard {
             ticket = writes.lastTicket + 1
         }
         sessions[session].isLoading = true
+        sessions[session].loadBelow = below
         reads.append(
             QueueRead(
                 session: sessions[session].number, from: queue.firstUnloaded, below: below,
@@ -150,12 +170,24 @@ extension Shard {
         for slice in taken {
             switch ReadTag(encoded: slice.request.tag) {
             case .connection(let handle):
+                readsUnderWay.remove(slice.request.session)
+                loadPostponed(slice.request.session)
                 // An answer for a connection that is gone is nobody's.
                 guard isCurrent(handle), !connections[handle.index].isDoomed else { continue }
                 take(slice, for: handle)
             case .question(let number): answer(number, slice)
             }
         }
+    }
+
+    /// The former connection's read is back: the present one's turn.
+    private mutating func loadPostponed(_ number: UInt64) {
+        guard let handle = postponedLoads.removeValue(forKey: number), isCurrent(handle),
+            !connections[handle.index].isDoomed
+        else { return }
+        let session = connections[handle.index].session
+        sessions[session].isLoading = false
+        load(session, for: handle)
     }
 
     private mutating func take(_ slice: QueueSlice, for handle: Handle) {
@@ -187,7 +219,7 @@ extension Shard {
                 next = item.position
             }
         }
-        if next >= before.firstStored || slice.failure != nil {
+        if slice.failure == nil, next >= before.firstStored {
             sessions[session].outbound.finishPlacingSent()
         }
         sessions[session].outbound.finishPlacingWaiting(below: next)

@@ -159,7 +159,9 @@ extension Shard {
             return
         }
         if after.firstStored != before.firstStored {
-            writes.horizon(session: sessions[index].number, position: after.firstStored)
+            writes.horizon(
+                session: sessions[index].number,
+                position: max(after.firstStored, sessions[index].loadBelow))
         }
         replyNumber += 1
         pendingReplies[replyNumber] = PendingReply(counts: PublishCounts()) { result in

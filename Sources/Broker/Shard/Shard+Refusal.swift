@@ -25,7 +25,7 @@ extension Shard {
         connections[handle.index].awaitsStore = true
         connections[handle.index].isPaused = true
         counters.publishersPaused += 1
-        awaitingStore.append(handle)
+        awaitingStore.insert(handle)
         notePause(handle, true)
         return true
     }
@@ -36,7 +36,7 @@ extension Shard {
     ) -> Bool {
         guard !retain, !holdsIdentifier else { return true }
         guard qos != .atMostOnce else { return false }
-        return !shared.isEmpty
+        return (!shared.isEmpty && !shared.match(topic).isEmpty)
             || trie.match(topic).contains {
                 $0.qos != .atMostOnce && sessions[$0.session].isPersistent
             }

@@ -21,9 +21,11 @@ extension Shard: StoreVisitor {
         let index = addSession(
             stored.clientIdentifier, stored.userName, isPersistent: true, number: stored.number)
         restoration.sessions[stored.number] = index
-        let waiting = Int(clamping: stored.end - stored.horizon)
+        // A position that was given and never stored must not stop the start.
+        let end = max(stored.end, stored.horizon)
+        let waiting = Int(clamping: end - stored.horizon)
         sessions[index].outbound = OutboundQueue(
-            horizon: stored.horizon, end: stored.end,
+            horizon: stored.horizon, end: end,
             inFlight: UInt32(clamping: max(0, stored.waitingMessages - waiting)),
             bytes: stored.waitingBytes)
         totals.waiting += Int(sessions[index].outbound.waiting)
@@ -92,7 +94,11 @@ extension Shard: StoreVisitor {
         for (session, will) in restoration.wills {
             // In one group with its publication, so that it is published once.
             writes.willRemoved(session: session)
-            publishWill(will)
+            if SystemTopic.isReserved(will.topic) {
+                counters.dropped.add(.reservedTopic)
+            } else {
+                publishWill(will)
+            }
             will.release(in: pool)
         }
         restoration = Restoration()

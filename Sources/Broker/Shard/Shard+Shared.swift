@@ -35,7 +35,9 @@ extension Shard {
             shared.passTurn(member)
             return shared[member]
         }
-        guard let first = shared.first(group, isOnline: false) else { return nil }
+        guard qos != .atMostOnce, let first = shared.first(group, isOnline: false) else {
+            return nil
+        }
         var member = first
         repeat {
             let choice = shared[member]
@@ -62,12 +64,17 @@ extension Shard {
         handOver(session, nil, unacknowledged: true)
     }
 
-    /// Gives what waits of a group's messages (of all groups with `nil`) to members that remain; with
-    /// `unacknowledged` also QoS 1 messages that were sent and not acknowledged.
-    mutating func handOver(_ session: UInt32, _ group: UInt32?, unacknowledged: Bool) {
+    /// Gives what waits of these groups' messages (of all groups with `nil`) to members that remain;
+    /// with `unacknowledged` also QoS 1 messages that were sent and not acknowledged. What stays is
+    /// the session's own from now on: the index of a group that ends is given again.
+    mutating func handOver(_ session: UInt32, _ groups: Set<UInt32>?, unacknowledged: Bool) {
         let before = sessions[session].outbound
         let returned = sessions[session].outbound.takeShared(
-            group, unacknowledged: unacknowledged, pool: pool)
+            unacknowledged: unacknowledged, pool: pool
+        ) { group in
+            guard groups?.contains(group) ?? true else { return .keep }
+            return shared.hasMembers(group) ? .giveBack : .own
+        }
         guard !returned.isEmpty else { return }
         let after = sessions[session].outbound
         totals.waiting -= Int(before.waiting - after.waiting)
@@ -75,13 +82,13 @@ extension Shard {
         totals.inFlight -= Int(before.inFlight - after.inFlight)
         for item in returned {
             finished(session, item.position)
-            pass(item.message, to: item.group)
+            pass(item.message, to: item.group, isStored: sessions[session].isPersistent)
             item.message.release(in: pool)
         }
     }
 
     /// Delivers a message that a member gave back to another one, if there is any.
-    private mutating func pass(_ message: Message, to group: UInt32) {
+    private mutating func pass(_ message: Message, to group: UInt32, isStored: Bool) {
         guard shared.hasMembers(group),
             let choice = chooseMember(of: group, qos: message.qos)
         else {
@@ -90,12 +97,10 @@ extension Shard {
         }
         let qos = min(message.qos, choice.qos)
         var number: UInt64 = 0
-        var ticket: UInt64 = 0
-        if qos != .atMostOnce, sessions[choice.session].isPersistent {
-            number = record(message)
-            // Stored with the records that took it from the first member.
-            ticket = writes.lastTicket + 1
-        }
+        let mustRecord = qos != .atMostOnce && sessions[choice.session].isPersistent
+        if mustRecord { number = record(message) }
+        // Leaves once it is stored that the first member has it no more.
+        let ticket = mustRecord || isStored ? writes.lastTicket + 1 : 0
         var counts = PublishCounts()
         deliver(
             message, number, to: choice.session, qos: qos, retain: false, ticket: ticket,

@@ -39,15 +39,18 @@ extension Shard {
     ) {
         let session = connections[handle.index].session
         var needsCommit = false
+        var groups: Set<UInt32> = []
         var filters = unsubscribe
         while let filter = filters.next(in: bytes.bytes) {
             let text = bytes[filter.range]
-            let wasRemoved = removeSubscription(session, text)
+            let wasRemoved = removeSubscription(session, text, &groups)
             if wasRemoved, sessions[session].isPersistent {
                 writes.subscriptionRemoved(sessions[session].number, filter: text)
                 needsCommit = true
             }
         }
+        // What it was sent stays with it [MQTT-3.10.4-3]; what waits is for the others.
+        if !groups.isEmpty { handOver(session, groups, unacknowledged: false) }
         // Answered also when nothing was deleted [MQTT-3.10.4-5].
         acknowledge(
             handle, .unsuback, unsubscribe.packetIdentifier, needsCommit: needsCommit,
@@ -73,7 +76,8 @@ extension Shard {
         if subscribed == .added {
             sessions[session].subscriptionWeight += Self.weight(of: filter)
             guard sessions[session].subscriptionWeight <= settings.maxSubscriptions else {
-                _ = removeSubscription(session, filter)
+                var groups: Set<UInt32> = []
+                _ = removeSubscription(session, filter, &groups)
                 noteRefused(session, .maxSubscriptions)
                 return false
             }
@@ -84,8 +88,9 @@ extension Shard {
     }
 
     /// Removes the subscription of exactly this filter [MQTT-3.10.4-1]; false when there is none.
+    /// A shared subscription's group joins `groups`; its messages are to be handed over.
     private mutating func removeSubscription(
-        _ session: UInt32, _ filter: UnsafeRawBufferPointer
+        _ session: UInt32, _ filter: UnsafeRawBufferPointer, _ groups: inout Set<UInt32>
     ) -> Bool {
         guard SharedSubscriptions.isShared(filter) else {
             let wasRemoved = trie.unsubscribe(
@@ -100,8 +105,7 @@ extension Shard {
             return false
         }
         sessions[session].subscriptionWeight -= Self.weight(of: filter)
-        // What it was sent stays with it [MQTT-3.10.4-3]; what waits is for the others.
-        if shared.hasMembers(group) { handOver(session, group, unacknowledged: false) }
+        groups.insert(group)
         return true
     }
 

@@ -75,13 +75,18 @@ package struct Shard: ~Copyable {
     /// Reads of queues, to be submitted behind the turn's writes.
     var reads: [QueueRead] = []
     var slices: [QueueSlice] = []
+    /// Sessions, by number, whose queue the store is reading: one read each, however often a client
+    /// comes and goes.
+    var readsUnderWay: Set<UInt64> = []
+    /// Who asked meanwhile, by the session's number.
+    var postponedLoads: [UInt64: Handle] = [:]
     /// Questions of the admin plane that wait for the store, by their number.
     var queueQuestions: [UInt64: QueueQuestion] = [:]
     /// What was dropped while it was on its way from the store, by the session's number.
     var droppedWhileLoading: [UInt64: ClosedRange<UInt64>] = [:]
     /// The store takes no new messages at present; whoever publishes one that it needs has to wait.
     var storeRefuses = false
-    var awaitingStore: [Handle] = []
+    var awaitingStore: Set<Handle> = []
     /// Connections whose CONNACK leaves with the first part of their queue.
     var awaitingSlice: [Handle: Bool] = [:]
     /// The last group that changed a retained message of QoS 1 or 2.
