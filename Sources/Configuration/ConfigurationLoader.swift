@@ -27,7 +27,9 @@ package struct ConfigurationLoader: Sendable {
         source: Source = .none,
         environment: [String: String] = [:],
         overrides: CommandLineOverrides = CommandLineOverrides(),
-        foreignVariables: Set<String> = ["HERMES_ADMIN_TOKEN"]
+        foreignVariables: Set<String> = [
+            "HERMES_ADMIN_TOKEN", "HERMES_FAILPOINT", "HERMES_JOURNAL_SEGMENT_BYTES",
+        ]
     ) {
         self.source = source
         self.environment = environment

@@ -101,6 +101,12 @@ struct Server {
                 milliseconds: Int32(clamping: Int64(time / .milliseconds(1))))
         }
         options.reserveBytes = UInt64(configuration.diskReserveBytes)
+        // For tests of crashes: small segments are moved to the database often.
+        if let text = ProcessEnvironment.current()["HERMES_JOURNAL_SEGMENT_BYTES"],
+            let bytes = Int(text), bytes >= 65_536, bytes <= 1 << 28
+        {
+            options.journal = JournalOptions(segmentBytes: bytes)
+        }
         let store = try DurableStore(directory: directory, options: options) { mailbox.wake() }
         let log = StoreLog(logger: logger)
         log.logRecovery(store.recovery)

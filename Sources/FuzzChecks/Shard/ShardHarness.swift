@@ -73,9 +73,11 @@ final class ShardHarness {
 
     private func read(_ peer: Peer) {
         guard !peer.isClosed, !peer.kept.isEmpty, !shard.holdsInput(peer.handle) else { return }
+        let framing = try? PacketDecoder.frame(peer.kept.span.bytes, at: 0, maximumSize: .max)
         let consumed = peer.kept.withUnsafeBytes { shard.receive(peer.handle, $0) }
         peer.kept.removeFirst(consumed)
-        if consumed > 0 { peer.heardAt = now }
+        // What is thrown away because the connection ends is no packet that was heard.
+        if consumed > 0, case .frame? = framing { peer.heardAt = now }
     }
 
     // MARK: Turns
