@@ -97,6 +97,13 @@ let package = Package(
             "BrokerTesting",
             ["Broker", "HermesTesting", "MQTTCodec", "MQTTCore", "Store", "Structures"]),
 
+        module(
+            "FuzzChecks",
+            [
+                "AdminModel", "Broker", "HermesTesting", "MQTTCodec", "MQTTCore", "Store",
+                "Structures",
+            ]),
+
         program(
             "hermesd",
             [
@@ -112,6 +119,7 @@ let package = Package(
         tests("StructuresTests", ["Structures", "HermesTesting"]),
         tests("MQTTCodecTests", ["MQTTCodec", "HermesTesting"]),
         tests("MQTTCoreTests", ["MQTTCore", "MQTTCodec", "Structures", "HermesTesting"]),
+        tests("FuzzCorpusTests", ["FuzzChecks"]),
         tests("ThreadsTests", ["Threads"]),
         tests("StoreTests", ["CChecksum", "HermesTesting", "Store", "Structures", "Threads"]),
         tests(

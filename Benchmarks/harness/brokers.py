@@ -252,8 +252,10 @@ class HermesdInCallgrind(Hermesd):
 class Mosquitto(Broker):
     """Debian's mosquitto, without limits that a scenario would meet.
 
-    With `persists` it writes what it knows to its database every 30 minutes and when it stops, which
-    is its way; everything else it keeps in memory. Its queue limit is off rather than equal to ours: with any number there, 2.0.11 drops QoS 1
+    With `persists` it writes what it knows to its database every 30 minutes and when it stops;
+    otherwise it keeps everything in memory.
+
+    Its queue limit is off rather than equal to ours: with any number there, 2.0.11 drops QoS 1
     messages in the fan-in scenarios long before the number is reached.
     """
 

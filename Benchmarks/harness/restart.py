@@ -42,9 +42,9 @@ BUSY_FILL = [*SUBSCRIBED, "--messages", str(BUSY_MESSAGES_PER_SESSION), "--only"
 def measure(make: Callable[[], Broker]) -> dict:
     """Fills, stops and starts a broker with a warm and with a cold page cache.
 
-    The first stop is a SIGKILL right after the last acknowledgement, where the broker's word is that
-    this loses nothing; the second is a SIGTERM. In the end everything is drained and counted. Then
-    hermesd is killed once more while it is being filled, with a journal as full as it gets.
+    The first stop is a SIGKILL right after the last acknowledgement, which must lose nothing; the
+    second is a SIGTERM. In the end everything is drained and counted. Then hermesd is killed once
+    more while it is being filled.
     """
     results: dict[str, float] = {}
     for cache in ("warm", "cold"):

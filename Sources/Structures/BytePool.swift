@@ -7,7 +7,14 @@
 public struct BytePool: BitwiseCopyable {
     static var classCount: Int { 25 }
     /// Largest class carved from pages.
-    private static var largestCarved: Int { 2_048 }
+    private static var largestCarved: Int {
+        #if HERMES_UNPOOLED
+            // Every buffer from malloc and back to it, so that AddressSanitizer watches each.
+            0
+        #else
+            2_048
+        #endif
+    }
     private static var pageBytes: Int { 16 * 1_024 }
     /// Free bytes kept per class above ``largestCarved``.
     private static var keptBytes: Int { 2 * 1_024 * 1_024 }
@@ -20,14 +27,23 @@ public struct BytePool: BitwiseCopyable {
         var freeCount = 0
     }
 
+    /// What is touched only where memory is fetched or given back, which a warm packet path never does.
+    private struct Ledger {
+        var pages: UnsafeMutableRawPointer?
+        /// Per class, the buffers that exist, free ones included; last, the bytes of those served exactly.
+        let existing: UnsafeMutablePointer<Int>
+    }
+
     let classes: UnsafeMutablePointer<SizeClass>
-    private let pages: UnsafeMutablePointer<UnsafeMutableRawPointer?>
+    private let ledger: UnsafeMutablePointer<Ledger>
 
     public init() {
         classes = .allocate(capacity: Self.classCount)
         classes.initialize(repeating: SizeClass(), count: Self.classCount)
-        pages = .allocate(capacity: 1)
-        pages.initialize(to: nil)
+        let existing = UnsafeMutablePointer<Int>.allocate(capacity: Self.classCount + 1)
+        existing.initialize(repeating: 0, count: Self.classCount + 1)
+        ledger = .allocate(capacity: 1)
+        ledger.initialize(to: Ledger(pages: nil, existing: existing))
     }
 
     /// Frees everything; no buffer of this pool may be in use.
@@ -35,12 +51,13 @@ public struct BytePool: BitwiseCopyable {
         for index in 0..<Self.classCount where Self.capacity(ofClass: index) > Self.largestCarved {
             while let buffer = pop(index) { buffer.deallocate() }
         }
-        var page = pages.pointee
+        var page = ledger.pointee.pages
         while let current = page {
             page = current.load(as: UnsafeMutableRawPointer?.self)
             current.deallocate()
         }
-        pages.deallocate()
+        ledger.pointee.existing.deallocate()
+        ledger.deallocate()
         classes.deallocate()
     }
 
@@ -54,6 +71,7 @@ public struct BytePool: BitwiseCopyable {
     public func allocate(_ count: Int) -> UnsafeMutableRawPointer {
         let index = Self.classIndex(for: count)
         guard index < Self.classCount else {
+            ledger.pointee.existing[Self.classCount] += count
             return .allocate(byteCount: count, alignment: 16)
         }
         if let buffer = pop(index) { return buffer }
@@ -64,10 +82,21 @@ public struct BytePool: BitwiseCopyable {
     public func deallocate(_ buffer: UnsafeMutableRawPointer, count: Int) {
         let index = Self.classIndex(for: count)
         guard index < Self.classCount else {
+            ledger.pointee.existing[Self.classCount] -= count
             buffer.deallocate()
             return
         }
         push(buffer, index)
+    }
+
+    /// Bytes of all buffers that are out, each with its class's capacity; 0 once everything came back.
+    package var bytesInUse: Int {
+        var bytes = ledger.pointee.existing[Self.classCount]
+        for index in 0..<Self.classCount {
+            let inUse = ledger.pointee.existing[index] - classes[index].freeCount
+            bytes += inUse * Self.capacity(ofClass: index)
+        }
+        return bytes
     }
 
     /// 2k for a power of two, 2k + 1 for one and a half of it.
@@ -92,6 +121,7 @@ public struct BytePool: BitwiseCopyable {
 
     func push(_ buffer: UnsafeMutableRawPointer, _ index: Int) {
         guard classes[index].freeCount < Self.mostFree(ofClass: index) else {
+            ledger.pointee.existing[index] -= 1
             buffer.deallocate()
             return
         }
@@ -103,23 +133,30 @@ public struct BytePool: BitwiseCopyable {
     }
 
     static func mostFree(ofClass index: Int) -> Int {
-        let capacity = capacity(ofClass: index)
-        return capacity <= largestCarved ? .max : keptBytes / capacity
+        #if HERMES_UNPOOLED
+            0
+        #else
+            let capacity = capacity(ofClass: index)
+            return capacity <= largestCarved ? .max : keptBytes / capacity
+        #endif
     }
 
     func refill(_ index: Int) -> UnsafeMutableRawPointer {
         let capacity = Self.capacity(ofClass: index)
         guard capacity <= Self.largestCarved else {
+            ledger.pointee.existing[index] += 1
             return .allocate(byteCount: capacity, alignment: 16)
         }
         let page = UnsafeMutableRawPointer.allocate(byteCount: Self.pageBytes, alignment: 16)
-        page.storeBytes(of: pages.pointee, as: UnsafeMutableRawPointer?.self)
-        pages.pointee = page
+        page.storeBytes(of: ledger.pointee.pages, as: UnsafeMutableRawPointer?.self)
+        ledger.pointee.pages = page
         var offset = 16
         while offset + 2 * capacity <= Self.pageBytes {
             push(page + offset, index)
+            ledger.pointee.existing[index] += 1
             offset += capacity
         }
+        ledger.pointee.existing[index] += 1
         return page + offset
     }
 }
