@@ -43,4 +43,13 @@ package struct BrokerSettings: Sendable {
     package var systemTopicInterval: Duration = .seconds(10)
 
     package init() {}
+
+    /// Takes all limits of `other`; listeners and intervals, which are set up once, stay.
+    package mutating func takeLimits(of other: BrokerSettings) {
+        var taken = other
+        taken.listeners = listeners
+        taken.userTimeout = userTimeout
+        taken.systemTopicInterval = systemTopicInterval
+        self = taken
+    }
 }

@@ -53,6 +53,7 @@ struct Hermesd: AsyncParsableCommand {
     var logLevel: String?
 
     func run() async throws {
+        let loader = loader
         let configuration: HermesConfiguration
         do throws(ConfigurationError) {
             configuration = try loader.load()
@@ -61,11 +62,11 @@ struct Hermesd: AsyncParsableCommand {
             throw ExitCode(EX_CONFIG)
         }
         let log = try OperatorLog.start(
-            level: Logger.Level(rawValue: configuration.logging.level.rawValue) ?? .info,
+            level: Logger.Level(configuration.logging.level),
             format: configuration.logging.format == .json ? .json : .text)
         defer { log.stop() }
         do {
-            try await Server(configuration, log.logger(label: "hermesd")).run()
+            try await Server(configuration, loader: loader, log: log).run()
         } catch {
             log.flush()
             Self.say("hermesd: \(error)")

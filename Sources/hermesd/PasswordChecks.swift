@@ -7,21 +7,22 @@ import Synchronization
 /// `hermesctl users` takes effect at the next CONNECT. A file that turned bad leaves the users as
 /// they were.
 final class PasswordChecks: Sendable {
-    private struct Stamp: Equatable {
+    fileprivate struct Stamp: Equatable {
         var inode: UInt64
         var seconds: Int
         var nanoseconds: Int
         var size: Int
     }
 
-    private struct State {
-        var verifier: PasswordVerifier
-        var stamp: Stamp?
+    /// One state of the file, good to check passwords against.
+    struct Users: Sendable {
+        fileprivate var verifier: PasswordVerifier
+        fileprivate var stamp: Stamp?
     }
 
     private let path: String
     private let logger: Logger
-    private let state: Mutex<State>
+    private let state: Mutex<Users>
 
     /// Reads the file, which must be good at the start.
     init(path: String, logger: Logger) throws(PasswordFileError) {
@@ -32,12 +33,20 @@ final class PasswordChecks: Sendable {
         }
         self.path = path
         self.logger = logger
-        state = Mutex(State(verifier: PasswordVerifier(file), stamp: stamp))
+        state = Mutex(Users(verifier: PasswordVerifier(file), stamp: stamp))
     }
 
     func verify(userName: [UInt8], password: [UInt8]) -> Bool {
         current().verify(userName: userName, password: password)
     }
+
+    /// The file as it is now, for ``use(_:)``.
+    func read() throws(PasswordFileError) -> Users {
+        let stamp = Self.stamp(path)
+        return Users(verifier: PasswordVerifier(try PasswordFile.load(path: path)), stamp: stamp)
+    }
+
+    func use(_ users: Users) { state.withLock { $0 = users } }
 
     private func current() -> PasswordVerifier {
         let stamp = Self.stamp(path)

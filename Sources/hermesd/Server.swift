@@ -3,6 +3,7 @@ import Broker
 import Glibc
 import Logging
 import OperatorConfiguration
+import OperatorLog
 import Reactor
 import Store
 import Synchronization
@@ -12,6 +13,8 @@ import UnixSignals
 /// All parts of a running broker, and the order in which they start and stop.
 struct Server {
     private let configuration: HermesConfiguration
+    private let loader: ConfigurationLoader
+    private let log: OperatorLog
     private let logger: Logger
 
     /// Questions of the admin plane that may wait for the shard; more are answered 503.
@@ -21,9 +24,12 @@ struct Server {
     /// What the store may take at a stop to bring the journal into the database.
     private static let storeStopMilliseconds: Int32 = 10_000
 
-    init(_ configuration: HermesConfiguration, _ logger: Logger) {
+    /// `loader` reads the configuration again when SIGHUP comes.
+    init(_ configuration: HermesConfiguration, loader: ConfigurationLoader, log: OperatorLog) {
         self.configuration = configuration
-        self.logger = logger
+        self.loader = loader
+        self.log = log
+        logger = log.logger(label: "hermesd")
     }
 
     func run() async throws {
@@ -33,14 +39,20 @@ struct Server {
         let notification = ServiceNotification(
             environment: ProcessEnvironment.current(), logger: logger)
         let store = try openStore(directory.path, mailbox)
-        let (brokerEnd, listeners) = try startBroker(mailbox, store)
+        let passwords = try configuration.passwordFile.map {
+            try PasswordChecks(path: $0, logger: logger)
+        }
+        let settings = BrokerSettings(
+            configuration, descriptorLimit: BrokerSettings.raiseDescriptorLimit())
+        let (brokerEnd, listeners) = try startBroker(mailbox, store, settings, passwords)
         let adminConfiguration = adminConfiguration(token)
         let admin = try AdminServer(
             configuration: adminConfiguration,
             broker: BrokerBridge(mailbox: mailbox, store: store as? DurableStore),
             logger: logger)
 
-        let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
+        let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint, .sighup)
+        let reload = reload(mailbox, passwords)
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask {
                 try await admin.run { endpoints in
@@ -54,7 +66,12 @@ struct Server {
                 }
             }
             tasks.addTask {
+                var reload = reload
                 for await signal in signals {
+                    if signal == .sighup {
+                        reload.run()
+                        continue
+                    }
                     logger.info("Stopping", metadata: ["signal": "\(signal)"])
                     return
                 }
@@ -124,15 +141,11 @@ struct Server {
 
     /// Returns once the listeners accept, with their addresses.
     private func startBroker(
-        _ mailbox: Mailbox<ShardMessage>, _ store: any Store
+        _ mailbox: Mailbox<ShardMessage>, _ store: any Store, _ settings: BrokerSettings,
+        _ passwords: PasswordChecks?
     ) throws -> (end: BrokerEnd, listeners: [String]) {
         var verify: Authenticator.Verify?
-        if let path = configuration.passwordFile {
-            let checks = try PasswordChecks(path: path, logger: logger)
-            verify = { checks.verify(userName: $0, password: $1) }
-        }
-        let settings = BrokerSettings(
-            configuration, descriptorLimit: BrokerSettings.raiseDescriptorLimit())
+        if let passwords { verify = { passwords.verify(userName: $0, password: $1) } }
         let end = BrokerEnd()
         let started = try WorkQueue<Result<[String], any Error>>(name: "hermes-shard-0")
         let logger = logger
@@ -163,6 +176,29 @@ struct Server {
             preconditionFailure("the broker's thread ended without a report")
         }
         return (end, try report.get())
+    }
+
+    private func reload(
+        _ mailbox: Mailbox<ShardMessage>, _ passwords: PasswordChecks?
+    ) -> Reload {
+        var parts: [Reload.Part] = []
+        if let passwords {
+            parts.append(
+                Reload.Part(name: "password file") {
+                    let read = try passwords.read()
+                    return { passwords.use(read) }
+                })
+        }
+        return Reload(
+            loader: loader, running: configuration, log: log, logger: logger, parts: parts
+        ) { configuration in
+            let settings = BrokerSettings(
+                configuration, descriptorLimit: BrokerSettings.raiseDescriptorLimit())
+            // A full mailbox is worked off within a turn; the next reload would bring it again.
+            if mailbox.post(.limits(settings), isUrgent: true) == .full {
+                logger.error("The broker is too busy to take the new limits; send SIGHUP again")
+            }
+        }
     }
 
     private var durabilityName: String {

@@ -50,7 +50,7 @@ package struct BrokerLoop: ~Copyable {
     private let mailbox: Mailbox<ShardMessage>
     private var authenticator: Authenticator?
     private var notices: NoticeLog
-    private let settings: BrokerSettings
+    private var settings: BrokerSettings
     private let identity: Identity
     private let startedAtMs: Int64
     private var lingering: [UInt32: Lingering] = [:]
@@ -330,6 +330,11 @@ package struct BrokerLoop: ~Copyable {
         case .dropQueue(let identifier, let bound, let reply):
             shard.dropQueue(of: identifier, below: bound, reply: reply)
         case .publish(let publication, let reply): shard.publish(publication, reply: reply)
+        case .limits(let limits):
+            settings.takeLimits(of: limits)
+            shard.settings = settings
+            // The log's level may have changed along.
+            shard.reportsLifecycle = notices.wantsLifecycle
         case .stop: stop()
         }
     }
@@ -375,7 +380,7 @@ package struct BrokerLoop: ~Copyable {
         case .queue(_, _, _, let reply): reply(.stopping)
         case .dropQueue(_, _, let reply): reply(.stopping)
         case .publish(_, let reply): reply(.failure(.stopping))
-        case .authenticated, .stop: return
+        case .authenticated, .limits, .stop: return
         }
     }
 }

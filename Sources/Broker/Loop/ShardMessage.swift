@@ -16,6 +16,8 @@ package enum ShardMessage: Sendable {
     /// Drops what waits for a client below a position; `nil` is the end of its queue.
     case dropQueue([UInt8], below: UInt64?, @Sendable (QueueDropAnswer) -> Void)
     case publish(InboundPublication, @Sendable (PublishAnswer) -> Void)
+    /// Limits that count from now on; its listeners are not looked at.
+    case limits(BrokerSettings)
     /// Stop accepting, send what waits, close, and end the loop.
     case stop
 }

@@ -14,7 +14,9 @@ package struct Shard: ~Copyable {
     /// Never read. It makes the shard address-only: methods that do not mutate get its address, where
     /// the compiler would copy the whole struct (2 KB) before each call that it does not inline.
     private let addressOnly: any Sendable = ()
-    let settings: BrokerSettings
+    /// New limits bind what happens from then on: a queue that has become too long gives up messages
+    /// when the next one comes, a keep alive holds until its client connects again.
+    package var settings: BrokerSettings
     let store: any Store
     /// Persistent sessions are the store's: memory holds a window of their queues.
     let isDurable: Bool

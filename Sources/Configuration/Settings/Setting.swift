@@ -17,6 +17,8 @@ struct Setting: Sendable {
         @Sendable (String?, _ index: Int, inout HermesConfiguration) throws(RefusedValue) -> Void
     /// The value as text that `assign` reads back; empty when it is not set.
     let show: @Sendable (HermesConfiguration, _ index: Int) -> String
+    /// Copies the value from one configuration into another; the index must exist in both.
+    let copy: @Sendable (HermesConfiguration, _ index: Int, inout HermesConfiguration) -> Void
 
     /// The key as an operator writes it, such as `listeners[0].port`.
     func key(at index: Int) -> String {
@@ -31,6 +33,17 @@ struct Setting: Sendable {
 
     /// Whether it belongs to a listener.
     var isOfListener: Bool { pattern.hasPrefix("listeners[]") }
+
+    /// Whether a running broker takes a new value; the others wait for its next start.
+    var isReloadable: Bool {
+        pattern == "logging.level"
+            || pattern.hasPrefix("limits.") && !Self.limitsOfTheStart.contains(pattern)
+    }
+
+    /// Limits that the HTTP API and packets under way are held to as well.
+    private static let limitsOfTheStart: Set<String> = [
+        "limits.max_packet", "limits.max_connect_packet", "limits.max_topic_levels",
+    ]
 }
 
 extension Setting {
@@ -49,7 +62,8 @@ extension Setting {
                     throws(RefusedValue) in
                 configuration[keyPath: path] = try value(of: text, format)
             },
-            show: { configuration, _ in format.write(configuration[keyPath: path]) }
+            show: { configuration, _ in format.write(configuration[keyPath: path]) },
+            copy: { source, _, target in target[keyPath: path] = source[keyPath: path] }
         )
     }
 
@@ -71,6 +85,9 @@ extension Setting {
             },
             show: { configuration, index in
                 format.write(configuration.listeners[index][keyPath: path])
+            },
+            copy: { source, index, target in
+                target.listeners[index][keyPath: path] = source.listeners[index][keyPath: path]
             }
         )
     }

@@ -1,0 +1,32 @@
+/// What a configuration that was read again changes in a running broker.
+package struct ConfigurationChange: Sendable {
+    /// The running configuration with the new values of the keys that can change while it runs.
+    package let configuration: HermesConfiguration
+    /// Keys whose new value counts from now on, such as `limits.max_in_flight`.
+    package let applied: [String]
+    /// Keys whose new value waits for the next start, such as `listeners[0].port`.
+    package let deferred: [String]
+
+    /// Compares what runs with what was read, both validated.
+    package init(from running: HermesConfiguration, to read: HermesConfiguration) {
+        var configuration = running
+        var applied: [String] = []
+        var deferred: [String] = []
+        let commonListeners = min(running.listeners.count, read.listeners.count)
+        for setting in Setting.all {
+            for index in 0..<(setting.isOfListener ? commonListeners : 1)
+            where setting.show(running, index) != setting.show(read, index) {
+                if setting.isReloadable {
+                    setting.copy(read, index, &configuration)
+                    applied.append(setting.key(at: index))
+                } else {
+                    deferred.append(setting.key(at: index))
+                }
+            }
+        }
+        if running.listeners.count != read.listeners.count { deferred.append("listeners") }
+        self.configuration = configuration
+        self.applied = applied
+        self.deferred = deferred
+    }
+}
