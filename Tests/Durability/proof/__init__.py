@@ -1,0 +1,1 @@
+"""What the durability proof is made of; see Tests/Durability/README.md."""

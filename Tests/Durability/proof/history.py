@@ -1,0 +1,232 @@
+"""A broker's history: lives that end by SIGKILL, with one ledger over all of them."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .broker import ShimmedHermesd
+from .cast import Cast
+from .disk_record import CutReport, Loss, cut_power
+from .ledger import Ledger, Violation
+from .network import Network
+from .shim import Shim
+
+LONGEST_LIFE = 10.0
+MOST_PACKETS = 8_000
+"""Seconds, and packets, of traffic after which a life ends even if its trigger was not reached."""
+PATIENCE = 30.0
+FAILPOINTS = (
+    "beforeWrite", "afterWrite", "beforeSync", "afterSync", "beforeAcknowledge", "pubrec",
+    "pubrel", "pubcomp", "deliver", "beforeMove", "afterMove",
+)
+PACKETS = ("PUBACK", "PUBREC", "PUBCOMP", "SUBACK", "UNSUBACK", "CONNACK", "HTTP 200")
+
+
+@dataclass(frozen=True)
+class Trigger:
+    """What ends a life: a failpoint, an acknowledgement that has just come, or any moment."""
+
+    kind: str
+    """`failpoint`, `received` or `random`."""
+    name: str = ""
+    count: int = 1
+
+    @property
+    def label(self) -> str:
+        return {"failpoint": self.name, "received": f"on {self.name}"}.get(self.kind, "random")
+
+
+@dataclass(frozen=True)
+class LifePlan:
+    trigger: Trigger
+    levels: Sequence[int]
+    """QoS of the messages."""
+    loss: Loss
+
+
+@dataclass
+class Kill:
+    """How a life ended."""
+
+    label: str
+    loss: Loss
+    outstanding: dict[int, int]
+    """Exchanges that waited for the broker, by QoS; 0 is anything but a message."""
+    cut: CutReport = field(default_factory=CutReport)
+    phase: str = "traffic"
+
+    @property
+    def counts(self) -> bool:
+        """An idle kill proves nothing."""
+        return bool(self.outstanding)
+
+
+class History:
+    """Runs lives on one data directory.
+
+    `close` removes it; its folder `before` holds what the last start found.
+    """
+
+    def __init__(self, seed: int, *, environment: dict[str, str] | None = None) -> None:
+        self.seed = seed
+        self.rng = random.Random(seed)
+        self.directory = Path(tempfile.mkdtemp(prefix="hermes-proof-")).resolve()
+        self.data = self.directory / "data"
+        self.data.mkdir(mode=0o700)
+        self.shim = Shim(self.directory / "shim", self.data, records=True)
+        self.network = Network()
+        self.ledger = Ledger(self.rng)
+        self.cast = Cast(self.network, self.ledger)
+        self.kills: list[Kill] = []
+        self._environment = environment or {}
+        self._broker: ShimmedHermesd | None = None
+        self._phase = ""
+
+    # --- lives ---------------------------------------------------------------------------
+
+    def live(self, plan: LifePlan) -> Kill:
+        """One life from start to kill, and what the power cut leaves.
+
+        Raises `Violation` when something that was acknowledged is not there.
+        """
+        self.ledger.life += 1
+        variables = dict(self._environment)
+        if plan.trigger.kind == "failpoint":
+            variables["HERMES_FAILPOINT"] = f"{plan.trigger.name}:{plan.trigger.count}"
+        self._begin(variables)
+        label = plan.trigger.label
+        if self._is_up:
+            try:
+                self._verify(plan.levels)
+                label = self._traffic(plan)
+            except _Ended:
+                pass
+        return self._die(label, plan.loss)
+
+    def end(self) -> None:
+        """A last life: all come and get what they are owed; then the broker stops as it should."""
+        self.ledger.life += 1
+        self._begin(dict(self._environment))
+        self._verify((1, 2), everybody=True)
+        assert self._broker is not None
+        for actor in self.cast.everyone:
+            actor.disconnect()
+        code = self._broker.stop()
+        if code != 0:
+            raise Violation(f"the broker ended with {code} at SIGTERM:\n{self.log}")
+        self._broker.remove_files()
+        self._broker = None
+
+    def close(self, *, keep_files: bool = False) -> None:
+        self.network.close_all()
+        if self._broker is not None:
+            if self._broker.is_running:
+                self._broker.kill()
+            self._broker.remove_files()
+        if not keep_files:
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+    def _begin(self, variables: dict[str, str]) -> None:
+        self._phase = "start"
+        self.ledger.cut_off = {}
+        # What the broker was given, should it go wrong.
+        before = self.directory / "before"
+        shutil.rmtree(before, ignore_errors=True)
+        shutil.copytree(self.data, before)
+        self._broker = ShimmedHermesd(self.data, self.shim, environment=variables)
+        try:
+            self._broker.start()
+        except AssertionError:
+            if not self._broker.was_killed:
+                raise
+
+    @property
+    def _is_up(self) -> bool:
+        return self._broker is not None and self._broker.is_running
+
+    @property
+    def log(self) -> str:
+        """The end of the running broker's log."""
+        return self._broker.log.tail() if self._broker and self._broker.log else ""
+
+    def _die(self, label: str, loss: Loss) -> Kill:
+        broker = self._broker
+        assert broker is not None and broker.process is not None
+        broker.process.kill()
+        broker.process.wait()
+        # What had left the broker is still to be read.
+        self.network.run_until(lambda: self.network.open_links == 0, PATIENCE, "EOF")
+        outstanding = dict(self.ledger.cut_off)
+        if not broker.was_killed:
+            raise Violation(f"the broker ended with {broker.process.returncode}:\n{self.log}")
+        broker.kill()
+        broker.remove_files()
+        self._broker = None
+        cut = cut_power(self.data, self.shim.log, self.shim.trash, loss, self.rng)
+        kill = Kill(label, loss, outstanding, cut, self._phase)
+        self.kills.append(kill)
+        return kill
+
+    # --- phases --------------------------------------------------------------------------
+
+    def _await(self, condition: Callable[[], bool], awaited: str) -> None:
+        """Waits; ends the life when the broker is gone."""
+        self.network.run_until(
+            lambda: condition() or not self._is_up, PATIENCE)
+        if not self._is_up:
+            raise _Ended
+        if not condition():
+            raise Violation(
+                f"waited {PATIENCE:g} s for {awaited}: {self.cast.state()}\n{self.log}")
+
+    def _verify(self, levels: Sequence[int], *, everybody: bool = False) -> None:
+        """Everything that was acknowledged is there."""
+        self._phase = "verification"
+        broker = self._broker
+        assert broker is not None
+        qos = self.rng.choice(levels)
+        self.cast.begin(broker.address, broker.admin_address)
+        self.cast.read_retained()
+        self._await(lambda: self.cast.has_retained, "the retained messages")
+        self.cast.check_retained()
+        self.cast.connect(everybody=everybody)
+        self._await(lambda: self.cast.is_quiet, "what was unacknowledged to be acknowledged")
+        self.cast.ask_marks()
+        self._await(lambda: self.cast.is_quiet, "SUBACK")
+        self.cast.probe(qos)
+        self._await(lambda: self.cast.is_quiet, "the probes to be acknowledged")
+        self.cast.publish_sentinel(qos)
+        self._await(lambda: self.cast.has_drained, "all queues to drain")
+        self.cast.check_drained()
+
+    def _traffic(self, plan: LifePlan) -> str:
+        """Everybody publishes and moves about until the trigger; returns what ended it."""
+        self._phase = "traffic"
+        cast, ledger, trigger = self.cast, self.ledger, plan.trigger
+        cast.start_traffic(plan.levels)
+        begin = self.network.received
+        counted = ledger.acknowledgements.get(trigger.name, 0)
+
+        def is_reached() -> bool:
+            if trigger.kind == "received":
+                return ledger.acknowledgements.get(trigger.name, 0) - counted >= trigger.count
+            return trigger.kind == "random" and self.network.received - begin >= trigger.count
+
+        def step() -> bool:
+            if not self._is_up:
+                return True
+            cast.move()
+            is_due = is_reached() or self.network.received - begin >= MOST_PACKETS
+            return is_due and bool(cast.outstanding)
+
+        self.network.run_until(step, LONGEST_LIFE)
+        return trigger.label if is_reached() or not self._is_up else "random"
+
+
+class _Ended(Exception):
+    """The broker was killed by its failpoint."""

@@ -1,0 +1,122 @@
+"""Runs a whole proof: histories of lives, until every cell of the plan has its kills."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from .history import History, Kill, LifePlan, Trigger
+from .ledger import Violation
+from .disk_record import Loss
+from .plan import missing, plan
+
+LIVES = 25
+"""Lives of one history."""
+MOST_EXTRA = 200
+"""Lives beyond the plan, for failpoints that were reached with nothing outstanding."""
+SETTINGS = (
+    {},
+    {"HERMES_LIMITS_MAX_IN_FLIGHT": "5", "HERMES_JOURNAL_SEGMENT_BYTES": "65536"},
+    {"HERMES_LIMITS_MAX_IN_FLIGHT": "200", "HERMES_JOURNAL_SEGMENT_BYTES": "262144"},
+)
+
+
+@dataclass
+class Proof:
+    """What a run has shown."""
+
+    wanted: int
+    """Kills with acknowledgements outstanding."""
+    per_cell: int
+    """Those of them for each failpoint and QoS."""
+    seed: int
+    kills: list[Kill] = field(default_factory=list)
+    acknowledgements: dict[str, int] = field(default_factory=dict)
+    messages: int = 0
+    histories: int = 0
+    seconds: float = 0.0
+    """Of wall time."""
+
+    @property
+    def counted(self) -> int:
+        return sum(kill.counts for kill in self.kills)
+
+    @property
+    def missing(self) -> dict[tuple[str, int], int]:
+        """How many kills a failpoint lacks, by its name and QoS."""
+        return missing(self.kills, self.per_cell)
+
+
+def prove(
+    kills: int, seed: int, *, per_cell: int, say: Callable[[str], None] = lambda _: None
+) -> Proof:
+    """At least `kills` kills that count, and `per_cell` for each failpoint and QoS.
+
+    Raises `Violation`, with what replays it as far as timing allows.
+    """
+    rng = random.Random(seed)
+    proof = Proof(wanted=kills, per_cell=per_cell, seed=seed)
+    begin = time.monotonic()
+    lives = _lives(proof, rng)
+    for number in itertools.count():
+        # So many at once: the plan's end is known only once the kills before it have come.
+        first = next(lives, None)
+        if first is None:
+            break
+        _run(proof, itertools.chain([first], itertools.islice(lives, LIVES - 1)),
+             seed * 1_000 + number, SETTINGS[number % len(SETTINGS)])
+        say(f"history {number + 1}: {len(proof.kills)} kills, {proof.counted} of them count")
+    proof.seconds = time.monotonic() - begin
+    return proof
+
+
+def _lives(proof: Proof, rng: random.Random) -> Iterator[LifePlan]:
+    yield from plan(proof.wanted, rng, per_cell=proof.per_cell)
+    for _ in range(MOST_EXTRA):
+        if lacking := proof.missing:
+            name, qos = rng.choice(list(lacking))
+            trigger = Trigger("failpoint", name, rng.randint(1, 3 if "Move" in name else 400))
+            yield LifePlan(trigger, (qos,), rng.choice([Loss.EVERYTHING, Loss.PART]))
+        elif proof.counted < proof.wanted:
+            yield LifePlan(
+                Trigger("random", count=rng.randint(1, 2_000)), (1, 2), rng.choice(list(Loss)))
+        else:
+            return
+
+
+def _run(
+    proof: Proof, lives: Iterator[LifePlan], seed: int, settings: dict[str, str]
+) -> None:
+    history = History(seed, environment=settings)
+    try:
+        for life in lives:
+            try:
+                proof.kills.append(history.live(life))
+            except Exception as error:
+                raise _with_context(error, history, life, settings) from error
+        try:
+            history.end()
+        except Exception as error:
+            raise _with_context(error, history, None, settings) from error
+    except BaseException:
+        history.close(keep_files=True)
+        raise
+    history.close()
+    proof.histories += 1
+    for kind, count in history.ledger.acknowledgements.items():
+        proof.acknowledgements[kind] = proof.acknowledgements.get(kind, 0) + count
+    proof.messages += sum(len(messages) for messages in history.ledger.topics.values())
+
+
+def _with_context(
+    error: Exception, history: History, life: LifePlan | None, settings: dict[str, str]
+) -> Violation:
+    last = history.kills[-1] if history.kills else None
+    return Violation(
+        f"{error}\nseed {history.seed}, life {history.ledger.life} ({life or 'the last'}), "
+        f"settings {settings}\nthe life before ended: {last}\n"
+        f"files: {history.directory}; what this life began with: {history.directory}/before\n"
+        f"{history.log}")

@@ -1,0 +1,124 @@
+"""The power cut itself: what it must take, and what it must leave."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from proof.disk_record import Loss, cut_power
+from proof.shim import Files, Operation, Shim
+
+pytestmark = pytest.mark.quick
+
+
+class Disk:
+    """Runs Python below the shim, with `data` as the current folder, and then cuts the power."""
+
+    def __init__(self, folder: Path) -> None:
+        self.data = folder / "data"
+        self.data.mkdir()
+        self.shim = Shim(folder / "shim", self.data, records=True)
+
+    def run(self, program: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-c", "import os\n" + program], cwd=self.data, check=True,
+            capture_output=True, text=True, env=os.environ | self.shim.environment())
+        return done.stdout
+
+    def cut(self, loss: Loss = Loss.EVERYTHING, seed: int = 1) -> None:
+        cut_power(self.data, self.shim.log, self.shim.trash, loss, random.Random(seed))
+
+    def read(self, name: str) -> bytes | None:
+        path = self.data / name
+        return path.read_bytes() if path.exists() else None
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Disk:
+    return Disk(tmp_path.resolve())
+
+
+OPEN = "f = os.open('a', os.O_RDWR | os.O_CREAT, 0o600)\n"
+SYNC_NAMES = "d = os.open('.', os.O_RDONLY)\nos.fsync(d)\n"
+
+
+def test_keeps_what_was_synced(disk: Disk) -> None:
+    disk.run(OPEN + SYNC_NAMES + "os.pwrite(f, b'synced', 0); os.fdatasync(f)")
+    disk.cut()
+    assert disk.read("a") == b"synced"
+
+
+def test_takes_what_was_not_synced(disk: Disk) -> None:
+    disk.run(
+        OPEN + SYNC_NAMES + "os.pwrite(f, b'synced', 0); os.fdatasync(f)\n"
+        "os.pwrite(f, b'LOST and longer', 0); os.pwritev(f, [b'x', b'y'], 100)")
+    disk.cut()
+    assert disk.read("a") == b"synced"
+
+
+def test_gives_back_what_was_cut_off(disk: Disk) -> None:
+    disk.run(
+        OPEN + SYNC_NAMES + "os.write(f, b'synced'); os.fsync(f)\n"
+        "os.ftruncate(f, 2); os.ftruncate(f, 4)")
+    disk.cut()
+    assert disk.read("a") == b"synced"
+
+
+def test_takes_names_of_an_unsynced_directory(disk: Disk) -> None:
+    disk.run(
+        OPEN + SYNC_NAMES + "os.write(f, b'old'); os.fsync(f)\n"
+        "g = os.open('new', os.O_RDWR | os.O_CREAT); os.write(g, b'new'); os.fsync(g)\n"
+        "os.rename('new', 'a'); os.unlink('a')")
+    disk.cut()
+    assert disk.read("a") == b"old"
+    assert disk.read("new") is None
+
+
+def test_keeps_names_of_a_synced_directory(disk: Disk) -> None:
+    disk.run(
+        "g = os.open('new', os.O_RDWR | os.O_CREAT); os.write(g, b'new'); os.fsync(g)\n"
+        "os.rename('new', 'a')\n" + SYNC_NAMES)
+    disk.cut()
+    assert disk.read("a") == b"new"
+    assert disk.read("new") is None
+
+
+def test_a_failed_sync_loses_for_good(disk: Disk) -> None:
+    """After a failure the kernel may forget the pages: a later sync does not bring them back."""
+    disk.shim.fail(Operation.SYNC, 5, Files.OTHER, skip=1, times=1)
+    disk.run(
+        OPEN + SYNC_NAMES + "os.pwrite(f, b'first', 0); os.fdatasync(f)\n"
+        "os.pwrite(f, b'LOST!', 0)\n"
+        "try: os.fdatasync(f)\n"
+        "except OSError as error: print(error.errno)\n"
+        "os.pwrite(f, b'last', 5); os.fdatasync(f)")
+    assert disk.shim.hits(Operation.SYNC) == 1
+    disk.cut()
+    assert disk.read("a") == b"firstlast"
+
+
+def test_torn_writes_mix_old_and_new_pieces(disk: Disk) -> None:
+    disk.run(
+        OPEN + SYNC_NAMES + "os.write(f, b'o' * 65536); os.fsync(f)\n"
+        "os.pwrite(f, b'n' * 65536, 0)")
+    disk.cut(Loss.PART, seed=3)
+    content = disk.read("a")
+    assert content is not None and set(content) == set(b"on")
+    assert all(len(set(content[start : start + 512])) == 1 for start in range(0, 65_536, 512))
+
+
+def test_a_killed_process_alone_loses_nothing(disk: Disk) -> None:
+    disk.run(OPEN + "os.write(f, b'in the page cache')")
+    disk.cut(Loss.NOTHING)
+    assert disk.read("a") == b"in the page cache"
+
+
+def test_a_call_that_it_does_not_follow_fails_the_proof(disk: Disk) -> None:
+    disk.run(OPEN + "os.write(f, b'x'); os.dup(f)")
+    with pytest.raises(AssertionError, match="does not follow"):
+        disk.cut()
