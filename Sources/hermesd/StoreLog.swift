@@ -9,10 +9,10 @@ struct StoreLog {
         let report = recovery.report
         if report.frameCount > 0 {
             logger.notice(
-                "Journal of the last run brought into the database",
+                "Journal of the last run read; it moves to the database in the background",
                 metadata: [
                     "store.groups": "\(report.frameCount)", "store.bytes": "\(report.byteCount)",
-                    "store.queued": "\(recovery.movedMessages)",
+                    "store.queued": "\(recovery.waitingMessages)",
                 ])
         }
         if let tail = report.tornTail {

@@ -1,10 +1,10 @@
-/// A session as the database holds it; its bytes are valid within the call that hands it over.
+/// A session as the store holds it; its bytes are valid within the call that hands it over.
 public struct StoredSession {
     public let number: UInt64
     public let clientIdentifier: UnsafeRawBufferPointer
     /// `nil`: the client gave none.
     public let userName: UnsafeRawBufferPointer?
-    /// The client was connected, as far as the database knows.
+    /// The client was connected, as far as the store knows.
     public let isAttached: Bool
     /// UNIX time in milliseconds since which the client is away; without meaning while attached.
     public let detachedSinceMs: Int64
@@ -14,11 +14,12 @@ public struct StoredSession {
     public let end: UInt64
     /// Rows of its queue, released ones included.
     public let waitingMessages: Int
-    /// Bytes of their topics and payloads; released ones have none.
+    /// Bytes of their topics and payloads; released ones have none. An estimate while acknowledgements
+    /// of what is in the database wait in the journal.
     public let waitingBytes: Int
 }
 
-/// A message as the database holds it; its bytes are valid within the call that hands it over.
+/// A message as the store holds it; its bytes are valid within the call that hands it over.
 public struct StoredMessage {
     public let number: UInt64
     public let topic: UnsafeRawBufferPointer
@@ -28,6 +29,18 @@ public struct StoredMessage {
     public let retain: Bool
     /// UNIX time in milliseconds; 0 is never.
     public let expiresAtMs: Int64
+
+    init(
+        number: UInt64, topic: UnsafeRawBufferPointer, payload: UnsafeRawBufferPointer,
+        qos: UInt8, retain: Bool, expiresAtMs: Int64
+    ) {
+        self.number = number
+        self.topic = topic
+        self.payload = payload
+        self.qos = qos
+        self.retain = retain
+        self.expiresAtMs = expiresAtMs
+    }
 
     /// The columns `number`, `published_qos`, `published_retain`, `expires_at_ms`, `topic` and
     /// `payload`, from `first` on.

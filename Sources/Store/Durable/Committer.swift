@@ -70,14 +70,15 @@ final class Committer {
     private var commitBegin: UInt64 = 0
     private var isClosing = false
 
-    /// The journal is replayed, its first segment is begun, and the database knows all that it held.
+    /// Goes on where a start has left the journal; what it found there goes to the mover.
     init(
-        journal: consuming Journal, overlay: consuming JournalOverlay,
-        options: DurableStoreOptions, directory: String, tasks: WorkQueue<Task>,
+        _ recovered: consuming RecoveredJournal, options: DurableStoreOptions, directory: String,
+        tasks: WorkQueue<Task>,
         movers: WorkQueue<MoverTask>, loaders: WorkQueue<LoaderTask>, outbox: StoreOutbox
     ) {
-        self.journal = journal
-        self.overlay = overlay
+        let sealed = recovered.sealed
+        journal = recovered.journal
+        overlay = recovered.overlay
         self.options = options
         self.directory = directory
         self.tasks = tasks
@@ -85,6 +86,7 @@ final class Committer {
         self.loaders = loaders
         self.outbox = outbox
         waiting = BatchQueue(largestFrame: options.journal.segmentBytes / 2)
+        for changes in sealed { move(changes) }
         checkRoomIfDue(hermes_monotonic_ms())
         requestSpare()
         noteSegments()
@@ -346,16 +348,22 @@ final class Committer {
         noteSegments()
     }
 
-    /// Hands the former segment to the mover, if it has changed anything.
+    /// Hands the former segment to the mover, unless nothing was synced to it.
     private func seal(next number: UInt64) {
         let former = overlay.active.number
-        guard let changes = overlay.endSegment(next: number) else {
+        guard journal.isNamedByNext(former) else {
+            overlay.skip(to: number)
             // Unless it is freed with those before it: a disk that goes on failing must not fill up
             // with segments that nothing was written to.
             if overlay.sealed.isEmpty { reusable.append((former, readNumber)) }
             freeSegments()
             return
         }
+        // Also if it has changed nothing: a start that finds a segment named wants to have it.
+        move(overlay.seal(next: number))
+    }
+
+    private func move(_ changes: SegmentChanges) {
         guard let reader = journal.reader(of: changes.segment) else {
             preconditionFailure("segment \(changes.segment) was freed before it was moved")
         }
@@ -433,7 +441,7 @@ final class Committer {
         while let rest = tasks.takeAll(waitMilliseconds: 0), !rest.isEmpty {
             for task in rest { take(task) }
         }
-        if !overlay.isActiveEmpty {
+        if journal.isNamedByNext(overlay.active.number) {
             // Nothing is written any more: the segment is full as it is.
             seal(next: overlay.active.number + 1)
         }

@@ -17,7 +17,7 @@ public final class DurableStore: Store, @unchecked Sendable {
     private let options: DurableStoreOptions
     /// Until ``start()`` they belong to the thread that opened the store.
     private var database: Database?
-    private var journal: Journal?
+    private var recovered: RecoveredJournal?
     private var hasStarted = false
     private var isClosing = false
     private var outcomes: [Bool] = []
@@ -27,12 +27,12 @@ public final class DurableStore: Store, @unchecked Sendable {
 
     public struct Recovery: Sendable {
         public var report: ReplayReport
-        /// Queue positions that the journal held and the database has now.
-        public var movedMessages: Int
+        /// Queue positions that the journal holds and the database does not have yet.
+        public var waitingMessages: Int
     }
 
-    /// Opens the store in a directory that the caller has locked, and brings everything that the
-    /// journal holds into the database.
+    /// Opens the store in a directory that the caller has locked, and reads what the journal holds;
+    /// that moves to the database once the store has started.
     ///
     /// - Parameters:
     ///   - directory: the data directory.
@@ -55,86 +55,28 @@ public final class DurableStore: Store, @unchecked Sendable {
             throw StoreFailure(operation: "open", path: directory, errno: error.code)
         }
         let database = try Self.openDatabase(in: directory)
-        var journal = try Journal(
+        let journal = try Journal(
             directory: "\(directory)/journal", options: options.journal,
             appliedSegment: database.progress.appliedSegment)
-        recovery = try Self.recover(&journal, into: database, in: directory)
+        let recovered = try RecoveredJournal.replay(
+            journal, beyond: database.progress, of: database.path)
+        recovery = Recovery(
+            report: recovered.report,
+            waitingMessages: recovered.sealed.reduce(0) { $0 + $1.queued.count })
+        // Before anything goes on without it: the next start might find nothing amiss.
+        try StoredDamage.record(recovered.report.damageLines, in: directory)
         self.database = database
-        self.journal = consume journal
+        self.recovered = consume recovered
     }
 
     deinit { tasks.close() }
-
-    /// Everything that the journal holds goes into the database, which then is all there is.
-    private static func recover(
-        _ journal: inout Journal, into database: Database, in directory: String
-    ) throws(StoreFailure) -> Recovery {
-        let progress = database.progress
-        let path = database.path
-        var overlay = JournalOverlay(
-            activeSegment: progress.appliedSegment, lastSession: progress.lastSession,
-            lastMessage: progress.lastMessage)
-        var sealed: [SegmentChanges] = []
-        let report = try journal.replay { (segment, offset, bytes) throws(StoreFailure) in
-            if overlay.active.number != segment, let changes = overlay.endSegment(next: segment) {
-                sealed.append(changes)
-            }
-            do throws(DamagedRecord) {
-                try overlay.apply(bytes, at: offset)
-            } catch {
-                throw StoreFailure(
-                    operation: "bring the journal into", path: path,
-                    reason: "segment \(segment) of the journal holds records that make no sense",
-                    kind: .damaged, cure: "Start the version of hermesd that wrote them.")
-            }
-        }
-        if let changes = overlay.endSegment(next: overlay.active.number + 1) {
-            sealed.append(changes)
-        }
-        // Before the database goes on without it: the next start would find nothing amiss.
-        try StoredDamage.record(report.damageLines, in: directory)
-        var content = SegmentBytes()
-        var messages = 0
-        for var changes in sealed {
-            guard let reader = journal.reader(of: changes.segment) else {
-                preconditionFailure("segment \(changes.segment) was replayed and is not there")
-            }
-            changes.sort()
-            try content.preload(changes, reader)
-            try database.apply(changes) { (location) throws(StoreFailure) in
-                try content.read(location, reader)
-            }
-            messages += changes.queued.count
-            content.forget()
-        }
-        if let last = journal.segmentNumbers.last {
-            // The next segment names this one as the one before it: unless the database has it, the
-            // next start would miss it.
-            var changes = SegmentChanges(segment: last)
-            changes.lastSession = overlay.lastSession
-            changes.lastMessage = overlay.lastMessage
-            try database.apply(changes) { (location) throws(StoreFailure) in
-                preconditionFailure("content of nothing at \(location.offset)")
-            }
-            journal.free(through: last)
-        }
-        return Recovery(report: report, movedMessages: messages)
-    }
 
     // MARK: Starting
 
     /// Hands over what a broker needs in memory, in this order; before ``start()``.
     public func restore(_ visitor: inout (some StoreVisitor & ~Copyable)) throws(StoreFailure) {
         guard let database else { preconditionFailure("a store that has started was restored") }
-        visitor.visit(
-            lastSession: database.progress.lastSession,
-            lastMessage: database.progress.lastMessage)
-        try database.forEachSession { visitor.visit($0) }
-        try database.forEachSubscription { visitor.visit(subscription: $1, of: $0, qos: $2) }
-        try database.forEachInbound { visitor.visit(packetIdentifier: $1, of: $0) }
-        try database.forEachRetained { visitor.visit(retained: $0) }
-        try database.forEachSequence { visitor.visit(channel: $0, number: $1) }
-        try database.forEachWill { visitor.visit(will: $1, of: $0) }
+        try recovered?.restore(beyond: database, to: &visitor)
     }
 
     /// Starts the threads: from now on the store takes writes and reads.
@@ -173,26 +115,18 @@ public final class DurableStore: Store, @unchecked Sendable {
         let loader: QueueLoader
     }
 
-    /// Begins the first segment and makes what the threads run.
+    /// Makes what the threads run.
     func makeWorkers() throws(StoreFailure) -> Workers {
-        guard let database = database.take(), var journal = journal.take() else {
+        guard let database = database.take(), let recovered = recovered.take() else {
             preconditionFailure("a store was started twice")
         }
         let reader = try QueueReader(directory: directory)
-        try journal.beginSegment()
-        guard let segment = journal.activeSegment else {
-            preconditionFailure("a journal without a segment after it began one")
-        }
         let damage = try StoredDamage(in: directory)
         outbox.update { $0.damageRecords = damage.records }
         let tasks = tasks
         return Workers(
             committer: Committer(
-                journal: journal,
-                overlay: JournalOverlay(
-                    activeSegment: segment, lastSession: database.progress.lastSession,
-                    lastMessage: database.progress.lastMessage),
-                options: options, directory: directory, tasks: tasks, movers: movers,
+                recovered, options: options, directory: directory, tasks: tasks, movers: movers,
                 loaders: loaders, outbox: outbox),
             mover: Mover(
                 database: database, retryMilliseconds: options.retryMilliseconds, tasks: movers,
@@ -218,7 +152,7 @@ public final class DurableStore: Store, @unchecked Sendable {
     public func close(waitMilliseconds: Int32) -> Bool {
         guard hasStarted else {
             database = nil
-            journal = nil
+            recovered = nil
             return true
         }
         if !isClosing { tasks.post(.close) }

@@ -77,13 +77,13 @@ extension JournalOverlay {
     }
 
     /// `nil` when the database has that segment, and so all before it.
-    private func delta(at place: SessionDelta.Place) -> SessionDelta? {
+    func delta(at place: SessionDelta.Place) -> SessionDelta? {
         guard place.index != noIndex else { return nil }
         if place.segment == active.number { return active.deltas[Int(place.index)] }
         return sealed.first { $0.number == place.segment }?.deltas[Int(place.index)]
     }
 
-    private func content(_ index: UInt32) -> Content {
+    func content(_ index: UInt32) -> Content {
         let message = messages[index]
         return Content(
             number: message.number, topic: message.topic, payload: message.payload,

@@ -426,13 +426,6 @@ struct JournalOverlay: ~Copyable {
         groupStart = 0
     }
 
-    /// Ends the active segment; `nil` if the database need not hear of it.
-    mutating func endSegment(next number: UInt64) -> SegmentChanges? {
-        guard isActiveEmpty else { return seal(next: number) }
-        skip(to: number)
-        return nil
-    }
-
     /// The database has this segment, the oldest sealed one: its part of the overlay goes.
     mutating func applied(_ number: UInt64) {
         guard let first = sealed.first, first.number == number else {

@@ -42,7 +42,7 @@ final class Mover {
     /// How long no segment comes before the files are tidied up.
     private static let idleMilliseconds: UInt64 = 500
 
-    private let database: Database
+    let database: Database
     /// How long it waits before it tries again what the disk refused.
     private let retryMilliseconds: UInt64
     private let tasks: WorkQueue<MoverTask>

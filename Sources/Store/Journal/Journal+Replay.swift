@@ -1,17 +1,75 @@
 extension Journal {
+    /// Gets a frame: the number of its segment, where the payload begins in that one's file, and the
+    /// payload, which is valid within the call.
+    public typealias Body = (UInt64, UInt32, UnsafeRawBufferPointer) throws(StoreFailure) -> Void
+
     /// Hands over the frames that the database may not have, in the order in which they were
-    /// appended; once, before the first segment is begun.
+    /// appended; once, before the first segment is begun. Nothing is written.
     ///
     /// What is missing or damaged is skipped and reported. Its files are set aside when their
     /// segments are freed, those that nothing is known of at once.
     ///
-    /// - Parameter body: gets the segment's number, where the payload begins in its file, and the
-    ///   payload, which is valid within the call.
+    /// What was written last may be in the page cache and not on the disk: unless
+    /// ``replayAndBegin(_:)`` takes care of that, the database must have it before anything goes on.
+    ///
     /// - Returns: what was handed over, and what could not be.
     /// - Throws: what the body throws, and a failure to read. A file that cannot be read can be
     ///   moved away: then its segment is reported as missing.
-    public mutating func replay(
-        _ body: (UInt64, UInt32, UnsafeRawBufferPointer) throws(StoreFailure) -> Void
+    public mutating func replay(_ body: Body) throws(StoreFailure) -> ReplayReport {
+        var nothing: UnprovenFrames?
+        return try replay(holding: &nothing, body)
+    }
+
+    /// Replays, and begins the first segment: all that is handed over is on the disk then.
+    ///
+    /// The last frames of the newest segment may have been written and not synced, or their sync may
+    /// have failed, which a later one would not show. They are written again, to the segment that is
+    /// begun, and handed over from there; until that is on the disk, the old ones count.
+    ///
+    /// - Returns: as ``replay(_:)``.
+    /// - Throws: also what writing met; the next replay finds everything that this one did.
+    public mutating func replayAndBegin(_ body: Body) throws(StoreFailure) -> ReplayReport {
+        var unproven: UnprovenFrames? = UnprovenFrames()
+        let report = try replay(holding: &unproven, body)
+        guard let frames = unproven?.frames, !frames.isEmpty else {
+            try beginSegment()
+            dropEmptySegments()
+            return report
+        }
+        let capacity = capacity(upTo: Self.end(ofFrames: frames.lazy.map(\.payload.count)))
+        var offsets: [UInt32] = []
+        try begin(in: takeFile(capacity: capacity)) { (segment) throws(StoreFailure) in
+            for frame in frames {
+                let failure = frame.payload.withUnsafeBytes {
+                    segment.write([$0], payloadCount: $0.count)
+                }
+                if let failure { throw failure }
+                offsets.append(segment.lastFrame.payloadOffset)
+            }
+            try segment.file.synchronize()
+            segment.syncedEnd = segment.end
+        }
+        let last = segments.count - 1
+        // From here on the old ones count no more, whatever happens to the machine.
+        try segments[last].file.synchronize()
+        for (frame, offset) in zip(frames, offsets) {
+            try frame.handOver(segments[last].header.number, offset, body)
+        }
+        dropEmptySegments()
+        return report
+    }
+
+    /// Segments that no frame is left in, and that none names.
+    private mutating func dropEmptySegments() {
+        guard let active = segments.popLast() else { return }
+        let dropped = segments.filter { $0.fate == .recycled && $0.end == SegmentFormat.blockSize }
+        segments.removeAll { $0.fate == .recycled && $0.end == SegmentFormat.blockSize }
+        segments.append(active)
+        for segment in dropped { recycle(segment.file) }
+    }
+
+    private mutating func replay(
+        holding unproven: inout UnprovenFrames?, _ body: Body
     ) throws(StoreFailure) -> ReplayReport {
         precondition(!isReplayed, "second replay of a journal")
         var report = ReplayReport()
@@ -24,7 +82,9 @@ extension Journal {
         unidentified = []
         let ends = keepSequence(&report)
         for index in segments.indices {
-            try replaySegment(at: index, knownEnd: ends[index], &report, body)
+            var tail = index == segments.count - 1 ? unproven : nil
+            try replaySegment(at: index, knownEnd: ends[index], holding: &tail, &report, body)
+            if tail != nil { unproven = tail }
         }
         isReplayed = true
         return report
@@ -75,8 +135,8 @@ extension Journal {
     }
 
     private mutating func replaySegment(
-        at index: Int, knownEnd: Int?, _ report: inout ReplayReport,
-        _ body: (UInt64, UInt32, UnsafeRawBufferPointer) throws(StoreFailure) -> Void
+        at index: Int, knownEnd: Int?, holding unproven: inout UnprovenFrames?,
+        _ report: inout ReplayReport, _ body: Body
     ) throws(StoreFailure) {
         let number = segments[index].header.number
         let path = segments[index].file.path
@@ -118,12 +178,20 @@ extension Journal {
                 }
                 break scanning
             }
-            try body(number, UInt32(frame.payloadOffset), frame.payload)
+            if unproven == nil {
+                try body(number, UInt32(frame.payloadOffset), frame.payload)
+            } else {
+                for proven in unproven?.takeProven(below: frame.header.syncedEnd) ?? [] {
+                    try proven.handOver(number, proven.payloadOffset, body)
+                }
+                unproven?.append(frame)
+            }
             report.frameCount += 1
             report.byteCount += frame.payload.count
             position = frame.end
         }
         report.segments.append(number)
-        segments[index].finishReplay(end: position, isDamaged: isDamaged)
+        segments[index].finishReplay(
+            end: unproven?.begin ?? position, isDamaged: isDamaged)
     }
 }

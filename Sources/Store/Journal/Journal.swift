@@ -27,12 +27,13 @@ public struct AppendedFrame: Hashable, Sendable, BitwiseCopyable {
 /// Used by one thread at a time. Its life:
 ///
 /// ```
-/// init ─ replay ─> ready ─ beginSegment ─> active ─ append, sync, … ─ isFull? beginSegment ─> active
-///                                            │ a write or a sync fails
-///                                            v
-///                                          failed ─ restart ─> active: the caller appends again
-///                                                              what was not synced
+/// init ─ replayAndBegin ─> active ─ append, sync, … ─ isFull? beginSegment ─> active
+///                            │ a write or a sync fails
+///                            v
+///                          failed ─ restart ─> active: the caller appends again what was not synced
 /// ```
+///
+/// ``replay(_:)`` only reads; a ``beginSegment(payloadBytes:)`` may follow it, too.
 ///
 /// Segments pile up until ``free(through:)`` gives them back. ``SegmentFormat`` describes the bytes.
 public struct Journal: ~Copyable, Sendable {
@@ -48,7 +49,7 @@ public struct Journal: ~Copyable, Sendable {
     /// The highest number found in a file; 0 is none.
     let highestFound: UInt64
     /// The highest number that was ever given.
-    private var highestNumber: UInt64
+    var highestNumber: UInt64
     /// The highest number that the database has.
     private var freedNumber: UInt64
     private var nextIndex: Int
@@ -120,6 +121,13 @@ public struct Journal: ~Copyable, Sendable {
             > active.file.capacity
     }
 
+    /// Whether the next segment names this one as the one before it, so that a replay would miss it.
+    public func isNamedByNext(_ number: UInt64) -> Bool {
+        segments.contains {
+            $0.header.number == number && $0.syncedEnd > SegmentFormat.blockSize
+        }
+    }
+
     /// Reads parts of a segment in use, from any thread.
     public func reader(of number: UInt64) -> SegmentReader? {
         segments.last { $0.header.number == number }
@@ -179,12 +187,25 @@ public struct Journal: ~Copyable, Sendable {
     public mutating func beginSegment(payloadBytes: Int = 1) throws(StoreFailure) {
         precondition(isReplayed, "segment begun before the replay")
         try sync()
-        try begin(payloadBytes: payloadBytes) { (journal, capacity) throws(StoreFailure) in
-            if capacity == journal.options.segmentBytes, let file = journal.freeFiles.popLast() {
-                return file
-            }
-            return try journal.makeFile(capacity: capacity)
-        }
+        let file = try takeFile(
+            capacity: capacity(upTo: Self.end(ofFrames: CollectionOfOne(payloadBytes))))
+        try begin(in: file)
+    }
+
+    /// A free file, or a new one.
+    mutating func takeFile(capacity: Int) throws(StoreFailure) -> SegmentFile {
+        if capacity == options.segmentBytes, let file = freeFiles.popLast() { return file }
+        return try makeFile(capacity: capacity)
+    }
+
+    /// Bytes of a segment whose frames end at this offset.
+    func capacity(upTo end: Int) -> Int {
+        max(SegmentFormat.roundedUp(end, to: SegmentFormat.blockSize), options.segmentBytes)
+    }
+
+    /// Where frames with these payloads end that stand one behind the other, with no sync between.
+    static func end(ofFrames payloads: some Sequence<Int>) -> Int {
+        payloads.reduce(SegmentFormat.blockSize) { SegmentFormat.end(ofFrameAt: $0, payload: $1) }
     }
 
     /// Goes on after a failed write or sync, in a new file; the failed one is never written again.
@@ -196,39 +217,43 @@ public struct Journal: ~Copyable, Sendable {
     /// - Throws: whatever making or writing the file met; the journal is as before.
     public mutating func restart(payloadBytes: Int = 1) throws(StoreFailure) {
         precondition(failure != nil, "restart of a journal that has not failed")
-        try begin(payloadBytes: payloadBytes) { (journal, capacity) throws(StoreFailure) in
-            do throws(StoreFailure) {
-                return try journal.makeFile(capacity: capacity)
-            } catch {
-                // A full disk: a file that has its space already, and never failed, is as good.
-                guard capacity == journal.options.segmentBytes,
-                    let file = journal.freeFiles.popLast()
-                else { throw error }
-                return file
+        let capacity = capacity(upTo: Self.end(ofFrames: CollectionOfOne(payloadBytes)))
+        let file: SegmentFile
+        do throws(StoreFailure) {
+            file = try makeFile(capacity: capacity)
+        } catch {
+            // A full disk: a file that has its space already, and never failed, is as good.
+            guard capacity == options.segmentBytes, let free = freeFiles.popLast() else {
+                throw error
             }
+            file = free
         }
+        try begin(in: file)
     }
 
-    private mutating func begin(
-        payloadBytes: Int,
-        takeFile: (inout Journal, Int) throws(StoreFailure) -> SegmentFile
+    /// Goes on in this file, which is deleted if that fails; `fill` does what has to be done with the
+    /// segment before its header makes it count.
+    mutating func begin(
+        in file: SegmentFile, fill: (inout Segment) throws(StoreFailure) -> Void = { _ in }
     ) throws(StoreFailure) {
-        let needed = SegmentFormat.roundedUp(
-            SegmentFormat.end(ofFrameAt: SegmentFormat.blockSize, payload: payloadBytes),
-            to: SegmentFormat.blockSize)
-        let file = try takeFile(&self, max(needed, options.segmentBytes))
         // The number is spent even if the header cannot be written: the file might carry it.
         highestNumber += 1
         let previous = previousLink
         let header = SegmentHeader(
             number: highestNumber, salt: .random(in: 1...UInt64.max),
             previousNumber: previous.number, previousEnd: previous.end)
-        if let writing = header.block().withUnsafeBytes({ file.write($0, at: 0) }) {
+        var segment = Segment(header: header, file: file)
+        do throws(StoreFailure) {
+            try fill(&segment)
+            if let writing = header.block().withUnsafeBytes({ file.write($0, at: 0) }) {
+                throw writing
+            }
+        } catch {
             SegmentFile.remove(file.path)
-            throw writing
+            throw error
         }
         if failure != nil { segments[segments.count - 1].retire() }
-        segments.append(Segment(header: header, file: file))
+        segments.append(segment)
         isActive = true
         failure = nil
     }
@@ -258,6 +283,9 @@ public struct Journal: ~Copyable, Sendable {
             case .recycled: recycle(segment.file)
             case .removed: SegmentFile.remove(segment.file.path)
             case .setAside: setAside(segment.file)
+            case .accepted:
+                let path = setAside(segment.file)
+                if JournalDirectory.accept(path) { setAsideFiles.removeAll { $0 == path } }
             }
         }
     }
@@ -301,12 +329,16 @@ public struct Journal: ~Copyable, Sendable {
         return path
     }
 
-    /// The operator has seen what was damaged: the files stay under another name, and are forgotten.
+    /// The operator has seen what was damaged: the files stay under another name, and are forgotten,
+    /// those that are still needed as soon as they are freed.
     ///
     /// - Returns: the paths that they had; one that cannot be renamed is damage still.
     mutating func acceptLoss() -> [String] {
         let accepted = setAsideFiles.filter(JournalDirectory.accept)
         setAsideFiles.removeAll { accepted.contains($0) }
+        for index in segments.indices where segments[index].fate == .setAside {
+            segments[index].fate = .accepted
+        }
         return accepted
     }
 

@@ -9,6 +9,8 @@ struct Segment: Sendable {
         case removed
         /// Something in it could not be read.
         case setAside
+        /// The same, and the operator has accepted it already.
+        case accepted
     }
 
     let header: SegmentHeader
@@ -74,8 +76,7 @@ struct Segment: Sendable {
         fate = .removed
     }
 
-    /// Sets the end that a replay has found. What is readable counts as synced: it is applied to
-    /// the database before anything is appended behind it, or is read again by the next replay.
+    /// Sets the end that a replay has found; it counts as synced.
     mutating func finishReplay(end: Int, isDamaged: Bool) {
         self.end = end
         syncedEnd = end

@@ -26,6 +26,36 @@ struct DurableCrashTests {
         }
     }
 
+    @Test("a start serves from the journal, which moves to the database behind its back")
+    func servesFromJournal() throws {
+        let folder = DurableFolder()
+        let store = try SteppedStore(in: folder, options: .small(segmentCount: 8))
+        for number: UInt64 in 1...80 {
+            store.submit(message: number, payload: 3_000)
+            store.commit()
+        }
+        let segments = store.committer.journal.segmentNumbers.count
+        #expect(segments == 6)
+        let copy = folder.copyAfterCrash()
+        let next = try SteppedStore(in: copy, options: .small(segmentCount: 8))
+        #expect(next.store.recovery.waitingMessages == 80 - 1, "the last one is written again")
+        #expect(next.store.figures.waitingSegments == segments)
+        #expect(next.mover.database.progress.appliedSegment == 0)
+        #expect(next.restored.waiting[1]?.messages == 80)
+        #expect(next.store.isAccepting)
+        var items = try next.wholeQueueItems()
+        #expect(items.map(\.position) == Array(1...80))
+        // What comes now goes behind it, and what is acknowledged is gone from it.
+        next.submit(message: 81)
+        next.submit([.finished(session: 1, position: 1), .finished(session: 1, position: 50)])
+        next.settle()
+        #expect(next.store.figures.waitingSegments == 0)
+        #expect(next.mover.database.progress.appliedSegment == UInt64(segments))
+        items = try next.wholeQueueItems()
+        #expect(items.map(\.position) == (2...81).filter { $0 != 50 })
+        #expect(items.allSatisfy { $0.payload == testPayload($0.position, $0.payload.count) })
+    }
+
     @Test("a segment is not written again while a read needs it")
     func pinnedSegments() throws {
         let store = try SteppedStore(in: DurableFolder())
@@ -93,20 +123,21 @@ private struct CrashProgram {
     private let durability: DurableStoreOptions.Durability
     /// What the next start must find at least, and may find at most, in groups.
     private var allowed: ClosedRange<UInt64> = 0...0
+    /// What the former process had written and not synced, and only the page cache may have.
+    private var inPageCache: Segment?
 
     init(seed: UInt64) {
         self.seed = seed
         program = RecordProgram(seed: seed)
+        program.finishesUnknown = seed % 3 > 0
         durability = seed % 2 == 0 ? .sync : .interval(milliseconds: 1_000_000)
     }
 
     mutating func live() throws {
-        var found: StoreModel?
-        let store = try SteppedStore(in: folder, options: .small(durability)) { opened in
-            found = try opened.restoredModel(in: folder.path)
-            #expect(opened.recovery.report.damage == [], "replay with seed \(seed)")
-        }
-        let model = try #require(found)
+        let store = try SteppedStore(in: folder, options: .small(durability))
+        #expect(store.store.recovery.report.damage == [], "replay with seed \(seed)")
+        let model = try #require(
+            try store.restoredModel(countsAreExact: !program.finishesUnknown))
         let groups = model.sequences[RecordProgram.marker] ?? 0
         #expect(allowed.contains(groups), "replay with seed \(seed)")
         #expect(
@@ -126,15 +157,22 @@ private struct CrashProgram {
         if program.random.once(in: 4) {
             try close(store)
             allowed = program.groupCount...program.groupCount
+            inPageCache = nil
             return
         }
         let completed = groups + UInt64(store.completed.count)
         folder = folder.copyAfterCrash()
         allowed = completed...program.groupCount
-        if program.random.once(in: 2), let segment = store.committer.journal.segments.last {
-            folder.loseUnsynced(segment, &program.random)
-            allowed = synced...program.groupCount
+        let last = store.committer.journal.segments.last
+        guard program.random.once(in: 2) else {
+            inPageCache = last
+            return
         }
+        for segment in [inPageCache, last] {
+            if let segment { folder.loseUnsynced(segment, &program.random) }
+        }
+        inPageCache = nil
+        allowed = synced...program.groupCount
     }
 
     private mutating func step(_ store: SteppedStore) throws {

@@ -14,11 +14,14 @@ struct DurableDamageTests {
         let name = try #require(folder.journalNames.first)
         folder.damage(name, at: 3 * 4_096 + 60)
 
-        let store = try SteppedStore(in: folder) { opened in
-            #expect(opened.recovery.report.damageCount == 1)
-            let model = try #require(try opened.restoredModel(in: folder.path))
-            #expect(model.sessions[1]?.queue.count == 11)
-        }
+        let store = try SteppedStore(in: folder)
+        #expect(store.store.recovery.report.damageCount == 1)
+        let model = try #require(try store.restoredModel())
+        #expect(model.sessions[1]?.queue.count == 11)
+        let record = store.store.figures.damageRecords
+        #expect(record.count == 1 && record[0].contains("journal-1.segment"))
+        // Its file is needed until the rest of it has moved.
+        store.settle()
         #expect(store.store.figures.setAsideFiles.count == 1)
         let reason = try #require(store.store.figures.notReadyReason)
         #expect(reason.contains("damaged-1.segment") && reason.contains("accept-loss"))
@@ -41,6 +44,24 @@ struct DurableDamageTests {
         #expect(folder.journalNames.contains("damaged-1.segment.accepted"))
     }
 
+    @Test("a loss that is accepted before the rest of its segment has moved stays accepted")
+    func acceptedEarly() throws {
+        let folder = try folderWithMessages(12)
+        let name = try #require(folder.journalNames.first)
+        folder.damage(name, at: 3 * 4_096 + 60)
+        let store = try SteppedStore(in: folder)
+        #expect(store.store.figures.notReadyReason?.contains("accept-loss") == true)
+        let record = "\(folder.path)/damage.txt"
+        store.store.acceptLoss { #expect($0 == [record]) }
+        store.commit()
+        #expect(store.store.figures.notReadyReason == nil)
+        store.settle()
+        #expect(folder.journalNames.contains("damaged-1.segment.accepted"))
+        #expect(store.store.figures.notReadyReason == nil)
+        #expect(store.close())
+        #expect(try SteppedStore(in: folder).store.figures.notReadyReason == nil)
+    }
+
     @Test("a missing segment is reported until the operator accepts it")
     func missingSegment() throws {
         let folder = DurableFolder()
@@ -55,6 +76,7 @@ struct DurableDamageTests {
         try #require(unlink("\(copy.journal)/\(name)") == 0)
         let next = try SteppedStore(in: copy)
         #expect(next.store.recovery.report.damage.map(\.kind) == [.missingSegments])
+        next.settle()
         #expect(next.store.figures.notReadyReason?.contains("accept-loss") == true)
         #expect(next.store.isAccepting)
         #expect(next.close())
@@ -78,10 +100,9 @@ struct DurableDamageTests {
         // Its write-ahead log would hold every page.
         _ = unlink("\(folder.path)/hermes.sqlite-wal")
         for restart in 1...2 {
-            let store = try SteppedStore(in: folder) { opened in
-                let model = try #require(try opened.restoredModel(in: folder.path))
-                #expect(model.sessions.isEmpty)
-            }
+            let store = try SteppedStore(in: folder)
+            let model = try #require(try store.restoredModel())
+            #expect(model.sessions.isEmpty)
             let reason = try #require(store.store.figures.notReadyReason)
             #expect(reason.contains("cannot be opened") && reason.contains("damaged-1"))
             #expect(store.store.isAccepting, "start \(restart)")

@@ -163,10 +163,10 @@ struct DurableFailureTests {
             #expect(item.payload == testPayload(item.position, item.payload.count))
         }
         #expect(store.close())
-        let opened = try DurableStore(directory: store.path, options: .small()) {}
-        let model = try #require(try opened.restoredModel(in: store.path))
+        let opened = try SteppedStore(at: store.path)
+        let model = try #require(try opened.restoredModel())
         #expect(model.sessions[1]?.queue.count == count)
-        #expect(opened.recovery.report.damage == [])
+        #expect(opened.store.recovery.report.damage == [])
     }
 }
 

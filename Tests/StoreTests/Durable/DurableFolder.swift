@@ -36,7 +36,12 @@ final class DurableFolder {
     /// machine may: each block is lost or not.
     func loseUnsynced(_ segment: Segment, _ random: inout SplitMix64) {
         let name = segment.file.path.split(separator: "/").last.map(String.init) ?? ""
+        guard journalNames.contains(name) else { return }
         var bytes = DatabaseFolder.read("\(journal)/\(name)")
+        // Another use of the file has written the blocks since.
+        guard case .header(segment.header) = bytes.withUnsafeBytes(SegmentHeader.read) else {
+            return
+        }
         var block = segment.syncedEnd / 4_096 * 4_096
         // A synced block is not written again.
         if segment.syncedEnd % 4_096 > 0 { block += 4_096 }

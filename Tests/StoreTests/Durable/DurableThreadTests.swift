@@ -25,9 +25,9 @@ struct DurableThreadTests {
         #expect(client.completed == Array(1...client.batch.lastTicket))
         #expect(client.store.close(waitMilliseconds: 30_000))
 
-        let opened = try DurableStore(directory: folder.path, options: .small()) {}
-        #expect(opened.recovery.report.frameCount == 0)
-        let model = try opened.restoredModel(in: folder.path)
+        let opened = try SteppedStore(at: folder.path)
+        #expect(opened.store.recovery.report.frameCount == 0)
+        let model = try opened.restoredModel()
         #expect(model?.comparable == client.program.model.comparable)
     }
 
@@ -38,12 +38,11 @@ struct DurableThreadTests {
         for _ in 1...100 { client.submit(groups: 8) }
         #expect(client.store.close(waitMilliseconds: 30_000))
         #expect(access("\(folder.path)/hermes.sqlite-wal", F_OK) != 0)
-        let opened = try DurableStore(directory: folder.path, options: .small()) {}
-        #expect(opened.recovery.report.frameCount == 0 && opened.recovery.movedMessages == 0)
-        #expect(
-            try opened.restoredModel(in: folder.path)?.comparable
-                == client.program.model.comparable)
-        #expect(opened.close(waitMilliseconds: 0))
+        let opened = try SteppedStore(at: folder.path)
+        let recovery = opened.store.recovery
+        #expect(recovery.report.frameCount == 0 && recovery.waitingMessages == 0)
+        #expect(try opened.restoredModel()?.comparable == client.program.model.comparable)
+        #expect(opened.close())
     }
 
     @Test("close returns in time when the store hangs")
@@ -102,8 +101,8 @@ struct DurableThreadTests {
         #expect(answer == [nil])
         #expect(writes < 100 || client.store.figures.movedSegments > moved)
 
-        let opened = try DurableStore(directory: copy.path, options: .small()) {}
-        let model = try #require(try opened.restoredModel(in: copy.path))
+        let opened = try SteppedStore(at: copy.path)
+        let model = try #require(try opened.restoredModel())
         let groups = try #require(model.sequences[RecordProgram.marker])
         #expect(groups >= before)
         #expect(model.comparable == client.program.model(after: groups)?.comparable)

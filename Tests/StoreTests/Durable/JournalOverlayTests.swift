@@ -172,7 +172,7 @@ private final class OverlayParts {
     private func seal(bytes: Int) throws {
         try journal.beginSegment(payloadBytes: bytes)
         let active = journal.activeSegment
-        guard var changes = overlay.endSegment(next: try #require(active)) else { return }
+        var changes = overlay.seal(next: try #require(active))
         changes.sort()
         sealed.append(changes)
     }

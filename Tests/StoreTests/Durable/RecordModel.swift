@@ -48,14 +48,14 @@ extension StoreModel {
         }
     }
 
-    /// Without what two right answers may differ in: the number of a released message, the segment,
-    /// and since when an attached client was away.
+    /// Without what two right answers may differ in, the segment and since when an attached client was
+    /// away, and without what a queue does not tell, the numbers of its messages.
     var comparable: StoreModel {
         var model = self
         model.progress.appliedSegment = 0
         for (number, session) in model.sessions {
             if session.isAttached { model.sessions[number]?.detachedSinceMs = 0 }
-            for (position, row) in session.queue where row.isReleased {
+            for position in session.queue.keys {
                 model.sessions[number]?.queue[position]?.message.number = 0
             }
         }
@@ -107,6 +107,20 @@ struct QueueItem: Equatable {
 }
 
 extension QueueSlice {
+    /// Hands over the positions as rows of a model, whose messages have the number 0.
+    func forEachRow(_ body: (UInt64, StoreModel.Row) -> Void) {
+        for item in items {
+            let message = StoreModel.Message(
+                number: 0, topic: item.topic, payload: item.payload,
+                qos: item.published.first ?? 0, retain: item.published.last == 1,
+                expiresAtMs: item.expiresAtMs)
+            var row = StoreModel.Row(
+                message: message, qos: item.qos, retain: item.retain, isReleased: false)
+            if item.isReleased { row.release() }
+            body(item.position, row)
+        }
+    }
+
     var items: [QueueItem] {
         var items: [QueueItem] = []
         forEach { items.append(QueueItem($0)) }
@@ -151,22 +165,5 @@ struct ModelVisitor: StoreVisitor {
 
     mutating func visit(will message: StoredMessage, of session: UInt64) {
         model.sessions[session]?.will = StoreModel.Message(message)
-    }
-}
-
-extension DurableStore {
-    /// All that the store holds; `nil` if its sums are wrong. Before ``start()``.
-    func restoredModel(in directory: String) throws -> StoreModel? {
-        var visitor = ModelVisitor()
-        try restore(&visitor)
-        let reader = try QueueReader(directory: directory)
-        for (session, waiting) in visitor.waiting {
-            let queue = try StoreModel.queue(session, reader, 7)
-            visitor.model.sessions[session]?.queue = queue
-            guard let session = visitor.model.sessions[session],
-                waiting.messages == queue.count, waiting.bytes == session.waitingBytes
-            else { return nil }
-        }
-        return visitor.model
     }
 }

@@ -12,6 +12,8 @@ struct RecordProgram {
     var random: SplitMix64
     /// Payloads are smaller than this.
     var largestPayload = 400
+    /// Acknowledges also what never was, or is done already.
+    var finishesUnknown = true
     /// How many groups were drawn.
     private(set) var groupCount: UInt64 = 0
     /// After each group that was drawn since the last ``resume(at:)``, the first one before any.
@@ -106,12 +108,14 @@ struct RecordProgram {
     private mutating func finish(
         _ session: UInt64, _ queue: [UInt64], _ model: inout StoreModel
     ) {
-        for position in queue.prefix(random.number(in: 0...12)) {
+        let count = random.number(in: 0...12)
+        for position in queue.prefix(count) {
             add(.finished(session: session, position: position), &model)
         }
+        let queue = finishesUnknown ? queue : [UInt64](queue.dropFirst(count))
         guard let last = queue.last, random.once(in: 3) else { return }
         let position =
-            random.once(in: 2)
+            random.once(in: 2) || !finishesUnknown
             ? queue.randomElement(using: &random) ?? last
             : UInt64(random.number(in: 0...Int(last)))
         add(.finished(session: session, position: position), &model)

@@ -19,24 +19,26 @@ final class SteppedStore {
     private(set) var completed: [UInt64] = []
     private(set) var slices: [QueueSlice] = []
     private(set) var batch: WriteBatch
+    /// What a starting broker was given.
+    let restored: ModelVisitor
 
-    /// Opens a store in a folder, and hands over what is in it before it starts.
+    /// Opens a store in a folder, takes what it hands over, and starts it.
     convenience init(
-        in folder: DurableFolder, options: DurableStoreOptions = .small(),
-        restored: (DurableStore) throws -> Void = { _ in }
+        in folder: DurableFolder, options: DurableStoreOptions = .small()
     ) throws {
-        try self.init(at: folder.path, folder: folder, options: options, restored: restored)
+        try self.init(at: folder.path, folder: folder, options: options)
     }
 
     init(
-        at path: String, folder: DurableFolder? = nil, options: DurableStoreOptions,
-        restored: (DurableStore) throws -> Void = { _ in }
+        at path: String, folder: DurableFolder? = nil, options: DurableStoreOptions = .small()
     ) throws {
         self.path = path
         self.folder = folder
         let wakeCount = wakeCount
         store = try DurableStore(directory: path, options: options) { wakeCount.add() }
-        try restored(store)
+        var visitor = ModelVisitor()
+        try store.restore(&visitor)
+        restored = visitor
         let workers = try store.makeWorkers()
         committer = workers.committer
         mover = workers.mover
@@ -94,6 +96,30 @@ final class SteppedStore {
         let slice = try #require(answer)
         #expect(slice.request == request)
         return slice
+    }
+
+    /// What was handed over, with the queues as they are read now; `nil` if its sums are wrong.
+    /// The counts cannot be exact if the journal may have acknowledgements of what never was.
+    func restoredModel(countsAreExact: Bool = true) throws -> StoreModel? {
+        var model = restored.model
+        let isReplayed = store.recovery.report.frameCount > 0
+        for (session, waiting) in restored.waiting {
+            var request = wholeQueue
+            request.session = session
+            request.maxMessages = 7
+            var queue: [UInt64: StoreModel.Row] = [:]
+            while request.from < request.below {
+                let slice = try read(request)
+                if let failure = slice.failure { throw failure }
+                slice.forEachRow { queue[$0] = $1 }
+                request.from = slice.next
+            }
+            model.sessions[session]?.queue = queue
+            guard let found = model.sessions[session] else { return nil }
+            if countsAreExact || !isReplayed, waiting.messages != queue.count { return nil }
+            if !isReplayed, waiting.bytes != found.waitingBytes { return nil }
+        }
+        return model
     }
 
     /// Every thread in turn until nothing is left to do.

@@ -56,6 +56,16 @@ struct JournalFolder: ~Copyable {
         return (frames, report)
     }
 
+    /// What the next start finds, which goes on in a new segment.
+    func replayAndBegin() throws -> (frames: [Found], report: ReplayReport) {
+        var journal = try opened()
+        var frames: [Found] = []
+        let report = try journal.replayAndBegin { segment, offset, bytes in
+            frames.append(Found(segment: segment, offset: offset, bytes: [UInt8](bytes)))
+        }
+        return (frames, report)
+    }
+
     /// Names of the journal's files, sorted.
     func names() throws -> [String] { try Self.names(in: path).sorted() }
 

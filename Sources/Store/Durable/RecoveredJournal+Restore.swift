@@ -1,0 +1,182 @@
+/// Hands over what a broker needs in memory: the database's rows, and on top what the journal says.
+extension RecoveredJournal {
+    borrowing func restore(
+        beyond database: Database, to visitor: inout (some StoreVisitor & ~Copyable)
+    ) throws(StoreFailure) {
+        visitor.visit(lastSession: overlay.lastSession, lastMessage: overlay.lastMessage)
+        try restoreSessions(database, &visitor)
+        try restoreSubscriptions(database, &visitor)
+        try restoreInbound(database, &visitor)
+        var content = SegmentBytes()
+        try restoreRetained(database, &content, &visitor)
+        try restoreSequences(database, &visitor)
+        try restoreWills(database, &content, &visitor)
+    }
+
+    // MARK: Sessions
+
+    private borrowing func restoreSessions(
+        _ database: Database, _ visitor: inout (some StoreVisitor & ~Copyable)
+    ) throws(StoreFailure) {
+        try database.forEachSession { stored in
+            guard let change = overlay.change(of: stored.number) else {
+                visitor.visit(stored)
+                return
+            }
+            if !change.isRemoved { visitor.visit(updated(stored, change)) }
+        }
+        // Numbers rise, so these come behind all of the database.
+        overlay.forEachChange { change in
+            guard let new = change.newSession, !change.isRemoved else { return }
+            new.clientIdentifier.withUnsafeBytes { identifier in
+                let nothing = UnsafeRawBufferPointer(start: nil, count: 0)
+                (new.userName ?? []).withUnsafeBytes { userName in
+                    let stored = StoredSession(
+                        number: change.number, clientIdentifier: identifier,
+                        userName: new.userName.map { $0.isEmpty ? nothing : userName },
+                        isAttached: false, detachedSinceMs: 0, horizon: 0, end: 0,
+                        waitingMessages: 0, waitingBytes: 0)
+                    visitor.visit(updated(stored, change))
+                }
+            }
+        }
+    }
+
+    /// The database's row of a session, as it will be when it has what the journal holds.
+    private borrowing func updated(
+        _ stored: StoredSession, _ change: JournalOverlay.SessionChange
+    ) -> StoredSession {
+        // Acknowledged positions below `end` are rows of the database still. What they hold is not
+        // read: a start reads no queue. They count as average.
+        var finished: UInt64 = 0
+        for range in overlay.finished(of: stored.number) where range.lowerBound < stored.end {
+            finished += min(range.upperBound, stored.end - 1) - range.lowerBound + 1
+        }
+        let rows = stored.waitingMessages
+        let left = max(0, rows - Int(clamping: finished))
+        let leftBytes = rows == 0 ? 0 : stored.waitingBytes / rows * left
+        let waiting = overlay.queueTotals(of: stored.number)
+        return StoredSession(
+            number: stored.number, clientIdentifier: stored.clientIdentifier,
+            userName: stored.userName, isAttached: change.isAttached ?? stored.isAttached,
+            detachedSinceMs: change.detachedSinceMs ?? stored.detachedSinceMs,
+            horizon: change.horizon ?? stored.horizon, end: change.end ?? stored.end,
+            waitingMessages: left + waiting.messages,
+            waitingBytes: (left == rows ? stored.waitingBytes : leftBytes) + waiting.bytes)
+    }
+
+    private borrowing func restoreSubscriptions(
+        _ database: Database, _ visitor: inout (some StoreVisitor & ~Copyable)
+    ) throws(StoreFailure) {
+        // Rows come by session.
+        var known: JournalOverlay.SessionChange?
+        var lastSession: UInt64 = 0
+        try database.forEachSubscription { session, filter, qos in
+            if session != lastSession {
+                lastSession = session
+                known = overlay.change(of: session)
+            }
+            if let known, known.isRemoved || known.subscriptions[[UInt8](filter)] != nil { return }
+            visitor.visit(subscription: filter, of: session, qos: qos)
+        }
+        overlay.forEachChange { change in
+            guard !change.isRemoved else { return }
+            for case (let filter, let qos?) in change.subscriptions {
+                filter.withUnsafeBytes {
+                    visitor.visit(subscription: $0, of: change.number, qos: qos)
+                }
+            }
+        }
+    }
+
+    private borrowing func restoreInbound(
+        _ database: Database, _ visitor: inout (some StoreVisitor & ~Copyable)
+    ) throws(StoreFailure) {
+        try database.forEachInbound { session, identifier in
+            let change = overlay.change(of: session)
+            if let change, change.isRemoved || change.inbound[identifier] != nil { return }
+            visitor.visit(packetIdentifier: identifier, of: session)
+        }
+        overlay.forEachChange { change in
+            guard !change.isRemoved else { return }
+            for (identifier, isPresent) in change.inbound where isPresent {
+                visitor.visit(packetIdentifier: identifier, of: change.number)
+            }
+        }
+    }
+
+    // MARK: Messages
+
+    private borrowing func restoreRetained(
+        _ database: Database, _ content: inout SegmentBytes,
+        _ visitor: inout (some StoreVisitor & ~Copyable)
+    ) throws(StoreFailure) {
+        let changes = overlay.retainedChanges
+        try database.forEachRetained { message in
+            if changes.isEmpty || changes[[UInt8](message.topic)] == nil {
+                visitor.visit(retained: message)
+            }
+        }
+        // The oldest first, as in the database.
+        for message in changes.values.compactMap(\.self).sorted(by: { $0.number < $1.number }) {
+            visitor.visit(retained: try read(message, &content))
+        }
+    }
+
+    private borrowing func restoreWills(
+        _ database: Database, _ content: inout SegmentBytes,
+        _ visitor: inout (some StoreVisitor & ~Copyable)
+    ) throws(StoreFailure) {
+        try database.forEachWill { session, message in
+            guard let change = overlay.change(of: session) else {
+                visitor.visit(will: message, of: session)
+                return
+            }
+            if case .unchanged = change.will, !change.isRemoved {
+                visitor.visit(will: message, of: session)
+            }
+        }
+        var wills: [(session: UInt64, message: JournalOverlay.Content)] = []
+        overlay.forEachChange { change in
+            guard case .message(let index) = change.will, !change.isRemoved else { return }
+            wills.append((change.number, overlay.content(index)))
+        }
+        for will in wills {
+            visitor.visit(will: try read(will.message, &content), of: will.session)
+        }
+    }
+
+    /// A message whose bytes are valid until the next call.
+    private borrowing func read(
+        _ message: JournalOverlay.Content, _ content: inout SegmentBytes
+    ) throws(StoreFailure) -> StoredMessage {
+        let (topic, payload) = (message.topic, message.payload)
+        guard let segment = journal.reader(of: topic.segment) else {
+            preconditionFailure("segment \(topic.segment) was freed before it was restored")
+        }
+        // Both lie in one record, the topic first.
+        let gap = payload.offset - topic.offset
+        let bytes = try content.read(
+            SegmentChanges.Location(
+                segment: topic.segment, offset: topic.offset, count: gap + payload.count), segment)
+        return StoredMessage(
+            number: message.number,
+            topic: UnsafeRawBufferPointer(rebasing: bytes[..<Int(topic.count)]),
+            payload: UnsafeRawBufferPointer(rebasing: bytes[Int(gap)...]),
+            qos: message.qos, retain: message.retain, expiresAtMs: message.expiresAtMs)
+    }
+
+    private borrowing func restoreSequences(
+        _ database: Database, _ visitor: inout (some StoreVisitor & ~Copyable)
+    ) throws(StoreFailure) {
+        let changes = overlay.sequenceChanges
+        try database.forEachSequence { channel, number in
+            if changes.isEmpty || changes[[UInt8](channel)] == nil {
+                visitor.visit(channel: channel, number: number)
+            }
+        }
+        for (channel, number) in changes {
+            channel.withUnsafeBytes { visitor.visit(channel: $0, number: number) }
+        }
+    }
+}
