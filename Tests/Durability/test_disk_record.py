@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from proof.disk_record import Loss, cut_power
-from proof.shim import Files, Operation, Shim
+from proof.shim import Files, Operation, Shim, compiler
 
 pytestmark = pytest.mark.quick
 
@@ -24,14 +25,21 @@ class Disk:
         self.data.mkdir()
         self.shim = Shim(folder / "shim", self.data, records=True)
 
-    def run(self, program: str) -> str:
+    def run(self, program: str, *, preload: Path | None = None) -> str:
+        """`preload` is another library, which the loader initialises before the shim."""
+        environment = os.environ | self.shim.environment()
+        if preload:
+            environment["LD_PRELOAD"] += f" {preload}"
         done = subprocess.run(
             [sys.executable, "-c", "import os\n" + program], cwd=self.data, check=True,
-            capture_output=True, text=True, env=os.environ | self.shim.environment())
+            capture_output=True, text=True, env=environment)
         return done.stdout
 
-    def cut(self, loss: Loss = Loss.EVERYTHING, seed: int = 1) -> None:
-        cut_power(self.data, self.shim.log, self.shim.trash, loss, random.Random(seed))
+    def cut(
+        self, loss: Loss = Loss.EVERYTHING, seed: int = 1, before: Path | None = None
+    ) -> None:
+        cut_power(
+            self.data, self.shim.log, self.shim.trash, loss, random.Random(seed), before=before)
 
     def read(self, name: str) -> bytes | None:
         path = self.data / name
@@ -122,3 +130,52 @@ def test_a_call_that_it_does_not_follow_fails_the_proof(disk: Disk) -> None:
     disk.run(OPEN + "os.write(f, b'x'); os.dup(f)")
     with pytest.raises(AssertionError, match="does not follow"):
         disk.cut()
+
+
+FOLLOWED = (
+    OPEN + "os.pwrite(f, b'seen', 3); os.ftruncate(f, 10)\n"
+    "os.rename('b', 'c'); os.unlink('d')\n"
+    "g = os.open('new', os.O_RDWR | os.O_CREAT); os.write(g, b'new'); os.rename('new', 'a')\n")
+
+
+@pytest.mark.parametrize(
+    ("hidden", "is_found"),
+    [("", False), ("os.truncate('c', 5)", True), ("os.mknod('x')", True)],
+    ids=("none", "truncate", "mknod"))
+def test_a_change_that_passes_it_by_fails_the_proof(
+    disk: Disk, tmp_path: Path, hidden: str, is_found: bool
+) -> None:
+    for name in ("a", "b", "c", "d"):
+        (disk.data / name).write_bytes(b"before" * 100)
+    before = tmp_path / "before"
+    shutil.copytree(disk.data, before)
+    disk.run(FOLLOWED + hidden)
+    if is_found:
+        with pytest.raises(AssertionError, match="without the shim"):
+            disk.cut(before=before)
+    else:
+        disk.cut(before=before)
+
+
+EARLY = """
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+__attribute__((constructor)) static void begin(void) {
+    int file = open("a", O_RDWR | O_CREAT, 0600);
+    if (write(file, "early", 5) != 5) abort();
+}
+"""
+
+
+def test_it_follows_a_library_that_writes_as_it_is_initialised(
+    disk: Disk, tmp_path: Path
+) -> None:
+    source, library = tmp_path / "early.c", tmp_path / "early.so"
+    source.write_text(EARLY)
+    subprocess.run(
+        [compiler(), "-fPIC", "-shared", "-o", str(library), str(source)], check=True)
+    disk.run("pass", preload=library)
+    assert disk.read("a") == b"early"
+    disk.cut()
+    assert disk.read("a") is None

@@ -3,6 +3,9 @@
 A write is durable if the first sync of its file that began after it succeeded: after a failed one
 the kernel may have dropped it, whatever later ones say. A name (created, renamed, removed) is
 durable if its directory was synced after it. Everything else is volatile.
+
+A record that has not seen every change would prove nothing, so it is checked: undone from its end to
+its beginning, it must give the files that the process began with.
 """
 
 from __future__ import annotations
@@ -86,13 +89,19 @@ def _read(log: Path) -> list[_Record]:
     return records
 
 
-def cut_power(data: Path, log: Path, trash: Path, loss: Loss, rng: random.Random) -> CutReport:
-    """Brings the directory of a killed broker into a state that a power cut could have left."""
+def cut_power(
+    data: Path, log: Path, trash: Path, loss: Loss, rng: random.Random, *,
+    before: Path | None = None,
+) -> CutReport:
+    """Brings the directory of a killed broker into a state that a power cut could have left.
+
+    `before` is a copy of it as the broker found it: with that the record is checked.
+    """
     records = _read(log)
     escaped = [record.body for record in records if record.type is _Type.ESCAPE]
     assert not escaped, f"calls that the shim does not follow: {escaped}"
     report = CutReport()
-    if loss is Loss.NOTHING:
+    if loss is Loss.NOTHING and before is None:
         return report
     paths = {
         path.stat().st_ino: path
@@ -102,10 +111,16 @@ def cut_power(data: Path, log: Path, trash: Path, loss: Loss, rng: random.Random
     for record in records:
         if record.type in (_Type.WRITE, _Type.RESIZE, _Type.SYNC, _Type.SYNC_FAILED):
             changes.setdefault(record.inode, []).append(record)
-    for inode, history in changes.items():
-        # Without a path nobody can open it any more.
-        if inode in paths:
-            _cut_file(paths[inode], history, loss, rng, report)
+    # Without a path nobody can open it any more.
+    files = {
+        inode: _undo(paths[inode], history) for inode, history in changes.items()
+        if inode in paths}
+    if before is not None:
+        _check(records, files, paths, data, before)
+    if loss is Loss.NOTHING:
+        return report
+    for file in files.values():
+        _cut_file(file, loss, rng, report)
     _cut_names(records, loss, rng, report)
     # An index of a log that may be gone; SQLite makes it anew.
     for index in data.rglob("*-shm"):
@@ -113,13 +128,26 @@ def cut_power(data: Path, log: Path, trash: Path, loss: Loss, rng: random.Random
     return report
 
 
-def _cut_file(
-    path: Path, history: list[_Record], loss: Loss, rng: random.Random, report: CutReport
-) -> None:
-    content = bytearray(path.read_bytes())
-    final = bytes(content)
-    writes = [one for one in history if one.type in (_Type.WRITE, _Type.RESIZE)]
-    for record in reversed(writes):
+@dataclass
+class _File:
+    """A file with what happened to it."""
+
+    path: Path
+    history: list[_Record]
+    original: bytearray
+    """Its content before the first change."""
+    final: bytes
+
+    @property
+    def writes(self) -> list[_Record]:
+        return [one for one in self.history if one.type in (_Type.WRITE, _Type.RESIZE)]
+
+
+def _undo(path: Path, history: list[_Record]) -> _File:
+    final = path.read_bytes()
+    file = _File(path, history, bytearray(final), final)
+    content = file.original
+    for record in reversed(file.writes):
         record.new_size = len(content)
         if record.type is _Type.WRITE:
             record.after = bytes(content[record.offset : record.offset + record.count])
@@ -129,25 +157,65 @@ def _cut_file(
             del content[min(record.offset, record.old_size) :]
             content += record.body
             content += bytes(record.old_size - len(content))
-    durable = _durable(history)
-    volatile = [record for record in writes if record.sequence not in durable]
+    return file
+
+
+def _check(
+    records: list[_Record], files: dict[int, _File], paths: dict[int, Path], data: Path,
+    before: Path,
+) -> None:
+    """What the record says that the files were is what they were."""
+    inodes = {path: inode for inode, path in paths.items()}
+    for record in reversed(records):
+        if record.type not in (_Type.CREATE, _Type.RENAME, _Type.UNLINK):
+            continue
+        names = [Path(name.decode()) for name in record.body.split(b"\0") if name]
+        if record.type is _Type.CREATE:
+            inodes.pop(names[0], None)
+        elif record.type is _Type.RENAME:
+            inodes[names[0]] = inodes.pop(names[1])
+            if len(names) > 2:
+                inodes[names[1]] = inodes[names[2]]
+        else:
+            inodes[names[0]] = inodes[names[1]]
+    found = {
+        path.relative_to(data): inode for path, inode in inodes.items()
+        if path.is_relative_to(data) and not _is_unrecorded(path)}
+    expected = {
+        path.relative_to(before): path for path in before.rglob("*")
+        if path.is_file() and not _is_unrecorded(path)}
+    assert found.keys() == expected.keys(), (
+        f"files came or went without the shim: {sorted(map(str, found.keys() ^ expected.keys()))}")
+    for name, inode in found.items():
+        content = files[inode].original if inode in files else paths[inode].read_bytes()
+        assert content == expected[name].read_bytes(), f"{name} was written without the shim"
+
+
+def _is_unrecorded(path: Path) -> bool:
+    return path.name == "lock" or path.name.endswith("-shm")
+
+
+def _cut_file(file: _File, loss: Loss, rng: random.Random, report: CutReport) -> None:
+    durable = _durable(file.history)
+    volatile = [record for record in file.writes if record.sequence not in durable]
     if not volatile:
         return
     # From the beginning: what is durable first, then what may have got to the disk besides.
-    for record in writes:
+    content = file.original
+    for record in file.writes:
         if record.sequence in durable:
             _apply(content, record)
     kept = bytes(content)
     if loss is Loss.PART:
-        kept = _mixed(kept, content, volatile, final, rng)
-    if kept == final:
+        kept = _mixed(kept, content, volatile, file.final, rng)
+    if kept == file.final:
         return
     report.writes += len(volatile)
-    report.files.add(path.name)
+    report.files.add(file.path.name)
     # In place, so that the inode stays.
-    with path.open("r+b") as file:
-        file.write(kept)
-        file.truncate(len(kept))
+    with file.path.open("r+b") as opened:
+        opened.write(kept)
+        opened.truncate(len(kept))
 
 
 def _durable(history: list[_Record]) -> set[int]:

@@ -167,7 +167,9 @@ class History:
         broker.kill()
         broker.remove_files()
         self._broker = None
-        cut = cut_power(self.data, self.shim.log, self.shim.trash, loss, self.rng)
+        cut = cut_power(
+            self.data, self.shim.log, self.shim.trash, loss, self.rng,
+            before=self.directory / "before")
         kill = Kill(label, loss, outstanding, cut, self._phase)
         self.kills.append(kill)
         return kill

@@ -47,6 +47,10 @@ class _Control(ctypes.Structure):
     ]
 
 
+def compiler() -> str:
+    return os.environ.get("CC", "gcc")
+
+
 def library() -> Path:
     """The compiled shim; the compiler runs once per process."""
     global _library
@@ -54,7 +58,7 @@ def library() -> Path:
         _directory = tempfile.mkdtemp(prefix="hermes-shim-")
         path = Path(_directory) / "disk_shim.so"
         subprocess.run(
-            [os.environ.get("CC", "cc"), "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-fPIC",
+            [compiler(), "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-fPIC",
              "-shared", "-o", str(path), str(SOURCE), "-ldl", "-lpthread"],
             check=True,
         )

@@ -102,7 +102,7 @@ static uint64_t sequence;
 static uint64_t trashed;
 static struct control *control;
 static struct control no_control;
-
+static bool has_begun;
 
 static __typeof__(&open) next_open;
 static __typeof__(&openat) next_openat;
@@ -135,7 +135,11 @@ static void fail(const char *what) {
     abort();
 }
 
+// Runs before main, or before the first call: the loader initialises a preloaded library last, and
+// other libraries open and map files as they are initialised. No second thread runs by then.
 __attribute__((constructor)) static void begin(void) {
+    if (has_begun) return;
+    has_begun = true;
 #define FIND(name)                                                       \
     if (!(next_##name = (__typeof__(&name))dlsym(RTLD_NEXT, #name))) fail(#name)
     FIND(open);
@@ -371,16 +375,19 @@ static int open_noted(int directory, const char *path, int flags, mode_t mode) {
     }
 
 int open(const char *path, int flags, ...) {
+    begin();
     MODE_ARGUMENT(flags)
     return open_noted(AT_FDCWD, path, flags, mode);
 }
 
 int openat(int directory, const char *path, int flags, ...) {
+    begin();
     MODE_ARGUMENT(flags)
     return open_noted(directory, path, flags, mode);
 }
 
 int close(int descriptor) {
+    begin();
     if (descriptor >= 0 && descriptor < MOST_FILES) files[descriptor] = (struct file){0};
     return next_close(descriptor);
 }
@@ -439,28 +446,33 @@ static bool is_written_file(int descriptor) {
 }
 
 ssize_t pwritev(int descriptor, const struct iovec *runs, int count, off_t offset) {
+    begin();
     if (!is_written_file(descriptor)) return next_pwritev(descriptor, runs, count, offset);
     return write_noted(descriptor, runs, count, offset);
 }
 
 ssize_t pwrite(int descriptor, const void *bytes, size_t count, off_t offset) {
+    begin();
     if (!is_written_file(descriptor)) return next_pwrite(descriptor, bytes, count, offset);
     struct iovec run = {(void *)bytes, count};
     return write_noted(descriptor, &run, 1, offset);
 }
 
 ssize_t write(int descriptor, const void *bytes, size_t count) {
+    begin();
     if (!is_written_file(descriptor)) return next_write(descriptor, bytes, count);
     struct iovec run = {(void *)bytes, count};
     return write_here(descriptor, &run, 1);
 }
 
 ssize_t writev(int descriptor, const struct iovec *runs, int count) {
+    begin();
     if (!is_written_file(descriptor)) return next_writev(descriptor, runs, count);
     return write_here(descriptor, runs, count);
 }
 
 int ftruncate(int descriptor, off_t size) {
+    begin();
     if (!is_written_file(descriptor)) return next_ftruncate(descriptor, size);
     pthread_mutex_lock(&guard);
     note_replaced(RESIZE, descriptor, size, 0, size_of(descriptor));
@@ -470,6 +482,7 @@ int ftruncate(int descriptor, off_t size) {
 }
 
 int posix_fallocate(int descriptor, off_t offset, off_t count) {
+    begin();
     if (!is_written_file(descriptor)) return next_posix_fallocate(descriptor, offset, count);
     int error = fault_of(ON_ALLOCATE, files[descriptor].kind);
     if (error != 0) return error;
@@ -528,10 +541,12 @@ static int sync_noted(int descriptor, int (*call)(int)) {
 }
 
 int fsync(int descriptor) {
+    begin();
     return is_ours(descriptor) ? sync_noted(descriptor, next_fsync) : next_fsync(descriptor);
 }
 
 int fdatasync(int descriptor) {
+    begin();
     return is_ours(descriptor) ? sync_noted(descriptor, next_fdatasync)
                                : next_fdatasync(descriptor);
 }
@@ -551,6 +566,7 @@ static const char *keep(const char *path, char *kept, uint64_t *inode) {
 }
 
 int rename(const char *from, const char *to) {
+    begin();
     if (!is_below_data(from)) return next_rename(from, to);
     char kept[PATH_MAX];
     char names[3 * PATH_MAX];
@@ -568,6 +584,7 @@ int rename(const char *from, const char *to) {
 }
 
 int unlink(const char *path) {
+    begin();
     if (!is_below_data(path)) return next_unlink(path);
     char kept[PATH_MAX];
     uint64_t inode = 0;
@@ -581,6 +598,7 @@ int unlink(const char *path) {
 }
 
 int mkdir(const char *path, mode_t mode) {
+    begin();
     pthread_mutex_lock(&guard);
     int result = next_mkdir(path, mode);
     char absolute[PATH_MAX];
@@ -593,28 +611,33 @@ int mkdir(const char *path, mode_t mode) {
 // MARK: What must not happen
 
 void *mmap(void *address, size_t count, int protection, int flags, int descriptor, off_t offset) {
+    begin();
     if (is_ours(descriptor) && (protection & PROT_WRITE) != 0 && (flags & MAP_SHARED) != 0)
         escape("mmap", descriptor);
     return next_mmap(address, count, protection, flags, descriptor, offset);
 }
 
 int dup(int descriptor) {
+    begin();
     if (is_written_file(descriptor)) escape("dup", descriptor);
     return next_dup(descriptor);
 }
 
 int dup2(int descriptor, int other) {
+    begin();
     if (is_written_file(descriptor) || is_written_file(other)) escape("dup2", descriptor);
     return next_dup2(descriptor, other);
 }
 
 int dup3(int descriptor, int other, int flags) {
+    begin();
     if (is_written_file(descriptor) || is_written_file(other)) escape("dup3", descriptor);
     return next_dup3(descriptor, other, flags);
 }
 
 // All commands that take an argument take it in a register, whatever its type.
 int fcntl(int descriptor, int command, ...) {
+    begin();
     va_list arguments;
     va_start(arguments, command);
     void *argument = va_arg(arguments, void *);
@@ -625,32 +648,38 @@ int fcntl(int descriptor, int command, ...) {
 }
 
 ssize_t sendfile(int to, int from, off_t *offset, size_t count) {
+    begin();
     if (is_written_file(to)) escape("sendfile", to);
     return next_sendfile(to, from, offset, count);
 }
 
 ssize_t copy_file_range(
     int from, off64_t *from_offset, int to, off64_t *to_offset, size_t count, unsigned flags) {
+    begin();
     if (is_written_file(to)) escape("copy_file_range", to);
     return next_copy_file_range(from, from_offset, to, to_offset, count, flags);
 }
 
 int link(const char *from, const char *to) {
+    begin();
     if (is_below_data(to)) note_names(ESCAPE, 0, "link", to);
     return next_link(from, to);
 }
 
 int linkat(int from_directory, const char *from, int directory, const char *to, int flags) {
+    begin();
     if (is_below_data(to)) note_names(ESCAPE, 0, "linkat", to);
     return next_linkat(from_directory, from, directory, to, flags);
 }
 
 int renameat(int from_directory, const char *from, int directory, const char *to) {
+    begin();
     if (is_below_data(from) || is_below_data(to)) note_names(ESCAPE, 0, "renameat", to);
     return next_renameat(from_directory, from, directory, to);
 }
 
 int unlinkat(int directory, const char *path, int flags) {
+    begin();
     if (is_below_data(path)) note_names(ESCAPE, 0, "unlinkat", path);
     return next_unlinkat(directory, path, flags);
 }
