@@ -18,30 +18,27 @@ public struct QueueSlice: Sendable {
     }
 
     public let request: QueueRead
-    /// Where the next read begins; at least `request.below` when there is nothing more.
+    /// Where the next read begins; at least `request.below` when there is nothing more, and so
+    /// whenever no position was read and there is no failure.
     public let next: UInt64
     /// Why nothing more could be read; what came before is whole.
     public let failure: StoreFailure?
     private let bytes: [UInt8]
-    private let finished: [ClosedRange<UInt64>]
     private let released: [ClosedRange<UInt64>]
 
     /// - Parameters:
     ///   - request: what was asked for.
     ///   - next: where the next read begins.
     ///   - bytes: records `message`, `queued` and perhaps `released` for each position, in order.
-    ///   - finished: positions that are done although they stand in `bytes`; rising.
     ///   - released: positions that are released although `bytes` does not say so; rising.
     ///   - failure: why nothing more could be read.
     public init(
         request: QueueRead, next: UInt64, bytes: [UInt8],
-        finished: [ClosedRange<UInt64>] = [], released: [ClosedRange<UInt64>] = [],
-        failure: StoreFailure? = nil
+        released: [ClosedRange<UInt64>] = [], failure: StoreFailure? = nil
     ) {
         self.request = request
         self.next = next
         self.bytes = bytes
-        self.finished = finished
         self.released = released
         self.failure = failure
     }
@@ -73,7 +70,7 @@ public struct QueueSlice: Sendable {
     }
 
     private func hand(_ item: inout Item?, _ body: (Item) -> Void) {
-        guard var taken = item.take(), !Self.contains(taken.position, in: finished) else { return }
+        guard var taken = item.take() else { return }
         if Self.contains(taken.position, in: released) {
             taken.isReleased = true
             taken.topic = UnsafeRawBufferPointer(start: nil, count: 0)

@@ -22,6 +22,9 @@ public final class QueueReader {
     /// The page cache, in bytes: enough for the paths through the tables; content is read once.
     private static let cacheBytes = 2 * 1_024 * 1_024
 
+    /// Rows that are passed in the time that a search for one takes.
+    private static let rowsPerSearch: UInt64 = 16
+
     /// Opens the file of a data directory beside its ``Database``, which has been opened before.
     public init(directory: String) throws(StoreFailure) {
         let connection = try SQLiteConnection.open(
@@ -44,27 +47,38 @@ public final class QueueReader {
     ///
     /// Each row becomes the records `message` and `queued`; a released one has an empty topic and
     /// payload, and `released` follows. The window ends before `maxMessages` or `maxBytes` would be
-    /// exceeded, but not before its first row. `isInWindow` is false throughout: whether a position
-    /// may have been sent is told by the session's horizon.
+    /// exceeded, but not before its first row: whoever goes on at its end gets on. `isInWindow` is
+    /// false throughout: whether a position may have been sent is told by the session's horizon.
     /// - Parameters:
     ///   - session: the session's number.
     ///   - from: the first position that is wanted.
     ///   - below: positions from this one on are not.
+    ///   - finished: positions that are done, whatever the database says; rising, without overlaps.
     ///   - maxMessages: at least 1.
     ///   - maxBytes: of topics and payloads.
     ///   - batch: must be recording; no group is ended.
     /// - Returns: what was taken, and where to go on.
     /// - Throws: ``StoreFailure``; what was appended before is whole.
     public func read(
-        session: UInt64, from: UInt64, below: UInt64, maxMessages: Int, maxBytes: Int,
-        into batch: inout WriteBatch
+        session: UInt64, from: UInt64, below: UInt64, without finished: [ClosedRange<UInt64>] = [],
+        maxMessages: Int, maxBytes: Int, into batch: inout WriteBatch
     ) throws(StoreFailure) -> Window {
         var window = Window(next: below)
+        var finished = finished[...]
         rows.bind(session, from, below)
         // A window that ends early leaves the statement amid its rows, and its snapshot open.
         defer { rows.reset() }
         while try rows.next() {
             let position = rows.number(0)
+            while let first = finished.first, first.upperBound < position { finished.removeFirst() }
+            if let done = finished.first, done.contains(position) {
+                if done.upperBound - position >= Self.rowsPerSearch {
+                    // What is committed meanwhile takes away what is passed, and adds nothing below.
+                    rows.reset()
+                    rows.bind(session, done.upperBound, below)
+                }
+                continue
+            }
             let bytes = Int(rows.integer(2))
             guard
                 window.messages == 0

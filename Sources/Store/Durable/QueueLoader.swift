@@ -88,7 +88,7 @@ final class QueueLoader {
         }
         return QueueSlice(
             request: task.request, next: next, bytes: batch.takeBytes(leaving: []),
-            finished: task.finished, released: task.released, failure: failure)
+            released: task.released, failure: failure)
     }
 
     /// Its client is told nothing of why; the operator is, also after a restart.
@@ -111,7 +111,8 @@ final class QueueLoader {
         if request.from < task.databaseBelow {
             let window = try reader.read(
                 session: request.session, from: request.from, below: task.databaseBelow,
-                maxMessages: request.maxMessages, maxBytes: request.maxBytes, into: &batch)
+                without: task.finished, maxMessages: request.maxMessages,
+                maxBytes: request.maxBytes, into: &batch)
             next = window.next
             if window.hasMore { return }
             messages = window.messages

@@ -30,14 +30,14 @@ struct QueueReaderTests {
     }
 
     private func read(
-        _ session: UInt64 = 1, from: UInt64 = 0, below: UInt64 = .max, maxMessages: Int = 100,
-        maxBytes: Int = 100_000
+        _ session: UInt64 = 1, from: UInt64 = 0, below: UInt64 = .max,
+        finished: [ClosedRange<UInt64>] = [], maxMessages: Int = 100, maxBytes: Int = 100_000
     ) throws -> (window: QueueReader.Window, records: [StoreRecord]) {
         let reader = try QueueReader(directory: folder.path)
         var batch = WriteBatch(isRecording: true)
         let window = try reader.read(
-            session: session, from: from, below: below, maxMessages: maxMessages,
-            maxBytes: maxBytes, into: &batch)
+            session: session, from: from, below: below, without: finished,
+            maxMessages: maxMessages, maxBytes: maxBytes, into: &batch)
         return (window, batch.groups().flatMap(\.records))
     }
 
@@ -102,6 +102,42 @@ struct QueueReaderTests {
         let (window, records) = try read(from: 6, maxBytes: 10)
         #expect(positions(records) == [6])
         #expect(window == .init(messages: 1, bytes: 100, next: 7, hasMore: true))
+    }
+
+    @Test(
+        "what is done counts neither as a message nor as bytes",
+        arguments: [
+            [1...3, 5...5], [0...3, 5...5, 7...30], [UInt64.min...UInt64.max], [3...3, 4...6],
+        ])
+    func finished(ranges: [ClosedRange<UInt64>]) throws {
+        let left = (Array(UInt64(1)...9) + [20]).filter { position in
+            !ranges.contains { $0.contains(position) }
+        }
+        var found: [UInt64] = []
+        var from: UInt64 = 0
+        for _ in 0...left.count where from < .max {
+            let (window, records) = try read(from: from, finished: ranges, maxMessages: 2)
+            #expect(window.messages == min(2, left.count - found.count))
+            found += positions(records)
+            from = window.next
+        }
+        #expect(found == left)
+        #expect(from == .max)
+    }
+
+    @Test("a long run of what is done is passed by a search, its last position included")
+    func longFinished() throws {
+        var segment = SegmentBuilder(2)
+        segment.state(1, end: 200)
+        for position: UInt64 in 21...199 {
+            segment.message(position, topic: [1], payload: [2])
+            segment.queued(1, position, message: position)
+        }
+        try segment.apply(to: database)
+        let (window, records) = try read(from: 9, finished: [20...197], maxMessages: 2)
+        #expect(positions(records) == [9, 198])
+        #expect(window.next == 199)
+        #expect(try positions(read(from: 9, finished: [20...199]).records) == [9])
     }
 
     @Test("an empty queue and an unknown session have nothing")

@@ -56,6 +56,31 @@ struct DurableCrashTests {
         #expect(items.allSatisfy { $0.payload == testPayload($0.position, $0.payload.count) })
     }
 
+    @Test("what the journal knows to be done does not keep a client from what follows it")
+    func readsBehindFinished() throws {
+        let folder = DurableFolder()
+        let store = try SteppedStore(in: folder)
+        for number: UInt64 in 1...200 {
+            store.submit(message: number, payload: 3_000)
+            store.commit()
+            store.move()
+        }
+        store.settle()
+        // The database has these, and will hear of the acknowledgements when the segment is full.
+        for number: UInt64 in 1...150 { store.submit([.finished(session: 1, position: number)]) }
+        store.commit()
+        var request = store.wholeQueue
+        request.maxMessages = 64
+        var slice = try store.read(request)
+        #expect(slice.items.first?.position == 151)
+        // A start writes them again, to a segment that stays where it is.
+        let next = try SteppedStore(in: folder.copyAfterCrash())
+        next.settle()
+        slice = try next.read(request)
+        #expect(slice.items.first?.position == 151)
+        #expect(slice.next > 151)
+    }
+
     @Test("a segment is not written again while a read needs it")
     func pinnedSegments() throws {
         let store = try SteppedStore(in: DurableFolder())
