@@ -56,10 +56,12 @@ let package = Package(
         module("Reactor", ["CLinux", "Structures"]),
         module("Threads", ["CLinux"]),
         module("Store", ["CChecksum", "CLinux", "CSQLite", "Structures", "Threads"]),
+        module("Authorization", ["Credentials", "Structures"]),
         module(
             "Broker",
             [
-                "AdminModel", "CLinux", "MQTTCodec", "MQTTCore", "OperatorLog", "Reactor", "Store",
+                "AdminModel", "Authorization", "CLinux", "MQTTCodec", "MQTTCore", "OperatorLog",
+                "Reactor", "Store",
                 "Structures", "Threads", .product(name: "Logging", package: "swift-log"),
             ]),
 
@@ -85,7 +87,7 @@ let package = Package(
         module(
             "OperatorCLI",
             [
-                "AdminModel", "Credentials", "OperatorConfiguration", "Store",
+                "AdminModel", "Authorization", "Credentials", "OperatorConfiguration", "Store",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -95,7 +97,10 @@ let package = Package(
         module("HermesTesting", ["Structures", "MQTTCodec", "MQTTCore", "Store"]),
         module(
             "BrokerTesting",
-            ["Broker", "HermesTesting", "MQTTCodec", "MQTTCore", "Store", "Structures"]),
+            [
+                "Authorization", "Broker", "HermesTesting", "MQTTCodec", "MQTTCore", "Store",
+                "Structures",
+            ]),
 
         module(
             "FuzzChecks",
@@ -107,7 +112,7 @@ let package = Package(
         program(
             "hermesd",
             [
-                "AdminAPI", "AdminModel", "Broker", "Credentials", "MQTTCodec",
+                "AdminAPI", "AdminModel", "Authorization", "Broker", "Credentials", "MQTTCodec",
                 "OperatorConfiguration", "OperatorLog", "Reactor", "Store", "Threads",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -132,7 +137,8 @@ let package = Package(
         tests(
             "BrokerTests",
             [
-                "Broker", "BrokerTesting", "HermesTesting", "MQTTCodec", "MQTTCore", "Store",
+                "AdminModel", "Authorization", "Broker", "BrokerTesting", "HermesTesting",
+                "MQTTCodec", "MQTTCore", "Store",
                 "Structures",
             ]),
         tests(
@@ -144,6 +150,7 @@ let package = Package(
         tests(
             "OperatorLogTests", ["OperatorLog", .product(name: "Logging", package: "swift-log")]),
         tests("ConfigurationTests", ["OperatorConfiguration"]),
+        tests("AuthorizationTests", ["Authorization", "HermesTesting"]),
         tests("CredentialsTests", ["Credentials"]),
         tests("OperatorCLITests", ["AdminModel", "Credentials", "OperatorCLI"]),
         tests("HermesMessagesTests", ["CHermesProtos", "HermesMessages"]),

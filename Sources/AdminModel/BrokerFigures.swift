@@ -82,6 +82,9 @@ public struct BrokerFigures: Sendable, Equatable {
     /// How often a limit was met, by its setting.
     public var limitsReached: [Count] = []
 
+    /// What the access rules refused, by what was attempted.
+    public var accessRefusals: [Count] = []
+
     /// Publishers that are not read at present.
     public var publishersPaused = 0
     /// Password checks that have not begun.

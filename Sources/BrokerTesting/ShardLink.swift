@@ -1,3 +1,4 @@
+import Authorization
 import Broker
 import HermesTesting
 import MQTTCodec
@@ -15,7 +16,12 @@ package final class ShardLink {
     package private(set) var closed: Set<Handle> = []
     package private(set) var notices: [BrokerNotice] = []
 
-    package init(_ change: (inout BrokerSettings) -> Void = { _ in }, isImmediate: Bool = true) {
+    /// With `access`, or when `verifiesPasswords` says so, user names count as proven: any password is
+    /// the right one. Without `isDurable` nothing is stored, and ``store`` stays empty.
+    package init(
+        _ change: (inout BrokerSettings) -> Void = { _ in }, isImmediate: Bool = true,
+        access: AccessRules? = nil, verifiesPasswords: Bool? = nil, isDurable: Bool = true
+    ) {
         var settings = BrokerSettings()
         settings.listeners = [
             BrokerSettings.Listener(address: "127.0.0.1", port: 0, allowsAnonymous: true)
@@ -24,7 +30,8 @@ package final class ShardLink {
         store = DelayedStore()
         store.isImmediate = isImmediate
         shard = Shard(
-            settings: settings, store: store, verifiesPasswords: false, seed: 1,
+            settings: settings, store: isDurable ? store : MemoryStore(),
+            verifiesPasswords: verifiesPasswords ?? (access != nil), access: access, seed: 1,
             now: MonotonicTime(milliseconds: 1_000_000), wallClockMs: 1_700_000_000_000)
         shard.reportsLifecycle = true
     }
@@ -94,6 +101,9 @@ package final class ShardLink {
         shard.expireTimers()
         for handle in shard.takeOverdue() { shard.judge(handle) }
         while true {
+            for request in shard.takeAuthenticationRequests() {
+                shard.authenticated(request.connection, nil)
+            }
             shard.finishTurn()
             shard.submitWrites()
             shard.takeCompletions()

@@ -10,6 +10,8 @@ public struct HermesConfiguration: Sendable, Equatable {
     public var diskReserveBytes = 64 * 1024 * 1024
     /// Argon2id password file; `nil` when no users are configured.
     public var passwordFile: String?
+    /// Access rules; `nil` allows every client everything.
+    public var aclFile: String?
     /// How often `$SYS/broker/...` is published; zero turns these topics off.
     public var sysInterval: Duration = .seconds(10)
     public var limits = Limits()

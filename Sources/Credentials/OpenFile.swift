@@ -1,12 +1,12 @@
 import Glibc
 
 /// Sole owner of an open file; leaving scope closes it. Every failure names the path.
-struct OpenFile: ~Copyable {
+package struct OpenFile: ~Copyable {
     let descriptor: CInt
     let path: String
 
     /// Opens without following this process into a child, and without waiting for a FIFO's peer.
-    init(
+    package init(
         _ path: String, flags: CInt, mode: mode_t = 0o600, action: String = "open"
     ) throws(SystemFailure) {
         var result: CInt
@@ -21,7 +21,7 @@ struct OpenFile: ~Copyable {
     deinit { _ = Glibc.close(descriptor) }
 
     /// Owner, mode, size and kind of what is open.
-    borrowing func status() throws(SystemFailure) -> stat {
+    package borrowing func status() throws(SystemFailure) -> stat {
         var result = stat()
         guard fstat(descriptor, &result) == 0 else { throw failure("examine") }
         return result
@@ -29,7 +29,7 @@ struct OpenFile: ~Copyable {
 
     /// Everything up to the end, at most `maximumByteCount + 1` bytes, so that the caller can see
     /// that there is too much.
-    borrowing func readAll(maximumByteCount: Int) throws(SystemFailure) -> [UInt8] {
+    package borrowing func readAll(maximumByteCount: Int) throws(SystemFailure) -> [UInt8] {
         var contents: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 65_536)
         while contents.count <= maximumByteCount {
@@ -81,5 +81,5 @@ struct OpenFile: ~Copyable {
 }
 
 extension stat {
-    var isRegularFile: Bool { st_mode & S_IFMT == S_IFREG }
+    package var isRegularFile: Bool { st_mode & S_IFMT == S_IFREG }
 }

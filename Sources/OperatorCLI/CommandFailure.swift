@@ -1,10 +1,11 @@
+import Authorization
 import Credentials
 
 /// What the exit code of `hermesctl` means; docs/hermesctl.md lists them for scripts.
 package enum ExitStatus: CInt, Sendable, CaseIterable {
     case success = 0
-    /// The broker, or the password file, has no such thing or refuses the request; or stored data
-    /// is damaged.
+    /// The broker, or the password file, has no such thing or refuses the request; the access rules
+    /// deny it; or stored data is damaged.
     case refused = 1
     /// A file on this machine is missing, malformed or cannot be read or written.
     case localFile = 2
@@ -34,6 +35,10 @@ package struct CommandFailure: Error, Equatable {
     }
 
     init(_ error: PasswordFileError) {
+        self.init(.localFile, error.description)
+    }
+
+    init(_ error: AccessRulesError) {
         self.init(.localFile, error.description)
     }
 }

@@ -6,14 +6,15 @@ package struct Hermesctl: ParsableCommand {
         commandName: "hermesctl",
         abstract: "Look into a Hermes broker, publish to it, and keep its users.",
         discussion: """
-            Exit codes: 0 done; 1 the broker refused it or has no such thing, or data is damaged; 2 a file here is \
+            Exit codes: 0 done; 1 the broker refused it or has no such thing, the rules deny it, or data is damaged; 2 a file here is \
             missing or wrong; 3 the broker cannot be reached; 4 the token is missing or refused; \
             5 an answer that is not understood; 64 wrong arguments.
             """,
         version: "0.1.0",
         subcommands: [
             StatusCommand.self, ClientsCommand.self, QueueCommand.self, PublishCommand.self,
-            StoreCommand.self, BackupCommand.self, UsersCommand.self, ConfigCommand.self,
+            StoreCommand.self, BackupCommand.self, UsersCommand.self, AclCommand.self,
+            ConfigCommand.self,
         ])
 
     package init() {}

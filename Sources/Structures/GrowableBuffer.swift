@@ -18,6 +18,11 @@ public struct GrowableBuffer<Element: BitwiseCopyable>: ~Copyable {
         UnsafeBufferPointer(start: base, count: count)
     }
 
+    /// The same, to be changed in place.
+    public var mutableContents: UnsafeMutableBufferPointer<Element> {
+        UnsafeMutableBufferPointer(start: base, count: count)
+    }
+
     public subscript(index: Int) -> Element {
         get {
             precondition(index >= 0 && index < count, "value \(index) of \(count)")

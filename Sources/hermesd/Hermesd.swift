@@ -35,6 +35,8 @@ struct Hermesd: AsyncParsableCommand {
     var adminPort: String?
     @Option(help: ArgumentHelp("Password file, see `hermesctl users`.", valueName: "file"))
     var passwordFile: String?
+    @Option(help: ArgumentHelp("ACL file: who may publish and subscribe.", valueName: "file"))
+    var aclFile: String?
     @Flag(inversion: .prefixedNo, help: "Whether clients without a user name may connect.")
     var allowAnonymous: Bool?
     @Option(help: ArgumentHelp("Unacknowledged messages to one client.", valueName: "count"))
@@ -80,6 +82,7 @@ struct Hermesd: AsyncParsableCommand {
         overrides.dataDirectory = dataDir
         overrides.adminPort = adminPort
         overrides.passwordFile = passwordFile
+        overrides.aclFile = aclFile
         overrides.allowAnonymous = allowAnonymous
         overrides.maxInFlight = maxInflight
         overrides.maxPacketSize = maxPacketSize

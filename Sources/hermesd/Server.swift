@@ -1,4 +1,5 @@
 import AdminAPI
+import Authorization
 import Broker
 import Glibc
 import Logging
@@ -44,7 +45,9 @@ struct Server {
         }
         let settings = BrokerSettings(
             configuration, descriptorLimit: BrokerSettings.raiseDescriptorLimit())
-        let (brokerEnd, listeners) = try startBroker(mailbox, store, settings, passwords)
+        let accessFile = configuration.aclFile.map { AccessFile(path: $0, logger: logger) }
+        let access = try accessFile?.read()
+        let (brokerEnd, listeners) = try startBroker(mailbox, store, settings, passwords, access)
         let adminConfiguration = adminConfiguration(token)
         let admin = try AdminServer(
             configuration: adminConfiguration,
@@ -52,7 +55,7 @@ struct Server {
             logger: logger)
 
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint, .sighup)
-        let reload = reload(mailbox, passwords)
+        let reload = reload(mailbox, passwords, accessFile)
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask {
                 try await admin.run { endpoints in
@@ -142,7 +145,7 @@ struct Server {
     /// Returns once the listeners accept, with their addresses.
     private func startBroker(
         _ mailbox: Mailbox<ShardMessage>, _ store: any Store, _ settings: BrokerSettings,
-        _ passwords: PasswordChecks?
+        _ passwords: PasswordChecks?, _ access: AccessRules?
     ) throws -> (end: BrokerEnd, listeners: [String]) {
         var verify: Authenticator.Verify?
         if let passwords { verify = { passwords.verify(userName: $0, password: $1) } }
@@ -156,6 +159,7 @@ struct Server {
             do {
                 var loop = try BrokerLoop(
                     settings: settings, store: store, mailbox: mailbox, verify: verify,
+                    access: access,
                     identity: BrokerLoop.Identity(
                         version: Hermesd.version, durability: durability),
                     logger: logger)
@@ -179,7 +183,7 @@ struct Server {
     }
 
     private func reload(
-        _ mailbox: Mailbox<ShardMessage>, _ passwords: PasswordChecks?
+        _ mailbox: Mailbox<ShardMessage>, _ passwords: PasswordChecks?, _ accessFile: AccessFile?
     ) -> Reload {
         var parts: [Reload.Part] = []
         if let passwords {
@@ -189,6 +193,7 @@ struct Server {
                     return { passwords.use(read) }
                 })
         }
+        if let accessFile { parts.append(accessFile.part(mailbox)) }
         return Reload(
             loader: loader, running: configuration, log: log, logger: logger, parts: parts
         ) { configuration in

@@ -159,6 +159,7 @@ final class StubBroker: BrokerControl {
         figures.queuedBytes = 133
         figures.inFlight = 134
         figures.limitsReached = [BrokerFigures.Count("max_packet", 135)]
+        figures.accessRefusals = [BrokerFigures.Count("publish", 199)]
         figures.publishersPaused = 136
         figures.authenticationsWaiting = 137
         figures.commitsPending = 138

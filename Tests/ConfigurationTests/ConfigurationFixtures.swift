@@ -32,6 +32,7 @@ let changedValues: [String: String] = [
     "listeners[].allow_anonymous": "true",
     "data_directory": "/var/lib/hermes",
     "password_file": "/etc/hermes/users",
+    "acl_file": "/etc/hermes/acl",
     "durability": "interval 50ms",
     "disk_reserve": "1GiB",
     "sys_interval": "0",

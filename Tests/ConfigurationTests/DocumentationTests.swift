@@ -30,12 +30,15 @@ struct DocumentationTests {
     func sampleUncommented() throws {
         let text = try Self.lines(of: Self.samplePath).map { line -> String in
             let content = line.drop { $0 == " " }
-            let names = ["password_file", "unix_socket", "max_connect_packet", "queue_bytes"]
+            let names = [
+                "password_file", "acl_file", "unix_socket", "max_connect_packet", "queue_bytes",
+            ]
             return names.contains { content.hasPrefix("# \($0):") }
                 ? line.replacing("# ", with: "", maxReplacements: 1) : line
         }
         let configuration = try load(text.joined(separator: "\n"))
         #expect(configuration.passwordFile == "/etc/hermes/users")
+        #expect(configuration.aclFile == "/etc/hermes/acl")
         #expect(configuration.admin.unixSocket == "/run/hermes/admin.sock")
         #expect(configuration.limits == HermesConfiguration.Limits())
     }

@@ -96,6 +96,9 @@ extension MetricFamily {
             "hermes_limit_reached_total", by: "limit",
             "How often a limit of the configuration was met, by its key below limits.",
             { $0.limitsReached }),
+        .counters(
+            "hermes_acl_refusals_total", by: "action",
+            "What the access rules refused, by what was attempted.", { $0.accessRefusals }),
         .gauge("hermes_publishers_paused", "Publishers that are not read at present.") {
             $0.publishersPaused
         },

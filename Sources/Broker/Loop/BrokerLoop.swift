@@ -1,4 +1,5 @@
 import AdminModel
+import Authorization
 import CLinux
 import Glibc
 import Logging
@@ -59,16 +60,17 @@ package struct BrokerLoop: ~Copyable {
     private var drainDeadline: MonotonicTime?
 
     /// Loads what the store holds and opens the listeners; ``run()`` serves them. `verify` checks
-    /// passwords, `nil` takes user names as given.
+    /// passwords, `nil` takes user names as given. Without `access` everything is allowed.
     ///
     /// - Throws: ``SystemError``, or what the store could not read.
     package init(
         settings: BrokerSettings, store: any Store, mailbox: Mailbox<ShardMessage>,
-        verify: Authenticator.Verify?, identity: Identity, logger: Logger
+        verify: Authenticator.Verify?, access: AccessRules? = nil, identity: Identity,
+        logger: Logger
     ) throws {
         let startedAtMs = hermes_wall_ms()
         var shard = Shard(
-            settings: settings, store: store, verifiesPasswords: verify != nil,
+            settings: settings, store: store, verifiesPasswords: verify != nil, access: access,
             seed: UInt64.random(in: .min ... .max), now: Self.clock(), wallClockMs: startedAtMs)
         if let store = store as? DurableStore {
             try store.restore(&shard)
@@ -335,6 +337,9 @@ package struct BrokerLoop: ~Copyable {
             shard.settings = settings
             // The log's level may have changed along.
             shard.reportsLifecycle = notices.wantsLifecycle
+        case .access(let rules):
+            shard.setAccess(rules)
+            notices.forgetAccess()
         case .stop: stop()
         }
     }
@@ -380,7 +385,7 @@ package struct BrokerLoop: ~Copyable {
         case .queue(_, _, _, let reply): reply(.stopping)
         case .dropQueue(_, _, let reply): reply(.stopping)
         case .publish(_, let reply): reply(.failure(.stopping))
-        case .authenticated, .limits, .stop: return
+        case .authenticated, .access, .limits, .stop: return
         }
     }
 }

@@ -11,6 +11,7 @@ struct NoticeLog {
     private var refusals = LogLimiter(intervalMilliseconds: 1_000)
     private var closings: [String: LogLimiter] = [:]
     private var drops = LogLimiter(intervalMilliseconds: 1_000)
+    private var access = AccessLog()
     private var descriptors = LogLimiter()
 
     private static var limiter: LogLimiter { LogLimiter(intervalMilliseconds: 1_000) }
@@ -57,7 +58,7 @@ struct NoticeLog {
             case .queueFull:
                 metadata[LogKeys.setting] = "limits.queue_messages, limits.queue_bytes"
             case .slowReader: metadata[LogKeys.setting] = "limits.output_bytes"
-            case .away, .expired, .reservedTopic, .byOperator: break
+            case .away, .expired, .reservedTopic, .byOperator, .notAllowed: break
             }
             admit(&drops, now, metadata) { logger, metadata in
                 logger.warning("Messages dropped", metadata: metadata)
@@ -71,6 +72,7 @@ struct NoticeLog {
             ) { logger, metadata in
                 logger.notice("Subscription refused at a limit", metadata: metadata)
             }
+        case .access(let report): access.log(report, logger, now: now)
         case .unreadable(let identifier, let failure):
             logger.error(
                 "Queue could not be read, connection closed",
@@ -85,6 +87,9 @@ struct NoticeLog {
                 ])
         }
     }
+
+    /// Other access rules apply: what they refuse is reported anew.
+    mutating func forgetAccess() { access = AccessLog() }
 
     /// New connections are turned away: the descriptors or the configured number are used up.
     mutating func logTurnedAway(_ setting: String, now: MonotonicTime) {
@@ -125,7 +130,7 @@ struct NoticeLog {
             logger.debug("Connection closed", metadata: metadata)
         case .disconnect, .peerClosed, .keepAlive, .notAuthorized, .badUserNameOrPassword,
             .identifierRejected, .unacceptableProtocolVersion, .tooManySessions,
-            .authenticationBusy, .storeFailure, .shutdown:
+            .authenticationBusy, .publishDenied, .storeFailure, .shutdown:
             logger.debug("Connection closed", metadata: metadata)
         }
     }

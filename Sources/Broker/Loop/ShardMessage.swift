@@ -1,4 +1,5 @@
 import AdminModel
+import Authorization
 import MQTTCodec
 import Structures
 
@@ -18,6 +19,8 @@ package enum ShardMessage: Sendable {
     case publish(InboundPublication, @Sendable (PublishAnswer) -> Void)
     /// Limits that count from now on; its listeners are not looked at.
     case limits(BrokerSettings)
+    /// Other access rules from now on; `nil` allows everything.
+    case access(AccessRules?)
     /// Stop accepting, send what waits, close, and end the loop.
     case stop
 }

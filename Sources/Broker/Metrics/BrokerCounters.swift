@@ -30,6 +30,7 @@ package struct BrokerCounters: Sendable {
 
     package var dropped = DropCounts()
     package var limits = Counts<Limit>()
+    package var accessRefusals = Counts<AccessRefusal>()
     /// A gauge: publishers that are not read at present.
     package var publishersPaused = 0
 
@@ -96,7 +97,9 @@ package struct Counts<Label: CountLabel>: Sendable {
 
     package init() {}
 
-    package mutating func add(_ label: Label) { counts[Int(label.rawValue)] += 1 }
+    package mutating func add(_ label: Label, _ number: UInt64 = 1) {
+        counts[Int(label.rawValue)] += number
+    }
 
     package subscript(label: Label) -> UInt64 { counts[Int(label.rawValue)] }
 

@@ -11,6 +11,8 @@ package enum BrokerNotice: Sendable {
     case sessionExpired(clientIdentifier: [UInt8])
     /// A filter was answered with 0x80, because of this limit.
     case subscriptionRefused(clientIdentifier: [UInt8], Limit)
+    /// The access rules refused something.
+    case access(AccessReport)
     /// The store could not read the client's queue; why.
     case unreadable(clientIdentifier: [UInt8], String)
     /// We stopped, or went on, reading from a publisher.

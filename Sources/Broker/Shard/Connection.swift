@@ -31,6 +31,8 @@ struct Connection: BitwiseCopyable {
     var resentBytes = 0
     var acknowledgements = AcknowledgementQueue()
     var will: Message?
+    /// What it may publish to without another question.
+    var permit: PublishPermit?
     /// The CONNECT packet while its password is checked.
     var pendingConnect: SharedBytes?
 }

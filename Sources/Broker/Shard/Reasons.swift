@@ -19,6 +19,8 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
     case tooManyInboundQoS2
     case topicLevels
     case outputLimit
+    /// It published to a topic that the access rules do not allow it.
+    case publishDenied
     case administrator
     /// Its queue could not be read.
     case storeFailure
@@ -29,7 +31,7 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case disconnect, peerClosed, networkError, protocolViolation, connectTimeout, keepAlive
         case takenOver, notAuthorized, badUserNameOrPassword, identifierRejected
         case unacceptableProtocolVersion, tooManySessions, authenticationBusy, tooManyInboundQoS2
-        case topicLevels, outputLimit, administrator, storeFailure, shutdown
+        case topicLevels, outputLimit, publishDenied, administrator, storeFailure, shutdown
 
         package var name: String {
             switch self {
@@ -49,6 +51,7 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
             case .tooManyInboundQoS2: "too_many_inbound_qos2"
             case .topicLevels: "topic_levels"
             case .outputLimit: "output_limit"
+            case .publishDenied: "publish_denied"
             case .administrator: "administrator"
             case .storeFailure: "store_failure"
             case .shutdown: "shutdown"
@@ -74,6 +77,7 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .tooManyInboundQoS2: .tooManyInboundQoS2
         case .topicLevels: .topicLevels
         case .outputLimit: .outputLimit
+        case .publishDenied: .publishDenied
         case .administrator: .administrator
         case .storeFailure: .storeFailure
         case .shutdown: .shutdown
@@ -93,8 +97,8 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .outputLimit: "limits.output_bytes"
         case .disconnect, .peerClosed, .networkError, .protocolViolation, .keepAlive, .takenOver,
             .notAuthorized, .badUserNameOrPassword, .identifierRejected,
-            .unacceptableProtocolVersion, .authenticationBusy, .administrator, .storeFailure,
-            .shutdown:
+            .unacceptableProtocolVersion, .authenticationBusy, .publishDenied, .administrator,
+            .storeFailure, .shutdown:
             nil
         }
     }
@@ -111,8 +115,8 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
             wasOpen ? .maxPacket : .maxConnectPacket
         case .disconnect, .peerClosed, .networkError, .protocolViolation, .keepAlive, .takenOver,
             .notAuthorized, .badUserNameOrPassword, .identifierRejected,
-            .unacceptableProtocolVersion, .authenticationBusy, .administrator, .storeFailure,
-            .shutdown:
+            .unacceptableProtocolVersion, .authenticationBusy, .publishDenied, .administrator,
+            .storeFailure, .shutdown:
             nil
         }
     }
@@ -132,6 +136,8 @@ package enum DropReason: UInt8, CountLabel, BitwiseCopyable {
     case reservedTopic
     /// The operator emptied the queue.
     case byOperator
+    /// It waited, and meanwhile its receiver lost the right to read it.
+    case notAllowed
 
     package var name: String {
         switch self {
@@ -141,13 +147,14 @@ package enum DropReason: UInt8, CountLabel, BitwiseCopyable {
         case .expired: "expired"
         case .reservedTopic: "reserved_topic"
         case .byOperator: "operator"
+        case .notAllowed: "acl"
         }
     }
 }
 
 /// Counts of drops by reason, in place: every session has them.
 package struct DropCounts: Sendable, BitwiseCopyable {
-    private var counts = InlineArray<6, UInt64>(repeating: 0)
+    private var counts = InlineArray<7, UInt64>(repeating: 0)
 
     package init() {}
 

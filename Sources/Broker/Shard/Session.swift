@@ -30,6 +30,8 @@ struct Session: BitwiseCopyable {
     /// What they count against `limits.max_subscriptions`.
     var subscriptionWeight: UInt32 = 0
     var expiryTimer: UInt32 = noIndex
+    /// The rules under which all that its queue holds was put there; 0 for none that are known.
+    var accessGeneration: UInt32 = 0
     var outbound = OutboundQueue()
     var inbound = InboundQoS2()
     /// UNIX time in milliseconds of the connection, or of the disconnection.

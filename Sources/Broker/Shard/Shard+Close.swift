@@ -23,6 +23,7 @@ extension Shard {
         if connections[index].timer != noIndex { timers.cancel(connections[index].timer) }
         connections[index].acknowledgements.removeAll(in: pool)
         connections[index].pendingConnect?.release(in: pool)
+        connections[index].permit?.release(in: pool)
         let will = connections[index].will
         let wasOpen = connections[index].isOpen
         // In one group with the will's publication, if there is one.
@@ -96,7 +97,8 @@ extension Shard {
     private func sendsBeforeClosing(_ reason: CloseReason) -> Bool {
         switch reason {
         case .badUserNameOrPassword, .notAuthorized, .identifierRejected, .tooManySessions,
-            .unacceptableProtocolVersion, .authenticationBusy, .disconnect, .shutdown:
+            .unacceptableProtocolVersion, .authenticationBusy, .publishDenied, .disconnect,
+            .shutdown:
             true
         case .peerClosed, .networkError, .protocolViolation, .connectTimeout, .keepAlive,
             .takenOver, .tooManyInboundQoS2, .topicLevels, .outputLimit, .administrator,
@@ -113,7 +115,7 @@ extension Shard {
             true
         case .disconnect, .peerClosed, .networkError, .keepAlive, .notAuthorized,
             .badUserNameOrPassword, .identifierRejected, .unacceptableProtocolVersion,
-            .tooManySessions, .authenticationBusy, .storeFailure, .shutdown:
+            .tooManySessions, .authenticationBusy, .publishDenied, .storeFailure, .shutdown:
             false
         }
     }

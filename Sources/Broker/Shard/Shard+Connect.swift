@@ -263,6 +263,7 @@ extension Shard {
         session.generation = generation
         session.number = number ?? sessionNumber
         session.isPersistent = isPersistent
+        session.accessGeneration = number == nil ? accessGeneration : 0
         session.clientIdentifier = CompactBytes(identifier, pool: pool)
         session.hasUserName = userName != nil
         if let userName { session.userName = CompactBytes(userName, pool: pool) }

@@ -126,6 +126,7 @@ extension Shard {
                     counters.limits.add(.maxInFlight)
                 }
                 if isDurable { loadMore(session) }
+                noteQueueChecked(session)
                 return
             case .awaitsCommit:
                 if !sessions[session].awaitsCommit {
@@ -140,6 +141,11 @@ extension Shard {
                     finished(session, item.position)
                     sessions[session].outbound.abandon(item, pool: pool)
                     drop(session, .expired)
+                    continue
+                }
+                guard mayStillReceive(item.message.topic, session) else {
+                    revoke(session, item.message.topic, item.position)
+                    sessions[session].outbound.abandon(item, pool: pool)
                     continue
                 }
                 item.message.append(
@@ -162,6 +168,7 @@ extension Shard {
 
     /// Sends again what a client that came back had not acknowledged [MQTT-4.4.0-1].
     mutating func resend(_ session: UInt32, _ handle: Handle) {
+        revokeInFlight(session)
         let queue = sessions[session].outbound
         queue.forEachInFlight { item in
             switch item {

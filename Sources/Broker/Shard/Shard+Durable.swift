@@ -211,6 +211,11 @@ extension Shard {
                 // It may have been sent, and QoS 0 is not sent twice.
                 sessions[session].outbound.skipSent()
                 finished(session, item.position)
+            } else if item.position < before.firstStored, !item.isReleased,
+                !mayStillReceive(item.topic, session)
+            {
+                sessions[session].outbound.skipSent()
+                revoke(session, item.topic, item.position)
             } else if item.position < before.firstStored {
                 placeSent(item, session, handle)
             } else if item.position < next,

@@ -49,13 +49,14 @@ extension Shard {
         let isPersistent = sessions[session].isPersistent
         switch publish.delivery {
         case .atMostOnce:
-            guard !isRefused,
+            guard !isRefused, mayPublish(handle, topic),
                 publish.retain || !routeAtMostOnce(frame, topic, bytes[publish.payload])
             else { return }
             if route(publish, bytes, holdsIdentifier: false) { commitUnwatched() }
         case .atLeastOnce(let identifier, _):
             // Every PUBLISH with this identifier is a new message, whatever its DUP [MQTT-4.3.2-2].
             counters.publishesReceivedAtLeastOnce += 1
+            guard isRefused || mayPublish(handle, topic) else { return }
             let needsCommit = !isRefused && route(publish, bytes, holdsIdentifier: false)
             acknowledge(
                 handle, .puback, identifier, needsCommit: needsCommit,
@@ -71,6 +72,7 @@ extension Shard {
                 doom(handle, .tooManyInboundQoS2)
                 return
             }
+            guard isRefused || mayPublish(handle, topic) else { return }
             sessions[session].inbound.insert(identifier, pool: pool)
             if isPersistent {
                 writes.inbound(
@@ -211,7 +213,7 @@ extension Shard {
         let packet = UnsafeRawBufferPointer(
             start: topicBase - (size - topic.count - payload.count), count: size)
         let sent = counters.publishesSent
-        for match in trie.match(topic) { deliverAtMostOnce(packet, to: match.session) }
+        for match in receivers(of: topic) { deliverAtMostOnce(packet, to: match.session) }
         if !shared.isEmpty {
             for choice in chooseMembers(topic, qos: .atMostOnce) {
                 deliverAtMostOnce(packet, to: choice.session)
@@ -264,7 +266,7 @@ extension Shard {
     mutating func route(
         _ message: Message, mustCommit: Bool
     ) -> (counts: PublishCounts, needsCommit: Bool) {
-        let matches = trie.match(message.topic)
+        let matches = receivers(of: message.topic)
         let choices = shared.isEmpty ? nil : chooseMembers(message.topic, qos: message.qos)
         var needsCommit = mustCommit || message.retain
         if !needsCommit, message.qos != .atMostOnce {

@@ -37,7 +37,7 @@ extension Shard {
         guard !retain, !holdsIdentifier else { return true }
         guard qos != .atMostOnce else { return false }
         return (!shared.isEmpty && !shared.match(topic).isEmpty)
-            || trie.match(topic).contains {
+            || receivers(of: topic, isCounted: false).contains {
                 $0.qos != .atMostOnce && sessions[$0.session].isPersistent
             }
     }

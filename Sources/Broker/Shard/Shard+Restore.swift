@@ -91,12 +91,12 @@ extension Shard: StoreVisitor {
     /// All is loaded: the wills of those who were connected when the broker ended without a word are
     /// published [MQTT-3.1.2-8].
     package mutating func finishRestoring() {
-        for (session, will) in restoration.wills {
+        for (number, will) in restoration.wills {
             // In one group with its publication, so that it is published once.
-            writes.willRemoved(session: session)
+            writes.willRemoved(session: number)
             if SystemTopic.isReserved(will.topic) {
                 counters.dropped.add(.reservedTopic)
-            } else {
+            } else if mayPublishRestored(will, of: restoration.sessions[number]) {
                 publishWill(will)
             }
             will.release(in: pool)

@@ -13,7 +13,9 @@ extension Shard {
     ) -> UnsafeBufferPointer<SharedSubscriptions.Choice> {
         choices.removeAll()
         for match in shared.match(topic) {
-            if let choice = chooseMember(of: match.session, qos: qos) { choices.append(choice) }
+            if let choice = chooseMember(of: match.session, topic, qos: qos) {
+                choices.append(choice)
+            }
         }
         return choices.contents
     }
@@ -23,31 +25,50 @@ extension Shard {
     /// Connected members take turns; one that has no room is passed over while another has. With none
     /// connected, members whose session would keep the message take turns.
     private mutating func chooseMember(
-        of group: UInt32, qos: QoS
+        of group: UInt32, _ topic: UnsafeRawBufferPointer, qos: QoS
     ) -> SharedSubscriptions.Choice? {
-        if let first = shared.first(group, isOnline: true) {
+        if let first = firstPermitted(group, topic, isOnline: true) {
             var member = first
             for _ in 0..<Self.membersAsked {
-                if hasRoom(shared[member].session) { break }
+                if hasRoom(shared[member].session), mayReceive(topic, shared[member].session) {
+                    shared.passTurn(member)
+                    return shared[member]
+                }
                 member = shared.next(member)
                 if member == first { break }
             }
-            shared.passTurn(member)
-            return shared[member]
+            shared.passTurn(first)
+            return shared[first]
         }
-        guard qos != .atMostOnce, let first = shared.first(group, isOnline: false) else {
+        guard qos != .atMostOnce, let first = firstPermitted(group, topic, isOnline: false) else {
             return nil
         }
         var member = first
         repeat {
             let choice = shared[member]
-            if sessions[choice.session].isPersistent, min(qos, choice.qos) != .atMostOnce {
+            if sessions[choice.session].isPersistent, min(qos, choice.qos) != .atMostOnce,
+                mayReceive(topic, choice.session)
+            {
                 shared.passTurn(member)
                 return choice
             }
             member = shared.next(member)
         } while member != first
         return nil
+    }
+
+    /// Of a group's connected or absent members, the next one in turn that may read the topic; `nil`
+    /// when none may.
+    private func firstPermitted(
+        _ group: UInt32, _ topic: UnsafeRawBufferPointer, isOnline: Bool
+    ) -> UInt32? {
+        guard let first = shared.first(group, isOnline: isOnline) else { return nil }
+        var member = first
+        while !mayReceive(topic, shared[member].session) {
+            member = shared.next(member)
+            guard member != first else { return nil }
+        }
+        return member
     }
 
     private func hasRoom(_ session: UInt32) -> Bool {
@@ -90,7 +111,7 @@ extension Shard {
     /// Delivers a message that a member gave back to another one, if there is any.
     private mutating func pass(_ message: Message, to group: UInt32, isStored: Bool) {
         guard shared.hasMembers(group),
-            let choice = chooseMember(of: group, qos: message.qos)
+            let choice = chooseMember(of: group, message.topic, qos: message.qos)
         else {
             counters.dropped.add(.away)
             return

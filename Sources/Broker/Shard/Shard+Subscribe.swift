@@ -66,7 +66,9 @@ extension Shard {
             return false
         }
         let isShared = SharedSubscriptions.isShared(filter)
-        guard !isShared || SharedSubscriptions.filter(in: filter) != nil else { return false }
+        guard !isShared || SharedSubscriptions.filter(in: filter) != nil,
+            maySubscribe(session, filter)
+        else { return false }
         prepareSystemTopics(for: filter)
         let subscribed =
             isShared

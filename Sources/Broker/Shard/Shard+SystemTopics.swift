@@ -84,6 +84,7 @@ extension Shard {
         figures.queuedBytes = totals.waitingBytes
         figures.inFlight = totals.inFlight
         figures.limitsReached = counters.limits.figures
+        figures.accessRefusals = counters.accessRefusals.figures
     }
 
     /// Retained messages of clients.
@@ -175,7 +176,9 @@ extension Shard {
                 publishSystemMessage(topic.name, value)
             }
             if !hasSubscribers {
-                hasSubscribers = topic.name.withUnsafeBytes { !trie.match($0).isEmpty }
+                hasSubscribers = topic.name.withUnsafeBytes {
+                    !receivers(of: $0, isCounted: false).isEmpty
+                }
             }
         }
         return hasSubscribers
@@ -193,7 +196,7 @@ extension Shard {
         retained.update(message)
         system.retained += retained.count - count
         system.retainedBytes += retained.byteCount - bytes
-        for match in trie.match(message.topic) {
+        for match in receivers(of: message.topic, isCounted: false) {
             sendSystemMessage(message, to: match.session, retain: false)
         }
         guard !shared.isEmpty else { return }
@@ -242,6 +245,6 @@ extension Shard {
         _ will: Message?, from session: UInt32, _ reason: CloseReason
     ) -> Bool {
         guard let will, reason != .disconnect, reason != .shutdown else { return false }
-        return refusesTopic(will.topic, from: session)
+        return refusesTopic(will.topic, from: session) || !mayPublishWill(will, of: session)
     }
 }

@@ -1,3 +1,4 @@
+import Authorization
 import MQTTCodec
 import MQTTCore
 import Store
@@ -24,6 +25,10 @@ package struct Shard: ~Copyable {
     let isRigged = Failpoint.isArmed
     /// Whether passwords are checked at all; without a password file user names are taken as given.
     let verifiesPasswords: Bool
+    /// Who may do what; `nil` allows everything.
+    var access: AccessRules?
+    /// Counts the rules that there have been; never 0.
+    var accessGeneration: UInt32 = 1
     package let pool: BytePool
     let hash: KeyedHash
 
@@ -119,13 +124,14 @@ package struct Shard: ~Copyable {
 
     /// `seed` feeds hashes and generated client identifiers; draw it at random.
     package init(
-        settings: BrokerSettings, store: any Store, verifiesPasswords: Bool, seed: UInt64,
-        now: MonotonicTime, wallClockMs: Int64
+        settings: BrokerSettings, store: any Store, verifiesPasswords: Bool,
+        access: AccessRules? = nil, seed: UInt64, now: MonotonicTime, wallClockMs: Int64
     ) {
         self.settings = settings
         self.store = store
         isDurable = store.isRecording
         self.verifiesPasswords = verifiesPasswords
+        self.access = access
         self.now = now
         self.wallClockMs = wallClockMs
         pool = BytePool()

@@ -13,6 +13,8 @@ package struct CommandLineOverrides: Sendable, Equatable {
     package var maxPacketSize: String?
     /// `--password-file`
     package var passwordFile: String?
+    /// `--acl-file`
+    package var aclFile: String?
     /// `--allow-anonymous`, for every listener
     package var allowAnonymous: Bool?
     /// `--connect-timeout`, with its unit
@@ -62,6 +64,7 @@ extension CommandLineOverrides {
             ("--max-inflight", maxInFlight),
             ("--max-packet-size", maxPacketSize),
             ("--password-file", passwordFile),
+            ("--acl-file", aclFile),
             ("--connect-timeout", connectTimeout),
             ("--queue-limit", queueLimit),
             ("--durability", durability),

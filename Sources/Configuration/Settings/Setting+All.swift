@@ -30,6 +30,11 @@ extension Setting {
             flag: "--password-file",
             "Users and their password hashes, written by `hermesctl users add`."),
         .single(
+            "acl_file", \.aclFile, ValueFormat.path("an ACL file").orUnset(),
+            flag: "--acl-file",
+            "Who may publish and subscribe to what, one rule a line; an empty file denies everything. Without it every client may do everything."
+        ),
+        .single(
             "durability", \.durability, .durability, flag: "--durability",
             "When an acknowledgement may leave: with sync, once the disk has what it speaks of; with interval 50ms, as soon as it is written, and the disk has it within that time; with none, at once, and a restart loses sessions, queues and retained messages."
         ),

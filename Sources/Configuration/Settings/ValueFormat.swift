@@ -49,6 +49,18 @@ struct ValueFormat<Value: Sendable>: Sendable {
     }
 }
 
+extension ValueFormat {
+    /// The same value, or none as long as nobody sets the key: where an empty value must not switch off
+    /// what a full one guards.
+    func orUnset() -> ValueFormat<Value?> {
+        ValueFormat<Value?>(
+            expectation: expectation,
+            read: { (text: String) throws(RefusedValue) -> Value? in try read(text) },
+            write: { value in value.map(write) ?? "" }
+        )
+    }
+}
+
 extension ValueFormat where Value == Int {
     /// A number of bytes: plain, or with KiB, MiB or GiB.
     static func size(_ range: ClosedRange<Int>) -> Self {

@@ -5,7 +5,9 @@ struct MatchCache: ~Copyable {
     struct Entry: BitwiseCopyable {
         var hash: UInt64
         var version: UInt64
-        var count: Int
+        var count: UInt32
+        /// Matches that were left out of these.
+        var withheld: UInt32
         var topic: CompactBytes
         var matches: UnsafeMutablePointer<SubscriptionTrie.Match>?
     }
@@ -22,7 +24,8 @@ struct MatchCache: ~Copyable {
         self.pool = pool
         entries = .allocate(capacity: Self.entryCount)
         entries.initialize(
-            repeating: Entry(hash: 0, version: 0, count: 0, topic: CompactBytes(), matches: nil),
+            repeating: Entry(
+                hash: 0, version: 0, count: 0, withheld: 0, topic: CompactBytes(), matches: nil),
             count: Self.entryCount)
     }
 
@@ -35,18 +38,23 @@ struct MatchCache: ~Copyable {
         guard entry.pointee.hash == hash, entry.pointee.version == version,
             entry.pointee.topic.equals(topic)
         else { return nil }
-        return UnsafeBufferPointer(start: entry.pointee.matches, count: entry.pointee.count)
+        return UnsafeBufferPointer(start: entry.pointee.matches, count: Int(entry.pointee.count))
+    }
+
+    /// Of the entry that was just found by this hash.
+    func withheld(hash: UInt64) -> UInt32 {
+        entries[Int(hash & UInt64(Self.entryCount - 1))].withheld
     }
 
     func store(
         _ topic: UnsafeRawBufferPointer, hash: UInt64, version: UInt64,
-        _ matches: UnsafeBufferPointer<SubscriptionTrie.Match>
+        _ matches: UnsafeBufferPointer<SubscriptionTrie.Match>, withheld: UInt32 = 0
     ) {
         guard matches.count <= Self.largestResult, topic.count <= Self.longestTopic else { return }
         let entry = entries + Int(hash & UInt64(Self.entryCount - 1))
         let stride = MemoryLayout<SubscriptionTrie.Match>.stride
         if let old = entry.pointee.matches {
-            pool.deallocate(UnsafeMutableRawPointer(old), count: entry.pointee.count * stride)
+            pool.deallocate(UnsafeMutableRawPointer(old), count: Int(entry.pointee.count) * stride)
         }
         entry.pointee.topic.destroy(in: pool)
         var copy: UnsafeMutablePointer<SubscriptionTrie.Match>?
@@ -57,7 +65,7 @@ struct MatchCache: ~Copyable {
             copy = buffer
         }
         entry.pointee = Entry(
-            hash: hash, version: version, count: matches.count,
+            hash: hash, version: version, count: UInt32(matches.count), withheld: withheld,
             topic: CompactBytes(topic, pool: pool), matches: copy)
     }
 }

@@ -133,6 +133,47 @@ public struct SubscriptionTrie: ~Copyable {
         return matches.contents
     }
 
+    /// A topic's matches of which the caller left out those that may not have it.
+    public struct Permitted {
+        /// Valid until the next call on the trie.
+        public let matches: UnsafeBufferPointer<Match>
+        /// How many were left out.
+        public let withheld: UInt32
+    }
+
+    public enum Search {
+        /// What ``keep(_:permitted:)`` was told for this topic, and no subscription has changed since.
+        case cached(Permitted)
+        /// Every session that wants the topic, to be sorted out: those that may have it move to the
+        /// front, and ``keep(_:permitted:)`` is called with their number.
+        case collected(UnsafeMutableBufferPointer<Match>)
+    }
+
+    /// The same as ``match(_:)`` for a caller that leaves out some sessions. All calls on one trie have
+    /// to be of one kind, with ``invalidate()`` between the kinds.
+    public mutating func search(_ topic: UnsafeRawBufferPointer) -> Search {
+        let topicHash = hash(topic)
+        if let cached = cache.find(topic, hash: topicHash, version: version) {
+            return .cached(
+                Permitted(
+                    matches: cached,
+                    withheld: cache.withheld(hash: topicHash)))
+        }
+        collect(topic)
+        return .collected(matches.mutableContents)
+    }
+
+    /// Caches the first matches of the search that was just made.
+    public mutating func keep(_ topic: UnsafeRawBufferPointer, permitted count: Int) -> Permitted {
+        let kept = UnsafeBufferPointer(rebasing: matches.contents[..<count])
+        let withheld = UInt32(clamping: matches.count - count)
+        cache.store(topic, hash: hash(topic), version: version, kept, withheld: withheld)
+        return Permitted(matches: kept, withheld: withheld)
+    }
+
+    /// Forgets all cached matches.
+    public mutating func invalidate() { version += 1 }
+
     /// Walks all paths that match, without recursion: a topic may have many levels.
     private mutating func collect(_ topic: UnsafeRawBufferPointer) {
         matches.removeAll()

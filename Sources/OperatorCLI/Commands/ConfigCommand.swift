@@ -1,4 +1,5 @@
 import ArgumentParser
+import Authorization
 import Credentials
 import OperatorConfiguration
 
@@ -11,7 +12,7 @@ struct ConfigCommand: ParsableCommand {
 struct ConfigCheckCommand: OperatorCommand {
     static let configuration = CommandConfiguration(
         commandName: "check",
-        abstract: "Check a configuration file, and the password file that it names.",
+        abstract: "Check a configuration file, and the password and ACL files that it names.",
         discussion: """
             Variables of the environment count as they do for the broker. All problems are shown \
             at once, each with its line and what to do.
@@ -37,6 +38,16 @@ struct ConfigCheckCommand: OperatorCommand {
                 }
             } catch {
                 throw CommandFailure(error)
+            }
+        }
+        if let path = configuration.aclFile {
+            let rules = try loadRules(path, context.console)
+            if rules.rules.isEmpty {
+                context.console.complain(
+                    """
+                    warning: the ACL file "\(VisibleText.escaped(path))" holds no rule: the broker \
+                    denies every publish and subscription.
+                    """)
             }
         }
         try context.console.print("\(VisibleText.escaped(file)): ok\n")

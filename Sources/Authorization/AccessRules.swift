@@ -1,0 +1,301 @@
+import Structures
+
+/// The rules of one ACL file: the first one that fits decides, from top to bottom, and what none fits is
+/// denied. So a file without rules denies everything.
+///
+/// Immutable, so any thread may ask. A question looks at the rules for all clients, for the client's
+/// user and for its identifier, in the order of the file, and never at those for others; it allocates
+/// nothing.
+public final class AccessRules: Sendable {
+    /// A rule with its texts as ranges of ``texts``.
+    struct Compiled: BitwiseCopyable {
+        struct Text: BitwiseCopyable {
+            var start: UInt32 = 0
+            var count: UInt32 = 0
+        }
+
+        enum Who: UInt8, BitwiseCopyable {
+            case everyone, anonymous, anyUser, user
+        }
+
+        var filter = Text()
+        var userName = Text()
+        var clientIdentifier = Text()
+        var who = Who.everyone
+        var hasClientIdentifier = false
+        var isAllow = false
+        /// Raw values of ``AccessAction``, combined.
+        var actions: UInt8 = 0
+        var line: UInt32 = 0
+    }
+
+    /// Rules as ascending indices into ``compiled``, a range of ``lists``.
+    struct List: BitwiseCopyable {
+        var start: UInt32 = 0
+        var count: UInt32 = 0
+    }
+
+    /// In the order of the file.
+    public let rules: [AccessRule]
+    /// Why others than the owner may change the file that this was loaded from, and what to do; `nil`
+    /// when that is not so.
+    public let accessWarning: String?
+
+    private let compiled: [Compiled]
+    private let texts: [UInt8]
+    private let lists: [UInt32]
+    private let general: List
+    private let ofUser: NameTable
+    private let ofClient: NameTable
+
+    /// Compiles rules whose filters have been checked.
+    init(_ rules: [AccessRule], accessWarning: String? = nil) {
+        self.rules = rules
+        self.accessWarning = accessWarning
+        var builder = AccessRulesBuilder()
+        for rule in rules { builder.add(rule) }
+        var lists: [UInt32] = []
+        general = builder.append(builder.general, to: &lists)
+        ofUser = NameTable(builder.ofUser.mapValues { builder.append($0, to: &lists) })
+        ofClient = NameTable(builder.ofClient.mapValues { builder.append($0, to: &lists) })
+        compiled = builder.compiled
+        texts = builder.texts
+        self.lists = lists
+    }
+
+    /// Whether a client may publish to a topic name, or receive messages of it.
+    public func decide(
+        _ action: AccessAction, topic: UnsafeRawBufferPointer, for subject: AccessSubject
+    ) -> AccessVerdict {
+        var verdict = AccessVerdict(isAllowed: false, line: 0)
+        texts.withUnsafeBytes { texts in
+            forEachRule(action, subject, texts) { rule in
+                let pattern = Self.text(rule.filter, in: texts)
+                guard
+                    TopicPattern.matches(
+                        pattern, topic: topic, subject, isAllow: rule.isAllow)
+                else { return true }
+                verdict = AccessVerdict(isAllowed: rule.isAllow, line: rule.line)
+                return false
+            }
+        }
+        return verdict
+    }
+
+    /// How much of what a filter matches a client may receive: what a SUBSCRIBE is answered by.
+    ///
+    /// `part` may be said of a filter of which several `deny` rules together leave nothing; each message
+    /// is checked all the same. `filter` is well formed, and of a shared subscription the part behind
+    /// its group.
+    public func decideSubscription(
+        filter: UnsafeRawBufferPointer, for subject: AccessSubject
+    ) -> SubscriptionVerdict {
+        let asked = TopicSet(filter: [UInt8](filter), reachesDollar: false)
+        var denied: [TopicSet] = []
+        var allowedLine: UInt32?
+        var verdict: SubscriptionVerdict?
+        texts.withUnsafeBytes { texts in
+            forEachRule(.subscribe, subject, texts) { rule in
+                let pattern = Self.text(rule.filter, in: texts)
+                guard
+                    let topics = TopicPattern.topics(pattern, subject, isAllow: rule.isAllow),
+                    let common = asked.intersection(topics)
+                else { return true }
+                guard rule.isAllow else {
+                    guard asked.isSubset(of: topics) else {
+                        denied.append(topics)
+                        return true
+                    }
+                    verdict = allowedLine.map { .part(line: $0) } ?? .nothing(line: rule.line)
+                    return false
+                }
+                guard !denied.contains(where: { common.isSubset(of: $0) }) else { return true }
+                guard asked.isSubset(of: topics) else {
+                    allowedLine = allowedLine ?? rule.line
+                    return true
+                }
+                verdict =
+                    denied.isEmpty
+                    ? .whole(line: rule.line) : .part(line: allowedLine ?? rule.line)
+                return false
+            }
+        }
+        return verdict ?? allowedLine.map { .part(line: $0) } ?? .nothing(line: 0)
+    }
+
+    /// Hands over the rules about this subject and action in the order of the file, until `body`
+    /// returns false.
+    @inline(__always)
+    private func forEachRule(
+        _ action: AccessAction, _ subject: AccessSubject, _ texts: UnsafeRawBufferPointer,
+        _ body: (Compiled) -> Bool
+    ) {
+        var first = Cursor(general)
+        var second = Cursor(subject.userName.flatMap { ofUser.find($0) } ?? List())
+        var third = Cursor(ofClient.find(subject.clientIdentifier) ?? List())
+        while true {
+            let index = min(first.head(lists), second.head(lists), third.head(lists))
+            guard index != .max else { return }
+            // A rule stands in one list alone.
+            first.pass(index, lists)
+            second.pass(index, lists)
+            third.pass(index, lists)
+            let rule = compiled[Int(index)]
+            guard rule.actions & action.rawValue != 0, isAbout(rule, subject, texts) else {
+                continue
+            }
+            guard body(rule) else { return }
+        }
+    }
+
+    private func isAbout(
+        _ rule: Compiled, _ subject: AccessSubject, _ texts: UnsafeRawBufferPointer
+    ) -> Bool {
+        switch rule.who {
+        case .everyone: break
+        case .anonymous: guard subject.userName == nil else { return false }
+        case .anyUser: guard subject.userName != nil else { return false }
+        case .user:
+            guard let userName = subject.userName,
+                Self.text(rule.userName, in: texts).elementsAreEqual(to: userName)
+            else { return false }
+        }
+        return !rule.hasClientIdentifier
+            || Self.text(rule.clientIdentifier, in: texts)
+                .elementsAreEqual(to: subject.clientIdentifier)
+    }
+
+    private static func text(
+        _ text: Compiled.Text, in texts: UnsafeRawBufferPointer
+    ) -> UnsafeRawBufferPointer {
+        let start = Int(text.start)
+        return UnsafeRawBufferPointer(rebasing: texts[start..<start + Int(text.count)])
+    }
+
+    /// A place in one list of rules.
+    private struct Cursor {
+        var next: UInt32
+        let end: UInt32
+
+        init(_ list: List) {
+            next = list.start
+            end = list.start + list.count
+        }
+
+        @inline(__always)
+        func head(_ lists: [UInt32]) -> UInt32 { next < end ? lists[Int(next)] : .max }
+
+        @inline(__always)
+        mutating func pass(_ index: UInt32, _ lists: [UInt32]) {
+            if head(lists) == index { next += 1 }
+        }
+    }
+}
+
+/// Sorts rules by whom they are about.
+struct AccessRulesBuilder {
+    private(set) var compiled: [AccessRules.Compiled] = []
+    private(set) var texts: [UInt8] = []
+    /// Indices of rules that name neither a user nor a client.
+    private(set) var general: [UInt32] = []
+    private(set) var ofUser: [[UInt8]: [UInt32]] = [:]
+    /// Of rules that name a client and no user.
+    private(set) var ofClient: [[UInt8]: [UInt32]] = [:]
+
+    mutating func add(_ rule: AccessRule) {
+        let index = UInt32(compiled.count)
+        var result = AccessRules.Compiled()
+        result.line = UInt32(clamping: rule.line)
+        result.isAllow = rule.isAllow
+        result.actions = rule.actions.reduce(0) { $0 | $1.rawValue }
+        result.filter = append(Self.pattern(rule.filter))
+        if let identifier = rule.clientIdentifier {
+            result.hasClientIdentifier = true
+            result.clientIdentifier = append(identifier)
+        }
+        switch rule.who {
+        case .everyone: result.who = .everyone
+        case .anonymous: result.who = .anonymous
+        case .anyUser: result.who = .anyUser
+        case .user(let name):
+            result.who = .user
+            result.userName = append(name)
+            ofUser[name, default: []].append(index)
+        }
+        if result.who != .user {
+            if let identifier = rule.clientIdentifier {
+                ofClient[identifier, default: []].append(index)
+            } else {
+                general.append(index)
+            }
+        }
+        compiled.append(result)
+    }
+
+    func append(_ indices: [UInt32], to lists: inout [UInt32]) -> AccessRules.List {
+        let start = UInt32(lists.count)
+        lists.append(contentsOf: indices)
+        return AccessRules.List(start: start, count: UInt32(indices.count))
+    }
+
+    private mutating func append(_ text: [UInt8]) -> AccessRules.Compiled.Text {
+        let start = UInt32(texts.count)
+        texts.append(contentsOf: text)
+        return AccessRules.Compiled.Text(start: start, count: UInt32(text.count))
+    }
+
+    /// The filter with its placeholders as single bytes; see ``TopicPattern``.
+    private static func pattern(_ filter: [UInt8]) -> [UInt8] {
+        let levels = filter.split(
+            separator: TopicPattern.separator, omittingEmptySubsequences: false)
+        return Array(
+            levels.map { level in
+                switch Array(level) {
+                case Array("%u".utf8): [TopicPattern.userPlaceholder]
+                case Array("%c".utf8): [TopicPattern.clientPlaceholder]
+                default: Array(level)
+                }
+            }.joined(separator: [TopicPattern.separator]))
+    }
+}
+
+/// Names of a file, each with its rules; found from borrowed bytes without an allocation.
+struct NameTable: Sendable {
+    private var names: [[UInt8]] = []
+    private var lists: [AccessRules.List] = []
+    /// Indices of names plus 1, at the places that their hashes give; 0 is free. A power of two, at
+    /// most half of it used; empty when there are no names.
+    private var slots: [UInt32] = []
+    private let keyedHash = KeyedHash(seed: UInt64.random(in: .min ... .max))
+
+    init(_ listOfName: [[UInt8]: AccessRules.List]) {
+        guard !listOfName.isEmpty else { return }
+        var capacity = 2
+        while capacity < 2 * listOfName.count { capacity *= 2 }
+        slots = [UInt32](repeating: 0, count: capacity)
+        for (name, list) in listOfName {
+            names.append(name)
+            lists.append(list)
+            var position = name.withUnsafeBytes { place(of: $0) }
+            while slots[position] != 0 { position = (position + 1) & (capacity - 1) }
+            slots[position] = UInt32(names.count)
+        }
+    }
+
+    func find(_ name: UnsafeRawBufferPointer) -> AccessRules.List? {
+        guard !slots.isEmpty else { return nil }
+        var position = place(of: name)
+        while slots[position] != 0 {
+            let index = Int(slots[position]) - 1
+            if names[index].withUnsafeBytes({ $0.elementsAreEqual(to: name) }) {
+                return lists[index]
+            }
+            position = (position + 1) & (slots.count - 1)
+        }
+        return nil
+    }
+
+    private func place(of name: UnsafeRawBufferPointer) -> Int {
+        Int(truncatingIfNeeded: keyedHash(name)) & (slots.count - 1)
+    }
+}

@@ -1,0 +1,287 @@
+import Authorization
+import MQTTCodec
+import MQTTCore
+import Structures
+
+/// What the access rules refused, as it is counted.
+package enum AccessRefusal: UInt8, CountLabel {
+    /// A PUBLISH; its connection was closed.
+    case publish
+    /// A filter of a SUBSCRIBE, answered with 0x80.
+    case subscribe
+    /// A message that a subscription matches and whose topic its client may not read.
+    case deliver
+    /// A will that was due.
+    case will
+
+    package var name: String {
+        switch self {
+        case .publish: "publish"
+        case .subscribe: "subscribe"
+        case .deliver: "deliver"
+        case .will: "will"
+        }
+    }
+}
+
+/// What the access rules refused, as it is reported.
+package struct AccessReport: Sendable {
+    /// What happened; `narrowed` is a filter that was granted and reaches further than the rights.
+    package enum Event: Hashable, Sendable {
+        case publish, subscribe, narrowed, deliver, will
+    }
+
+    package var event: Event
+    package var clientIdentifier: [UInt8]
+    /// A proven user name; `nil` for an anonymous client.
+    package var userName: [UInt8]?
+    /// The topic name, or the filter of a SUBSCRIBE.
+    package var topic: [UInt8]
+    /// The rule that decided, by its line; 0 when none fitted.
+    package var line: UInt32
+}
+
+/// Who may publish and subscribe to what: the rules of the ACL file, asked where something happens.
+///
+/// Without rules everything is allowed, at the price of one branch. With rules, a PUBLISH is checked when
+/// it comes, a will when it fires, and a message for a client when it is routed and, if the rules have
+/// changed since, again when it leaves the queue. So new rules take effect at once for all that is
+/// subscribed, queued and retained, and nothing has to be walked through when they come.
+extension Shard {
+    /// Other rules apply from now on; `nil` allows everything.
+    package mutating func setAccess(_ rules: AccessRules?) {
+        access = rules
+        accessGeneration = accessGeneration == .max ? 1 : accessGeneration + 1
+        // What is cached was found under the former rules.
+        trie.invalidate()
+    }
+
+    /// Asks the rules about a session's client.
+    func decide(
+        _ rules: AccessRules, _ action: AccessAction, _ topic: UnsafeRawBufferPointer,
+        for session: UInt32
+    ) -> AccessVerdict {
+        withSubject(session) { rules.decide(action, topic: topic, for: $0) }
+    }
+
+    /// A user name that no password proved counts for nothing: its client is anonymous.
+    private func withSubject<Result>(
+        _ session: UInt32, _ body: (AccessSubject) -> Result
+    ) -> Result {
+        sessions[session].clientIdentifier.withBytes { identifier in
+            guard verifiesPasswords, sessions[session].hasUserName else {
+                return body(AccessSubject(userName: nil, clientIdentifier: identifier))
+            }
+            return sessions[session].userName.withBytes { userName in
+                body(AccessSubject(userName: userName, clientIdentifier: identifier))
+            }
+        }
+    }
+
+    // MARK: PUBLISH
+
+    /// Whether a connection may publish to a topic; if not, it ends. MQTT 3.1.1 has no other way to
+    /// tell its client [MQTT-3.3.5-2].
+    @inline(__always)
+    mutating func mayPublish(_ handle: Handle, _ topic: UnsafeRawBufferPointer) -> Bool {
+        guard let rules = access else { return true }
+        return mayPublish(handle, topic, rules)
+    }
+
+    private mutating func mayPublish(
+        _ handle: Handle, _ topic: UnsafeRawBufferPointer, _ rules: AccessRules
+    ) -> Bool {
+        let permit = connections[handle.index].permit
+        if let permit, permit.isFor(topic, generation: accessGeneration) { return true }
+        let session = connections[handle.index].session
+        let verdict = decide(rules, .publish, topic, for: session)
+        guard verdict.isAllowed else {
+            counters.accessRefusals.add(.publish)
+            report(.publish, session, topic, verdict.line)
+            doom(handle, .publishDenied)
+            return false
+        }
+        permit?.release(in: pool)
+        connections[handle.index].permit = PublishPermit(
+            topic, generation: accessGeneration, pool: pool)
+        return true
+    }
+
+    // MARK: SUBSCRIBE
+
+    /// Whether a filter is granted: some topic that it matches may be read. One that reaches further is
+    /// granted too, and gets what it may.
+    mutating func maySubscribe(_ session: UInt32, _ filter: UnsafeRawBufferPointer) -> Bool {
+        guard let rules = access else { return true }
+        let filter = SharedSubscriptions.filter(in: filter) ?? filter
+        let verdict = withSubject(session) { rules.decideSubscription(filter: filter, for: $0) }
+        switch verdict {
+        case .whole: return true
+        case .part(let line):
+            report(.narrowed, session, filter, line)
+            return true
+        case .nothing(let line):
+            counters.accessRefusals.add(.subscribe)
+            report(.subscribe, session, filter, line)
+            return false
+        }
+    }
+
+    // MARK: Routing
+
+    /// Sessions that want a topic and may read it, each once; valid until the next call.
+    @inline(__always)
+    mutating func receivers(
+        of topic: UnsafeRawBufferPointer, isCounted: Bool = true
+    ) -> UnsafeBufferPointer<SubscriptionTrie.Match> {
+        guard let rules = access else { return trie.match(topic) }
+        return receivers(of: topic, rules, isCounted: isCounted)
+    }
+
+    /// What the rules withhold is cached with the matches, so a topic that is published again costs no
+    /// question.
+    private mutating func receivers(
+        of topic: UnsafeRawBufferPointer, _ rules: AccessRules, isCounted: Bool
+    ) -> UnsafeBufferPointer<SubscriptionTrie.Match> {
+        let result: SubscriptionTrie.Permitted
+        switch trie.search(topic) {
+        case .cached(let permitted):
+            result = permitted
+        case .collected(let matches):
+            var count = 0
+            for match in matches {
+                guard decide(rules, .subscribe, topic, for: match.session).isAllowed else {
+                    continue
+                }
+                matches[count] = match
+                count += 1
+            }
+            result = trie.keep(topic, permitted: count)
+        }
+        if isCounted { counters.accessRefusals.add(.deliver, UInt64(result.withheld)) }
+        return result.matches
+    }
+
+    /// Whether a client may read messages of a topic: for those that do not come by ``receivers(of:isCounted:)``.
+    @inline(__always)
+    func mayReceive(_ topic: UnsafeRawBufferPointer, _ session: UInt32) -> Bool {
+        guard let rules = access else { return true }
+        return decide(rules, .subscribe, topic, for: session).isAllowed
+    }
+
+    // MARK: Queues
+
+    /// Whether a message that waited may still be read by its receiver. Asked of the rules only while
+    /// the queue holds messages that were put there under others.
+    @inline(__always)
+    func mayStillReceive(_ topic: UnsafeRawBufferPointer, _ session: UInt32) -> Bool {
+        guard access != nil, sessions[session].accessGeneration != accessGeneration else {
+            return true
+        }
+        return mayReceive(topic, session)
+    }
+
+    /// Nothing was put into the session's queue under former rules, once it is empty.
+    @inline(__always)
+    mutating func noteQueueChecked(_ session: UInt32) {
+        guard sessions[session].accessGeneration != accessGeneration,
+            sessions[session].outbound.isEmpty
+        else { return }
+        sessions[session].accessGeneration = accessGeneration
+    }
+
+    /// A message that waited is given up: its receiver lost the right to read it.
+    mutating func revoke(_ session: UInt32, _ topic: UnsafeRawBufferPointer, _ position: UInt64) {
+        finished(session, position)
+        counters.accessRefusals.add(.deliver)
+        // The first of its kind in a session is reported with its topic.
+        if sessions[session].dropped[.notAllowed] == 0, let rules = access {
+            let verdict = decide(rules, .subscribe, topic, for: session)
+            report(.deliver, session, topic, verdict.line)
+        }
+        drop(session, .notAllowed)
+    }
+
+    /// Gives up what was in flight to a client that came back and may not read it any more.
+    mutating func revokeInFlight(_ session: UInt32) {
+        guard access != nil, sessions[session].accessGeneration != accessGeneration else { return }
+        var revoked: [OutboundQueue.Item] = []
+        let queue = sessions[session].outbound
+        queue.forEachInFlight { resend in
+            guard case .publish(let item) = resend,
+                !mayStillReceive(item.message.topic, session)
+            else { return }
+            revoked.append(item)
+        }
+        for item in revoked {
+            revoke(session, item.message.topic, item.position)
+            totals.inFlight -= 1
+            sessions[session].outbound.abandon(item, pool: pool)
+        }
+    }
+
+    // MARK: Wills
+
+    /// Whether a will may be published by its session's client now.
+    mutating func mayPublishWill(_ will: Message, of session: UInt32) -> Bool {
+        guard let rules = access else { return true }
+        let verdict = decide(rules, .publish, will.topic, for: session)
+        guard verdict.isAllowed else {
+            counters.accessRefusals.add(.will)
+            report(.will, session, will.topic, verdict.line)
+            return false
+        }
+        return true
+    }
+
+    /// The same for a will that a former run of the broker left. Whose it was is known of persistent
+    /// sessions; a will of nobody is as one that no rule allows.
+    mutating func mayPublishRestored(_ will: Message, of session: UInt32?) -> Bool {
+        if let session { return mayPublishWill(will, of: session) }
+        guard access != nil else { return true }
+        counters.accessRefusals.add(.will)
+        notices.append(
+            .access(
+                AccessReport(
+                    event: .will, clientIdentifier: [], topic: [UInt8](will.topic), line: 0)))
+        return false
+    }
+
+    private mutating func report(
+        _ event: AccessReport.Event, _ session: UInt32, _ topic: UnsafeRawBufferPointer,
+        _ line: UInt32
+    ) {
+        let hasUserName = verifiesPasswords && sessions[session].hasUserName
+        notices.append(
+            .access(
+                AccessReport(
+                    event: event, clientIdentifier: sessions[session].clientIdentifier.array,
+                    userName: hasUserName ? sessions[session].userName.array : nil,
+                    topic: [UInt8](topic), line: line)))
+    }
+}
+
+/// The last topic that a connection was allowed to publish to: publishers tend to stay with one.
+///
+/// It holds the topic itself, because a hash could be made to collide. The holder calls
+/// ``release(in:)`` once.
+struct PublishPermit: BitwiseCopyable {
+    /// The generation of the rules in four bytes, and then the topic.
+    private let bytes: SharedBytes
+
+    init(_ topic: UnsafeRawBufferPointer, generation: UInt32, pool: BytePool) {
+        bytes = SharedBytes(count: 4 + topic.count, pool: pool)
+        bytes.bytes.storeBytes(of: generation, as: UInt32.self)
+        if let base = topic.baseAddress {
+            (bytes.bytes + 4).copyMemory(from: base, byteCount: topic.count)
+        }
+    }
+
+    func isFor(_ topic: UnsafeRawBufferPointer, generation: UInt32) -> Bool {
+        guard bytes.bytes.load(as: UInt32.self) == generation else { return false }
+        return UnsafeRawBufferPointer(start: bytes.bytes + 4, count: bytes.count - 4)
+            .elementsAreEqual(to: topic)
+    }
+
+    func release(in pool: BytePool) { bytes.release(in: pool) }
+}

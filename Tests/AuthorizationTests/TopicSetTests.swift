@@ -1,0 +1,153 @@
+import HermesTesting
+import Testing
+
+@testable import Authorization
+
+/// The algebra of filters against all topics of a small world.
+@Suite("Topic sets")
+struct TopicSetTests {
+    static let levels = ["a", "b", "", "$x"]
+    /// One level deeper than any filter, so that what only a `#` reaches is there.
+    static let topics: [String] = {
+        var topics: [String] = []
+        var last = [""]
+        for depth in 1...4 {
+            last = last.flatMap { prefix in
+                levels.map { depth == 1 ? $0 : "\(prefix)/\($0)" }
+            }
+            topics += last
+        }
+        // With the empty string, which is no topic name [MQTT-4.7.3-1]: the sets count it as one level.
+        return topics
+    }()
+
+    static let filters: [String] = {
+        let inner = levels + ["+"]
+        let one = inner + ["#"]
+        let two = inner.flatMap { first in one.map { "\(first)/\($0)" } }
+        let three = inner.flatMap { first in two.map { "\(first)/\($0)" } }
+        return (one + two + three).filter { !$0.isEmpty }
+    }()
+
+    /// The definition, word by word: section 4.7.1 and [MQTT-4.7.2-1].
+    static func naive(_ filter: String, _ topic: String, reachesDollar: Bool) -> Bool {
+        let filter = filter.split(separator: "/", omittingEmptySubsequences: false)
+        let topic = topic.split(separator: "/", omittingEmptySubsequences: false)
+        if !reachesDollar, topic[0].hasPrefix("$"), filter[0] == "+" || filter[0] == "#" {
+            return false
+        }
+        for (index, level) in filter.enumerated() {
+            if level == "#" { return true }
+            guard index < topic.count else { return false }
+            if level != "+", level != topic[index] { return false }
+        }
+        return filter.count == topic.count
+            || (filter.count == topic.count + 1 && filter.last == "#")
+    }
+
+    /// One bit for each of ``topics``, eight words for their 340.
+    private static func bits(_ filter: String, reachesDollar: Bool) -> [UInt64] {
+        var words = [UInt64](repeating: 0, count: 8)
+        for (index, topic) in topics.enumerated()
+        where naive(filter, topic, reachesDollar: reachesDollar) {
+            words[index / 64] |= 1 << UInt64(index % 64)
+        }
+        return words
+    }
+
+    private static func topics(_ bits: [UInt64]) -> [String] {
+        topics.enumerated().filter { bits[$0.offset / 64] >> UInt64($0.offset % 64) & 1 == 1 }
+            .map(\.element)
+    }
+
+    @Test("the topics fit in the words of a set") func count() {
+        #expect(Self.topics.count <= 512 && Self.topics.count > 300)
+    }
+
+    @Test("subset and intersection agree with all topics", arguments: [false, true])
+    func algebra(reachesDollar: Bool) {
+        let own = Self.filters.map { filter in
+            (
+                TopicSet(filter: Array(filter.utf8), reachesDollar: false),
+                Self.bits(filter, reachesDollar: false)
+            )
+        }
+        let other = Self.filters.map { filter in
+            (
+                TopicSet(filter: Array(filter.utf8), reachesDollar: reachesDollar),
+                Self.bits(filter, reachesDollar: reachesDollar)
+            )
+        }
+        var ofText: [String: [UInt64]] = [:]
+        for (first, (left, leftBits)) in own.enumerated() {
+            for (second, (right, rightBits)) in other.enumerated() {
+                let isSubset = (0..<8).allSatisfy { leftBits[$0] & ~rightBits[$0] == 0 }
+                let names = "\(Self.filters[first]) and \(Self.filters[second])"
+                if left.isSubset(of: right) != isSubset { Issue.record("subset of \(names)") }
+                var found = [UInt64](repeating: 0, count: 8)
+                if let text = left.intersection(right)?.text {
+                    found = ofText[text] ?? Self.bits(text, reachesDollar: false)
+                    ofText[text] = found
+                }
+                let common = (0..<8).map { leftBits[$0] & rightBits[$0] }
+                if found != common { Issue.record("intersection of \(names)") }
+            }
+        }
+    }
+
+    @Test(
+        "matching agrees with the definition for every filter and topic", arguments: [false, true])
+    func matching(isAllow: Bool) {
+        let nobody = AccessSubject(
+            userName: nil, clientIdentifier: UnsafeRawBufferPointer(start: nil, count: 0))
+        for filter in Self.filters {
+            for topic in Self.topics {
+                let expected = Self.naive(filter, topic, reachesDollar: !isAllow)
+                let matches = Array(filter.utf8).withUnsafeBytes { pattern in
+                    Array(topic.utf8).withUnsafeBytes { topic in
+                        TopicPattern.matches(pattern, topic: topic, nobody, isAllow: isAllow)
+                    }
+                }
+                if matches != expected { Issue.record("\(filter) and \(topic)") }
+            }
+        }
+    }
+
+    @Test(
+        "what SUBSCRIBE is answered never leaves out a topic, and promises none",
+        arguments: UInt64(1)...40)
+    func subscriptionVerdicts(seed: UInt64) throws {
+        var random = SplitMix64(seed: seed)
+        for _ in 0..<50 {
+            var lines: [String] = []
+            for _ in 0..<Int.random(in: 1...4, using: &random) {
+                let filter = try #require(Self.filters.randomElement(using: &random))
+                let effect = Bool.random(using: &random) ? "allow" : "deny"
+                lines.append("\(effect) everyone subscribe \(filter.isEmpty ? "a" : filter)")
+            }
+            let rules = try rules(lines.joined(separator: "\n"))
+            for _ in 0..<10 {
+                let filter = try #require(Self.filters.randomElement(using: &random))
+                let wanted = Self.topics(Self.bits(filter, reachesDollar: false))
+                let allowed = wanted.filter { rules.decide(.subscribe, $0).isAllowed }
+                switch rules.subscription(filter) {
+                case .whole: #expect(allowed == wanted, "\(lines) \(filter)")
+                case .nothing: #expect(allowed.isEmpty, "\(lines) \(filter)")
+                case .part: continue
+                }
+            }
+        }
+    }
+}
+
+extension TopicSet {
+    fileprivate var text: String {
+        levels.map { level in
+            switch level {
+            case .exact(let text): String(decoding: text, as: UTF8.self)
+            case .single: "+"
+            case .multi: "#"
+            }
+        }.joined(separator: "/")
+    }
+}
