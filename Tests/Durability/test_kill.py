@@ -10,8 +10,8 @@ from proof.runner import prove
 
 @pytest.mark.quick
 def test_what_was_acknowledged_survives_kills_and_power_cuts() -> None:
-    """One kill per failpoint and QoS, some at other moments, and what was not synced is lost."""
-    proof = prove(30, seed=20_261, per_cell=1, say=print)
+    """One kill per failpoint, hanging disk and QoS, and what was not synced is lost."""
+    proof = prove(34, seed=20_261, per_cell=1, say=print)
     text, is_proven = verdict(proof)
     print(text)
     assert is_proven, text

@@ -10,7 +10,7 @@ from proof import __main__ as command
 from proof.disk_record import Loss
 from proof.history import FAILPOINTS, Kill
 from proof.ledger import Violation
-from proof.plan import EXACTLY_ONCE_ONLY, cells, missing, plan
+from proof.plan import EXACTLY_ONCE_ONLY, cells, missing, plan, trigger_of
 from proof.report import verdict
 from proof.runner import Proof
 
@@ -27,9 +27,14 @@ def proof_of(per_cell: int, *, lacking: tuple[str, int] | None = None) -> Proof:
 
 
 def test_each_failpoint_counts_with_each_quality_of_service_that_reaches_it() -> None:
-    assert set(cells()) == {
-        (name, qos) for name in FAILPOINTS for qos in (1, 2)
-        if (name, qos) not in {(one, 1) for one in EXACTLY_ONCE_ONLY}}
+    labels = {*FAILPOINTS, "journal hangs", "database hangs"}
+    assert set(cells()) == {(label, qos) for label in labels for qos in (1, 2)} - {
+        (label, 1) for label in EXACTLY_ONCE_ONLY}
+
+
+def test_what_ends_a_life_names_its_kill() -> None:
+    rng = random.Random(1)
+    assert all(trigger_of(label, rng).label == label for label, _ in cells())
 
 
 @pytest.mark.parametrize("cell", cells(), ids=lambda cell: f"{cell[0]}-{cell[1]}")
@@ -82,7 +87,7 @@ def test_the_command_fails_without_a_proof(
 def test_the_plan_has_every_cell_as_often_as_it_must() -> None:
     lives = plan(400, random.Random(1), per_cell=10)
     assert len(lives) == 400
-    for name, qos in cells():
+    for label, qos in cells():
         fitting = [
-            life for life in lives if life.trigger.name == name and life.levels == (qos,)]
-        assert len(fitting) == 10, (name, qos)
+            life for life in lives if life.trigger.label == label and life.levels == (qos,)]
+        assert len(fitting) == 10, (label, qos)

@@ -13,6 +13,7 @@ from .network import Network
 from .publisher import HTTPPublisher, OrderPublisher, Publisher
 from .restless import FILTERS, MARK, Mortal, OrderWatcher, Restless
 from .subscriber import Subscriber
+from .witness import Witness
 
 PUBLISHERS = 3
 RETAINED_TOPICS = 6
@@ -76,6 +77,7 @@ class Cast:
         self.order_watcher = OrderWatcher(network, ledger, "order-watcher")
         self.restless = [Restless(network, ledger, f"restless{n}") for n in range(2)]
         self.mortals = [Mortal(network, ledger, f"mortal{n}", 1 + n % 2) for n in range(3)]
+        self.witness = Witness(network, ledger)
         self._reader: RetainedReader | None = None
         self._address = self._admin = ("127.0.0.1", 0)
         self._sentinel = 0
@@ -96,7 +98,7 @@ class Cast:
 
     @property
     def everyone(self) -> Iterable[Actor | HTTPPublisher]:
-        return [*self.senders, *self.watchers, *self.restless, *self.mortals]
+        return [*self.senders, *self.watchers, *self.restless, *self.mortals, self.witness]
 
     @property
     def outstanding(self) -> dict[int, int]:
@@ -121,20 +123,23 @@ class Cast:
         for sender in self.senders:
             sender.is_publishing = False
 
-    def read_retained(self) -> None:
+    def watch(self) -> None:
+        """The witness, and a client that reads what is retained."""
+        self.witness.connect(self._address, clean_session=True)
         self._reader = RetainedReader(self.network, self.ledger, "retained-reader")
         self._reader.connect(self._address, clean_session=True)
 
     @property
-    def has_retained(self) -> bool:
-        return self._reader is not None and self._reader.pings >= 3
+    def is_watching(self) -> bool:
+        return (
+            self.witness.is_ready and self._reader is not None and self._reader.pings >= 3)
 
     def check_retained(self) -> None:
-        """Each topic has the last acknowledged value, or one that was sent after it."""
+        """Each topic has the last value acknowledged or seen, or one that was sent after it."""
         assert self._reader is not None
         for topic, _ in self.retainer.topics:
             messages = self.ledger.topics.get(topic, [])
-            last = max((one.sequence for one in messages if one.is_acknowledged), default=0)
+            last = self.ledger.last_certain(topic)
             allowed = [messages[last - 1].payload if last else b""]
             allowed += [one.payload for one in messages[last:]]
             found = self._reader.found.get(topic, b"")
@@ -179,10 +184,7 @@ class Cast:
 
     def publish_sentinel(self, qos: int) -> None:
         """The message behind everything that is due."""
-        self._due = {
-            topic: max((one.sequence for one in messages if one.is_acknowledged), default=0)
-            for topic, messages in self.ledger.topics.items()
-        }
+        self._due = {topic: self.ledger.last_certain(topic) for topic in self.ledger.topics}
         for mortal in self.mortals:
             self._due[mortal.topic] = min(self._due.get(mortal.topic, 0), mortal.dead)
         self._due_orders = len(self.orders.acknowledged)
@@ -234,6 +236,9 @@ class Cast:
         rng = self.ledger.rng
         for restless in self.restless:
             restless.step(self._address)
+        for poster in (self.http, self.orders):
+            if rng.random() < 0.1:
+                poster.fill()
         chance = rng.random()
         if chance < 0.05:
             watcher = rng.choice(self.watchers)

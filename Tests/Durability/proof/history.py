@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,12 +15,16 @@ from .cast import Cast
 from .disk_record import CutReport, Loss, cut_power
 from .ledger import Ledger, Violation
 from .network import Network
-from .shim import Shim
+from .shim import Files, Shim
 
 LONGEST_LIFE = 10.0
 MOST_PACKETS = 8_000
 """Seconds, and packets, of traffic after which a life ends even if its trigger was not reached."""
 PATIENCE = 30.0
+HANGS = {"journal": Files.JOURNAL, "database": Files.SQLITE}
+LONGEST_HANG = 1.0
+QUIET = 0.1
+"""Seconds: a kill comes while the disk hangs and so long nothing has come, or after so many."""
 FAILPOINTS = (
     "beforeWrite", "afterWrite", "beforeSync", "afterSync", "beforeAcknowledge", "pubrec",
     "pubrel", "pubcomp", "deliver", "beforeMove", "afterMove",
@@ -29,16 +34,19 @@ PACKETS = ("PUBACK", "PUBREC", "PUBCOMP", "SUBACK", "UNSUBACK", "CONNACK", "HTTP
 
 @dataclass(frozen=True)
 class Trigger:
-    """What ends a life: a failpoint, an acknowledgement that has just come, or any moment."""
+    """What ends a life: a failpoint, an acknowledgement that has just come, a disk that hangs (what
+    leaves meanwhile must not speak of what was not synchronised), or any moment."""
 
     kind: str
-    """`failpoint`, `received` or `random`."""
+    """`failpoint`, `received`, `hang` or `random`."""
     name: str = ""
     count: int = 1
 
     @property
     def label(self) -> str:
-        return {"failpoint": self.name, "received": f"on {self.name}"}.get(self.kind, "random")
+        return {
+            "failpoint": self.name, "received": f"on {self.name}", "hang": f"{self.name} hangs",
+        }.get(self.kind, "random")
 
 
 @dataclass(frozen=True)
@@ -159,6 +167,7 @@ class History:
         assert broker is not None and broker.process is not None
         broker.process.kill()
         broker.process.wait()
+        self.shim.release()
         # What had left the broker is still to be read.
         self.network.run_until(lambda: self.network.open_links == 0, PATIENCE, "EOF")
         outstanding = dict(self.ledger.cut_off)
@@ -193,8 +202,8 @@ class History:
         assert broker is not None
         qos = self.rng.choice(levels)
         self.cast.begin(broker.address, broker.admin_address)
-        self.cast.read_retained()
-        self._await(lambda: self.cast.has_retained, "the retained messages")
+        self.cast.watch()
+        self._await(lambda: self.cast.is_watching, "the retained messages")
         self.cast.check_retained()
         self.cast.connect(everybody=everybody)
         self._await(lambda: self.cast.is_quiet, "what was unacknowledged to be acknowledged")
@@ -217,7 +226,8 @@ class History:
         def is_reached() -> bool:
             if trigger.kind == "received":
                 return ledger.acknowledgements.get(trigger.name, 0) - counted >= trigger.count
-            return trigger.kind == "random" and self.network.received - begin >= trigger.count
+            is_random = trigger.kind in ("random", "hang")
+            return is_random and self.network.received - begin >= trigger.count
 
         def step() -> bool:
             if not self._is_up:
@@ -227,7 +237,23 @@ class History:
             return is_due and bool(cast.outstanding)
 
         self.network.run_until(step, LONGEST_LIFE)
+        if trigger.kind == "hang":
+            self._hang(HANGS[trigger.name])
         return trigger.label if is_reached() or not self._is_up else "random"
+
+    def _hang(self, files: Files) -> None:
+        """Traffic goes on while no sync returns, until everybody waits."""
+        self.shim.hang(files, PATIENCE)
+        received, changed = self.network.received, time.monotonic()
+
+        def is_quiet() -> bool:
+            nonlocal received, changed
+            self.cast.move()
+            if self.network.received != received or not self.shim.is_hanging:
+                received, changed = self.network.received, time.monotonic()
+            return time.monotonic() - changed >= QUIET
+
+        self.network.run_until(is_quiet, LONGEST_HANG)
 
 
 class _Ended(Exception):

@@ -29,6 +29,8 @@ class Message:
     """How often it was sent: at QoS 1 each may become a message of its own."""
     is_acknowledged: bool = False
     """PUBACK or PUBREC has come, or HTTP 2xx: the broker owns it."""
+    is_seen: bool = False
+    """A receiver has it, so that a crash must not take it back: not from others either."""
     is_repeated: bool = True
     """Its publisher sends it until it is acknowledged, so that in the end it must be there."""
     is_void: bool = False
@@ -36,6 +38,7 @@ class Message:
 
     def __str__(self) -> str:
         state = "acknowledged" if self.is_acknowledged else "unacknowledged"
+        state += ", seen" if self.is_seen else ""
         return f"{self.topic} #{self.sequence} (QoS {self.qos}, {state}, of life {self.life})"
 
 
@@ -50,6 +53,8 @@ class Ledger:
     """How many of each kind have come."""
     cut_off: dict[int, int] = field(default_factory=dict)
     """Exchanges that waited for the broker when it ended, by QoS; 0 is anything but a message."""
+    _seen: dict[str, set[int]] = field(default_factory=dict)
+    """Per topic, what was seen without having been acknowledged, and is not repeated."""
 
     def note_cut_off(self, outstanding: dict[int, int]) -> None:
         for qos, count in outstanding.items():
@@ -76,6 +81,24 @@ class Ledger:
         require(payload == message.payload, f"{message} arrived damaged: {payload[:60]!r}")
         require(not message.is_void, f"{message} came, and the broker had said that it would not")
         return message
+
+    def see(self, message: Message) -> None:
+        """A receiver has it: it is stored for all whose sessions want it, before that."""
+        if not message.is_acknowledged and not message.is_repeated:
+            self._seen.setdefault(message.topic, set()).add(message.sequence)
+        message.is_seen = True
+
+    def last_certain(self, topic: str) -> int:
+        """The highest sequence that was acknowledged, or seen by anybody."""
+        messages = self.topics.get(topic, [])
+        return max(
+            (one.sequence for one in messages if one.is_acknowledged or one.is_seen), default=0)
+
+    def seen_before(self, topic: str, sequence: int) -> list[Message]:
+        """What was seen up to there without having been acknowledged, and is not repeated."""
+        return [
+            self.topics[topic][one - 1]
+            for one in sorted(self._seen.get(topic, ())) if one <= sequence]
 
     def count(self, kind: str) -> None:
         self.acknowledgements[kind] = self.acknowledgements.get(kind, 0) + 1
@@ -106,6 +129,7 @@ class Mailbox:
 
         In QoS 2 the caller has filtered what the protocol itself recognises as repeated.
         """
+        self._ledger.see(message)
         arrivals = self._topics.setdefault(message.topic, _Arrivals())
         known = arrivals.identifiers.setdefault(message.sequence, [])
         if known:
@@ -130,10 +154,14 @@ class Mailbox:
         return True
 
     def require_complete(self, topic: str, through: int) -> None:
-        """All that was acknowledged up to this sequence has come."""
-        last = self._topics[topic].last if topic in self._topics else 0
-        for missing in range(last + 1, through + 1):
+        """All that was acknowledged or seen by others up to this sequence has come."""
+        arrivals = self._topics.setdefault(topic, _Arrivals())
+        for missing in range(arrivals.last + 1, through + 1):
             self._require_optional(topic, missing, "all that was queued has come")
+        for message in self._ledger.seen_before(topic, through):
+            require(
+                message.sequence in arrivals.identifiers,
+                f"{self._owner} misses {message}, which another receiver has")
 
     def last(self, topic: str) -> int:
         return self._topics[topic].last if topic in self._topics else 0
@@ -141,5 +169,5 @@ class Mailbox:
     def _require_optional(self, topic: str, sequence: int, seen: str) -> None:
         message = self._ledger.topics[topic][sequence - 1]
         require(
-            not message.is_acknowledged and not message.is_repeated,
+            not message.is_acknowledged and not message.is_repeated and not message.is_seen,
             f"{self._owner} misses {message}: {seen}")

@@ -4,29 +4,36 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from .disk_record import Loss
-from .history import FAILPOINTS, PACKETS, Kill, LifePlan, Trigger
+from .history import FAILPOINTS, HANGS, PACKETS, Kill, LifePlan, Trigger
 
-MOVES = ("beforeMove", "afterMove")
 EXACTLY_ONCE_ONLY = ("pubrec", "pubrel", "pubcomp")
 """Failpoints that only QoS 2 reaches."""
-_MOST_COUNT = {"beforeMove": 4, "afterMove": 4}
+MOVES = ("beforeMove", "afterMove")
+"""Failpoints that a life reaches a few times; the others it reaches hundreds of times."""
 
 
 def cells() -> list[tuple[str, int]]:
-    """Each failpoint with each QoS that reaches it."""
+    """What must have its kills: each failpoint, and each disk that hangs, with each QoS."""
+    labels = [*FAILPOINTS, *(Trigger("hang", name).label for name in HANGS)]
     return [
-        (name, qos) for name in FAILPOINTS for qos in (1, 2)
-        if qos == 2 or name not in EXACTLY_ONCE_ONLY]
+        (label, qos) for label in labels for qos in (1, 2)
+        if qos == 2 or label not in EXACTLY_ONCE_ONLY]
+
+
+def trigger_of(label: str, rng: random.Random) -> Trigger:
+    """One that gives a kill this label, at some moment of the life."""
+    if label in FAILPOINTS:
+        return Trigger("failpoint", label, rng.randint(1, 4 if label in MOVES else 150))
+    return Trigger("hang", label.split()[0], rng.randint(1, 1_000))
 
 
 def plan(kills: int, rng: random.Random, *, per_cell: int) -> list[LifePlan]:
-    """`per_cell` lives for each failpoint and QoS, the rest at any moment, in any order."""
-    triggers = [
-        (Trigger("failpoint", name, rng.randint(1, _MOST_COUNT.get(name, 150))), (qos,))
-        for name, qos in cells() for _ in range(per_cell)]
+    """`per_cell` lives for each cell, the rest at any moment, in any order."""
+    triggers: list[tuple[Trigger, Sequence[int]]] = [
+        (trigger_of(label, rng), (qos,)) for label, qos in cells() for _ in range(per_cell)]
     while len(triggers) < kills:
         levels = rng.choice([(1,), (2,), (1, 2)])
         if rng.random() < 0.5:

@@ -153,8 +153,13 @@ class HTTPPublisher:
         else:
             require(status == 200, f"POST of {message}: {status} {body[:200]!r}")
             message.is_acknowledged = True
+        self._answered(status)
+
+    def _answered(self, status: int) -> None:
         self.ledger.count(f"HTTP {status}")
-        self.fill()
+        # After a refusal it waits until somebody calls `fill`.
+        if status == 200:
+            self.fill()
 
     def _closed(self) -> None:
         assert self.link is not None
@@ -205,8 +210,7 @@ class OrderPublisher(HTTPPublisher):
         else:
             require(status == 200, f"status of {order}: {status} {body[:200]!r}")
             self.acknowledged.append(order)
-        self.ledger.count(f"HTTP {status}")
-        self.fill()
+        self._answered(status)
 
     def _forget(self) -> None:
         self._order = None

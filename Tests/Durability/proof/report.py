@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 
 from .disk_record import Loss
-from .history import FAILPOINTS, Kill
+from .history import Kill
+from .plan import cells
 from .runner import Proof
 
 
 def verdict(proof: Proof) -> tuple[str, bool]:
-    """The table and what follows from it; false when a failpoint has too few kills, or all have."""
+    """The table and what follows from it; false when there were too few kills."""
     received = ", ".join(
         f"{count} {kind}" for kind, count in sorted(proof.acknowledgements.items()))
     lines = [
@@ -22,9 +23,9 @@ def verdict(proof: Proof) -> tuple[str, bool]:
     ]
     if proof.counted < proof.wanted:
         lines.append(f"NOT PROVEN: {proof.counted} kills count, {proof.wanted} are wanted")
-    for (name, qos), lacking in proof.missing.items():
+    for (label, qos), lacking in proof.missing.items():
         lines.append(
-            f"NOT PROVEN: {name} needs {lacking} more of {proof.per_cell} kills with QoS {qos} "
+            f"NOT PROVEN: {label} needs {lacking} more of {proof.per_cell} kills with QoS {qos} "
             "outstanding")
     is_proven = proof.counted >= proof.wanted and not proof.missing
     if is_proven:
@@ -52,4 +53,5 @@ def table(kills: list[Kill]) -> str:
 
 
 def _rank(label: str) -> tuple[int, str]:
-    return (FAILPOINTS.index(label), "") if label in FAILPOINTS else (len(FAILPOINTS), label)
+    first = [label for label, _ in cells()]
+    return (first.index(label), "") if label in first else (len(first), label)

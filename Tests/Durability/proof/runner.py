@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from .history import History, Kill, LifePlan, Trigger
 from .ledger import Violation
 from .disk_record import Loss
-from .plan import missing, plan
+from .plan import missing, plan, trigger_of
 
 LIVES = 25
 """Lives of one history."""
@@ -46,7 +46,7 @@ class Proof:
 
     @property
     def missing(self) -> dict[tuple[str, int], int]:
-        """How many kills a failpoint lacks, by its name and QoS."""
+        """How many kills each cell lacks."""
         return missing(self.kills, self.per_cell)
 
 
@@ -77,9 +77,9 @@ def _lives(proof: Proof, rng: random.Random) -> Iterator[LifePlan]:
     yield from plan(proof.wanted, rng, per_cell=proof.per_cell)
     for _ in range(MOST_EXTRA):
         if lacking := proof.missing:
-            name, qos = rng.choice(list(lacking))
-            trigger = Trigger("failpoint", name, rng.randint(1, 3 if "Move" in name else 400))
-            yield LifePlan(trigger, (qos,), rng.choice([Loss.EVERYTHING, Loss.PART]))
+            label, qos = rng.choice(list(lacking))
+            yield LifePlan(
+                trigger_of(label, rng), (qos,), rng.choice([Loss.EVERYTHING, Loss.PART]))
         elif proof.counted < proof.wanted:
             yield LifePlan(
                 Trigger("random", count=rng.randint(1, 2_000)), (1, 2), rng.choice(list(Loss)))
@@ -96,11 +96,11 @@ def _run(
             try:
                 proof.kills.append(history.live(life))
             except Exception as error:
-                raise _with_context(error, history, life, settings) from error
+                raise _with_context(error, proof, history, life, settings) from error
         try:
             history.end()
         except Exception as error:
-            raise _with_context(error, history, None, settings) from error
+            raise _with_context(error, proof, history, None, settings) from error
     except BaseException:
         history.close(keep_files=True)
         raise
@@ -112,11 +112,12 @@ def _run(
 
 
 def _with_context(
-    error: Exception, history: History, life: LifePlan | None, settings: dict[str, str]
+    error: Exception, proof: Proof, history: History, life: LifePlan | None,
+    settings: dict[str, str],
 ) -> Violation:
     last = history.kills[-1] if history.kills else None
     return Violation(
-        f"{error}\nseed {history.seed}, life {history.ledger.life} ({life or 'the last'}), "
+        f"{error}\nafter {len(proof.kills)} kills; seed {history.seed}, life {history.ledger.life} ({life or 'the last'}), "
         f"settings {settings}\nthe life before ended: {last}\n"
         f"files: {history.directory}; what this life began with: {history.directory}/before\n"
         f"{history.log}")
