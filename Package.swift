@@ -70,7 +70,7 @@ let package = Package(
         module(
             "AdminAPI",
             [
-                "AdminModel", "HermesMessages",
+                "AdminModel", "Credentials", "HermesMessages",
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
@@ -144,7 +144,8 @@ let package = Package(
         tests(
             "AdminAPITests",
             [
-                "AdminAPI", "AdminModel", "CHermesProtos",
+                "AdminAPI", "AdminModel", "CHermesProtos", "Credentials",
+                .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
             ]),
         tests(

@@ -3,10 +3,13 @@ enum LogKeys {
     static let address = "admin.address"
     static let durationMicroseconds = "http.duration_us"
     static let limit = "admin.limit"
+    static let messages = "admin.messages"
     static let method = "http.method"
     static let path = "http.path"
     static let problem = "http.problem"
     static let reason = "admin.reason"
+    static let scope = "admin.scope"
     static let status = "http.status"
     static let suppressed = "log.suppressed"
+    static let token = "admin.token_name"
 }

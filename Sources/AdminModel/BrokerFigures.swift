@@ -97,6 +97,9 @@ public struct BrokerFigures: Sendable, Equatable {
 
     public var process = ProcessFigures()
 
+    /// Known to the admin plane alone; empty elsewhere.
+    public var admin = AdminFigures()
+
     public init() {}
 }
 
@@ -108,6 +111,14 @@ public struct ProcessFigures: Sendable, Equatable {
     public var cpuSeconds = 0.0
     public var openDescriptors = 0
     public var descriptorLimit = 0
+
+    public init() {}
+}
+
+/// What the admin plane counts of itself.
+public struct AdminFigures: Sendable, Equatable {
+    /// Requests that were not let in, by reason.
+    public var refused: [BrokerFigures.Count] = []
 
     public init() {}
 }

@@ -36,6 +36,10 @@ public struct HermesConfiguration: Sendable, Equatable {
         public var port: UInt16 = 8080
         /// Path of a Unix socket whose file mode (0600) is the guard; no token is needed there.
         public var unixSocket: String?
+        /// Tokens with scopes; `nil` for the file `tokens` in the data directory.
+        public var tokensFile: String?
+        /// Unknown tokens of one address in a minute, above which it is told to wait; 1 or more.
+        public var maxFailures = 30
 
         public init() {}
     }

@@ -6,6 +6,13 @@ import Glibc
 /// would then hold the lock of the one thrown away. The lock file stays: to delete it would open
 /// the same race.
 struct FileLock: ~Copyable {
+    /// Why there is no lock, or no change.
+    enum Failure: Error {
+        /// Somebody else kept the lock for as long as we were ready to wait.
+        case busy(lockPath: String)
+        case system(SystemFailure)
+    }
+
     private let file: OpenFile
 
     private init(holding file: consuming OpenFile) {
@@ -16,7 +23,7 @@ struct FileLock: ~Copyable {
     /// with the value.
     static func acquire(
         path: String, timeout: Duration
-    ) throws(PasswordFileError) -> FileLock {
+    ) throws(Failure) -> FileLock {
         let file: OpenFile
         do throws(SystemFailure) {
             file = try open(path)
@@ -28,16 +35,16 @@ struct FileLock: ~Copyable {
             let code = errno
             if code == EINTR { continue }
             guard code == EWOULDBLOCK else { throw .system(file.failure("lock")) }
-            if ContinuousClock.now >= deadline { throw .locked(lockPath: path) }
+            if ContinuousClock.now >= deadline { throw .busy(lockPath: path) }
             usleep(10_000)
         }
         return FileLock(holding: file)
     }
 
     /// Runs `body`, then lets the next one have the lock.
-    borrowing func whileHeld<Result>(
-        _ body: () throws(PasswordFileError) -> Result
-    ) throws(PasswordFileError) -> Result {
+    borrowing func whileHeld<Result, Refusal: Error>(
+        _ body: () throws(Refusal) -> Result
+    ) throws(Refusal) -> Result {
         defer { _ = flock(file.descriptor, LOCK_UN) }
         return try body()
     }

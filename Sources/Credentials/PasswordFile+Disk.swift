@@ -6,24 +6,14 @@ extension PasswordFile {
 
     /// Reads and checks the whole file. Look at ``accessWarning`` afterwards.
     package static func load(path: String) throws(PasswordFileError) -> PasswordFile {
-        let status: stat
-        var contents: [UInt8] = []
-        do throws(SystemFailure) {
-            let file = try OpenFile(path, flags: O_RDONLY)
-            status = try file.status()
-            if status.isRegularFile {
-                contents = try file.readAll(maximumByteCount: maximumByteCount)
-            }
+        let contents: CredentialFile.Contents
+        do throws(CredentialFile.Failure) {
+            contents = try CredentialFile.read(path, maximumByteCount: maximumByteCount)
         } catch {
-            if error.errno == ENOENT { throw .missing(path: path) }
-            throw .system(error)
+            throw PasswordFileError(error, path: path)
         }
-        guard status.isRegularFile else { throw .notRegularFile(path: path) }
-        if contents.count > maximumByteCount {
-            throw .tooLarge(path: path, byteCount: Int(status.st_size))
-        }
-        var result = try PasswordFile(parsing: contents, path: path)
-        result.accessWarning = warning(path: path, mode: status.st_mode)
+        var result = try PasswordFile(parsing: contents.bytes, path: path)
+        result.accessWarning = warning(path: path, mode: contents.mode)
         return result
     }
 
@@ -44,9 +34,9 @@ extension PasswordFile {
         path: String, creating: Bool, lockTimeout: Duration = .seconds(10),
         _ change: (inout PasswordFile) -> Result
     ) throws(PasswordFileError) -> Result {
-        let target = FilePath.resolved(path)
-        let lock = try FileLock.acquire(path: target + ".lock", timeout: lockTimeout)
-        return try lock.whileHeld { () throws(PasswordFileError) -> Result in
+        try CredentialFile.update(
+            path, lockTimeout: lockTimeout, describing: PasswordFileError.init
+        ) { (target) throws(PasswordFileError) in
             var file: PasswordFile
             var before: [UInt8]?
             do throws(PasswordFileError) {
@@ -56,51 +46,12 @@ extension PasswordFile {
                 file = PasswordFile()
             }
             let result = change(&file)
-            if file.contents != before { try file.replace(path: target) }
-            return result
+            return (file.contents == before ? nil : file.contents, result)
         }
-    }
-
-    /// Writes a new file beside the old one, makes it durable, and renames it over the old one.
-    private func replace(path: String) throws(PasswordFileError) {
-        do throws(SystemFailure) {
-            let directory = FilePath.directory(of: path)
-            let temporary = """
-                \(directory)/.\(FilePath.name(of: path)).\
-                \(String(UInt64.random(in: 0...UInt64.max), radix: 16))
-                """
-            do throws(SystemFailure) {
-                try write(to: temporary, inPlaceOf: path)
-                guard rename(temporary, path) == 0 else {
-                    throw SystemFailure(action: "replace", path: path, errno: errno)
-                }
-            } catch {
-                _ = unlink(temporary)
-                throw error
-            }
-            // The rename itself is durable only once the folder is.
-            try OpenFile(directory, flags: O_RDONLY | O_DIRECTORY).synchronize()
-        } catch {
-            throw .system(error)
-        }
-    }
-
-    private func write(to temporary: String, inPlaceOf path: String) throws(SystemFailure) {
-        let file = try OpenFile(
-            temporary, flags: O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, action: "create")
-        var old = stat()
-        if stat(path, &old) == 0 {
-            try file.setOwner(user: old.st_uid, group: old.st_gid)
-            try file.setMode(old.st_mode)
-        } else {
-            try file.adoptDirectoryOwner()
-        }
-        try file.writeAll(contents)
-        try file.synchronize()
     }
 
     /// Reading by the group is left alone: root with the broker's group is a usual set-up.
-    private static func warning(path: String, mode: mode_t) -> String? {
+    private static func warning(path: String, mode: UInt32) -> String? {
         guard mode & (S_IRWXO | S_IWGRP) != 0 else { return nil }
         let bits = String(mode & 0o777, radix: 8)
         return """

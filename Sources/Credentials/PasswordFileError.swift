@@ -4,6 +4,8 @@ package enum PasswordFileError: Error, Equatable, CustomStringConvertible {
     case missing(path: String)
     case notRegularFile(path: String)
     case tooLarge(path: String, byteCount: Int)
+    /// A symbolic link that somebody else made, or that leads to somebody else's file.
+    case foreignLink(path: String, owner: UInt32)
     case malformed(path: String, [PasswordFileProblem])
     /// Somebody else kept the lock for as long as we were ready to wait.
     case locked(lockPath: String)
@@ -29,6 +31,12 @@ package enum PasswordFileError: Error, Equatable, CustomStringConvertible {
             the password file "\(VisibleText.escaped(path))" has \(byteCount) bytes, \
             more than \(PasswordFile.maximumByteCount). Check that it is the right file.
             """
+        case .foreignLink(let path, let owner):
+            """
+            the password file "\(VisibleText.escaped(path))" is a symbolic link, and it or what it \
+            leads to belongs to user \(owner). Name the file itself, or make the link as this user \
+            or as root.
+            """
         case .malformed(let path, let problems):
             Self.list(problems, path: path)
         case .locked(let lockPath):
@@ -39,6 +47,25 @@ package enum PasswordFileError: Error, Equatable, CustomStringConvertible {
         case .system(let failure):
             failure.description
         }
+    }
+
+    init(_ failure: CredentialFile.Failure, path: String) {
+        self =
+            switch failure {
+            case .missing: .missing(path: path)
+            case .notRegularFile: .notRegularFile(path: path)
+            case .foreignLink(let owner): .foreignLink(path: path, owner: owner)
+            case .tooLarge(let byteCount): .tooLarge(path: path, byteCount: byteCount)
+            case .system(let failure): .system(failure)
+            }
+    }
+
+    init(_ failure: FileLock.Failure) {
+        self =
+            switch failure {
+            case .busy(let lockPath): .locked(lockPath: lockPath)
+            case .system(let failure): .system(failure)
+            }
     }
 
     private static func list(_ problems: [PasswordFileProblem], path: String) -> String {

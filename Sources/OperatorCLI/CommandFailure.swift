@@ -4,8 +4,8 @@ import Credentials
 /// What the exit code of `hermesctl` means; docs/hermesctl.md lists them for scripts.
 package enum ExitStatus: CInt, Sendable, CaseIterable {
     case success = 0
-    /// The broker, or the password file, has no such thing or refuses the request; the access rules
-    /// deny it; or stored data is damaged.
+    /// The broker, the password file or the token file has no such thing or refuses the request; the
+    /// access rules deny it; or stored data is damaged.
     case refused = 1
     /// A file on this machine is missing, malformed or cannot be read or written.
     case localFile = 2
@@ -32,6 +32,10 @@ package struct CommandFailure: Error, Equatable {
     package init(_ status: ExitStatus, _ message: String) {
         self.status = status
         self.message = message
+    }
+
+    init(_ error: TokenFileError) {
+        self.init(.localFile, error.description)
     }
 
     init(_ error: PasswordFileError) {

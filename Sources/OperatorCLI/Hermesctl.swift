@@ -1,10 +1,11 @@
 import ArgumentParser
+import Credentials
 
 /// The root of the command line: what `hermesctl --help` shows.
 package struct Hermesctl: ParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "hermesctl",
-        abstract: "Look into a Hermes broker, publish to it, and keep its users.",
+        abstract: "Look into a Hermes broker, publish to it, and keep its users and tokens.",
         discussion: """
             Exit codes: 0 done; 1 the broker refused it or has no such thing, the rules deny it, or data is damaged; 2 a file here is \
             missing or wrong; 3 the broker cannot be reached; 4 the token is missing or refused; \
@@ -13,7 +14,8 @@ package struct Hermesctl: ParsableCommand {
         version: "0.1.0",
         subcommands: [
             StatusCommand.self, ClientsCommand.self, QueueCommand.self, PublishCommand.self,
-            StoreCommand.self, BackupCommand.self, UsersCommand.self, AclCommand.self,
+            StoreCommand.self, BackupCommand.self, UsersCommand.self, TokensCommand.self,
+            AclCommand.self,
             ConfigCommand.self,
         ])
 
@@ -45,7 +47,10 @@ package struct Hermesctl: ParsableCommand {
         let text = fullMessage(for: error) + "\n"
         let code = exitCode(for: error).rawValue
         guard code == ExitStatus.success.rawValue else {
-            console.show(text)
+            // The parser repeats arguments as they are, and a script may have them from elsewhere.
+            console.show(
+                text.split(separator: "\n", omittingEmptySubsequences: false)
+                    .map { VisibleText.printable(String($0)) }.joined(separator: "\n"))
             return code
         }
         do throws(CommandFailure) {

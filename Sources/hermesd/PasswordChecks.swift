@@ -1,5 +1,4 @@
 import Credentials
-import Glibc
 import Logging
 import Synchronization
 
@@ -7,17 +6,10 @@ import Synchronization
 /// `hermesctl users` takes effect at the next CONNECT. A file that turned bad leaves the users as
 /// they were.
 final class PasswordChecks: Sendable {
-    fileprivate struct Stamp: Equatable {
-        var inode: UInt64
-        var seconds: Int
-        var nanoseconds: Int
-        var size: Int
-    }
-
     /// One state of the file, good to check passwords against.
     struct Users: Sendable {
         fileprivate var verifier: PasswordVerifier
-        fileprivate var stamp: Stamp?
+        fileprivate var stamp: FileStamp?
     }
 
     private let path: String
@@ -26,7 +18,7 @@ final class PasswordChecks: Sendable {
 
     /// Reads the file, which must be good at the start.
     init(path: String, logger: Logger) throws(PasswordFileError) {
-        let stamp = Self.stamp(path)
+        let stamp = FileStamp(of: path)
         let file = try PasswordFile.load(path: path)
         if let warning = file.accessWarning {
             logger.warning("Password file is open to others", metadata: ["file": "\(warning)"])
@@ -42,14 +34,14 @@ final class PasswordChecks: Sendable {
 
     /// The file as it is now, for ``use(_:)``.
     func read() throws(PasswordFileError) -> Users {
-        let stamp = Self.stamp(path)
+        let stamp = FileStamp(of: path)
         return Users(verifier: PasswordVerifier(try PasswordFile.load(path: path)), stamp: stamp)
     }
 
     func use(_ users: Users) { state.withLock { $0 = users } }
 
     private func current() -> PasswordVerifier {
-        let stamp = Self.stamp(path)
+        let stamp = FileStamp(of: path)
         return state.withLock { state in
             guard stamp != state.stamp else { return state.verifier }
             state.stamp = stamp
@@ -65,13 +57,5 @@ final class PasswordChecks: Sendable {
             }
             return state.verifier
         }
-    }
-
-    private static func stamp(_ path: String) -> Stamp? {
-        var status = stat()
-        guard stat(path, &status) == 0 else { return nil }
-        return Stamp(
-            inode: UInt64(status.st_ino), seconds: status.st_mtim.tv_sec,
-            nanoseconds: status.st_mtim.tv_nsec, size: Int(status.st_size))
     }
 }

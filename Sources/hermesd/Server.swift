@@ -1,6 +1,7 @@
 import AdminAPI
 import Authorization
 import Broker
+import Credentials
 import Glibc
 import Logging
 import OperatorConfiguration
@@ -43,19 +44,22 @@ struct Server {
         let passwords = try configuration.passwordFile.map {
             try PasswordChecks(path: $0, logger: logger)
         }
+        let tokens = try TokenChecks(
+            path: configuration.admin.tokensFile ?? "\(directory.path)/\(TokenFile.defaultName)",
+            logger: logger)
         let settings = BrokerSettings(
             configuration, descriptorLimit: BrokerSettings.raiseDescriptorLimit())
         let accessFile = configuration.aclFile.map { AccessFile(path: $0, logger: logger) }
         let access = try accessFile?.read()
         let (brokerEnd, listeners) = try startBroker(mailbox, store, settings, passwords, access)
-        let adminConfiguration = adminConfiguration(token)
+        let adminConfiguration = adminConfiguration(token, tokens)
         let admin = try AdminServer(
             configuration: adminConfiguration,
             broker: BrokerBridge(mailbox: mailbox, store: store as? DurableStore),
             logger: logger)
 
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint, .sighup)
-        let reload = reload(mailbox, passwords, accessFile)
+        let reload = reload(mailbox, passwords, tokens, accessFile)
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask {
                 try await admin.run { endpoints in
@@ -183,9 +187,15 @@ struct Server {
     }
 
     private func reload(
-        _ mailbox: Mailbox<ShardMessage>, _ passwords: PasswordChecks?, _ accessFile: AccessFile?
+        _ mailbox: Mailbox<ShardMessage>, _ passwords: PasswordChecks?, _ tokens: TokenChecks,
+        _ accessFile: AccessFile?
     ) -> Reload {
-        var parts: [Reload.Part] = []
+        var parts: [Reload.Part] = [
+            Reload.Part(name: "token file") {
+                let read = try tokens.read()
+                return { tokens.use(read) }
+            }
+        ]
         if let passwords {
             parts.append(
                 Reload.Part(name: "password file") {
@@ -231,12 +241,16 @@ struct Server {
         return token
     }
 
-    private func adminConfiguration(_ token: AdminToken) -> AdminServerConfiguration {
+    private func adminConfiguration(
+        _ token: AdminToken, _ tokens: TokenChecks
+    ) -> AdminServerConfiguration {
         var result = AdminServerConfiguration(
             token: token, durability: durabilityName, version: Hermesd.version)
         result.address = configuration.admin.address
         result.port = configuration.admin.port
         result.unixSocketPath = configuration.admin.unixSocket
+        result.tokens = tokens
+        result.maximumFailuresPerMinute = configuration.admin.maxFailures
         result.maximumBodyBytes = configuration.limits.maxPacketBytes
         result.maximumTopicLevels = configuration.limits.maxTopicLevels
         result.orderTopicTemplate = configuration.orders.topicTemplate

@@ -53,7 +53,7 @@ struct MetricsTests {
     @Test("every figure of the broker is shown once")
     func everyFigure() throws {
         let text = MetricsText.render(StubBroker.figures)
-        for value in 101...151 where value != 140 {
+        for value in 101...152 where value != 140 {
             let lines = text.split(separator: "\n").filter { $0.hasSuffix(" \(value)") }
             #expect(lines.count == 1, "\(value): \(lines)")
         }
@@ -94,7 +94,10 @@ struct MetricsTests {
             let response = try server.request("GET", "/metrics")
             #expect(response.status == 200)
             #expect(response["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8")
-            #expect(response.text == MetricsText.render(StubBroker.figures))
+            // The server counts its own requests; the broker's stand-in has made its figures up.
+            var expected = StubBroker.figures
+            expected.admin = AdminCounters().figures
+            #expect(response.text == MetricsText.render(expected))
             let refused = try server.request("GET", "/metrics", token: nil)
             #expect(refused.status == 401)
         }

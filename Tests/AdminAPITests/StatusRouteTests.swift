@@ -58,7 +58,14 @@ struct StatusRouteTests {
                 let places = path.split(separator: "/").filter { $0.hasPrefix("{") }
                 #expect(Set(inPath) == Set(places.map { String($0.dropFirst().dropLast()) }))
                 #expect((operation.requestBody != nil) == (route.body != .none), "\(path)")
-                #expect((operation.security?.isEmpty == true) == (route.access == .open), "\(path)")
+                let security: [[String: [String]]] =
+                    switch route.access {
+                    case .open: []
+                    case .scope(let scope): [["token": [scope.rawValue]]]
+                    }
+                #expect(operation.security == security, "\(path)")
+                let refusals = ["401", "403", "429"].filter { operation.responses[$0] != nil }
+                #expect(refusals.count == (route.access == .open ? 0 : 3), "\(path)")
             }
         }
         let existing = server.routes.routes.map { "\($0.method.rawValue) \($0.path)" }
@@ -93,10 +100,12 @@ private struct OpenAPI: Decodable {
         var `in`: String
     }
     struct RequestBody: Decodable {}
+    struct Response: Decodable {}
     struct Operation: Decodable {
         var parameters: [Parameter]?
         var requestBody: RequestBody?
         var security: [[String: [String]]]?
+        var responses: [String: Response]
     }
 
     var openapi: String

@@ -179,6 +179,7 @@ final class StubBroker: BrokerControl {
         figures.store.journalBytes = 149
         figures.store.databaseBytes = 150
         figures.store.freeBytes = 151
+        figures.admin.refused = [BrokerFigures.Count("missing_token", 152)]
         figures.store.damage = ["one", "two", "three"]
         return figures
     }()

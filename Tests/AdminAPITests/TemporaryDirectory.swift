@@ -16,6 +16,13 @@ func withTemporaryDirectory(_ body: (String) throws -> Void) throws {
     try body(path)
 }
 
+/// The same for a test that waits.
+func withTemporaryDirectory(_ body: (String) async throws -> Void) async throws {
+    let path = try makeTemporaryDirectory()
+    defer { removeDirectory(path) }
+    try await body(path)
+}
+
 /// Removes a directory that holds files, sockets and empty directories.
 func removeDirectory(_ path: String) {
     if let directory = opendir(path) {

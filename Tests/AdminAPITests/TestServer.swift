@@ -24,15 +24,14 @@ struct TestServer: Sendable {
     /// Runs a server while the body runs, and stops it in the way of production.
     static func run(
         _ broker: StubBroker = StubBroker(), with changes: Changes = Changes { _ in },
-        body: (TestServer) async throws -> Void
+        logger: Logger? = nil, body: (TestServer) async throws -> Void
     ) async throws {
         var configuration = AdminServerConfiguration(
             token: try AdminToken(token, source: "test"), durability: "none", version: "1.2.3")
         configuration.port = 0
         changes.apply(&configuration)
-        var logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
-        logger.logLevel = .trace
-        let server = try AdminServer(configuration: configuration, broker: broker, logger: logger)
+        let server = try AdminServer(
+            configuration: configuration, broker: broker, logger: logger ?? silentLogger)
         let (listening, announce) = AsyncStream<AdminEndpoints>.makeStream()
         let running = Task {
             defer { announce.finish() }
@@ -53,6 +52,12 @@ struct TestServer: Sendable {
         running.cancel()
         try await running.value
         try result.get()
+    }
+
+    private static var silentLogger: Logger {
+        var logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+        logger.logLevel = .trace
+        return logger
     }
 
     func connect() throws -> RawConnection { try RawConnection(port: endpoints.port) }

@@ -39,6 +39,8 @@ let changedValues: [String: String] = [
     "admin.address": "127.0.0.2",
     "admin.port": "8081",
     "admin.unix_socket": "/run/hermes.sock",
+    "admin.tokens_file": "/etc/hermes/tokens",
+    "admin.max_failures": "5",
     "limits.connect_timeout": "250ms",
     "limits.max_keep_alive": "20m",
     "limits.max_connect_packet": "64KiB",

@@ -31,7 +31,8 @@ struct DocumentationTests {
         let text = try Self.lines(of: Self.samplePath).map { line -> String in
             let content = line.drop { $0 == " " }
             let names = [
-                "password_file", "acl_file", "unix_socket", "max_connect_packet", "queue_bytes",
+                "password_file", "acl_file", "unix_socket", "tokens_file", "max_connect_packet",
+                "queue_bytes",
             ]
             return names.contains { content.hasPrefix("# \($0):") }
                 ? line.replacing("# ", with: "", maxReplacements: 1) : line

@@ -63,6 +63,7 @@ struct SettingTests {
     func emptyValues(setting: Setting) {
         let isOptional = [
             "listeners[].allow_anonymous", "password_file", "admin.unix_socket",
+            "admin.tokens_file",
             "limits.max_keep_alive", "limits.max_connections",
         ].contains(setting.pattern)
         let complaint =

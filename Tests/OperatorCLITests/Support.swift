@@ -131,7 +131,10 @@ final class TemporaryFolder {
     }
 
     deinit {
-        for name in ["users", "users.lock", "admin.token", "hermes.yaml", "message", "socket"] {
+        for name in [
+            "users", "users.lock", "tokens", "tokens.lock", "admin.token", "hermes.yaml", "message",
+            "socket",
+        ] {
             unlink(file(name))
         }
         rmdir(path)

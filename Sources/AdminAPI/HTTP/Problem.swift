@@ -40,6 +40,8 @@ extension Problem {
         case invalidTopic = "invalid-topic"
         case unexpectedBody = "unexpected-body"
         case unauthorized = "unauthorized"
+        case missingScope = "missing-scope"
+        case tooManyFailures = "too-many-failures"
         case crossOrigin = "cross-origin"
         case routeNotFound = "route-not-found"
         case clientNotFound = "client-not-found"
@@ -68,7 +70,8 @@ extension Problem {
                 .unexpectedBody:
                 .badRequest
             case .unauthorized: .unauthorized
-            case .crossOrigin: .forbidden
+            case .crossOrigin, .missingScope: .forbidden
+            case .tooManyFailures: .tooManyRequests
             case .routeNotFound, .clientNotFound: .notFound
             case .methodNotAllowed: .methodNotAllowed
             case .requestTimeout: .requestTimeout
@@ -95,6 +98,8 @@ extension Problem {
             case .invalidTopic: "The topic name cannot be published to"
             case .unexpectedBody: "This route takes no body"
             case .unauthorized: "A valid token is required"
+            case .missingScope: "The token does not allow this"
+            case .tooManyFailures: "Too many wrong tokens came from this address"
             case .crossOrigin: "Requests from other web sites are refused"
             case .routeNotFound: "There is no such route"
             case .clientNotFound: "There is no such client"

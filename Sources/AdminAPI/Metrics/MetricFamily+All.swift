@@ -3,7 +3,8 @@ import AdminModel
 extension MetricFamily {
     /// Every metric, in the order in which they are shown; docs/metrics.md describes them.
     static let all: [MetricFamily] =
-        software + connections + sessions + traffic + limits + waiting + store + process
+        software + connections + sessions + traffic + limits + waiting + store + admin
+        + process
 
     private static let software: [MetricFamily] = [
         .information(
@@ -162,6 +163,13 @@ extension MetricFamily {
         .gauge(
             "hermes_store_damage", "Damaged files and lost parts that nobody has accepted."
         ) { $0.store.damage.count },
+    ]
+
+    private static let admin: [MetricFamily] = [
+        .counters(
+            "hermes_admin_refused_total", by: "reason",
+            "Requests to the HTTP API that were not let in: no token, an unknown or an expired one, one without the scope, or too many wrong ones from the address.",
+            { $0.admin.refused })
     ]
 
     private static let process: [MetricFamily] = [

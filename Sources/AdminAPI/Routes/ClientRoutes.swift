@@ -10,7 +10,7 @@ struct ClientRoutes: Sendable {
 
     private var list: Route {
         Route(
-            method: .get, path: "/v1/clients",
+            method: .get, path: "/v1/clients", access: .scope(.read),
             query: ["connected", "prefix", "user_name", "limit", "cursor"]
         ) { request throws(Problem) in
             var query = ClientQuery()
@@ -32,13 +32,15 @@ struct ClientRoutes: Sendable {
     }
 
     private var show: Route {
-        Route(method: .get, path: "/v1/clients/{id}") { request throws(Problem) in
+        Route(method: .get, path: "/v1/clients/{id}", access: .scope(.read)) {
+            request throws(Problem) in
             try Response.json(try await detail(of: request.parameter("id")))
         }
     }
 
     private var disconnect: Route {
-        Route(method: .delete, path: "/v1/clients/{id}") { request throws(Problem) in
+        Route(method: .delete, path: "/v1/clients/{id}", access: .scope(.admin)) {
+            request throws(Problem) in
             let clientID = request.parameter("id")
             let disconnected: Bool
             do throws(BrokerUnavailable) {

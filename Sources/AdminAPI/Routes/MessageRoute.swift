@@ -5,7 +5,9 @@ import Hummingbird
 extension Route {
     /// `POST /v1/messages`: one message as JSON.
     static func message(_ publisher: Publisher, maximumTopicLevels: Int) -> Route {
-        Route(method: .post, path: "/v1/messages", body: .json) { request throws(Problem) in
+        Route(
+            method: .post, path: "/v1/messages", access: .scope(.publish), body: .json
+        ) { request throws(Problem) in
             let fields = try JSONFields(try request.json(), known: messageFields)
             if fields.value("collapse_key") != nil {
                 throw fields.wrong(
@@ -21,7 +23,7 @@ extension Route {
             if let retain = try fields.bool("retain") { message.retain = retain }
             message.messageID = try messageID(fields)
             message.expiresInSeconds = try fields.integer("expires_in_s", in: 1...4_294_967_295)
-            return try Response.json(try await publisher.publish(message))
+            return try Response.json(try await publisher.publish(message, for: request.caller))
         }
     }
 

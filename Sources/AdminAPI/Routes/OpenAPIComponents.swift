@@ -3,7 +3,13 @@ extension OpenAPIDocument {
     // swift-format-ignore
     static let components = #"""
           "components": {
-            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "securitySchemes": {
+              "token": {
+                "type": "http",
+                "scheme": "bearer",
+                "description": "A token of hermesctl tokens create, with the scopes publish, read or admin, or the administrator's of admin.token, which may do everything."
+              }
+            },
             "responses": {
               "Invalid": {
                 "description": "The request is malformed.",
@@ -23,6 +29,34 @@ extension OpenAPIDocument {
                 "headers": {
                   "WWW-Authenticate": {
                     "description": "The scheme to use.",
+                    "schema": {"type": "string"}
+                  }
+                }
+              },
+              "Forbidden": {
+                "description": "The token lacks the scope of the operation, or the request comes from another web origin.",
+                "content": {
+                  "application/problem+json": {
+                    "schema": {"$ref": "#/components/schemas/Problem"}
+                  }
+                },
+                "headers": {
+                  "WWW-Authenticate": {
+                    "description": "The missing scope, where that is the reason.",
+                    "schema": {"type": "string"}
+                  }
+                }
+              },
+              "TooManyFailures": {
+                "description": "The token is not known, and too many unknown ones came from this address.",
+                "content": {
+                  "application/problem+json": {
+                    "schema": {"$ref": "#/components/schemas/Problem"}
+                  }
+                },
+                "headers": {
+                  "Retry-After": {
+                    "description": "Seconds to wait.",
                     "schema": {"type": "string"}
                   }
                 }

@@ -16,7 +16,7 @@ enum OpenAPIDocument {
             "title": "Hermes",
             "summary": "Admin and back-office API of the Hermes MQTT broker",
             "version": "VERSION",
-            "description": "Every error is a problem document (RFC 9457). Unknown query parameters and unknown JSON fields are errors. Over the Unix socket no token is needed."
+            "description": "Every error is a problem document (RFC 9457). Unknown query parameters and unknown JSON fields are errors. Each operation names the scope that its token needs: publish, read or admin, of which the last includes the others. Over the Unix socket no token is needed."
           },
           "security": [{"token": []}],
           "paths": {
@@ -76,6 +76,7 @@ enum OpenAPIDocument {
             "/v1/status": {
               "get": {
                 "operationId": "getStatus",
+                "security": [{"token": ["read"]}],
                 "summary": "The broker at a glance",
                 "responses": {
                   "200": {
@@ -86,6 +87,8 @@ enum OpenAPIDocument {
                   },
                   "400": {"$ref": "#/components/responses/Invalid"},
                   "401": {"$ref": "#/components/responses/Unauthorized"},
+                  "403": {"$ref": "#/components/responses/Forbidden"},
+                  "429": {"$ref": "#/components/responses/TooManyFailures"},
                   "503": {"$ref": "#/components/responses/Unavailable"},
                   "default": {"$ref": "#/components/responses/OtherProblem"}
                 }
@@ -94,6 +97,7 @@ enum OpenAPIDocument {
             "/metrics": {
               "get": {
                 "operationId": "getMetrics",
+                "security": [{"token": ["read"]}],
                 "summary": "Counters and gauges for Prometheus",
                 "responses": {
                   "200": {
@@ -102,6 +106,8 @@ enum OpenAPIDocument {
                   },
                   "400": {"$ref": "#/components/responses/Invalid"},
                   "401": {"$ref": "#/components/responses/Unauthorized"},
+                  "403": {"$ref": "#/components/responses/Forbidden"},
+                  "429": {"$ref": "#/components/responses/TooManyFailures"},
                   "503": {"$ref": "#/components/responses/Unavailable"},
                   "default": {"$ref": "#/components/responses/OtherProblem"}
                 }
@@ -110,6 +116,7 @@ enum OpenAPIDocument {
             "/v1/publish": {
               "post": {
                 "operationId": "publish",
+                "security": [{"token": ["publish"]}],
                 "summary": "Publish the body as it is",
                 "parameters": [
                   {
@@ -147,6 +154,8 @@ enum OpenAPIDocument {
                   },
                   "400": {"$ref": "#/components/responses/Invalid"},
                   "401": {"$ref": "#/components/responses/Unauthorized"},
+                  "403": {"$ref": "#/components/responses/Forbidden"},
+                  "429": {"$ref": "#/components/responses/TooManyFailures"},
                   "413": {"$ref": "#/components/responses/TooLarge"},
                   "415": {"$ref": "#/components/responses/UnsupportedMediaType"},
                   "503": {"$ref": "#/components/responses/Unavailable"},
@@ -157,6 +166,7 @@ enum OpenAPIDocument {
             "/v1/messages": {
               "post": {
                 "operationId": "publishMessage",
+                "security": [{"token": ["publish"]}],
                 "summary": "Publish one message given as JSON",
                 "requestBody": {
                   "required": true,
@@ -177,6 +187,8 @@ enum OpenAPIDocument {
                   },
                   "400": {"$ref": "#/components/responses/Invalid"},
                   "401": {"$ref": "#/components/responses/Unauthorized"},
+                  "403": {"$ref": "#/components/responses/Forbidden"},
+                  "429": {"$ref": "#/components/responses/TooManyFailures"},
                   "413": {"$ref": "#/components/responses/TooLarge"},
                   "415": {"$ref": "#/components/responses/UnsupportedMediaType"},
                   "503": {"$ref": "#/components/responses/Unavailable"},
@@ -187,6 +199,7 @@ enum OpenAPIDocument {
             "/v1/orders/{orderId}/status": {
               "post": {
                 "operationId": "publishOrderStatus",
+                "security": [{"token": ["publish"]}],
                 "summary": "Tell a sales person's phone where an order stands",
                 "description": "Publishes a hermes.v1.Envelope with a hermes.v1.OrderStatusUpdate. The body follows the JSON mapping of proto3: names in camelCase or snake_case, 64-bit integers as numbers or strings.",
                 "parameters": [
@@ -221,6 +234,8 @@ enum OpenAPIDocument {
                   },
                   "400": {"$ref": "#/components/responses/Invalid"},
                   "401": {"$ref": "#/components/responses/Unauthorized"},
+                  "403": {"$ref": "#/components/responses/Forbidden"},
+                  "429": {"$ref": "#/components/responses/TooManyFailures"},
                   "413": {"$ref": "#/components/responses/TooLarge"},
                   "415": {"$ref": "#/components/responses/UnsupportedMediaType"},
                   "503": {"$ref": "#/components/responses/Unavailable"},
@@ -231,6 +246,7 @@ enum OpenAPIDocument {
             "/v1/clients": {
               "get": {
                 "operationId": "listClients",
+                "security": [{"token": ["read"]}],
                 "summary": "Connected clients and sessions that wait",
                 "parameters": [
                   {
@@ -280,6 +296,8 @@ enum OpenAPIDocument {
                   },
                   "400": {"$ref": "#/components/responses/Invalid"},
                   "401": {"$ref": "#/components/responses/Unauthorized"},
+                  "403": {"$ref": "#/components/responses/Forbidden"},
+                  "429": {"$ref": "#/components/responses/TooManyFailures"},
                   "503": {"$ref": "#/components/responses/Unavailable"},
                   "default": {"$ref": "#/components/responses/OtherProblem"}
                 }
@@ -288,6 +306,7 @@ enum OpenAPIDocument {
             "/v1/clients/{id}": {
               "get": {
                 "operationId": "getClient",
+                "security": [{"token": ["read"]}],
                 "summary": "One client in full",
                 "parameters": [
                   {
@@ -309,6 +328,8 @@ enum OpenAPIDocument {
                   },
                   "400": {"$ref": "#/components/responses/Invalid"},
                   "401": {"$ref": "#/components/responses/Unauthorized"},
+                  "403": {"$ref": "#/components/responses/Forbidden"},
+                  "429": {"$ref": "#/components/responses/TooManyFailures"},
                   "404": {"$ref": "#/components/responses/NotFound"},
                   "503": {"$ref": "#/components/responses/Unavailable"},
                   "default": {"$ref": "#/components/responses/OtherProblem"}
@@ -316,6 +337,7 @@ enum OpenAPIDocument {
               },
               "delete": {
                 "operationId": "disconnectClient",
+                "security": [{"token": ["admin"]}],
                 "summary": "Close a client's connection",
                 "description": "The will is published and the session stays.",
                 "parameters": [
@@ -338,6 +360,8 @@ enum OpenAPIDocument {
                   },
                   "400": {"$ref": "#/components/responses/Invalid"},
                   "401": {"$ref": "#/components/responses/Unauthorized"},
+                  "403": {"$ref": "#/components/responses/Forbidden"},
+                  "429": {"$ref": "#/components/responses/TooManyFailures"},
                   "404": {"$ref": "#/components/responses/NotFound"},
                   "503": {"$ref": "#/components/responses/Unavailable"},
                   "default": {"$ref": "#/components/responses/OtherProblem"}

@@ -5,6 +5,7 @@ extension OpenAPIDocument {
             "/v1/clients/{id}/queue": {
               "get": {
                 "operationId": "getQueue",
+                "security": [{"token": ["read"]}],
                 "summary": "What is in flight to a client, and what waits for it",
                 "parameters": [
                   {
@@ -41,6 +42,8 @@ extension OpenAPIDocument {
                   },
                   "400": {"$ref": "#/components/responses/Invalid"},
                   "401": {"$ref": "#/components/responses/Unauthorized"},
+                  "403": {"$ref": "#/components/responses/Forbidden"},
+                  "429": {"$ref": "#/components/responses/TooManyFailures"},
                   "404": {"$ref": "#/components/responses/NotFound"},
                   "503": {"$ref": "#/components/responses/Unavailable"},
                   "default": {"$ref": "#/components/responses/OtherProblem"}
@@ -48,6 +51,7 @@ extension OpenAPIDocument {
               },
               "delete": {
                 "operationId": "dropQueue",
+                "security": [{"token": ["admin"]}],
                 "summary": "Drop what waits for a client",
                 "description": "What is in flight stays. Answered once it is stored.",
                 "parameters": [
@@ -70,6 +74,8 @@ extension OpenAPIDocument {
                   },
                   "400": {"$ref": "#/components/responses/Invalid"},
                   "401": {"$ref": "#/components/responses/Unauthorized"},
+                  "403": {"$ref": "#/components/responses/Forbidden"},
+                  "429": {"$ref": "#/components/responses/TooManyFailures"},
                   "404": {"$ref": "#/components/responses/NotFound"},
                   "503": {"$ref": "#/components/responses/Unavailable"},
                   "default": {"$ref": "#/components/responses/OtherProblem"}
@@ -79,6 +85,7 @@ extension OpenAPIDocument {
             "/v1/store/accept-loss": {
               "post": {
                 "operationId": "acceptLoss",
+                "security": [{"token": ["admin"]}],
                 "summary": "Accept that damaged data is lost",
                 "description": "Damaged files stay under another name.",
                 "responses": {
@@ -92,6 +99,8 @@ extension OpenAPIDocument {
                   },
                   "400": {"$ref": "#/components/responses/Invalid"},
                   "401": {"$ref": "#/components/responses/Unauthorized"},
+                  "403": {"$ref": "#/components/responses/Forbidden"},
+                  "429": {"$ref": "#/components/responses/TooManyFailures"},
                   "503": {"$ref": "#/components/responses/Unavailable"},
                   "default": {"$ref": "#/components/responses/OtherProblem"}
                 }
@@ -100,6 +109,7 @@ extension OpenAPIDocument {
             "/v1/backup": {
               "post": {
                 "operationId": "backUp",
+                "security": [{"token": ["admin"]}],
                 "summary": "Copy everything that is stored into a folder",
                 "description": "Answered when the copy is whole; GET /v1/status says how far it is.",
                 "parameters": [
@@ -122,6 +132,8 @@ extension OpenAPIDocument {
                   },
                   "400": {"$ref": "#/components/responses/Invalid"},
                   "401": {"$ref": "#/components/responses/Unauthorized"},
+                  "403": {"$ref": "#/components/responses/Forbidden"},
+                  "429": {"$ref": "#/components/responses/TooManyFailures"},
                   "409": {"$ref": "#/components/responses/BackupFolder"},
                   "503": {"$ref": "#/components/responses/Unavailable"},
                   "507": {"$ref": "#/components/responses/DiskFull"},

@@ -14,10 +14,11 @@ struct OrderStatusPublisher: Sendable {
     /// of proto3.
     var route: Route {
         Route(
-            method: .post, path: "/v1/orders/{orderId}/status", body: .json
+            method: .post, path: "/v1/orders/{orderId}/status",
+            access: .scope(.publish), body: .json
         ) { request throws(Problem) in
             let update = try self.update(request)
-            return try Response.json(try await self.publish(update))
+            return try Response.json(try await self.publish(update, for: request.caller))
         }
     }
 
@@ -93,7 +94,9 @@ struct OrderStatusPublisher: Sendable {
         return text
     }
 
-    private func publish(_ update: OrderStatusUpdate) async throws(Problem) -> PublishResult {
+    private func publish(
+        _ update: OrderStatusUpdate, for caller: Caller?
+    ) async throws(Problem) -> PublishResult {
         let identifiers = ["salesId": update.salesID, "orderId": update.orderID]
         let topic = try PublishTopic(
             topicTemplate.filled(identifiers), maximumLevels: maximumTopicLevels, field: "salesId")
@@ -114,6 +117,7 @@ struct OrderStatusPublisher: Sendable {
             Publisher.Message(
                 topic: topic, payload: encoded, qos: qos, messageID: messageID,
                 sequenceStamp: SequenceStamp(
-                    channel: Array(channel.utf8), tag: Envelope.sequenceTag)))
+                    channel: Array(channel.utf8), tag: Envelope.sequenceTag)),
+            for: caller)
     }
 }

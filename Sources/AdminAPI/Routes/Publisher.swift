@@ -13,6 +13,7 @@ struct Publisher: Sendable {
     let durability: String
     /// UNIX time in milliseconds.
     let now: @Sendable () -> Int64
+    let log: PublishLog
 
     /// What a route wants published.
     struct Message {
@@ -34,7 +35,15 @@ struct Publisher: Sendable {
     }
 
     /// Returns once the data plane has taken the message as `durability` promises.
-    func publish(_ message: Message) async throws(Problem) -> PublishResult {
+    ///
+    /// - Parameters:
+    ///   - message: What to publish.
+    ///   - caller: Whose message it is, for the log.
+    /// - Returns: The publisher's answer.
+    /// - Throws: ``Problem`` when the message is too large or the data plane does not take it.
+    func publish(
+        _ message: Message, for caller: Caller?
+    ) async throws(Problem) -> PublishResult {
         let packetBytes = Self.packetBytes(of: message)
         guard packetBytes <= maximumPacketBytes else {
             throw Problem(
@@ -54,6 +63,7 @@ struct Publisher: Sendable {
         } catch {
             throw Problem(error)
         }
+        if let caller { log.note(caller) }
         return PublishResult(
             messageID: message.messageID ?? makeMessageID(), durability: durability,
             matched: counts.matched, online: counts.online, queued: counts.queued,

@@ -10,7 +10,8 @@ struct QueueRoutes: Sendable {
 
     private var show: Route {
         Route(
-            method: .get, path: "/v1/clients/{id}/queue", query: ["limit", "cursor"]
+            method: .get, path: "/v1/clients/{id}/queue", access: .scope(.read),
+            query: ["limit", "cursor"]
         ) { request throws(Problem) in
             var query = QueueQuery(clientID: request.parameter("id"))
             if let limit = try request.query.integer("limit", in: 1...1000) {
@@ -31,7 +32,8 @@ struct QueueRoutes: Sendable {
     }
 
     private var drop: Route {
-        Route(method: .delete, path: "/v1/clients/{id}/queue") { request throws(Problem) in
+        Route(method: .delete, path: "/v1/clients/{id}/queue", access: .scope(.admin)) {
+            request throws(Problem) in
             let clientID = request.parameter("id")
             let dropped: Int?
             do throws(BrokerUnavailable) {

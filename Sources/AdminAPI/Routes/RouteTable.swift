@@ -1,12 +1,13 @@
 import AdminModel
+import Credentials
 import Hummingbird
 
 /// Who may use a route.
-enum RouteAccess: Sendable {
+enum RouteAccess: Sendable, Equatable {
     /// Anyone who reaches the listener.
     case open
-    /// Callers with the token; over the Unix socket its file mode is the guard.
-    case token
+    /// Callers with a token of that scope; over the Unix socket its file mode is the guard.
+    case scope(TokenScope)
 }
 
 /// What a route does with the body of a request.
@@ -24,7 +25,7 @@ struct Route: Sendable {
     var method: HTTPRequest.Method
     /// Such as `/v1/clients/{id}`; a part in braces takes one segment that is not empty.
     var path: String
-    var access: RouteAccess = .token
+    var access: RouteAccess
     var body: RouteBody = .none
     /// Names of the query parameters; all others are refused.
     var query: [String] = []
@@ -37,6 +38,8 @@ struct AdminRequest: Sendable {
     var parameters: [String: String]
     var query: QueryItems
     var body: [UInt8]
+    /// `nil` on routes that are open to anyone.
+    var caller: Caller?
 
     /// The value of a part in braces of the route's own path.
     func parameter(_ name: String) -> String {

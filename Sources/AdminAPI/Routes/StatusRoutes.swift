@@ -7,6 +7,7 @@ struct StatusRoutes: Sendable {
     let version: String
     /// "none", "interval" or "sync".
     let durability: String
+    let counters: AdminCounters
 
     /// `GET /healthz`, `/readyz`, `/v1/status`, `/metrics` and `/v1/openapi.json`.
     var routes: [Route] { [health, readiness, status, metrics, openAPI] }
@@ -27,7 +28,7 @@ struct StatusRoutes: Sendable {
     }
 
     private var status: Route {
-        Route(method: .get, path: "/v1/status") { _ throws(Problem) in
+        Route(method: .get, path: "/v1/status", access: .scope(.read)) { _ throws(Problem) in
             let status: StatusModel
             do throws(BrokerUnavailable) {
                 status = try await broker.status()
@@ -38,15 +39,17 @@ struct StatusRoutes: Sendable {
         }
     }
 
-    /// For Prometheus. Behind the token as all that tells of this broker: a scraper can send one.
+    /// For Prometheus. Behind a token as all that tells of this broker: a scraper can send one, and
+    /// one with the scope `read` can do no harm when it is lost.
     private var metrics: Route {
-        Route(method: .get, path: "/metrics") { _ throws(Problem) in
-            let figures: BrokerFigures
+        Route(method: .get, path: "/metrics", access: .scope(.read)) { _ throws(Problem) in
+            var figures: BrokerFigures
             do throws(BrokerUnavailable) {
                 figures = try await broker.figures()
             } catch {
                 throw Problem(error)
             }
+            figures.admin = counters.figures
             return Response(
                 status: .ok, headers: [.contentType: MetricsText.contentType],
                 body: ResponseBody(byteBuffer: ByteBuffer(string: MetricsText.render(figures))))

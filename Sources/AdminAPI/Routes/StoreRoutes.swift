@@ -9,14 +9,16 @@ struct StoreRoutes: Sendable {
     var routes: [Route] { [acceptLoss, backup] }
 
     private var acceptLoss: Route {
-        Route(method: .post, path: "/v1/store/accept-loss") { _ throws(Problem) in
+        Route(method: .post, path: "/v1/store/accept-loss", access: .scope(.admin)) {
+            _ throws(Problem) in
             try Response.json(AcceptLossResult(accepted: await broker.acceptLoss()))
         }
     }
 
     /// Answered when the copy is whole, however long that takes; `GET /v1/status` says how far it is.
     private var backup: Route {
-        Route(method: .post, path: "/v1/backup", query: ["directory"]) { request throws(Problem) in
+        Route(method: .post, path: "/v1/backup", access: .scope(.admin), query: ["directory"]) {
+            request throws(Problem) in
             let directory = try request.query.required(
                 "directory", example: "/var/backups/hermes-1")
             guard directory.utf8.first == UInt8(ascii: "/"), !directory.utf8.contains(0) else {

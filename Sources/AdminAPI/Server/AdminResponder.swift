@@ -10,7 +10,7 @@ struct AdminResponder: Sendable {
     let routes: RouteTable
     let hosts: HostPolicy
     /// `nil` over the Unix socket, where the file mode is the guard.
-    let token: AdminToken?
+    let gatekeeper: Gatekeeper?
     let limits: HTTPLimits
     let maximumBodyBytes: Int
     let date: HTTPDate
@@ -25,14 +25,16 @@ struct AdminResponder: Sendable {
         let start = ContinuousClock.now
         var response: Response
         do throws(Problem) {
-            let admitted = try admit(request)
+            let admitted = try admit(request, channel)
             if admitted.expectsContinue {
                 try await Self.invite(writer)
             }
             let body = try await read(request.body, admitted)
             let adminRequest = AdminRequest(
-                parameters: admitted.parameters, query: admitted.query, body: body)
+                parameters: admitted.parameters, query: admitted.query, body: body,
+                caller: admitted.caller)
             response = try await admitted.route.handler(adminRequest)
+            if admitted.route.access == .scope(.admin) { logDone(request, admitted.caller) }
         } catch {
             report(error, of: request, from: channel)
             response = Response(error)
@@ -57,12 +59,15 @@ struct AdminResponder: Sendable {
         var route: Route
         var parameters: [String: String]
         var query: QueryItems
+        var caller: Caller?
         /// From Content-Length; `nil` for a chunked body.
         var declaredBytes: Int?
         var expectsContinue: Bool
     }
 
-    private func admit(_ request: Request) throws(Problem) -> Admitted {
+    private func admit(
+        _ request: Request, _ channel: any Channel
+    ) throws(Problem) -> Admitted {
         let text = request.head.path ?? ""
         guard text.utf8.count <= limits.targetBytes else {
             throw Problem(
@@ -81,37 +86,27 @@ struct AdminResponder: Sendable {
                 fix: "Send a path that begins with `/`.")
         }
         let (route, parameters) = try routes.match(request.method, target)
-        if route.access == .token { try authenticate(request) }
+        let caller = try caller(of: request, for: route, channel)
         let query = try QueryItems(target.query, known: route.query)
         let declaredBytes = try checkBody(request, route)
         return Admitted(
-            route: route, parameters: parameters, query: query, declaredBytes: declaredBytes,
+            route: route, parameters: parameters, query: query, caller: caller,
+            declaredBytes: declaredBytes,
             expectsContinue: try expectsContinue(request) && route.body != .none)
     }
 
-    private func authenticate(_ request: Request) throws(Problem) {
-        guard let token else { return }
-        let parts = (request.headers[.authorization] ?? "").split(separator: " ")
-        if parts.isEmpty {
-            throw Problem(
-                .unauthorized, "The request has no Authorization header.", field: "Authorization",
-                fix: Self.howToAuthenticate,
-                headers: [.wwwAuthenticate: "Bearer realm=\"hermes\""])
-        }
-        guard parts.count == 2, parts[0].lowercased() == "bearer", token.matches(parts[1].utf8)
-        else {
-            throw Problem(
-                .unauthorized, "The Authorization header does not hold the admin token.",
-                field: "Authorization",
-                fix: Self.howToAuthenticate,
-                headers: [
-                    .wwwAuthenticate: "Bearer realm=\"hermes\", error=\"invalid_token\""
-                ])
+    /// Who asks, as far as the route wants to know.
+    private func caller(
+        of request: Request, for route: Route, _ channel: any Channel
+    ) throws(Problem) -> Caller? {
+        switch route.access {
+        case .open: return nil
+        case .scope(let scope):
+            guard let gatekeeper else { return .unixSocket }
+            return try gatekeeper.admit(
+                request.headers[.authorization], needing: scope, from: channel.remoteAddress)
         }
     }
-
-    private static let howToAuthenticate =
-        "Send `Authorization: Bearer TOKEN`; admin.token in the data directory holds the token."
 
     /// Checks what the head says of the body, and gives its declared length.
     private func checkBody(_ request: Request, _ route: Route) throws(Problem) -> Int? {
@@ -209,13 +204,24 @@ struct AdminResponder: Sendable {
             fix: "Send less, or raise limits.max_packet.")
     }
 
-    /// Logs what an operator should hear of.
+    /// Says who changed something: such requests are rare.
+    private func logDone(_ request: Request, _ caller: Caller?) {
+        logger.info(
+            "Administrative request carried out",
+            metadata: [
+                LogKeys.token: "\(caller?.name ?? "")",
+                LogKeys.method: "\(request.method.rawValue)",
+                LogKeys.path: "\((request.head.path ?? "").visible())",
+            ])
+    }
+
+    /// Logs what an operator should hear of; who was not let in, the gatekeeper has said.
     private func report(_ problem: Problem, of request: Request, from channel: any Channel) {
         let level: Logger.Level
         switch problem.kind {
         case .internalError: level = .error
         case .overloaded: level = .warning
-        case .unauthorized, .crossOrigin, .wrongHost: level = .notice
+        case .crossOrigin, .wrongHost: level = .notice
         default: return
         }
         guard let suppressed = refusals.admit() else { return }

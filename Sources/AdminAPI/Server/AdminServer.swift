@@ -13,6 +13,7 @@ package struct AdminServer: Sendable {
     private let configuration: AdminServerConfiguration
     let routes: RouteTable
     private let logger: Logger
+    private let gatekeeper: Gatekeeper
 
     /// - Throws: ``AdminServerError`` when a template of the configuration is wrong.
     package init(
@@ -20,8 +21,13 @@ package struct AdminServer: Sendable {
     ) throws(AdminServerError) {
         self.configuration = configuration
         self.logger = logger
+        let counters = AdminCounters()
+        gatekeeper = Gatekeeper(
+            adminToken: configuration.token, tokens: configuration.tokens,
+            failuresPerMinute: configuration.maximumFailuresPerMinute, counters: counters,
+            logger: logger)
         do {
-            routes = RouteTable(try Self.routes(configuration, broker))
+            routes = RouteTable(try Self.routes(configuration, broker, counters, logger))
         } catch {
             throw .template(error)
         }
@@ -47,11 +53,13 @@ package struct AdminServer: Sendable {
     }
 
     private static func routes(
-        _ configuration: AdminServerConfiguration, _ broker: any BrokerControl
+        _ configuration: AdminServerConfiguration, _ broker: any BrokerControl,
+        _ counters: AdminCounters, _ logger: Logger
     ) throws(TopicTemplateError) -> [Route] {
         let publisher = Publisher(
             broker: broker, maximumPacketBytes: configuration.maximumBodyBytes,
-            durability: configuration.durability, now: unixMilliseconds)
+            durability: configuration.durability, now: unixMilliseconds,
+            log: PublishLog(logger: logger))
         let orders = OrderStatusPublisher(
             publisher: publisher,
             topicTemplate: try TopicTemplate(
@@ -68,7 +76,7 @@ package struct AdminServer: Sendable {
             + StoreRoutes(broker: broker).routes
             + StatusRoutes(
                 broker: broker, version: configuration.version,
-                durability: configuration.durability
+                durability: configuration.durability, counters: counters
             ).routes
     }
 
@@ -134,7 +142,7 @@ package struct AdminServer: Sendable {
     private func tcpListener(on group: MultiThreadedEventLoopGroup, _ start: Startup) -> Listener {
         Listener(
             childChannelSetup: childChannel(
-                hosts: HostPolicy(boundTo: bindAddress), token: configuration.token),
+                hosts: HostPolicy(boundTo: bindAddress), gatekeeper: gatekeeper),
             configuration: ServerConfiguration(
                 address: .hostname(bindAddress, port: Int(configuration.port))),
             onServerRunning: { channel in start.tcpIsListening(channel) },
@@ -145,15 +153,15 @@ package struct AdminServer: Sendable {
         on group: MultiThreadedEventLoopGroup, _ file: UnixSocketFile, _ start: Startup
     ) -> Listener {
         Listener(
-            childChannelSetup: childChannel(hosts: .any, token: nil),
+            childChannelSetup: childChannel(hosts: .any, gatekeeper: nil),
             configuration: ServerConfiguration(address: .unixDomainSocket(path: file.draftPath)),
             onServerRunning: { channel in start.unixIsListening(channel) },
             eventLoopGroup: group, logger: quietLogger)
     }
 
-    private func childChannel(hosts: HostPolicy, token: AdminToken?) -> AdminChildChannel {
+    private func childChannel(hosts: HostPolicy, gatekeeper: Gatekeeper?) -> AdminChildChannel {
         let responder = AdminResponder(
-            routes: routes, hosts: hosts, token: token, limits: configuration.limits,
+            routes: routes, hosts: hosts, gatekeeper: gatekeeper, limits: configuration.limits,
             maximumBodyBytes: configuration.maximumBodyBytes, date: HTTPDate(), logger: logger,
             refusals: LogThrottle())
         return AdminChildChannel(responder: responder.respond, limits: configuration.limits)

@@ -6,8 +6,12 @@ package struct AdminServerConfiguration: Sendable {
     package var port: UInt16 = 8080
     /// Path of a Unix socket, made with mode 0600, on which no token is needed; `nil` for none.
     package var unixSocketPath: String?
-    /// What callers over TCP must present.
+    /// The administrator's token.
     package var token: AdminToken
+    /// The other tokens; `nil` for none.
+    package var tokens: TokenChecks?
+    /// Unknown tokens of one address in a minute, above which it is told to wait; 1 or more.
+    package var maximumFailuresPerMinute = 30
     /// Bytes of a request body, and of the PUBLISH packet that a message makes.
     package var maximumBodyBytes = 1024 * 1024
     package var maximumTopicLevels = 128

@@ -1,3 +1,4 @@
+import Credentials
 import Glibc
 
 /// The file `admin.token` of a data directory: made at the first start, read at every later one.
@@ -40,7 +41,7 @@ package struct AdminTokenFile: Sendable {
             return (try AdminToken(environmentValue, source: source), .environment)
         }
         if let text = try read() { return (try AdminToken(text, source: path), .read) }
-        let text = makeSecret()
+        let text = TokenSecret.make()
         if try create(text) { return (try AdminToken(text, source: path), .created) }
         // Someone else made it since we looked.
         guard let text = try read() else { throw failure("open", code: ENOENT) }
@@ -96,27 +97,6 @@ package struct AdminTokenFile: Sendable {
                 reason: "others may use it (mode \(String(status.st_mode & 0o777, radix: 8)))",
                 fix: "Take the rights away with: chmod 600 \(path)")
         }
-    }
-
-    /// 256 random bits in base64url, from the system's generator.
-    private func makeSecret() -> String {
-        var generator = SystemRandomNumberGenerator()
-        let random = (0..<32).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
-        let digits = Array(
-            "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
-        var text: [UInt8] = []
-        var accumulated: UInt32 = 0
-        var bits = 0
-        for byte in random {
-            accumulated = accumulated << 8 | UInt32(byte)
-            bits += 8
-            while bits >= 6 {
-                bits -= 6
-                text.append(digits[Int(accumulated >> UInt32(bits) & 0x3F)])
-            }
-        }
-        if bits > 0 { text.append(digits[Int(accumulated << UInt32(6 - bits) & 0x3F)]) }
-        return String(decoding: text, as: UTF8.self)
     }
 
     /// False when the file came into being meanwhile.

@@ -61,6 +61,14 @@ extension Setting {
             // sockaddr_un holds 108 bytes with the closing NUL.
             ValueFormat.path("a Unix socket", limit: 107).optional(),
             "A Unix socket for the same API, mode 0600; whoever can open it needs no token."),
+        .single(
+            "admin.tokens_file", \.admin.tokensFile, ValueFormat.path("a token file").optional(),
+            "Tokens with scopes, written by `hermesctl tokens create`. Left out, it is the file tokens in data_directory."
+        ),
+        .single(
+            "admin.max_failures", \.admin.maxFailures, .number(1...100_000),
+            "Unknown tokens that one address may present in a minute; then the answer is 429. A good token is let in all the same."
+        ),
     ]
 
     private static let limitSettings: [Setting] = [

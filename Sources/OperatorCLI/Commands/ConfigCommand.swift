@@ -12,7 +12,7 @@ struct ConfigCommand: ParsableCommand {
 struct ConfigCheckCommand: OperatorCommand {
     static let configuration = CommandConfiguration(
         commandName: "check",
-        abstract: "Check a configuration file, and the password and ACL files that it names.",
+        abstract: "Check a configuration file, and the password, ACL and token files that it names.",
         discussion: """
             Variables of the environment count as they do for the broker. All problems are shown \
             at once, each with its line and what to do.
@@ -48,6 +48,16 @@ struct ConfigCheckCommand: OperatorCommand {
                     warning: the ACL file "\(VisibleText.escaped(path))" holds no rule: the broker \
                     denies every publish and subscription.
                     """)
+            }
+        }
+        if let path = configuration.admin.tokensFile {
+            do throws(TokenFileError) {
+                let tokens = try TokenFile.load(path: path)
+                if let warning = tokens.accessWarning {
+                    context.console.complain("warning: \(warning)")
+                }
+            } catch {
+                throw CommandFailure(error)
             }
         }
         try context.console.print("\(VisibleText.escaped(file)): ok\n")

@@ -143,7 +143,7 @@ enum BrokerSettings {
     }
 
     private static let ownVariables: Set<String> = [
-        "HERMES_ADMIN_ADDRESS", "HERMES_ADMIN_PORT", "HERMES_DATA_DIRECTORY",
-        "HERMES_PASSWORD_FILE", "HERMES_ACL_FILE",
+        "HERMES_ADMIN_ADDRESS", "HERMES_ADMIN_PORT", "HERMES_ADMIN_TOKENS_FILE",
+        "HERMES_DATA_DIRECTORY", "HERMES_PASSWORD_FILE", "HERMES_ACL_FILE",
     ]
 }

@@ -1,0 +1,30 @@
+import AdminModel
+import Synchronization
+
+/// What the admin plane counts of itself, from any thread; counters run since the start.
+final class AdminCounters: Sendable {
+    /// Why a request was not let in; the raw value is the metric's label.
+    enum Refusal: String, CaseIterable {
+        case missingToken = "missing_token"
+        case unknownToken = "unknown_token"
+        case expiredToken = "expired_token"
+        case missingScope = "missing_scope"
+        case tooManyFailures = "too_many_failures"
+    }
+
+    private let refusals = Mutex([Refusal: UInt64]())
+
+    func count(_ refusal: Refusal) {
+        refusals.withLock { $0[refusal, default: 0] += 1 }
+    }
+
+    /// All counts, of every reason there is.
+    var figures: AdminFigures {
+        let counts = refusals.withLock { $0 }
+        var figures = AdminFigures()
+        figures.refused = Refusal.allCases.map {
+            BrokerFigures.Count($0.rawValue, counts[$0] ?? 0)
+        }
+        return figures
+    }
+}

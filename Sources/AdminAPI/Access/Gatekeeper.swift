@@ -1,0 +1,140 @@
+import Credentials
+import Hummingbird
+import Logging
+import NIOCore
+import Synchronization
+
+/// Decides who makes a request and whether they may make it; counts and logs who may not.
+///
+/// One per server, whatever the number of its listeners.
+final class Gatekeeper: Sendable {
+    private let adminToken: AdminToken
+    private let tokens: TokenChecks?
+    private let counters: AdminCounters
+    private let logger: Logger
+    private let budget: Mutex<FailureBudget>
+    /// So that many addresses together do not fill the disk either.
+    private let lines = LogThrottle()
+
+    init(
+        adminToken: AdminToken, tokens: TokenChecks?, failuresPerMinute: Int,
+        counters: AdminCounters, logger: Logger
+    ) {
+        self.adminToken = adminToken
+        self.tokens = tokens
+        self.counters = counters
+        self.logger = logger
+        budget = Mutex(FailureBudget(perMinute: failuresPerMinute))
+    }
+
+    /// The caller of a request that needs a scope.
+    ///
+    /// - Parameters:
+    ///   - authorization: The header of that name; `nil` without one.
+    ///   - scope: What the route asks for.
+    ///   - peer: Where the request comes from.
+    /// - Returns: Who asks; the scope is among theirs.
+    /// - Throws: ``Problem``: 401 without a good token, 429 after too many wrong ones, 403 for a token
+    ///   without the scope.
+    func admit(
+        _ authorization: String?, needing scope: TokenScope, from peer: SocketAddress?
+    ) throws(Problem) -> Caller {
+        let caller = try identify(authorization, peer)
+        if caller.scopes.grant(scope) { return caller }
+        counters.count(.missingScope)
+        log(
+            "Token lacks a scope",
+            [LogKeys.token: "\(caller.name)", LogKeys.scope: "\(scope.rawValue)"], peer)
+        throw Problem(
+            .missingScope,
+            "The token \"\(caller.name)\" has the scopes \(caller.scopes); this request needs "
+                + "\(scope.rawValue).",
+            field: "Authorization",
+            fix: "Use a token with that scope; hermesctl tokens create NAME --scope "
+                + "\(scope.rawValue) makes one.",
+            headers: [
+                .wwwAuthenticate:
+                    "Bearer realm=\"hermes\", error=\"insufficient_scope\", "
+                    + "scope=\"\(scope.rawValue)\""
+            ])
+    }
+
+    private func identify(
+        _ authorization: String?, _ peer: SocketAddress?
+    ) throws(Problem) -> Caller {
+        let parts = (authorization ?? "").split(separator: " ")
+        if parts.isEmpty {
+            throw refusal(
+                .missingToken, peer,
+                Problem(
+                    .unauthorized, "The request has no Authorization header.",
+                    field: "Authorization", fix: Self.howToAuthenticate,
+                    headers: [.wwwAuthenticate: "Bearer realm=\"hermes\""]))
+        }
+        guard parts.count == 2, parts[0].lowercased() == "bearer" else {
+            throw refusal(
+                .unknownToken, peer,
+                Self.invalid("The Authorization header does not hold a bearer token."))
+        }
+        let presented = parts[1].utf8
+        if adminToken.matches(presented) { return .admin }
+        guard let entry = tokens?.entry(of: presented) else {
+            throw refusal(
+                .unknownToken, peer,
+                Self.invalid("The Authorization header holds no token that is known here."))
+        }
+        if entry.isExpired(at: .now()), let expires = entry.expires {
+            throw refusal(
+                .expiredToken, peer,
+                Self.invalid("The token \"\(entry.name)\" expired at \(expires)."))
+        }
+        return Caller(name: entry.name.text, scopes: entry.scopes)
+    }
+
+    /// Counts and logs a failure, and gives what to answer.
+    private func refusal(
+        _ reason: AdminCounters.Refusal, _ peer: SocketAddress?, _ problem: Problem
+    ) -> Problem {
+        let address = PeerAddress(peer)
+        let verdict = budget.withLock { budget in
+            budget.judge(address, isGuess: reason == .unknownToken, at: .now)
+        }
+        counters.count(verdict.retryAfterSeconds == nil ? reason : .tooManyFailures)
+        if let suppressed = verdict.suppressed {
+            log(
+                "Admin request without a good token",
+                [
+                    LogKeys.reason: "\(reason.rawValue)",
+                    LogKeys.suppressed: "\(suppressed)",
+                ], peer)
+        }
+        guard let seconds = verdict.retryAfterSeconds else { return problem }
+        return Problem(
+            .tooManyFailures,
+            "Too many requests from this address had a token that is not known here.",
+            field: "Authorization",
+            fix: "Send a good token, or wait for the seconds named in Retry-After; "
+                + "admin.max_failures sets how many there may be in a minute.",
+            headers: [.retryAfter: "\(seconds)"])
+    }
+
+    private func log(_ message: Logger.Message, _ metadata: Logger.Metadata, _ peer: SocketAddress?)
+    {
+        guard lines.admit() != nil else { return }
+        var metadata = metadata
+        metadata[LogKeys.address] = "\(PeerAddress(peer))"
+        logger.notice(message, metadata: metadata)
+    }
+
+    private static func invalid(_ detail: String) -> Problem {
+        Problem(
+            .unauthorized, detail, field: "Authorization", fix: howToAuthenticate,
+            headers: [
+                .wwwAuthenticate: "Bearer realm=\"hermes\", error=\"invalid_token\""
+            ])
+    }
+
+    private static let howToAuthenticate =
+        "Send `Authorization: Bearer TOKEN`; hermesctl tokens create makes one, and admin.token in "
+        + "the data directory holds the administrator's."
+}

@@ -1,0 +1,20 @@
+/// Finds the token that a request presents, in one state of the token file.
+package struct TokenBook: Sendable {
+    private let entries: [SHA256Digest: TokenFile.Entry]
+
+    /// The tokens of `file` as it is now; later changes need a new book.
+    package init(_ file: TokenFile) {
+        entries = Dictionary(uniqueKeysWithValues: file.entries.map { ($0.digest, $0) })
+    }
+
+    /// How many tokens there are.
+    package var count: Int { entries.count }
+
+    /// The entry of a token, expired or not; `nil` for an unknown one.
+    ///
+    /// Only digests are compared, in constant time, under a hash seeded per process: what time it takes
+    /// tells nothing of the tokens there are.
+    package func entry(of token: some Collection<UInt8>) -> TokenFile.Entry? {
+        entries[SHA256Digest(of: token)]
+    }
+}

@@ -1,0 +1,59 @@
+/// What a token is called in the token file, the log and the answers: 1 to 64 letters, digits, `.`, `_`
+/// and `-` of ASCII, so that it can stand anywhere unescaped.
+package struct TokenName: Hashable, Sendable, CustomStringConvertible {
+    package static let maximumByteCount = 64
+    /// The token of `admin.token` and `HERMES_ADMIN_TOKEN`, which is in no token file.
+    package static let admin = TokenName(unchecked: "admin")
+
+    package let text: String
+
+    /// Checks every rule above, and that the name is not ``admin``.
+    package init(_ text: some StringProtocol) throws(TokenNameError) {
+        if text.isEmpty { throw .empty }
+        guard text.utf8.count <= Self.maximumByteCount else { throw .tooLong }
+        guard text.utf8.allSatisfy(Self.isAllowed) else { throw .forbiddenCharacter }
+        guard text != Self.admin.text else { throw .reserved }
+        self.text = String(text)
+    }
+
+    private init(unchecked text: String) {
+        self.text = text
+    }
+
+    package var description: String { text }
+
+    private static func isAllowed(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"),
+            UInt8(ascii: "-"):
+            true
+        default: false
+        }
+    }
+}
+
+/// Why a text names no token; the description says how to choose a name.
+package enum TokenNameError: Error, Equatable, CustomStringConvertible {
+    case empty
+    case tooLong
+    case forbiddenCharacter
+    case reserved
+
+    package var description: String {
+        switch self {
+        case .empty: "the name of the token is empty. Give it at least one character."
+        case .tooLong:
+            "the name of the token is too long. Use at most \(TokenName.maximumByteCount) characters."
+        case .forbiddenCharacter:
+            """
+            the name of the token holds other characters than letters, digits, ".", "_" and "-". \
+            Leave them out.
+            """
+        case .reserved:
+            """
+            the name "\(TokenName.admin)" is that of the token in admin.token. Choose another.
+            """
+        }
+    }
+}

@@ -1,0 +1,48 @@
+/// One thing that a token may be good for.
+package enum TokenScope: String, CaseIterable, Hashable, Sendable {
+    /// Publish messages, and nothing else.
+    case publish
+    /// Look at everything, and change nothing.
+    case read
+    /// Everything.
+    case admin
+}
+
+/// What a token is good for: at least one scope.
+package struct TokenScopes: Hashable, Sendable, CustomStringConvertible {
+    package static let admin = TokenScopes(granted: [.admin])
+
+    private let granted: Set<TokenScope>
+
+    /// `nil` without any.
+    package init?(_ scopes: some Sequence<TokenScope>) {
+        let granted = Set(scopes)
+        if granted.isEmpty { return nil }
+        self.granted = granted
+    }
+
+    private init(granted: Set<TokenScope>) {
+        self.granted = granted
+    }
+
+    /// Reads `publish,read`; `nil` for an unknown or repeated word and for none.
+    package init?(parsing text: some StringProtocol) {
+        var granted: Set<TokenScope> = []
+        for word in text.split(separator: ",", omittingEmptySubsequences: false) {
+            guard let scope = TokenScope(rawValue: String(word)), granted.insert(scope).inserted
+            else { return nil }
+        }
+        self.init(granted)
+    }
+
+    /// Whether a request that needs `scope` may be made; ``TokenScope/admin`` includes the others.
+    package func grant(_ scope: TokenScope) -> Bool {
+        granted.contains(scope) || granted.contains(.admin)
+    }
+
+    /// The words, always in the same order.
+    package var names: [String] { TokenScope.allCases.filter(granted.contains).map(\.rawValue) }
+
+    /// As the token file has it: `publish,read`.
+    package var description: String { names.joined(separator: ",") }
+}

@@ -1,0 +1,110 @@
+import ArgumentParser
+import Credentials
+
+struct TokensCreateCommand: OperatorCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "create",
+        abstract: "Make a token, and print it once.",
+        discussion: """
+            The token goes to standard output, and everything else to standard error: \
+            hermesctl tokens create billing --scope publish > billing.token. The file keeps only its \
+            digest, so nobody can print it again.
+            """)
+
+    @Argument(
+        help: ArgumentHelp(
+            "What to call it: letters, digits, \".\", \"_\" and \"-\". Logs name it.",
+            valueName: "name"),
+        transform: TokenNameArgument.parse)
+    var name: TokenName
+
+    @Option(
+        name: .customLong("scope"), parsing: .singleValue,
+        help: ArgumentHelp(
+            "publish, read, or admin (everything); repeat it for more.", valueName: "scope"))
+    var scopes: [ScopeArgument]
+
+    @Option(
+        help: ArgumentHelp(
+            "After how long it is refused, such as 90d, 12h or 30m (default: never).",
+            valueName: "time"))
+    var expires: LifetimeArgument?
+
+    @OptionGroup var file: TokenFileOptions
+
+    func run(in context: CommandContext) async throws(CommandFailure) {
+        let path = try file.path(context.environment)
+        let secret = TokenSecret.prefix + TokenSecret.make()
+        let created = UTCTime(clamping: context.now() / 1_000)
+        // The parser asks for one scope at least.
+        guard let scopes = TokenScopes(scopes.map(\.scope)) else {
+            throw CommandFailure(.usage, "no scope is named. Give --scope publish, read or admin.")
+        }
+        let entry = TokenFile.Entry(
+            name: name, scopes: scopes, created: created,
+            expires: expires.map { UTCTime(clamping: created.unixSeconds + $0.seconds) },
+            digest: SHA256Digest(of: Array(secret.utf8)))
+        let addition: TokenFile.Addition
+        do throws(TokenFileError) {
+            addition = try TokenFile.update(path: path, creating: true) { $0.add(entry) }
+        } catch {
+            throw CommandFailure(error)
+        }
+        let place = VisibleText.escaped(path)
+        switch addition {
+        case .added: break
+        case .nameTaken:
+            throw CommandFailure(
+                .refused,
+                """
+                there is a token "\(name)" in \(place) already. Choose another name, or revoke that \
+                one first: hermesctl tokens revoke \(name)
+                """)
+        case .full:
+            throw CommandFailure(
+                .refused,
+                """
+                there are \(TokenFile.maximumCount) tokens in \(place), and no more can be. Revoke \
+                some: hermesctl tokens revoke NAME
+                """)
+        }
+        let end = entry.expires.map { "until \($0)" } ?? "until it is revoked"
+        context.console.complain(
+            """
+            made the token "\(name)" in \(place), with the scopes \(scopes), \(end). \
+            It is shown this once:
+            """)
+        try context.console.print(secret + "\n")
+    }
+}
+
+/// A scope as it is written on the command line.
+struct ScopeArgument: ExpressibleByArgument {
+    let scope: TokenScope
+
+    init?(argument: String) {
+        guard let scope = TokenScope(rawValue: argument) else { return nil }
+        self.scope = scope
+    }
+
+    static var allValueStrings: [String] { TokenScope.allCases.map(\.rawValue) }
+}
+
+/// A span of 1 minute to 100 years: a whole number with m, h or d.
+struct LifetimeArgument: ExpressibleByArgument {
+    let seconds: Int64
+
+    private static let range: ClosedRange<Int64> = 60...100 * 365 * 86_400
+
+    init?(argument: String) {
+        let units: [Character: Int64] = ["m": 60, "h": 3_600, "d": 86_400]
+        guard let last = argument.last, let unit = units[last] else { return nil }
+        let digits = argument.dropLast()
+        guard !digits.isEmpty, digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+            let count = Int64(digits)
+        else { return nil }
+        let (seconds, overflows) = count.multipliedReportingOverflow(by: unit)
+        guard !overflows, Self.range.contains(seconds) else { return nil }
+        self.seconds = seconds
+    }
+}
