@@ -47,13 +47,16 @@ let package = Package(
         .target(name: "CHermesProtos", dependencies: ["CProtobufC"]),
         .systemLibrary(
             name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        .systemLibrary(
+            name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .target(name: "CChecksum", cSettings: [.unsafeFlags(["-O2"])]),
 
         // The data plane: pure values first, input and output around them.
         module("Structures"),
         module("MQTTCodec"),
         module("MQTTCore", ["Structures", "MQTTCodec"]),
-        module("Reactor", ["CLinux", "Structures"]),
+        module("TLS", ["COpenSSL"]),
+        module("Reactor", ["CLinux", "Structures", "TLS"]),
         module("Threads", ["CLinux"]),
         module("Store", ["CChecksum", "CLinux", "CSQLite", "Structures", "Threads"]),
         module("Authorization", ["Credentials", "Structures"]),
@@ -61,8 +64,8 @@ let package = Package(
             "Broker",
             [
                 "AdminModel", "Authorization", "CLinux", "MQTTCodec", "MQTTCore", "OperatorLog",
-                "Reactor", "Store",
-                "Structures", "Threads", .product(name: "Logging", package: "swift-log"),
+                "Reactor", "Store", "Structures", "TLS", "Threads",
+                .product(name: "Logging", package: "swift-log"),
             ]),
 
         // The admin plane.
@@ -113,7 +116,7 @@ let package = Package(
             "hermesd",
             [
                 "AdminAPI", "AdminModel", "Authorization", "Broker", "Credentials", "MQTTCodec",
-                "OperatorConfiguration", "OperatorLog", "Reactor", "Store", "Threads",
+                "OperatorConfiguration", "OperatorLog", "Reactor", "Store", "TLS", "Threads",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),

@@ -29,7 +29,10 @@ let package = Package(
         module("Structures"),
         module("MQTTCodec"),
         module("MQTTCore", ["Structures", "MQTTCodec"]),
-        module("Reactor", ["CLinux", "Structures"]),
+        .systemLibrary(
+            name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+        module("TLS", ["COpenSSL"]),
+        module("Reactor", ["CLinux", "Structures", "TLS"]),
         module("Threads", ["CLinux"]),
         module("Store", ["CChecksum", "CLinux", "CSQLite", "Structures", "Threads"]),
         module("AdminModel"),
@@ -38,7 +41,7 @@ let package = Package(
             "Broker",
             [
                 "AdminModel", "CLinux", "MQTTCodec", "MQTTCore", "OperatorLog", "Reactor", "Store",
-                "Structures", "Threads", .product(name: "Logging", package: "swift-log"),
+                "Structures", "TLS", "Threads", .product(name: "Logging", package: "swift-log"),
             ]),
         module("HermesTesting", ["Structures", "MQTTCodec", "MQTTCore", "Store"]),
         module(

@@ -1,14 +1,21 @@
+import TLS
+
 /// What an operator decides for a broker; the meaning of each limit stands in `docs/configuration.md`.
 package struct BrokerSettings: Sendable {
     package struct Listener: Sendable {
         package var address: String
         package var port: UInt16
         package var allowsAnonymous: Bool
+        /// What its handshakes begin with; `nil` serves plain TCP.
+        package var tls: TLSContext?
 
-        package init(address: String, port: UInt16, allowsAnonymous: Bool) {
+        package init(
+            address: String, port: UInt16, allowsAnonymous: Bool, tls: TLSContext? = nil
+        ) {
             self.address = address
             self.port = port
             self.allowsAnonymous = allowsAnonymous
+            self.tls = tls
         }
     }
 

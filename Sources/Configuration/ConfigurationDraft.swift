@@ -8,6 +8,8 @@ struct ConfigurationDraft {
     /// Keys with a value that was not accepted: rules over several keys pass them over, so that
     /// one mistake is reported once.
     private(set) var refusedKeys: Set<String> = []
+    /// Keys that a layer gave a value, the built-in one perhaps.
+    private(set) var givenKeys: Set<String> = []
 
     /// Reads a value into its place; a problem is kept, the earlier value stays.
     mutating func assign(
@@ -15,11 +17,18 @@ struct ConfigurationDraft {
     ) {
         let key = setting.key(at: index)
         origins[key] = origin
+        if text == nil { givenKeys.remove(key) } else { givenKeys.insert(key) }
         do {
             try setting.assign(text, index, &configuration)
         } catch {
             refuse(key, error.complaint, cure: error.cure, from: origin)
         }
+    }
+
+    /// Records that a section is there, whatever it holds.
+    mutating func noteSection(_ key: String, from origin: ConfigurationOrigin) {
+        origins[key] = origin
+        givenKeys.insert(key)
     }
 
     /// Records that a key's value cannot be used.
@@ -53,6 +62,10 @@ struct ConfigurationDraft {
                 let (key, model) = (setting.key(at: index), setting.key(at: 0))
                 origins[key] = origins[model]
                 if refusedKeys.contains(model) { refusedKeys.insert(key) }
+                if givenKeys.contains(model) { givenKeys.insert(key) }
+            }
+            if givenKeys.contains("listeners[0].tls") {
+                givenKeys.insert("listeners[\(index)].tls")
             }
             configuration.listeners.append(first)
         }

@@ -4,6 +4,7 @@ extension ConfigurationDraft {
         checkListenersApart()
         checkAdminApart()
         checkSomebodyMayConnect()
+        checkTLS()
         checkPacketSizes()
     }
 
@@ -52,6 +53,7 @@ extension ConfigurationDraft {
         for (index, listener) in configuration.listeners.enumerated() {
             let key = "listeners[\(index)].allow_anonymous"
             guard areUsable(key, "listeners[\(index)].address"),
+                !listener.tls.identifiesEveryClient,
                 !configuration.allowsAnonymous(on: listener)
             else { continue }
             let isForbidden = listener.allowAnonymous == false

@@ -1,6 +1,6 @@
 /// Everything an operator can set, validated: a value of this type needs no further checks.
 public struct HermesConfiguration: Sendable, Equatable {
-    /// MQTT listeners over plain TCP; at least one.
+    /// MQTT listeners; at least one.
     public var listeners: [Listener] = [Listener()]
     public var admin = Admin()
     /// Folder that belongs to one running broker; made with mode 0700 when it is missing.
@@ -27,8 +27,43 @@ public struct HermesConfiguration: Sendable, Equatable {
         public var port: UInt16 = 1883
         /// `nil` allows anonymous clients on a loopback address only.
         public var allowAnonymous: Bool?
+        /// Serves plain TCP as long as it names no certificate.
+        public var tls = TLS()
 
         public init() {}
+    }
+
+    public struct TLS: Sendable, Equatable {
+        /// PEM files with a certificate and those that vouch for it; empty for plain TCP.
+        public var certificates: [String] = []
+        /// PEM files with their private keys, in the same order.
+        public var keys: [String] = []
+        public var minimumVersion = Version.tls12
+        public var clientCertificates = ClientCertificates.off
+        /// PEM file with those who may issue clients' certificates.
+        public var clientCAFile: String?
+        /// PEM file with lists of revoked certificates.
+        public var crlFile: String?
+        /// The common name of a client's certificate is its user name.
+        public var userNameFromCertificate = false
+
+        public enum Version: String, Sendable, Equatable, CaseIterable {
+            case tls12 = "1.2"
+            case tls13 = "1.3"
+        }
+
+        public enum ClientCertificates: String, Sendable, Equatable, CaseIterable {
+            case off, optional, required
+        }
+
+        public init() {}
+
+        public var isOn: Bool { !certificates.isEmpty }
+
+        /// Whether every client proves by its certificate which user it is.
+        public var identifiesEveryClient: Bool {
+            isOn && clientCertificates == .required && userNameFromCertificate
+        }
     }
 
     public struct Admin: Sendable, Equatable {

@@ -1,6 +1,7 @@
 import CLinux
 import Glibc
 import Structures
+import TLS
 
 /// Sockets of one thread over epoll, level-triggered; knows no protocol.
 ///
@@ -8,6 +9,7 @@ import Structures
 /// ``accept(_:)`` or ``send(_:_:)`` as each asks. An idle connection holds a 32-byte slot and no
 /// buffer. A registration is named by slot and generation, so that an event of a closed connection
 /// finds no owner even when the kernel has reused its descriptor within the same batch.
+/// With ``secure(_:with:)`` a connection speaks TLS: the same calls then carry what is inside.
 public struct Reactor: ~Copyable {
     struct Slot: BitwiseCopyable {
         var descriptor: CInt
@@ -18,7 +20,14 @@ public struct Reactor: ~Copyable {
         var inputCapacity: UInt32
         var isReading: Bool
         var awaitsWritable: Bool
+        /// Its record among ``secured``, or one of the two constants beside it.
+        var security: UInt32
     }
+
+    /// A plain connection.
+    static var plain: UInt32 { noIndex }
+    /// A TLS handshake is under way.
+    static var handshaking: UInt32 { noIndex - 1 }
 
     public enum Event {
         /// A listener has connections to accept.
@@ -55,27 +64,36 @@ public struct Reactor: ~Copyable {
     }
 
     private static var eventCapacity: Int { 512 }
-    private static var sharedInputBytes: Int { 64 * 1_024 }
+    static var sharedInputBytes: Int { 64 * 1_024 }
     /// Up to here kept input moves to the shared buffer for the next read; beyond, reads append to it.
-    private static var movableInputBytes: Int { 8 * 1_024 }
-    private static var segmentCapacity: Int { 64 }
+    static var movableInputBytes: Int { 8 * 1_024 }
+    static var segmentCapacity: Int { 64 }
     private static var largestGeneration: UInt32 { .max >> 1 }
     /// Generation of the reactor's own descriptors; connections count from 1.
     private static var ownGeneration: UInt32 { 0 }
 
-    private let poller: OwnedDescriptor
-    private let pool: BytePool
-    private var slots = Slab<Slot>()
+    let poller: OwnedDescriptor
+    let pool: BytePool
+    var slots = Slab<Slot>()
     private var listeners: [CInt] = []
     public private(set) var listenerAddresses: [String] = []
     private let events: UnsafeMutablePointer<epoll_event>
     private var eventCount = 0
-    private let sharedInput: UnsafeMutableRawPointer
-    private let segments: UnsafeMutablePointer<OutputQueue.Segment>
+    let sharedInput: UnsafeMutableRawPointer
+    let segments: UnsafeMutablePointer<OutputQueue.Segment>
     /// Given up to accept and close a connection when no descriptor is left.
     private var spareDescriptor: CInt
-    public private(set) var bytesReceived: UInt64 = 0
-    public private(set) var bytesSent: UInt64 = 0
+    public internal(set) var bytesReceived: UInt64 = 0
+    public internal(set) var bytesSent: UInt64 = 0
+    /// Connections that speak TLS, once their handshake is over.
+    var secured = Slab<Secured>()
+    var ciphers = RecordCiphers()
+    /// One buffer for the records that are read or sent at the moment; made for the first TLS connection.
+    var sharedRecords: UnsafeMutableRawPointer?
+    var handshakes: [UInt32: PendingHandshake] = [:]
+    var handshakeSteps: [HandshakeStep] = []
+    /// Sockets whose connection was closed during a step of its handshake: they close when it ends.
+    var abandonedHandshakes: [UInt64: CInt] = [:]
 
     public init(pool: BytePool) throws(SystemError) {
         let descriptor = epoll_create1(CInt(EPOLL_CLOEXEC))
@@ -95,6 +113,8 @@ public struct Reactor: ~Copyable {
         for index in 0..<slots.endIndex where slots[index].descriptor >= 0 {
             _ = Glibc.close(slots[index].descriptor)
         }
+        for descriptor in abandonedHandshakes.values { _ = Glibc.close(descriptor) }
+        sharedRecords?.deallocate()
         for listener in listeners { _ = Glibc.close(listener) }
         if spareDescriptor >= 0 { _ = Glibc.close(spareDescriptor) }
         events.deallocate()
@@ -180,7 +200,7 @@ public struct Reactor: ~Copyable {
         let index = slots.insert(
             Slot(
                 descriptor: -1, generation: 0, input: nil, inputCount: 0, inputCapacity: 0,
-                isReading: true, awaitsWritable: false))
+                isReading: true, awaitsWritable: false, security: Self.plain))
         generationCounter = generationCounter == Self.largestGeneration ? 1 : generationCounter + 1
         slots[index].descriptor = CInt(descriptor)
         slots[index].generation = generationCounter
@@ -222,6 +242,7 @@ public struct Reactor: ~Copyable {
     /// which grows with what has arrived and never with what was announced.
     public mutating func receive(_ handle: Handle) -> Received {
         guard slots[handle.index].generation == handle.generation else { return .wouldBlock }
+        guard slots[handle.index].security == Self.plain else { return receiveSecured(handle) }
         let kept = Int(slots[handle.index].inputCount)
         let base: UnsafeMutableRawPointer
         let capacity: Int
@@ -302,6 +323,9 @@ public struct Reactor: ~Copyable {
             output.removeAll(in: pool)
             return .all
         }
+        guard slots[handle.index].security == Self.plain else {
+            return sendSecured(handle, &output)
+        }
         let descriptor = slots[handle.index].descriptor
         while !output.isEmpty {
             let count = output.fill(segments, capacity: Self.segmentCapacity)
@@ -325,8 +349,9 @@ public struct Reactor: ~Copyable {
     }
 
     /// Ends our direction: the peer reads everything and then the end of the stream.
-    public func finishSending(_ handle: Handle) {
+    public mutating func finishSending(_ handle: Handle) {
         guard slots[handle.index].generation == handle.generation else { return }
+        sendCloseNotify(handle)
         _ = shutdown(slots[handle.index].descriptor, CInt(SHUT_WR))
     }
 
@@ -334,7 +359,7 @@ public struct Reactor: ~Copyable {
 
     public mutating func close(_ handle: Handle) {
         guard slots[handle.index].generation == handle.generation else { return }
-        _ = Glibc.close(slots[handle.index].descriptor)
+        if releaseSecurity(handle) { _ = Glibc.close(slots[handle.index].descriptor) }
         takeSpareDescriptor()
         releaseInput(handle.index)
         slots[handle.index].descriptor = -1
@@ -350,13 +375,14 @@ public struct Reactor: ~Copyable {
 
     // MARK: Private
 
-    private mutating func setAwaitsWritable(_ handle: Handle, _ awaits: Bool) {
+    mutating func setAwaitsWritable(_ handle: Handle, _ awaits: Bool) {
         guard slots[handle.index].awaitsWritable != awaits else { return }
         slots[handle.index].awaitsWritable = awaits
         updateInterest(handle)
     }
 
-    private mutating func updateInterest(_ handle: Handle) {
+    mutating func updateInterest(_ handle: Handle) {
+        guard slots[handle.index].security != Self.handshaking else { return }
         let slot = slots[handle.index]
         let interest =
             (slot.isReading ? EPOLLIN.rawValue : 0) | (slot.awaitsWritable ? EPOLLOUT.rawValue : 0)
@@ -368,7 +394,7 @@ public struct Reactor: ~Copyable {
         }
     }
 
-    private func control(
+    func control(
         _ operation: CInt, _ descriptor: CInt, _ interest: UInt32, _ handle: Handle,
         _ subject: String
     ) throws(SystemError) {
@@ -381,9 +407,13 @@ public struct Reactor: ~Copyable {
     }
 
     private mutating func growInput(_ index: UInt32) {
+        growInput(index, to: Int(slots[index].inputCount) * 2)
+    }
+
+    mutating func growInput(_ index: UInt32, to size: Int) {
         guard let old = slots[index].input else { return }
         let count = Int(slots[index].inputCount)
-        let capacity = BytePool.capacity(for: count * 2)
+        let capacity = BytePool.capacity(for: size)
         let larger = pool.allocate(capacity)
         larger.copyMemory(from: old, byteCount: count)
         pool.deallocate(old, count: Int(slots[index].inputCapacity))

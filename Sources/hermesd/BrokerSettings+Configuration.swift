@@ -1,6 +1,7 @@
 import Broker
 import Glibc
 import OperatorConfiguration
+import TLS
 
 extension BrokerSettings {
     /// Descriptors that are not for MQTT clients: the HTTP server's, listeners, logs, the store.
@@ -8,12 +9,16 @@ extension BrokerSettings {
 
     /// The data plane's part of the configuration. `descriptorLimit` bounds the connections that the
     /// operator left open.
-    init(_ configuration: HermesConfiguration, descriptorLimit: Int) {
+    /// `contexts` are the listeners' certificates, `nil` for each that serves plain TCP.
+    init(
+        _ configuration: HermesConfiguration, descriptorLimit: Int, contexts: [TLSContext?] = []
+    ) {
         self.init()
-        listeners = configuration.listeners.map { listener in
+        listeners = configuration.listeners.enumerated().map { index, listener in
             Listener(
                 address: listener.address, port: listener.port,
-                allowsAnonymous: configuration.allowsAnonymous(on: listener))
+                allowsAnonymous: configuration.allowsAnonymous(on: listener),
+                tls: index < contexts.count ? contexts[index] : nil)
         }
         systemTopicInterval = configuration.sysInterval
         let limits = configuration.limits

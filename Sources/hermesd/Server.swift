@@ -47,8 +47,10 @@ struct Server {
         let tokens = try TokenChecks(
             path: configuration.admin.tokensFile ?? "\(directory.path)/\(TokenFile.defaultName)",
             logger: logger)
+        let certificates = Certificates(configuration, logger: logger)
         let settings = BrokerSettings(
-            configuration, descriptorLimit: BrokerSettings.raiseDescriptorLimit())
+            configuration, descriptorLimit: BrokerSettings.raiseDescriptorLimit(),
+            contexts: try certificates.load())
         let accessFile = configuration.aclFile.map { AccessFile(path: $0, logger: logger) }
         let access = try accessFile?.read()
         let (brokerEnd, listeners) = try startBroker(mailbox, store, settings, passwords, access)

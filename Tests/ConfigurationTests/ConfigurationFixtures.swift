@@ -30,6 +30,13 @@ let changedValues: [String: String] = [
     "listeners[].address": "::1",
     "listeners[].port": "1884",
     "listeners[].allow_anonymous": "true",
+    "listeners[].tls.certificate": "/c1.crt,/c2.crt",
+    "listeners[].tls.key": "/c1.key,/c2.key",
+    "listeners[].tls.minimum_version": "1.3",
+    "listeners[].tls.client_certificates": "optional",
+    "listeners[].tls.client_ca_file": "/ca.crt",
+    "listeners[].tls.crl_file": "/ca.crl",
+    "listeners[].tls.user_name_from_certificate": "true",
     "data_directory": "/var/lib/hermes",
     "password_file": "/etc/hermes/users",
     "acl_file": "/etc/hermes/acl",
@@ -69,9 +76,44 @@ let changedValues: [String: String] = [
 extension Setting: CustomTestStringConvertible {
     public var testDescription: String { pattern }
 
+    /// Values of other keys without which this one is an error, by their patterns.
+    var companions: [String: String] {
+        let tls = "listeners[].tls"
+        guard pattern.hasPrefix(tls) else { return [:] }
+        var result = ["\(tls).certificate": "/a.crt,/b.crt", "\(tls).key": "/a.key,/b.key"]
+        switch pattern {
+        case "\(tls).client_ca_file": result["\(tls).client_certificates"] = "required"
+        case "\(tls).client_certificates": result["\(tls).client_ca_file"] = "/a"
+        case "\(tls).crl_file", "\(tls).user_name_from_certificate":
+            result["\(tls).client_certificates"] = "required"
+            result["\(tls).client_ca_file"] = "/a"
+        default: break
+        }
+        result[pattern] = nil
+        return result
+    }
+
+    /// The companions as an environment.
+    var companionVariables: [String: String] {
+        var variables: [String: String] = [:]
+        for setting in Setting.all {
+            variables[setting.variable(at: 0)] = companions[setting.pattern]
+        }
+        return variables
+    }
+
+    /// The line that ``yaml(_:)`` puts the value in.
+    var line: Int { pattern.split(separator: ".").count }
+
     /// The smallest YAML document that sets the key.
     func yaml(_ value: String) -> String {
         let names = pattern.replacing("[]", with: "").split(separator: ".")
+        if names.count == 3 {
+            let others = companions.sorted { $0.key < $1.key }.map {
+                "      \($0.key.split(separator: ".")[2]): \($0.value)\n"
+            }
+            return "listeners:\n  - tls:\n      \(names[2]): \(value)\n\(others.joined())"
+        }
         if isOfListener { return "listeners:\n  - \(names[1]): \(value)\n" }
         return names.count == 1
             ? "\(names[0]): \(value)\n" : "\(names[0]):\n  \(names[1]): \(value)\n"

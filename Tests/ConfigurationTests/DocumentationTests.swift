@@ -31,13 +31,17 @@ struct DocumentationTests {
         let text = try Self.lines(of: Self.samplePath).map { line -> String in
             let content = line.drop { $0 == " " }
             let names = [
-                "password_file", "acl_file", "unix_socket", "tokens_file", "max_connect_packet",
-                "queue_bytes",
+                "tls", "certificate", "key", "minimum_version", "client_certificates",
+                "user_name_from_certificate", "password_file", "acl_file", "unix_socket",
+                "tokens_file", "max_connect_packet", "queue_bytes",
             ]
-            return names.contains { content.hasPrefix("# \($0):") }
+            let key = content.drop { $0 == "#" || $0 == " " }.prefix { $0 != ":" }
+            return content.hasPrefix("# ") && names.contains { key == $0 }
                 ? line.replacing("# ", with: "", maxReplacements: 1) : line
         }
         let configuration = try load(text.joined(separator: "\n"))
+        #expect(configuration.listeners.first?.tls.certificates == ["/etc/hermes/tls.crt"])
+        #expect(configuration.listeners.first?.tls.keys == ["/etc/hermes/tls.key"])
         #expect(configuration.passwordFile == "/etc/hermes/users")
         #expect(configuration.aclFile == "/etc/hermes/acl")
         #expect(configuration.admin.unixSocket == "/run/hermes/admin.sock")

@@ -8,6 +8,8 @@ import MQTTCore
 import Reactor
 import Store
 import Structures
+import TLS
+import Threads
 
 /// Drives one shard by its sockets, in turns: a batch of events becomes one commit and one send per
 /// connection.
@@ -50,6 +52,10 @@ package struct BrokerLoop: ~Copyable {
     private var shard: Shard
     private let mailbox: Mailbox<ShardMessage>
     private var authenticator: Authenticator?
+    /// By listener; `nil` serves plain TCP.
+    private var contexts: [TLSContext?]
+    /// `nil` without a listener that speaks TLS.
+    private let handshakes: HandshakeWorkers?
     private var notices: NoticeLog
     private var settings: BrokerSettings
     private let identity: Identity
@@ -92,6 +98,7 @@ package struct BrokerLoop: ~Copyable {
                     isUrgent: true)
             }
         }
+        let handshakes = try Self.handshakeWorkers(settings, mailbox)
         shard.outside.version = identity.version
         shard.outside.durability = identity.durability
         shard.outside.setMemory(ProcessFigures.memory())
@@ -99,6 +106,8 @@ package struct BrokerLoop: ~Copyable {
         self.shard = shard
         self.mailbox = mailbox
         self.authenticator = authenticator
+        contexts = settings.listeners.map(\.tls)
+        self.handshakes = handshakes
         self.settings = settings
         self.identity = identity
         self.startedAtMs = startedAtMs
@@ -113,8 +122,11 @@ package struct BrokerLoop: ~Copyable {
         shard.reportsLifecycle = notices.wantsLifecycle
         while try turn() {}
         shard.abandonReplies()
-        for message in mailbox.close() { refuse(message) }
         authenticator?.stop()
+        // A worker that waits for room in the mailbox finds it closed.
+        handshakes?.close()
+        for message in mailbox.close() { refuse(message) }
+        handshakes?.waitUntilEnded()
     }
 
     /// One turn; false when the loop has ended.
@@ -201,6 +213,7 @@ package struct BrokerLoop: ~Copyable {
                     continue
                 }
                 shard.open(handle, listener: listener)
+                if let context = contexts[listener] { reactor.secure(handle, with: context) }
             }
         }
     }
@@ -244,6 +257,7 @@ package struct BrokerLoop: ~Copyable {
             if resumed.isEmpty { break }
         }
         submitAuthentications()
+        submitHandshakes()
         while let handle = shard.takeDirty() { write(handle) }
         shard.closeFailed()
         for closing in shard.takeClosing() { close(closing) }
@@ -262,6 +276,35 @@ package struct BrokerLoop: ~Copyable {
             guard authenticator?.submit(request) == true else {
                 shard.authenticated(request.connection, .serverUnavailable)
                 continue
+            }
+        }
+    }
+
+    private mutating func submitHandshakes() {
+        guard let handshakes else { return }
+        for step in reactor.takeHandshakeSteps() { handshakes.submit(step) }
+    }
+
+    private mutating func finishStep(_ handle: Handle, _ outcome: TLSHandshake.Outcome) {
+        switch reactor.finishStep(handle, outcome) {
+        case .underWay, .stale: return
+        case .established(let peer):
+            if let userName = peer.userName { shard.identify(handle, userName) }
+        case .failed(let failure):
+            notices.logHandshakeFailed(
+                failure, handle, address: reactor.address(of: handle), now: shard.now)
+            shard.lost(handle, .tlsHandshake)
+        }
+    }
+
+    private static func handshakeWorkers(
+        _ settings: BrokerSettings, _ mailbox: Mailbox<ShardMessage>
+    ) throws(ThreadFailure) -> HandshakeWorkers? {
+        guard settings.listeners.contains(where: { $0.tls != nil }) else { return nil }
+        return try HandshakeWorkers(count: HandshakeWorkers.usualCount) { handle, outcome in
+            // Room comes with the shard's next turn.
+            while mailbox.post(.handshake(handle, outcome), isUrgent: true) == .full {
+                usleep(1_000)
             }
         }
     }
@@ -320,6 +363,8 @@ package struct BrokerLoop: ~Copyable {
     private mutating func handle(_ message: ShardMessage) {
         switch message {
         case .authenticated(let handle, let refusal): shard.authenticated(handle, refusal)
+        case .handshake(let handle, let outcome): finishStep(handle, outcome)
+        case .certificates(let listener, let context): contexts[listener] = context
         case .status(let reply): reply(status)
         case .figures(let reply): reply(figures)
         case .clients(let query, let reply):
@@ -385,7 +430,7 @@ package struct BrokerLoop: ~Copyable {
         case .queue(_, _, _, let reply): reply(.stopping)
         case .dropQueue(_, _, let reply): reply(.stopping)
         case .publish(_, let reply): reply(.failure(.stopping))
-        case .authenticated, .access, .limits, .stop: return
+        case .authenticated, .handshake, .certificates, .access, .limits, .stop: return
         }
     }
 }

@@ -2,6 +2,7 @@ import Logging
 import MQTTCore
 import OperatorLog
 import Structures
+import TLS
 
 /// Turns what a shard reports into log lines, each fact once, floods thinned out.
 struct NoticeLog {
@@ -10,6 +11,7 @@ struct NoticeLog {
     private var violations: [String: LogLimiter] = [:]
     private var refusals = LogLimiter(intervalMilliseconds: 1_000)
     private var closings: [String: LogLimiter] = [:]
+    private var handshakes: [String: LogLimiter] = [:]
     private var drops = LogLimiter(intervalMilliseconds: 1_000)
     private var access = AccessLog()
     private var descriptors = LogLimiter()
@@ -98,6 +100,29 @@ struct NoticeLog {
         }
     }
 
+    /// A TLS handshake came to nothing; by reason, so that one kind does not hide another.
+    mutating func logHandshakeFailed(
+        _ failure: TLSFailure, _ handle: Handle, address: String, now: MonotonicTime
+    ) {
+        guard failure.reason != .closed else {
+            // Scanners and health checks that only connect: no news.
+            logger.debug(
+                "TLS handshake failed",
+                metadata: [LogKeys.address: "\(address)", LogKeys.reason: "closed"])
+            return
+        }
+        admit(
+            &handshakes[failure.reason.name, default: Self.limiter], now,
+            [
+                LogKeys.connection: "\(handle.index)", LogKeys.address: "\(address)",
+                LogKeys.reason: "\(failure.reason.name)",
+                LogKeys.explanation: "\(failure.explanation)",
+            ]
+        ) { logger, metadata in
+            logger.notice("TLS handshake failed", metadata: metadata)
+        }
+    }
+
     private mutating func logClosed(
         _ handle: Handle, _ identifier: [UInt8]?, _ reason: CloseReason, _ now: MonotonicTime
     ) {
@@ -130,7 +155,7 @@ struct NoticeLog {
             logger.debug("Connection closed", metadata: metadata)
         case .disconnect, .peerClosed, .keepAlive, .notAuthorized, .badUserNameOrPassword,
             .identifierRejected, .unacceptableProtocolVersion, .tooManySessions,
-            .authenticationBusy, .publishDenied, .storeFailure, .shutdown:
+            .authenticationBusy, .publishDenied, .storeFailure, .shutdown, .tlsHandshake:
             logger.debug("Connection closed", metadata: metadata)
         }
     }

@@ -2,10 +2,15 @@ import AdminModel
 import Authorization
 import MQTTCodec
 import Structures
+import TLS
 
 /// What other threads ask of a shard, by value; answers go back by the closure, on the shard's thread.
 package enum ShardMessage: Sendable {
     case authenticated(Handle, refusal: Connack.ReturnCode?)
+    /// What a step of a TLS handshake came to.
+    case handshake(Handle, TLSHandshake.Outcome)
+    /// Certificates and rules for a listener's next handshakes; it spoke TLS from the start.
+    case certificates(listener: Int, TLSContext)
     case status(@Sendable (StatusModel) -> Void)
     /// The answer leaves process figures to whoever shows them.
     case figures(@Sendable (BrokerFigures) -> Void)

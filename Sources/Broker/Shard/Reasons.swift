@@ -8,6 +8,8 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
     case networkError(code: Int32)
     case protocolViolation(ProtocolViolation)
     case connectTimeout
+    /// Its TLS handshake failed.
+    case tlsHandshake
     case keepAlive
     case takenOver
     case notAuthorized
@@ -32,6 +34,7 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case takenOver, notAuthorized, badUserNameOrPassword, identifierRejected
         case unacceptableProtocolVersion, tooManySessions, authenticationBusy, tooManyInboundQoS2
         case topicLevels, outputLimit, publishDenied, administrator, storeFailure, shutdown
+        case tlsHandshake
 
         package var name: String {
             switch self {
@@ -55,6 +58,7 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
             case .administrator: "administrator"
             case .storeFailure: "store_failure"
             case .shutdown: "shutdown"
+            case .tlsHandshake: "tls_handshake"
             }
         }
     }
@@ -81,6 +85,7 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .administrator: .administrator
         case .storeFailure: .storeFailure
         case .shutdown: .shutdown
+        case .tlsHandshake: .tlsHandshake
         }
     }
 
@@ -98,7 +103,7 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .disconnect, .peerClosed, .networkError, .protocolViolation, .keepAlive, .takenOver,
             .notAuthorized, .badUserNameOrPassword, .identifierRejected,
             .unacceptableProtocolVersion, .authenticationBusy, .publishDenied, .administrator,
-            .storeFailure, .shutdown:
+            .storeFailure, .shutdown, .tlsHandshake:
             nil
         }
     }
@@ -116,7 +121,7 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .disconnect, .peerClosed, .networkError, .protocolViolation, .keepAlive, .takenOver,
             .notAuthorized, .badUserNameOrPassword, .identifierRejected,
             .unacceptableProtocolVersion, .authenticationBusy, .publishDenied, .administrator,
-            .storeFailure, .shutdown:
+            .storeFailure, .shutdown, .tlsHandshake:
             nil
         }
     }

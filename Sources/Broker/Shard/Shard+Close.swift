@@ -20,6 +20,7 @@ extension Shard {
         let index = handle.index
         let session = connections[index].session
         awaitingSlice[handle] = nil
+        if !certificateUsers.isEmpty { certificateUsers[handle] = nil }
         if connections[index].timer != noIndex { timers.cancel(connections[index].timer) }
         connections[index].acknowledgements.removeAll(in: pool)
         connections[index].pendingConnect?.release(in: pool)
@@ -102,7 +103,7 @@ extension Shard {
             true
         case .peerClosed, .networkError, .protocolViolation, .connectTimeout, .keepAlive,
             .takenOver, .tooManyInboundQoS2, .topicLevels, .outputLimit, .administrator,
-            .storeFailure:
+            .storeFailure, .tlsHandshake:
             false
         }
     }
@@ -115,7 +116,8 @@ extension Shard {
             true
         case .disconnect, .peerClosed, .networkError, .keepAlive, .notAuthorized,
             .badUserNameOrPassword, .identifierRejected, .unacceptableProtocolVersion,
-            .tooManySessions, .authenticationBusy, .publishDenied, .storeFailure, .shutdown:
+            .tooManySessions, .authenticationBusy, .publishDenied, .storeFailure, .shutdown,
+            .tlsHandshake:
             false
         }
     }

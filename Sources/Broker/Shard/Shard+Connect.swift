@@ -35,6 +35,10 @@ extension Shard {
         _ handle: Handle, _ connect: Connect, _ frame: PacketDecoder.Frame,
         _ bytes: UnsafeRawBufferPointer
     ) {
+        guard certificateUsers.isEmpty || certificateUsers[handle] == nil else {
+            finishAuthentication(handle, connect, bytes, nil)
+            return
+        }
         let allowsAnonymous =
             settings.listeners[Int(connections[handle.index].listener)].allowsAnonymous
         guard let userName = connect.userName, verifiesPasswords else {
@@ -98,20 +102,36 @@ extension Shard {
     private mutating func openSession(
         _ handle: Handle, _ connect: Connect, _ bytes: UnsafeRawBufferPointer
     ) {
-        guard connect.clientIdentifier.isEmpty else {
-            openSession(handle, connect, bytes, identifier: bytes[connect.clientIdentifier])
+        guard !certificateUsers.isEmpty,
+            let userName = certificateUsers.removeValue(forKey: handle)
+        else {
+            openSession(handle, connect, bytes, userName: connect.userName.map { bytes[$0] })
             return
         }
-        // Made up as if the client had sent it [MQTT-3.1.3-6].
-        let generated = generateIdentifier()
-        generated.withUnsafeBytes { openSession(handle, connect, bytes, identifier: $0) }
+        userName.withUnsafeBytes { openSession(handle, connect, bytes, userName: $0) }
     }
 
     private mutating func openSession(
         _ handle: Handle, _ connect: Connect, _ bytes: UnsafeRawBufferPointer,
-        identifier: UnsafeRawBufferPointer
+        userName: UnsafeRawBufferPointer?
     ) {
-        let userName = connect.userName.map { bytes[$0] }
+        guard connect.clientIdentifier.isEmpty else {
+            openSession(
+                handle, connect, bytes, identifier: bytes[connect.clientIdentifier],
+                userName: userName)
+            return
+        }
+        // Made up as if the client had sent it [MQTT-3.1.3-6].
+        let generated = generateIdentifier()
+        generated.withUnsafeBytes {
+            openSession(handle, connect, bytes, identifier: $0, userName: userName)
+        }
+    }
+
+    private mutating func openSession(
+        _ handle: Handle, _ connect: Connect, _ bytes: UnsafeRawBufferPointer,
+        identifier: UnsafeRawBufferPointer, userName: UnsafeRawBufferPointer?
+    ) {
         var existing = findSession(identifier)
         if let index = existing {
             // A session belongs to its client identifier and user name; nobody else takes it over.

@@ -77,6 +77,8 @@ package struct Shard: ~Copyable {
     /// Sessions whose jobs can go on, in turn.
     var retainedTurns: [UInt32] = []
     var authenticationRequests: [AuthenticationRequest] = []
+    /// Users whom their certificates name, until their CONNECT.
+    var certificateUsers: [Handle: [UInt8]] = [:]
     var notices: [BrokerNotice] = []
     var completions: [ClosedRange<UInt64>] = []
     /// Reads of queues, to be submitted behind the turn's writes.
@@ -160,6 +162,13 @@ package struct Shard: ~Copyable {
         connections.place(connection, at: handle.index)
         counters.connectionsOpened += 1
         pendingConnections += 1
+    }
+
+    /// The certificate that a connection showed names its user: its CONNECT needs no password, and a
+    /// user name in it does not count.
+    package mutating func identify(_ handle: Handle, _ userName: [UInt8]) {
+        guard isCurrent(handle) else { return }
+        certificateUsers[handle] = userName
     }
 
     /// Handles all complete packets in `bytes`; returns how many bytes were consumed. The rest is

@@ -46,6 +46,7 @@ struct FileLayer {
             case .value(let setting):
                 assign(value, setting, index: index, key: key, &draft)
             case .section(let children):
+                draft.noteSection(keyPath, from: origin(key))
                 if let mapping = keys(value, keyPath, children, &draft) {
                     walk(mapping, children, path: keyPath, index: index, document, &draft)
                 }
@@ -95,6 +96,21 @@ struct FileLayer {
         _ value: Node, _ setting: Setting, index: Int, key: Node,
         _ draft: inout ConfigurationDraft
     ) {
+        if setting.isList, case .sequence(let items) = value {
+            // The first that is no text is complained about below, as a list within a list.
+            let texts = items.compactMap(\.scalar?.string)
+            if texts.count == items.count, !texts.isEmpty {
+                guard !texts.contains(where: { $0.contains(",") }) else {
+                    draft.refuse(
+                        setting.key(at: index), "a path in the list holds a comma",
+                        cure: "Rename the file.", from: origin(value))
+                    return
+                }
+                draft.assign(
+                    setting, at: index, texts.joined(separator: ","), from: origin(value))
+                return
+            }
+        }
         guard case .scalar(let scalar) = value else {
             draft.refuse(
                 setting.key(at: index), "\(Self.shape(value)) stands where one value belongs",

@@ -19,6 +19,32 @@ extension Setting {
             flag: "--allow-anonymous",
             "Whether clients without a user name are let in. auto says yes on a loopback address as long as there is no password_file, and no otherwise."
         ),
+        .listener(
+            "tls.certificate", \.tls.certificates, .paths("a PEM file"),
+            "Serves TLS with this certificate and, behind it in the file, those that vouch for it. Several are chosen from by the name that a client asks for; the first serves all other names."
+        ),
+        .listener(
+            "tls.key", \.tls.keys, .paths("a PEM file"),
+            "Its private key, which others may not read; several in the order of the certificates."
+        ),
+        .listener(
+            "tls.minimum_version", \.tls.minimumVersion, .word(noun: "a version of TLS"),
+            "The oldest version of TLS that a client may speak."),
+        .listener(
+            "tls.client_certificates", \.tls.clientCertificates,
+            .word(noun: "a rule for clients' certificates"),
+            "Whether clients show a certificate: never, if they have one, or always."),
+        .listener(
+            "tls.client_ca_file", \.tls.clientCAFile, ValueFormat.path("a PEM file").optional(),
+            "Who may have issued the certificates of clients."),
+        .listener(
+            "tls.crl_file", \.tls.crlFile, ValueFormat.path("a PEM file").optional(),
+            "Revoked certificates of clients. With it, a client is turned away unless the list of its issuer is there and not over."
+        ),
+        .listener(
+            "tls.user_name_from_certificate", \.tls.userNameFromCertificate, .boolean,
+            "The common name of a client's certificate is its user name; then it needs no password, and a user name in its CONNECT does not count."
+        ),
     ]
 
     private static let topSettings: [Setting] = [

@@ -31,6 +31,11 @@ struct Setting: Sendable {
         return EnvironmentLayer.prefix + words.uppercased()
     }
 
+    /// Whether its value may also be a YAML list of texts, which commas join.
+    var isList: Bool { Self.lists.contains(pattern) }
+
+    private static let lists: Set<String> = ["listeners[].tls.certificate", "listeners[].tls.key"]
+
     /// Whether it belongs to a listener.
     var isOfListener: Bool { pattern.hasPrefix("listeners[]") }
 

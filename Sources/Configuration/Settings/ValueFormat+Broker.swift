@@ -129,3 +129,22 @@ extension ValueFormat where Value == HermesConfiguration.Durability {
         )
     }
 }
+
+extension ValueFormat where Value == [String] {
+    /// Paths of the file system: a YAML list, or in one text with commas between them.
+    static func paths(_ noun: String) -> Self {
+        let path = ValueFormat<String>.path(noun)
+        return Self(
+            expectation: "the path of \(noun), or several with commas between them",
+            absent: [],
+            read: { (text: String) throws(RefusedValue) -> [String] in
+                var paths: [String] = []
+                for part in text.split(separator: ",", omittingEmptySubsequences: false) {
+                    paths.append(try path.read(String(part.trimmingPrefix { $0 == " " })))
+                }
+                return paths
+            },
+            write: { $0.joined(separator: ",") }
+        )
+    }
+}

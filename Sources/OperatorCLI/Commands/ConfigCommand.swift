@@ -12,7 +12,7 @@ struct ConfigCommand: ParsableCommand {
 struct ConfigCheckCommand: OperatorCommand {
     static let configuration = CommandConfiguration(
         commandName: "check",
-        abstract: "Check a configuration file, and the password, ACL and token files that it names.",
+        abstract: "Check a configuration file, and the password, ACL and token files it names.",
         discussion: """
             Variables of the environment count as they do for the broker. All problems are shown \
             at once, each with its line and what to do.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import ssl
 import threading
 
 import paho.mqtt.client as paho
@@ -27,6 +28,7 @@ class PahoClient:
         will: Received | None = None,
         user_name: str | None = None,
         password: str | None = None,
+        context: ssl.SSLContext | None = None,
     ) -> None:
         self._messages: queue.Queue[Received] = queue.Queue()
         self._connected = threading.Event()
@@ -48,7 +50,11 @@ class PahoClient:
             self.client.will_set(will.topic, will.payload, will.qos, will.retain)
         if user_name is not None:
             self.client.username_pw_set(user_name, password)
-        self.client.connect(*broker.address, keepalive=keep_alive)
+        host, port = broker.address
+        if context is not None:
+            self.client.tls_set_context(context)
+            host = "localhost"
+        self.client.connect(host, port, keepalive=keep_alive)
         self.client.loop_start()
         if not self._connected.wait(PATIENCE):
             self.client.loop_stop()

@@ -1,0 +1,104 @@
+#include <openssl/conf.h>
+#include <openssl/core_names.h>
+#include <openssl/crypto.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/pem.h>
+#include <openssl/rand.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+#include <openssl/x509v3.h>
+
+/* What Swift does not import of OpenSSL: macros over SSL_ctrl, options that are shifted bits, and
+   typed stacks. */
+
+static inline int hermes_ssl_ctx_set_minimum_version(SSL_CTX *context, int version)
+{
+    return (int)SSL_CTX_set_min_proto_version(context, version);
+}
+
+static inline int hermes_ssl_ctx_set_maximum_version(SSL_CTX *context, int version)
+{
+    return (int)SSL_CTX_set_max_proto_version(context, version);
+}
+
+/* No renegotiation and no compression; ours is the order of ciphers, but for a client that puts
+   ChaCha20 first because it has no instructions for AES. */
+static inline void hermes_ssl_ctx_set_server_options(SSL_CTX *context)
+{
+    SSL_CTX_set_options(
+        context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE
+                     | SSL_OP_PRIORITIZE_CHACHA);
+}
+
+static inline int hermes_ssl_ctx_set_groups(SSL_CTX *context, const char *names)
+{
+    return (int)SSL_CTX_set1_groups_list(context, names);
+}
+
+static inline void hermes_ssl_ctx_set_session_cache_off(SSL_CTX *context)
+{
+    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+}
+
+/* Sessions are handed to the new-session callback and kept nowhere else. */
+static inline void hermes_ssl_ctx_set_client_sessions(SSL_CTX *context)
+{
+    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+}
+
+static inline void hermes_ssl_ctx_set_maximum_certificate_list(SSL_CTX *context, long bytes)
+{
+    SSL_CTX_set_max_cert_list(context, bytes);
+}
+
+static inline void hermes_ssl_ctx_release_buffers(SSL_CTX *context)
+{
+    SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
+}
+
+static inline void hermes_ssl_ctx_set_client_modes(SSL_CTX *context)
+{
+    SSL_CTX_set_mode(
+        context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE
+                     | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+}
+
+static inline int hermes_ssl_ctx_add_chain_certificate(SSL_CTX *context, X509 *certificate)
+{
+    return (int)SSL_CTX_add1_chain_cert(context, certificate);
+}
+
+static inline void hermes_ssl_ctx_set_server_name_callback(
+    SSL_CTX *context, int (*callback)(SSL *, int *, void *), void *argument)
+{
+    SSL_CTX_set_tlsext_servername_callback(context, callback);
+    SSL_CTX_set_tlsext_servername_arg(context, argument);
+}
+
+static inline int hermes_ssl_set_server_name(SSL *ssl, const char *name)
+{
+    return (int)SSL_set_tlsext_host_name(ssl, name);
+}
+
+/* Keys the MAC of a session ticket: HMAC with SHA-256. */
+static inline int hermes_ticket_mac_init(EVP_MAC_CTX *mac, void *key, size_t count)
+{
+    OSSL_PARAM parameters[3];
+    char digest[] = "SHA256";
+    parameters[0] = OSSL_PARAM_construct_octet_string(OSSL_MAC_PARAM_KEY, key, count);
+    parameters[1] = OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest, 0);
+    parameters[2] = OSSL_PARAM_construct_end();
+    return EVP_MAC_CTX_set_params(mac, parameters);
+}
+
+static inline int hermes_cipher_set_tag(EVP_CIPHER_CTX *cipher, const void *tag)
+{
+    return EVP_CIPHER_CTX_ctrl(cipher, EVP_CTRL_AEAD_SET_TAG, 16, (void *)tag);
+}
+
+static inline int hermes_cipher_get_tag(EVP_CIPHER_CTX *cipher, void *tag)
+{
+    return EVP_CIPHER_CTX_ctrl(cipher, EVP_CTRL_AEAD_GET_TAG, 16, tag);
+}

@@ -1,0 +1,258 @@
+import CLinux
+import Glibc
+import Structures
+import TLS
+
+/// Reading and sending with TLS: records are opened into the buffers that plain input uses, and all
+/// that a turn sends shares records and one send.
+extension Reactor {
+    /// A connection that speaks TLS. An idle one holds nothing but this.
+    struct Secured: BitwiseCopyable {
+        var channel: SecureChannel
+        /// The begin of a record whose end has not arrived, in a pool buffer; `nil` when there is none.
+        var input: UnsafeMutableRawPointer?
+        var inputCount: UInt32 = 0
+        var inputCapacity: UInt32 = 0
+        /// Records that the socket has not taken yet.
+        var sealed = OutputQueue()
+        /// Our direction is over: close_notify or another alert has left.
+        var hasEnded = false
+
+        init(channel: SecureChannel) { self.channel = channel }
+    }
+
+    /// What arrived in one read must fit behind the input that may be kept, once it is opened.
+    static var sharedRecordBytes: Int { sharedInputBytes - movableInputBytes }
+
+    // MARK: Reading
+
+    mutating func receiveSecured(_ handle: Handle) -> Received {
+        let index = slots[handle.index].security
+        guard index != Self.handshaking else {
+            prepareStep(handle)
+            return .wouldBlock
+        }
+        if let end = end(of: index, handle) { return end }
+        let records = recordBuffer()
+        let begun = Int(secured[index].inputCount)
+        if let input = secured[index].input {
+            records.copyMemory(from: input, byteCount: begun)
+        }
+        let descriptor = slots[handle.index].descriptor
+        let (count, code) = retrying {
+            recv(descriptor, records + begun, Self.sharedRecordBytes - begun, 0)
+        }
+        guard count > 0 else {
+            if count == 0 { return .endOfStream }
+            if code == EAGAIN || code == EWOULDBLOCK { return .wouldBlock }
+            return .failed(SystemError(call: "recv", subject: address(of: handle), code: code))
+        }
+        bytesReceived += UInt64(count)
+        let arrived = UnsafeRawBufferPointer(start: records, count: begun + count)
+        let target = roomForInput(handle, arrived.count)
+        let opened = secured[index].channel.open(
+            arrived, into: target.base + target.kept, &ciphers)
+        keepRecord(index, arrived, from: opened.consumed)
+        if secured[index].channel.owesKeyUpdate { answerKeyUpdate(handle, index) }
+        guard opened.produced > 0 else { return end(of: index, handle) ?? .wouldBlock }
+        if secured[index].channel.state != .open {
+            // What came before the end counts first; an event brings us back for the end.
+            _ = shutdown(descriptor, CInt(SHUT_RD))
+        }
+        return .bytes(
+            UnsafeRawBufferPointer(start: target.base, count: target.kept + opened.produced))
+    }
+
+    /// How the peer's direction ended, if it has.
+    private func end(of index: UInt32, _ handle: Handle) -> Received? {
+        switch secured[index].channel.state {
+        case .open: nil
+        case .closed: .endOfStream
+        case .failed:
+            .failed(
+                SystemError(call: "TLS record", subject: address(of: handle), code: EBADMSG))
+        }
+    }
+
+    /// Where opened bytes go: behind the input that was kept, as in ``receive(_:)``.
+    private mutating func roomForInput(
+        _ handle: Handle, _ size: Int
+    ) -> (base: UnsafeMutableRawPointer, kept: Int) {
+        let kept = Int(slots[handle.index].inputCount)
+        guard let input = slots[handle.index].input else { return (sharedInput, 0) }
+        if kept > Self.movableInputBytes {
+            if kept + size > Int(slots[handle.index].inputCapacity) {
+                growInput(handle.index, to: max(kept + size, kept * 2))
+            }
+            return (slots[handle.index].input ?? input, kept)
+        }
+        sharedInput.copyMemory(from: input, byteCount: kept)
+        return (sharedInput, kept)
+    }
+
+    /// Keeps the record that is not whole yet.
+    private mutating func keepRecord(
+        _ index: UInt32, _ bytes: UnsafeRawBufferPointer, from consumed: Int
+    ) {
+        let remaining = bytes.count - consumed
+        let isOpen = secured[index].channel.state == .open
+        guard remaining > 0, isOpen, let source = bytes.baseAddress else {
+            releaseRecord(index)
+            return
+        }
+        if remaining > Int(secured[index].inputCapacity) {
+            releaseRecord(index)
+            let capacity = BytePool.capacity(for: remaining)
+            secured[index].input = pool.allocate(capacity)
+            secured[index].inputCapacity = UInt32(capacity)
+        }
+        secured[index].input?.copyMemory(from: source + consumed, byteCount: remaining)
+        secured[index].inputCount = UInt32(remaining)
+    }
+
+    private mutating func releaseRecord(_ index: UInt32) {
+        guard let input = secured[index].input else { return }
+        pool.deallocate(input, count: Int(secured[index].inputCapacity))
+        secured[index].input = nil
+        secured[index].inputCount = 0
+        secured[index].inputCapacity = 0
+    }
+
+    // MARK: Writing
+
+    /// Seals what waits, as much as fits the shared buffer at a time, and sends it; what the socket
+    /// does not take waits sealed, and only then is no more sealed.
+    mutating func sendSecured(_ handle: Handle, _ output: inout OutputQueue) -> Sent {
+        let index = slots[handle.index].security
+        guard index != Self.handshaking else {
+            prepareStep(handle)
+            return .blocked
+        }
+        while true {
+            switch sendSealed(handle, index) {
+            case .all: break
+            case .blocked:
+                setAwaitsWritable(handle, true)
+                return .blocked
+            case .failed(let error): return .failed(error)
+            }
+            guard !output.isEmpty else { break }
+            let records = recordBuffer()
+            let size = seal(&output, index, into: records)
+            let descriptor = slots[handle.index].descriptor
+            let (sent, code) = retrying { hermes_send(descriptor, records, size) }
+            if sent < 0, code != EAGAIN, code != EWOULDBLOCK, code != ENOBUFS {
+                return .failed(SystemError(call: "send", subject: address(of: handle), code: code))
+            }
+            let taken = max(sent, 0)
+            bytesSent += UInt64(taken)
+            if taken < size {
+                secured[index].sealed.append(
+                    UnsafeRawBufferPointer(start: records + taken, count: size - taken),
+                    pool: pool)
+            }
+        }
+        setAwaitsWritable(handle, false)
+        return .all
+    }
+
+    private mutating func sendSealed(_ handle: Handle, _ index: UInt32) -> Sent {
+        let descriptor = slots[handle.index].descriptor
+        while !secured[index].sealed.isEmpty {
+            let count = secured[index].sealed.fill(segments, capacity: Self.segmentCapacity)
+            let (sent, code) = retrying { hermes_send_vector(descriptor, segments, count) }
+            guard sent >= 0 else {
+                if code == EAGAIN || code == EWOULDBLOCK || code == ENOBUFS { return .blocked }
+                return .failed(SystemError(call: "send", subject: address(of: handle), code: code))
+            }
+            bytesSent += UInt64(sent)
+            secured[index].sealed.consume(sent, pool: pool)
+        }
+        return .all
+    }
+
+    /// Moves output into records; returns their size together.
+    private mutating func seal(
+        _ output: inout OutputQueue, _ index: UInt32, into records: UnsafeMutableRawPointer
+    ) -> Int {
+        var size = 0
+        while !output.isEmpty {
+            let wanted = min(output.count, SecureChannel.largestPlaintext)
+            // Room for a KeyUpdate before it.
+            guard size + wanted + 3 * SecureChannel.largestOverhead <= Self.sharedRecordBytes else {
+                break
+            }
+            if secured[index].channel.needsKeyUpdate {
+                size += secured[index].channel.sealKeyUpdate(in: records + size, &ciphers)
+            }
+            let content = records + size + secured[index].channel.contentOffset
+            let count = move(&output, atMost: wanted, to: content)
+            size += secured[index].channel.seal(count, in: records + size, &ciphers)
+        }
+        return size
+    }
+
+    /// Copies the first bytes of the output and drops them there; returns how many.
+    private func move(
+        _ output: inout OutputQueue, atMost wanted: Int, to target: UnsafeMutableRawPointer
+    ) -> Int {
+        let count = output.fill(segments, capacity: Self.segmentCapacity)
+        var copied = 0
+        for segment in 0..<count where copied < wanted {
+            guard let base = segments[segment].base else { continue }
+            let part = min(segments[segment].count, wanted - copied)
+            (target + copied).copyMemory(from: base, byteCount: part)
+            copied += part
+        }
+        output.consume(copied, pool: pool)
+        return copied
+    }
+
+    /// The peer changed its key and asked us to do the same; our next event sends it.
+    private mutating func answerKeyUpdate(_ handle: Handle, _ index: UInt32) {
+        let record = recordBuffer()
+        let size = secured[index].channel.sealKeyUpdate(in: record, &ciphers)
+        secured[index].sealed.append(
+            UnsafeRawBufferPointer(start: record, count: size), pool: pool)
+        setAwaitsWritable(handle, true)
+    }
+
+    // MARK: Ending
+
+    /// Tells the peer that nothing more comes, or what was wrong with what it sent: a best effort, for
+    /// which nothing waits.
+    mutating func sendCloseNotify(_ handle: Handle) {
+        let index = slots[handle.index].security
+        guard index != Self.plain, index != Self.handshaking, secured[index].sealed.isEmpty,
+            !secured[index].hasEnded
+        else { return }
+        secured[index].hasEnded = true
+        let record = recordBuffer()
+        let alert = secured[index].channel.alert
+        let size = secured[index].channel.seal(alert, in: record, &ciphers)
+        let sent = hermes_send(slots[handle.index].descriptor, record, size)
+        if sent > 0 { bytesSent += UInt64(sent) }
+    }
+
+    /// Frees what TLS holds for a connection that closes; false when its socket must stay open for a
+    /// while.
+    mutating func releaseSecurity(_ handle: Handle) -> Bool {
+        let index = slots[handle.index].security
+        guard index != Self.plain else { return true }
+        guard index != Self.handshaking else { return abandonHandshake(handle) }
+        sendCloseNotify(handle)
+        releaseRecord(index)
+        secured[index].sealed.removeAll(in: pool)
+        secured[index].channel.eraseKeys()
+        secured.remove(index)
+        return true
+    }
+
+    private mutating func recordBuffer() -> UnsafeMutableRawPointer {
+        if let sharedRecords { return sharedRecords }
+        let buffer = UnsafeMutableRawPointer.allocate(
+            byteCount: Self.sharedRecordBytes, alignment: 64)
+        sharedRecords = buffer
+        return buffer
+    }
+}

@@ -1,0 +1,78 @@
+import COpenSSL
+
+/// What the callbacks of a handshake note down; a handshake owns one, at an address that stays.
+///
+/// OpenSSL hands the traffic secrets of TLS 1.3 to its key log callback, in the format that NSS made
+/// up (SSLKEYLOGFILE): a label, the client's random bytes and the secret, in hexadecimal.
+struct HandshakeTrace {
+    var clientSecret = InlineArray<48, UInt8>(repeating: 0)
+    var serverSecret = InlineArray<48, UInt8>(repeating: 0)
+    var clientSecretCount = 0
+    var serverSecretCount = 0
+    /// Our Finished has left: what follows is sealed with the traffic key.
+    private var hasSentFinished = false
+    /// Records that OpenSSL sealed with our traffic key, session tickets all.
+    private(set) var recordsSent: UInt64 = 0
+    let context: Unmanaged<TLSContext>
+
+    init(context: TLSContext) { self.context = Unmanaged.passUnretained(context) }
+
+    /// Index 0 is the application's own.
+    static func of(_ ssl: OpaquePointer?) -> UnsafeMutablePointer<HandshakeTrace>? {
+        SSL_get_ex_data(ssl, 0)?.assumingMemoryBound(to: HandshakeTrace.self)
+    }
+
+    /// Reads one line of the key log.
+    mutating func note(keyLogLine line: UnsafePointer<CChar>) {
+        let isClient = strncmp(line, "CLIENT_TRAFFIC_SECRET_0 ", 24) == 0
+        guard isClient || strncmp(line, "SERVER_TRAFFIC_SECRET_0 ", 24) == 0 else { return }
+        // 32 random bytes and a blank.
+        var place = 24 + 64 + 1
+        var secret = InlineArray<48, UInt8>(repeating: 0)
+        var count = 0
+        while count < 48, let high = Self.digit(line[place]),
+            let low = Self.digit(line[place + 1])
+        {
+            secret[count] = high << 4 | low
+            count += 1
+            place += 2
+        }
+        if isClient {
+            clientSecret = secret
+            clientSecretCount = count
+        } else {
+            serverSecret = secret
+            serverSecretCount = count
+        }
+    }
+
+    /// Counts records: OpenSSL reports each header before it is sent, and a message after it was.
+    mutating func note(
+        sent contentType: CInt, _ bytes: UnsafeRawPointer?, _ count: Int
+    ) {
+        switch contentType {
+        case SSL3_RT_HEADER:
+            if hasSentFinished { recordsSent += 1 }
+        case CInt(SecureChannel.ContentType.handshake):
+            if count > 0, bytes?.load(as: UInt8.self) == UInt8(SSL3_MT_FINISHED) {
+                hasSentFinished = true
+            }
+        default: break
+        }
+    }
+
+    /// Forgets the secrets.
+    mutating func erase() {
+        withUnsafeMutableBytes(of: &clientSecret) { OPENSSL_cleanse($0.baseAddress, $0.count) }
+        withUnsafeMutableBytes(of: &serverSecret) { OPENSSL_cleanse($0.baseAddress, $0.count) }
+    }
+
+    private static func digit(_ character: CChar) -> UInt8? {
+        switch UInt8(bitPattern: character) {
+        case let digit where digit >= 0x30 && digit <= 0x39: digit - 0x30
+        case let digit where digit >= 0x61 && digit <= 0x66: digit - 0x61 + 10
+        case let digit where digit >= 0x41 && digit <= 0x46: digit - 0x41 + 10
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,111 @@
+import COpenSSL
+
+/// The cipher contexts that all connections of one thread share: a connection itself keeps nothing
+/// but its keys.
+///
+/// A context of OpenSSL costs some 900 bytes for each direction, and setting another key 130 to 150
+/// ns (AES with instructions of its own), a fortieth of a small send. So there is one for each
+/// algorithm and direction, and it is keyed anew when another connection's turn comes.
+public struct RecordCiphers: ~Copyable {
+    /// A context and whose key it holds.
+    struct Slot: BitwiseCopyable {
+        var context: OpaquePointer?
+        /// Number of the key that is set; 0 for none.
+        var keyNumber: UInt64 = 0
+    }
+
+    /// By algorithm, sealing before opening.
+    private let slots: UnsafeMutablePointer<Slot>
+    private static var slotCount: Int { 2 * AEADAlgorithm.allCases.count }
+    private var lastKeyNumber: UInt64 = 0
+
+    public init() {
+        slots = .allocate(capacity: Self.slotCount)
+        slots.initialize(repeating: Slot(), count: Self.slotCount)
+    }
+
+    deinit {
+        for index in 0..<Self.slotCount { EVP_CIPHER_CTX_free(slots[index].context) }
+        slots.deallocate()
+    }
+
+    /// A number that no key had before.
+    mutating func nextKeyNumber() -> UInt64 {
+        lastKeyNumber += 1
+        return lastKeyNumber
+    }
+
+    /// Encrypts in place and writes the tag behind; the nonce is fresh, as the caller sees to.
+    mutating func seal(
+        _ algorithm: AEADAlgorithm, _ key: inout TrafficKey, nonce: UnsafeRawPointer,
+        additional: UnsafeRawPointer, additionalCount: Int, bytes: UnsafeMutableRawPointer,
+        count: Int
+    ) {
+        let context = context(algorithm, &key, isSealing: true, nonce)
+        let target = bytes.assumingMemoryBound(to: UInt8.self)
+        var length: CInt = 0
+        var isDone = EVP_EncryptUpdate(
+            context, nil, &length, additional.assumingMemoryBound(to: UInt8.self),
+            CInt(truncatingIfNeeded: additionalCount))
+        isDone &= EVP_EncryptUpdate(
+            context, target, &length, target, CInt(truncatingIfNeeded: count))
+        isDone &= EVP_EncryptFinal_ex(context, target + count, &length)
+        isDone &= hermes_cipher_get_tag(context, target + count)
+        precondition(isDone == 1, "sealing \(count) bytes with \(algorithm) failed")
+    }
+
+    /// Decrypts `count` bytes, which the tag follows; false when the tag does not fit them.
+    mutating func open(
+        _ algorithm: AEADAlgorithm, _ key: inout TrafficKey, nonce: UnsafeRawPointer,
+        additional: UnsafeRawPointer, additionalCount: Int, bytes: UnsafeRawPointer, count: Int,
+        into target: UnsafeMutableRawPointer
+    ) -> Bool {
+        let context = context(algorithm, &key, isSealing: false, nonce)
+        let source = bytes.assumingMemoryBound(to: UInt8.self)
+        let target = target.assumingMemoryBound(to: UInt8.self)
+        var length: CInt = 0
+        var isDone = EVP_DecryptUpdate(
+            context, nil, &length, additional.assumingMemoryBound(to: UInt8.self),
+            CInt(truncatingIfNeeded: additionalCount))
+        isDone &= EVP_DecryptUpdate(
+            context, target, &length, source, CInt(truncatingIfNeeded: count))
+        isDone &= hermes_cipher_set_tag(context, source + count)
+        precondition(isDone == 1, "opening \(count) bytes with \(algorithm) failed")
+        return EVP_DecryptFinal_ex(context, target + count, &length) == 1
+    }
+
+    /// The context, with this key and this nonce.
+    private mutating func context(
+        _ algorithm: AEADAlgorithm, _ key: inout TrafficKey, isSealing: Bool,
+        _ nonce: UnsafeRawPointer
+    ) -> OpaquePointer? {
+        let index = 2 * Int(algorithm.rawValue) + (isSealing ? 0 : 1)
+        if slots[index].context == nil { slots[index].context = Self.make(algorithm, isSealing) }
+        if key.number == 0 { key.number = nextKeyNumber() }
+        let nonce = nonce.assumingMemoryBound(to: UInt8.self)
+        let isKeySet = slots[index].keyNumber == key.number
+        slots[index].keyNumber = key.number
+        let context = slots[index].context
+        let result = key.withKey { bytes in
+            let newKey = isKeySet ? nil : bytes
+            return isSealing
+                ? EVP_EncryptInit_ex2(context, nil, newKey, nonce, nil)
+                : EVP_DecryptInit_ex2(context, nil, newKey, nonce, nil)
+        }
+        precondition(result == 1, "the key or nonce for \(algorithm) was not taken")
+        return context
+    }
+
+    private static func make(_ algorithm: AEADAlgorithm, _ isSealing: Bool) -> OpaquePointer? {
+        let cipher = EVP_CIPHER_fetch(nil, algorithm.name, nil)
+        let context = EVP_CIPHER_CTX_new()
+        let result =
+            isSealing
+            ? EVP_EncryptInit_ex2(context, cipher, nil, nil, nil)
+            : EVP_DecryptInit_ex2(context, cipher, nil, nil, nil)
+        // A handshake with this algorithm has succeeded before anything comes here.
+        precondition(result == 1, "OpenSSL gave no context for \(algorithm)")
+        EVP_CIPHER_free(cipher)
+        return context
+    }
+}

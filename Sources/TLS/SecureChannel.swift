@@ -1,0 +1,394 @@
+/// The record layer of one connection whose handshake is over: seals and opens application data.
+///
+/// OpenSSL makes the handshake and hands over its keys; from there on a connection needs no object
+/// of OpenSSL, which would hold 14 KB (docs/decisions/0010). Records are those of RFC 8446,
+/// section 5 (TLS 1.3) and RFC 5246, section 6.2 with RFC 5288 and RFC 7905 (TLS 1.2). What may come
+/// behind a handshake beside data is little: alerts, and KeyUpdate in TLS 1.3. Everything else ends
+/// the connection.
+///
+/// ```
+///            close_notify                    a broken record
+/// open ───────────────────> closed    open ──────────────────> failed(alert)
+/// ```
+public struct SecureChannel: BitwiseCopyable, Sendable {
+    public enum Version: UInt8, Sendable, BitwiseCopyable {
+        case tls12, tls13
+    }
+
+    /// How far the peer's direction is.
+    public enum State: UInt8, Sendable, BitwiseCopyable {
+        case open
+        /// The peer said that nothing more will come.
+        case closed
+        /// The peer sent what cannot be, or an alert; ``alert`` says which to answer with.
+        case failed
+    }
+
+    /// Alerts that we send (RFC 8446, section 6).
+    public enum Alert: UInt8, Sendable, BitwiseCopyable {
+        case closeNotify = 0
+        case unexpectedMessage = 10
+        case badRecordMAC = 20
+        case recordOverflow = 22
+        case decodeError = 50
+        case noRenegotiation = 100
+    }
+
+    /// What a call of ``open(_:into:_:)`` did.
+    public struct Opened {
+        /// Bytes of whole records, which are done with.
+        public var consumed: Int
+        /// Bytes of application data.
+        public var produced: Int
+    }
+
+    /// Types of records (RFC 8446, section 5.1).
+    enum ContentType {
+        static let alert: UInt8 = 21
+        static let handshake: UInt8 = 22
+        static let applicationData: UInt8 = 23
+    }
+
+    /// The most application data of one record.
+    public static var largestPlaintext: Int { 16_384 }
+    static var headerBytes: Int { 5 }
+    /// The most bytes of a record that the peer may send, with its header.
+    public static var largestRecord: Int { headerBytes + largestPlaintext + 2_048 }
+    /// Bytes that sealing adds at most.
+    public static var largestOverhead: Int { headerBytes + 8 + AEADAlgorithm.tagBytes }
+    /// Records in a row that carry no data: more are an attempt to keep us busy.
+    private static var mostIdleRecords: UInt8 { 32 }
+    /// A key seals no more records than this: RFC 8446, section 5.5 allows AES-GCM 2^24.5 full ones.
+    private static var mostRecordsPerKey: UInt64 { 1 << 24 }
+
+    let version: Version
+    let algorithm: AEADAlgorithm
+    let digest: KeyDigest
+    public private(set) var state = State.open
+    public private(set) var alert = Alert.closeNotify
+    /// A KeyUpdate must be sealed before anything else.
+    public private(set) var owesKeyUpdate = false
+    private var idleRecords: UInt8 = 0
+    /// A handshake message may arrive in pieces: bytes of a KeyUpdate so far.
+    private var messageCount: UInt8 = 0
+    private var message = InlineArray<5, UInt8>(repeating: 0)
+    private var inbound: TrafficKey
+    private var outbound: TrafficKey
+
+    init(
+        _ version: Version, _ algorithm: AEADAlgorithm, _ digest: KeyDigest, inbound: TrafficKey,
+        outbound: TrafficKey
+    ) {
+        self.version = version
+        self.algorithm = algorithm
+        self.digest = digest
+        self.inbound = inbound
+        self.outbound = outbound
+    }
+
+    /// TLS 1.2 sends a part of the nonce with each record that AES seals.
+    private var sendsNonce: Bool { version == .tls12 && algorithm != .chaCha20Poly1305 }
+    private var explicitNonceBytes: Int { sendsNonce ? 8 : 0 }
+
+    /// Forgets the keys; the channel is not used any more.
+    public mutating func eraseKeys() {
+        inbound.erase()
+        outbound.erase()
+    }
+
+    // MARK: Opening
+
+    /// Opens all whole records of `input` and puts their application data together at `target`, which
+    /// has room for `input.count` bytes. Stops where ``state`` leaves `open`.
+    public mutating func open(
+        _ input: UnsafeRawBufferPointer, into target: UnsafeMutableRawPointer,
+        _ ciphers: inout RecordCiphers
+    ) -> Opened {
+        var opened = Opened(consumed: 0, produced: 0)
+        while state == .open, input.count - opened.consumed >= Self.headerBytes {
+            let length =
+                Int(input[opened.consumed + 3]) << 8 | Int(input[opened.consumed + 4])
+            guard length <= largestProtected else {
+                fail(.recordOverflow)
+                break
+            }
+            let size = Self.headerBytes + length
+            guard input.count - opened.consumed >= size else { break }
+            let record = UnsafeRawBufferPointer(
+                rebasing: input[opened.consumed..<opened.consumed + size])
+            opened.consumed += size
+            guard
+                let content = openRecord(record, into: target + opened.produced, &ciphers)
+            else { break }
+            opened.produced += accept(content, at: target + opened.produced)
+        }
+        return opened
+    }
+
+    private var largestProtected: Int {
+        switch version {
+        case .tls12: Self.largestPlaintext + 2_048
+        case .tls13: Self.largestPlaintext + 256
+        }
+    }
+
+    private struct Content {
+        var type: UInt8
+        var count: Int
+    }
+
+    /// Authenticates one record; `nil` when it is none, with ``state`` set.
+    private mutating func openRecord(
+        _ record: UnsafeRawBufferPointer, into target: UnsafeMutableRawPointer,
+        _ ciphers: inout RecordCiphers
+    ) -> Content? {
+        let count =
+            record.count - Self.headerBytes - explicitNonceBytes - AEADAlgorithm.tagBytes
+        // The content type of TLS 1.3 is within, so that there is at least one byte.
+        guard record[0] == ContentType.applicationData || version == .tls12 else {
+            return fail(.unexpectedMessage)
+        }
+        guard count >= (version == .tls13 ? 1 : 0), let base = record.baseAddress else {
+            return fail(.badRecordMAC)
+        }
+        guard version == .tls13 || count <= Self.largestPlaintext else {
+            return fail(.recordOverflow)
+        }
+        var nonce = InlineArray<12, UInt8>(repeating: 0)
+        if sendsNonce {
+            inbound.writeSalt(to: &nonce)
+            for index in 0..<8 { nonce[4 + index] = record[Self.headerBytes + index] }
+        } else {
+            inbound.writeNonce(to: &nonce)
+        }
+        var additional = InlineArray<13, UInt8>(repeating: 0)
+        let additionalCount = writeAdditional(
+            &additional, inbound.sequence, type: record[0], protected: record.count - 5, count)
+        let isAuthentic = withUnsafeBytes(of: &nonce) { nonce in
+            withUnsafeBytes(of: &additional) { additional in
+                guard let nonce = nonce.baseAddress, let additional = additional.baseAddress else {
+                    return false
+                }
+                return ciphers.open(
+                    algorithm, &inbound, nonce: nonce, additional: additional,
+                    additionalCount: additionalCount,
+                    bytes: base + Self.headerBytes + explicitNonceBytes, count: count,
+                    into: target)
+            }
+        }
+        guard isAuthentic else { return fail(.badRecordMAC) }
+        inbound.sequence += 1
+        guard version == .tls13 else { return Content(type: record[0], count: count) }
+        return unpad(target, count)
+    }
+
+    /// The type is the last byte that is not zero; zeros behind it are padding.
+    private mutating func unpad(_ target: UnsafeMutableRawPointer, _ count: Int) -> Content? {
+        var end = count
+        while end > 0, target.load(fromByteOffset: end - 1, as: UInt8.self) == 0 { end -= 1 }
+        guard end > 0 else { return fail(.unexpectedMessage) }
+        guard end - 1 <= Self.largestPlaintext else { return fail(.recordOverflow) }
+        return Content(
+            type: target.load(fromByteOffset: end - 1, as: UInt8.self), count: end - 1)
+    }
+
+    /// Takes what a record carried; returns how much of it is application data.
+    private mutating func accept(_ content: Content, at target: UnsafeMutableRawPointer) -> Int {
+        if content.type == ContentType.applicationData, messageCount == 0 {
+            if content.count > 0 { idleRecords = 0 } else { countIdle() }
+            return content.count
+        }
+        let bytes = UnsafeRawBufferPointer(start: target, count: content.count)
+        switch content.type {
+        case ContentType.alert: accept(alert: bytes)
+        case ContentType.handshake: accept(handshake: bytes)
+        default: fail(.unexpectedMessage)
+        }
+        return 0
+    }
+
+    private mutating func accept(alert bytes: UnsafeRawBufferPointer) {
+        guard bytes.count == 2 else {
+            fail(.decodeError)
+            return
+        }
+        switch bytes[1] {
+        case Alert.closeNotify.rawValue: state = .closed
+        case 90: countIdle()  // user_canceled: close_notify follows.
+        default:
+            // In TLS 1.2 a warning asks for nothing; in TLS 1.3 there are none.
+            if version == .tls12, bytes[0] == 1 { countIdle() } else { state = .failed }
+        }
+    }
+
+    /// KeyUpdate is all that a client may send of the handshake once it is over: we asked for no
+    /// certificate, and refuse to begin anew (RFC 8446, sections 4.6.2 and 4.6.3).
+    private mutating func accept(handshake bytes: UnsafeRawBufferPointer) {
+        guard version == .tls13 else {
+            fail(.noRenegotiation)
+            return
+        }
+        guard !bytes.isEmpty else {
+            fail(.unexpectedMessage)
+            return
+        }
+        // Nothing may share its record behind it, since the next record has another key.
+        guard Int(messageCount) + bytes.count <= 5 else {
+            fail(.unexpectedMessage)
+            return
+        }
+        for byte in bytes {
+            message[Int(messageCount)] = byte
+            messageCount += 1
+        }
+        countIdle()
+        guard messageCount == 5 else { return }
+        messageCount = 0
+        // Type 24, a length of 1, and whether we are to do the same.
+        guard message[0] == 24, message[1] == 0, message[2] == 0, message[3] == 1,
+            message[4] <= 1
+        else {
+            fail(.unexpectedMessage)
+            return
+        }
+        inbound = inbound.next(algorithm, digest)
+        if message[4] == 1 { owesKeyUpdate = true }
+    }
+
+    private mutating func countIdle() {
+        idleRecords += 1
+        if idleRecords > Self.mostIdleRecords { fail(.unexpectedMessage) }
+    }
+
+    @discardableResult
+    private mutating func fail(_ alert: Alert) -> Content? {
+        state = .failed
+        self.alert = alert
+        return nil
+    }
+
+    // MARK: Sealing
+
+    /// Where within a record the content begins.
+    public var contentOffset: Int { Self.headerBytes + explicitNonceBytes }
+
+    /// Bytes of a record with so much content.
+    public func recordSize(_ count: Int) -> Int {
+        contentOffset + count + (version == .tls13 ? 1 : 0) + AEADAlgorithm.tagBytes
+    }
+
+    /// True when the outgoing key has to be changed before the next record.
+    public var needsKeyUpdate: Bool {
+        version == .tls13 && (owesKeyUpdate || outbound.sequence >= Self.mostRecordsPerKey)
+    }
+
+    /// Seals application data that the caller has put at ``contentOffset`` of `record`; at least one
+    /// byte, at most ``largestPlaintext``. Returns the record's size, ``recordSize(_:)``.
+    public mutating func seal(
+        _ count: Int, in record: UnsafeMutableRawPointer, _ ciphers: inout RecordCiphers
+    ) -> Int {
+        precondition(count > 0 && count <= Self.largestPlaintext, "\(count) bytes in a record")
+        return seal(ContentType.applicationData, count, in: record, &ciphers)
+    }
+
+    /// Seals an alert, with which our direction ends; returns the record's size.
+    public mutating func seal(
+        _ alert: Alert, in record: UnsafeMutableRawPointer, _ ciphers: inout RecordCiphers
+    ) -> Int {
+        let level: UInt8 = alert == .closeNotify ? 1 : 2
+        record.storeBytes(of: level, toByteOffset: contentOffset, as: UInt8.self)
+        record.storeBytes(of: alert.rawValue, toByteOffset: contentOffset + 1, as: UInt8.self)
+        return seal(ContentType.alert, 2, in: record, &ciphers)
+    }
+
+    /// Seals a KeyUpdate that asks for none in return, and changes the outgoing key; returns the
+    /// record's size.
+    public mutating func sealKeyUpdate(
+        in record: UnsafeMutableRawPointer, _ ciphers: inout RecordCiphers
+    ) -> Int {
+        precondition(version == .tls13, "a KeyUpdate in \(version)")
+        let message: InlineArray<5, UInt8> = [24, 0, 0, 1, 0]
+        for index in 0..<5 {
+            record.storeBytes(
+                of: message[index], toByteOffset: contentOffset + index, as: UInt8.self)
+        }
+        let size = seal(ContentType.handshake, 5, in: record, &ciphers)
+        outbound = outbound.next(algorithm, digest)
+        owesKeyUpdate = false
+        return size
+    }
+
+    private mutating func seal(
+        _ type: UInt8, _ contentCount: Int, in record: UnsafeMutableRawPointer,
+        _ ciphers: inout RecordCiphers
+    ) -> Int {
+        var count = contentCount
+        let outerType = version == .tls13 ? ContentType.applicationData : type
+        if version == .tls13 {
+            record.storeBytes(of: type, toByteOffset: contentOffset + count, as: UInt8.self)
+            count += 1
+        }
+        let protected = explicitNonceBytes + count + AEADAlgorithm.tagBytes
+        record.storeBytes(of: outerType, as: UInt8.self)
+        record.storeBytes(of: 3, toByteOffset: 1, as: UInt8.self)
+        record.storeBytes(of: 3, toByteOffset: 2, as: UInt8.self)
+        record.storeBytes(
+            of: UInt8(truncatingIfNeeded: protected >> 8), toByteOffset: 3, as: UInt8.self)
+        record.storeBytes(
+            of: UInt8(truncatingIfNeeded: protected), toByteOffset: 4, as: UInt8.self)
+        var nonce = InlineArray<12, UInt8>(repeating: 0)
+        if sendsNonce {
+            outbound.writeSalt(to: &nonce)
+            for index in 0..<8 {
+                let byte = UInt8(truncatingIfNeeded: outbound.sequence >> (56 - 8 * UInt64(index)))
+                nonce[4 + index] = byte
+                record.storeBytes(
+                    of: byte, toByteOffset: Self.headerBytes + index, as: UInt8.self)
+            }
+        } else {
+            outbound.writeNonce(to: &nonce)
+        }
+        var additional = InlineArray<13, UInt8>(repeating: 0)
+        let additionalCount = writeAdditional(
+            &additional, outbound.sequence, type: outerType, protected: protected, count)
+        withUnsafeBytes(of: &nonce) { nonce in
+            withUnsafeBytes(of: &additional) { additional in
+                guard let nonce = nonce.baseAddress, let additional = additional.baseAddress else {
+                    preconditionFailure("an array without an address")
+                }
+                ciphers.seal(
+                    algorithm, &outbound, nonce: nonce, additional: additional,
+                    additionalCount: additionalCount, bytes: record + contentOffset, count: count)
+            }
+        }
+        outbound.sequence += 1
+        return Self.headerBytes + protected
+    }
+
+    /// What is authenticated beside the content: the header in TLS 1.3 (RFC 8446, section 5.2);
+    /// sequence number, type, version and length of the plaintext in TLS 1.2 (RFC 5246, 6.2.3.3).
+    private func writeAdditional(
+        _ bytes: inout InlineArray<13, UInt8>, _ sequence: UInt64, type: UInt8, protected: Int,
+        _ plaintext: Int
+    ) -> Int {
+        switch version {
+        case .tls13:
+            bytes[0] = type
+            bytes[1] = 3
+            bytes[2] = 3
+            bytes[3] = UInt8(truncatingIfNeeded: protected >> 8)
+            bytes[4] = UInt8(truncatingIfNeeded: protected)
+            return 5
+        case .tls12:
+            for index in 0..<8 {
+                bytes[index] = UInt8(truncatingIfNeeded: sequence >> (56 - 8 * UInt64(index)))
+            }
+            bytes[8] = type
+            bytes[9] = 3
+            bytes[10] = 3
+            bytes[11] = UInt8(truncatingIfNeeded: plaintext >> 8)
+            bytes[12] = UInt8(truncatingIfNeeded: plaintext)
+            return 13
+        }
+    }
+}

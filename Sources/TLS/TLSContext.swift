@@ -1,0 +1,144 @@
+import COpenSSL
+
+/// All that the handshakes of one listener have in common: certificates, keys, rules.
+///
+/// It never changes once it is made, so that threads share it. A reload makes another one; handshakes
+/// under way keep theirs.
+public final class TLSContext: @unchecked Sendable {
+    /// A certificate as figures and warnings show it.
+    public struct Certificate: Sendable, Equatable {
+        /// Its file.
+        public let file: String
+        /// When it ends, in seconds since 1970.
+        public let expiresAt: Int64
+    }
+
+    /// How long a session may be resumed after it began or was resumed.
+    static let sessionSeconds = 24 * 3_600
+    /// A chain of clients' certificates has some 3 KB; more than this is refused.
+    private static let mostCertificateBytes = 32 * 1_024
+
+    public let settings: TLSSettings
+    /// In the order of the settings.
+    public let certificates: [Certificate]
+    let tickets: TicketKeys
+    /// One for each certificate; a server name chooses among them.
+    private let contexts: [OpaquePointer]
+    private let leaves: [OpaquePointer]
+
+    /// Reads the files; everything that is wrong with them comes together. `tickets` seal the sessions
+    /// that clients resume: with those of a former context, its sessions go on.
+    public init(_ settings: TLSSettings, tickets: TicketKeys) throws(TLSProblems) {
+        var loader = TLSLoader(settings)
+        let loaded = loader.load()
+        guard loader.problems.isEmpty else {
+            loaded.free()
+            throw TLSProblems(problems: loader.problems)
+        }
+        defer { loaded.free() }
+        self.settings = settings
+        self.tickets = tickets
+        var contexts: [OpaquePointer] = []
+        for pair in loaded.pairs {
+            guard let context = SSL_CTX_new(TLS_server_method()) else { break }
+            contexts.append(context)
+            loader.check(Self.configure(context, settings), "the TLS settings were not taken")
+            loader.use(pair, in: context)
+            loader.use(loaded, in: context, identity: loaded.sessionIdentity)
+        }
+        self.contexts = contexts
+        leaves = contexts.compactMap { SSL_CTX_get0_certificate($0) }
+        certificates = zip(settings.certificates, leaves).map { pair, leaf in
+            Certificate(file: pair.certificate, expiresAt: CertificateTime.end(of: leaf))
+        }
+        loader.check(contexts.count == loaded.pairs.count, "OpenSSL is out of memory")
+        // What fails here frees the contexts: all properties have their values.
+        guard loader.problems.isEmpty else { throw TLSProblems(problems: loader.problems) }
+        for context in contexts { setCallbacks(context) }
+    }
+
+    deinit { for context in contexts { SSL_CTX_free(context) } }
+
+    /// The context that a handshake begins with.
+    var pointer: OpaquePointer? { contexts.first }
+
+    var asksForCertificate: Bool { settings.clientCertificates != .off }
+
+    private static func configure(_ context: OpaquePointer, _ settings: TLSSettings) -> Bool {
+        hermes_ssl_ctx_set_server_options(context)
+        hermes_ssl_ctx_set_session_cache_off(context)
+        hermes_ssl_ctx_release_buffers(context)
+        hermes_ssl_ctx_set_maximum_certificate_list(context, mostCertificateBytes)
+        SSL_CTX_set_quiet_shutdown(context, 1)
+        SSL_CTX_set_timeout(context, sessionSeconds)
+        let minimum =
+            switch settings.minimumVersion {
+            case .tls12: TLS1_2_VERSION
+            case .tls13: TLS1_3_VERSION
+            }
+        // Authenticated encryption with forward secrecy, nothing else.
+        return hermes_ssl_ctx_set_minimum_version(context, minimum) == 1
+            && hermes_ssl_ctx_set_maximum_version(context, TLS1_3_VERSION) == 1
+            && SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM:ECDHE+CHACHA20") == 1
+            && SSL_CTX_set_ciphersuites(
+                context,
+                "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256") == 1
+            && hermes_ssl_ctx_set_groups(context, "X25519:P-256") == 1
+            && SSL_CTX_set_num_tickets(context, 1) == 1
+            && SSL_CTX_set_max_early_data(context, 0) == 1
+    }
+
+    private func setCallbacks(_ context: OpaquePointer) {
+        SSL_CTX_set_keylog_callback(context) { ssl, line in
+            guard let line else { return }
+            HandshakeTrace.of(ssl)?.pointee.note(keyLogLine: line)
+        }
+        SSL_CTX_set_msg_callback(context) { isSent, _, contentType, bytes, count, ssl, _ in
+            guard isSent == 1 else { return }
+            HandshakeTrace.of(ssl)?.pointee.note(sent: contentType, bytes, count)
+        }
+        SSL_CTX_set_tlsext_ticket_key_evp_cb(context) { ssl, name, iv, cipher, mac, isSealing in
+            guard let trace = HandshakeTrace.of(ssl), let name, let iv else { return -1 }
+            let tickets = trace.pointee.context.takeUnretainedValue().tickets
+            return isSealing == 1
+                ? tickets.seal(name, iv, cipher, mac)
+                : tickets.open(
+                    name, iv, cipher, mac, renews: SSL_version(ssl) == TLS1_3_VERSION)
+        }
+        hermes_ssl_ctx_set_server_name_callback(
+            context,
+            { ssl, _, _ in
+                guard let trace = HandshakeTrace.of(ssl) else { return SSL_TLSEXT_ERR_NOACK }
+                return trace.pointee.context.takeUnretainedValue().chooseCertificate(ssl)
+            }, nil)
+    }
+
+    /// Serves the certificate that is made for the name that the client asks for, exact names before
+    /// wildcards. A name that fits none, or is none, gets the first certificate, and the client
+    /// judges.
+    private func chooseCertificate(_ ssl: OpaquePointer?) -> CInt {
+        guard let name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name) else {
+            return SSL_TLSEXT_ERR_NOACK
+        }
+        let count = strlen(name)
+        guard count > 0, count <= 255 else { return SSL_TLSEXT_ERR_NOACK }
+        for flags in [X509_CHECK_FLAG_NO_WILDCARDS, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS] {
+            for (context, leaf) in zip(contexts, leaves)
+            where X509_check_host(leaf, name, count, UInt32(flags), nil) == 1 {
+                if context != contexts.first { SSL_set_SSL_CTX(ssl, context) }
+                return SSL_TLSEXT_ERR_OK
+            }
+        }
+        return SSL_TLSEXT_ERR_NOACK
+    }
+}
+
+/// Times as certificates have them.
+enum CertificateTime {
+    /// The end of a certificate's validity, in seconds since 1970.
+    static func end(of certificate: OpaquePointer) -> Int64 {
+        var time = tm()
+        guard ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &time) == 1 else { return 0 }
+        return Int64(timegm(&time))
+    }
+}

@@ -1,0 +1,110 @@
+import COpenSSL
+
+/// Why a handshake came to nothing.
+public struct TLSFailure: Error, Hashable, Sendable {
+    /// Few enough to count each.
+    public enum Reason: UInt8, CaseIterable, Sendable {
+        /// What came is no TLS: most often MQTT without it.
+        case notTLS
+        /// No version, cipher or group in common.
+        case noCommonParameters
+        /// A certificate was required and none came.
+        case noCertificate
+        /// The client's certificate does not pass: unknown issuer, expired, revoked.
+        case certificate
+        /// The client's certificate names no user that can be one.
+        case certificateName
+        /// The client sent an alert: it does not like our certificate, for instance.
+        case refusedByClient
+        /// The client went away.
+        case closed
+        /// More bytes than a handshake has.
+        case tooLarge
+        /// Nothing that the protocol allows.
+        case protocolError
+        /// We are out of memory, or wrong.
+        case internalError
+
+        /// A word for logs and metrics.
+        public var name: String {
+            switch self {
+            case .notTLS: "not_tls"
+            case .noCommonParameters: "no_common_parameters"
+            case .noCertificate: "no_certificate"
+            case .certificate: "certificate"
+            case .certificateName: "certificate_name"
+            case .refusedByClient: "refused_by_client"
+            case .closed: "closed"
+            case .tooLarge: "too_large"
+            case .protocolError: "protocol_error"
+            case .internalError: "internal_error"
+            }
+        }
+    }
+
+    public let reason: Reason
+    /// In words, for a log; what the peer sent is not in it unescaped.
+    public let explanation: String
+
+    init(_ reason: Reason, _ explanation: String) {
+        self.reason = reason
+        self.explanation = explanation
+    }
+
+    /// From the first entry of OpenSSL's queue; `verification` is the verdict on the client's
+    /// certificate, 0 for none.
+    init(openSSLErrors: (code: UInt, text: String), verification: Int) {
+        let reason = Int(ERR_GET_REASON(openSSLErrors.code))
+        let library = Int(ERR_GET_LIB(openSSLErrors.code))
+        guard library == ERR_LIB_SSL else {
+            self.init(.protocolError, openSSLErrors.text)
+            return
+        }
+        // Above this, it is the number of the alert that the client sent.
+        if reason > Self.alertBase, reason < Self.alertBase + 256 {
+            self.init(.refusedByClient, "the client sent an alert: \(openSSLErrors.text)")
+            return
+        }
+        switch CInt(truncatingIfNeeded: reason) {
+        case SSL_R_HTTP_REQUEST, SSL_R_HTTPS_PROXY_REQUEST, SSL_R_WRONG_VERSION_NUMBER:
+            self.init(
+                .notTLS,
+                "the client speaks without TLS; point it to a listener without tls, or let it use TLS"
+            )
+        case SSL_R_UNSUPPORTED_PROTOCOL, SSL_R_NO_SHARED_CIPHER, SSL_R_NO_SUITABLE_KEY_SHARE,
+            SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM, SSL_R_NO_SHARED_GROUPS,
+            SSL_R_NO_PROTOCOLS_AVAILABLE, SSL_R_VERSION_TOO_LOW, SSL_R_INAPPROPRIATE_FALLBACK:
+            self.init(.noCommonParameters, openSSLErrors.text)
+        case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
+            self.init(.noCertificate, "the client showed no certificate, and one is required")
+        case SSL_R_CERTIFICATE_VERIFY_FAILED:
+            let verdict = X509_verify_cert_error_string(verification).map { String(cString: $0) }
+            self.init(.certificate, verdict ?? openSSLErrors.text)
+        case SSL_R_EXCESSIVE_MESSAGE_SIZE, SSL_R_DATA_LENGTH_TOO_LONG, SSL_R_LENGTH_TOO_LONG,
+            SSL_R_ENCRYPTED_LENGTH_TOO_LONG:
+            self.init(.tooLarge, openSSLErrors.text)
+        case SSL_R_UNEXPECTED_EOF_WHILE_READING:
+            self.init(.closed, "the client closed the connection")
+        default: self.init(.protocolError, openSSLErrors.text)
+        }
+    }
+
+    private static var alertBase: Int { 1_000 }
+}
+
+/// The queue of errors that OpenSSL keeps for each thread.
+enum OpenSSLErrors {
+    /// The first error's code and words; the queue is empty afterwards.
+    static func peek() -> (code: UInt, text: String) {
+        let code = ERR_peek_error()
+        return (code, take())
+    }
+
+    /// The first error in words, "no error" when there is none; the queue is empty afterwards.
+    static func take() -> String {
+        let code = ERR_peek_error()
+        defer { ERR_clear_error() }
+        guard code != 0 else { return "no error" }
+        return ERR_reason_error_string(code).map { String(cString: $0) } ?? "error \(code)"
+    }
+}

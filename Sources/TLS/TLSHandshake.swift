@@ -1,0 +1,176 @@
+import COpenSSL
+import Glibc
+
+/// One connection's handshake on our side, from its first byte to the keys of its records.
+///
+/// A step costs up to some hundreds of microseconds, so it runs on a thread of its own; whoever owns
+/// the socket waits until it can be read or written and asks for the next step. The object lives as
+/// long as the handshake and no longer. OpenSSL reads the socket itself, record by record and never
+/// beyond the last record of the handshake, so that what follows is still in the kernel.
+///
+/// ```
+///            step                 step                    step
+/// waiting ─────────> wantsRead ─────────> … ─────────> established | failed
+/// ```
+// One thread at a time touches it: the queue that hands it over orders them.
+public final class TLSHandshake: @unchecked Sendable {
+    public enum Outcome: Sendable {
+        /// The next step makes sense once the socket can be read.
+        case wantsRead
+        /// The next step makes sense once the socket takes bytes.
+        case wantsWrite
+        case established(SecureChannel, TLSPeer)
+        /// It is over; an alert has been sent where there is one.
+        case failed(TLSFailure)
+    }
+
+    /// The most bytes that a handshake may send us: its certificate list is bounded apart from this.
+    private static let mostBytes: UInt64 = 128 * 1_024
+
+    private let context: TLSContext
+    private let descriptor: CInt
+    private var ssl: OpaquePointer?
+    private let trace: UnsafeMutablePointer<HandshakeTrace>
+
+    /// Begins nothing yet. The socket is the caller's, who keeps it open while a step is under way.
+    public init(_ context: TLSContext, descriptor: CInt) {
+        self.context = context
+        self.descriptor = descriptor
+        trace = .allocate(capacity: 1)
+        trace.initialize(to: HandshakeTrace(context: context))
+    }
+
+    deinit {
+        SSL_free(ssl)
+        trace.pointee.erase()
+        trace.deallocate()
+    }
+
+    /// Goes on as far as the socket allows.
+    public func step() -> Outcome {
+        ERR_clear_error()
+        if ssl == nil {
+            ssl = SSL_new(context.pointer)
+            guard ssl != nil, SSL_set_fd(ssl, descriptor) == 1 else {
+                return .failed(TLSFailure(.internalError, OpenSSLErrors.take()))
+            }
+            SSL_set_ex_data(ssl, 0, trace)
+            SSL_set_accept_state(ssl)
+        }
+        let result = SSL_do_handshake(ssl)
+        if result == 1 { return finish() }
+        let code = SSL_get_error(ssl, result)
+        switch code {
+        case SSL_ERROR_WANT_READ, SSL_ERROR_WANT_WRITE:
+            guard BIO_number_read(SSL_get_rbio(ssl)) <= Self.mostBytes else {
+                return .failed(
+                    TLSFailure(.tooLarge, "the client sent more than \(Self.mostBytes) bytes"))
+            }
+            return code == SSL_ERROR_WANT_READ ? .wantsRead : .wantsWrite
+        case SSL_ERROR_SYSCALL, SSL_ERROR_ZERO_RETURN:
+            return .failed(TLSFailure(.closed, "the client closed the connection"))
+        default:
+            return .failed(
+                TLSFailure(
+                    openSSLErrors: OpenSSLErrors.peek(),
+                    verification: context.asksForCertificate ? SSL_get_verify_result(ssl) : 0))
+        }
+    }
+
+    // MARK: Established
+
+    private func finish() -> Outcome {
+        defer {
+            SSL_free(ssl)
+            ssl = nil
+            trace.pointee.erase()
+        }
+        guard let channel = makeChannel() else {
+            return .failed(
+                TLSFailure(.internalError, "OpenSSL gave no keys for \(cipherName)"))
+        }
+        var peer = TLSPeer(
+            version: channel.version, cipher: cipherName, isResumed: SSL_session_reused(ssl) == 1)
+        guard let certificate = SSL_get0_peer_certificate(ssl) else {
+            return .established(channel, peer)
+        }
+        // A resumed session was verified when it began; its certificate may be over since.
+        guard X509_cmp_current_time(X509_get0_notAfter(certificate)) > 0 else {
+            return .failed(TLSFailure(.certificate, "certificate has expired"))
+        }
+        if context.settings.takesUserName {
+            switch CertificateName.commonName(of: certificate) {
+            case .success(let name): peer.userName = name
+            case .failure(let flaw):
+                return .failed(TLSFailure(.certificateName, flaw.description))
+            }
+        }
+        return .established(channel, peer)
+    }
+
+    private var cipherName: String {
+        SSL_CIPHER_get_name(SSL_get_current_cipher(ssl)).map { String(cString: $0) } ?? "no cipher"
+    }
+
+    private func makeChannel() -> SecureChannel? {
+        let cipher = SSL_get_current_cipher(ssl)
+        guard let algorithm = AEADAlgorithm(nid: SSL_CIPHER_get_cipher_nid(cipher)),
+            let message = SSL_CIPHER_get_handshake_digest(cipher)
+        else { return nil }
+        let digest = EVP_MD_get_size(message) == 48 ? KeyDigest.sha384 : .sha256
+        return SSL_version(ssl) == TLS1_3_VERSION
+            ? makeChannel13(algorithm, digest) : makeChannel12(algorithm, digest)
+    }
+
+    private func makeChannel13(
+        _ algorithm: AEADAlgorithm, _ digest: KeyDigest
+    ) -> SecureChannel? {
+        guard trace.pointee.clientSecretCount == digest.byteCount,
+            trace.pointee.serverSecretCount == digest.byteCount
+        else { return nil }
+        let client = (0..<digest.byteCount).map { trace.pointee.clientSecret[$0] }
+        let server = (0..<digest.byteCount).map { trace.pointee.serverSecret[$0] }
+        return SecureChannel(
+            .tls13, algorithm, digest,
+            inbound: TrafficKey(secret: client, algorithm, digest, sequence: 0),
+            outbound: TrafficKey(
+                secret: server, algorithm, digest, sequence: trace.pointee.recordsSent))
+    }
+
+    /// The keys of RFC 5246, section 6.3; each side has sealed one record, its Finished.
+    private func makeChannel12(
+        _ algorithm: AEADAlgorithm, _ digest: KeyDigest
+    ) -> SecureChannel? {
+        var master = [UInt8](repeating: 0, count: 48)
+        guard
+            SSL_SESSION_get_master_key(SSL_get_session(ssl), &master, master.count)
+                == master.count
+        else { return nil }
+        var serverRandom = [UInt8](repeating: 0, count: 32)
+        var clientRandom = serverRandom
+        SSL_get_server_random(ssl, &serverRandom, 32)
+        SSL_get_client_random(ssl, &clientRandom, 32)
+        let ivBytes = algorithm == .chaCha20Poly1305 ? AEADAlgorithm.nonceBytes : 4
+        let keyBytes = algorithm.keyBytes
+        let block = digest.expand(
+            master, "key expansion", seed: serverRandom + clientRandom, 2 * (keyBytes + ivBytes))
+        let ivs = block[(2 * keyBytes)...]
+        return SecureChannel(
+            .tls12, algorithm, digest,
+            inbound: TrafficKey(
+                key: block[..<keyBytes], iv: ivs.prefix(ivBytes), sequence: 1),
+            outbound: TrafficKey(
+                key: block[keyBytes..<(2 * keyBytes)], iv: ivs.dropFirst(ivBytes), sequence: 1))
+    }
+}
+
+/// What a finished handshake told of the peer.
+public struct TLSPeer: Sendable, Equatable {
+    public var version: SecureChannel.Version
+    /// OpenSSL's name of the cipher suite.
+    public var cipher: String
+    /// The session of an earlier connection goes on.
+    public var isResumed: Bool
+    /// From the client's certificate; `nil` when it has none or names are not taken from it.
+    public var userName: [UInt8]?
+}

@@ -1,0 +1,197 @@
+import COpenSSL
+
+/// Reads the files of a listener's TLS settings and notes down everything that is wrong with them.
+struct TLSLoader {
+    /// A certificate chain with its key; ``Loaded/free()`` gives it back.
+    struct LoadedPair {
+        var index: Int
+        var chain: [OpaquePointer]
+        var key: OpaquePointer?
+    }
+
+    struct Loaded {
+        var pairs: [LoadedPair] = []
+        var authorities: [OpaquePointer] = []
+        var revocations: [OpaquePointer] = []
+        /// What a session may be resumed under: whoever changes the rules for clients' certificates
+        /// ends all sessions that began under the old ones, a revoked client's among them.
+        var sessionIdentity: [UInt8] = []
+
+        func free() {
+            for pair in pairs {
+                pair.chain.forEach { X509_free($0) }
+                EVP_PKEY_free(pair.key)
+            }
+            authorities.forEach { X509_free($0) }
+            revocations.forEach { X509_CRL_free($0) }
+        }
+    }
+
+    private let settings: TLSSettings
+    private(set) var problems: [TLSProblem] = []
+
+    init(_ settings: TLSSettings) { self.settings = settings }
+
+    mutating func load() -> Loaded {
+        ERR_clear_error()
+        var loaded = Loaded()
+        for (index, pair) in settings.certificates.enumerated() {
+            let chain = loadCertificates(pair.certificate, "certificate")
+            let key = loadKey(pair.key)
+            loaded.pairs.append(LoadedPair(index: index, chain: chain, key: key))
+            guard let leaf = chain.first, let key else { continue }
+            guard X509_check_private_key(leaf, key) != 1 else { continue }
+            ERR_clear_error()
+            add(
+                "key", "\"\(pair.key)\" is not the key of \"\(pair.certificate)\"",
+                "Give the key that the certificate was made for; with several certificates, list keys in the same order."
+            )
+        }
+        var rules: [UInt8] = Array("\(settings.place) \(settings.clientCertificates)".utf8)
+        if let file = settings.clientCAFile {
+            loaded.authorities = loadCertificates(file, "client_ca_file", &rules)
+        }
+        if let file = settings.crlFile { loaded.revocations = loadRevocations(file, &rules) }
+        loaded.sessionIdentity = Self.digest(rules)
+        return loaded
+    }
+
+    /// Puts a chain and its key into a context.
+    mutating func use(_ pair: LoadedPair, in context: OpaquePointer) {
+        guard let leaf = pair.chain.first else { return }
+        let isTaken =
+            SSL_CTX_use_certificate(context, leaf) == 1
+            && SSL_CTX_use_PrivateKey(context, pair.key) == 1
+            && pair.chain.dropFirst().allSatisfy {
+                hermes_ssl_ctx_add_chain_certificate(context, $0) == 1
+            }
+        guard !isTaken else { return }
+        add(
+            "certificate",
+            "\"\(settings.certificates[pair.index].certificate)\" cannot be used: \(OpenSSLErrors.take())",
+            "Give a certificate with an EC key (P-256) or an RSA key of 2048 bits or more, signed with SHA-256 or better."
+        )
+    }
+
+    /// Sets who may have issued clients' certificates, and which of them are revoked.
+    mutating func use(_ loaded: Loaded, in context: OpaquePointer, identity: [UInt8]) {
+        check(
+            SSL_CTX_set_session_id_context(context, identity, UInt32(identity.count)) == 1,
+            "the session context was not taken")
+        guard settings.clientCertificates != .off else { return }
+        let store = SSL_CTX_get_cert_store(context)
+        for authority in loaded.authorities {
+            check(
+                X509_STORE_add_cert(store, authority) == 1
+                    && SSL_CTX_add_client_CA(context, authority) == 1,
+                "a certificate of client_ca_file was not taken")
+        }
+        for list in loaded.revocations {
+            check(X509_STORE_add_crl(store, list) == 1, "a list of crl_file was not taken")
+        }
+        if !loaded.revocations.isEmpty {
+            X509_STORE_set_flags(store, UInt(X509_V_FLAG_CRL_CHECK))
+        }
+        let mode =
+            settings.clientCertificates == .required
+            ? SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT : SSL_VERIFY_PEER
+        SSL_CTX_set_verify(context, mode, nil)
+    }
+
+    /// Notes down what OpenSSL refused, should it have.
+    mutating func check(_ isDone: Bool, _ complaint: String) {
+        guard !isDone else { return }
+        problems.append(
+            TLSProblem(
+                key: settings.place, complaint: "\(complaint): \(OpenSSLErrors.take())",
+                cure: "See whether /etc/ssl/openssl.cnf forbids what the settings ask for."))
+    }
+
+    // MARK: Files
+
+    private mutating func loadCertificates(_ file: String, _ key: String) -> [OpaquePointer] {
+        var ignored: [UInt8] = []
+        return loadCertificates(file, key, &ignored)
+    }
+
+    private mutating func loadCertificates(
+        _ file: String, _ key: String, _ rules: inout [UInt8]
+    ) -> [OpaquePointer] {
+        guard let bytes = read(file, key, isSecret: false) else { return [] }
+        rules += bytes
+        let certificates = Self.parse(bytes) { PEM_read_bio_X509($0, nil, nil, nil) }
+        if certificates.isEmpty {
+            add(
+                key, "\"\(file)\" holds no certificate",
+                "Give a PEM file, which has -----BEGIN CERTIFICATE----- in it.")
+        }
+        return certificates
+    }
+
+    private mutating func loadRevocations(
+        _ file: String, _ rules: inout [UInt8]
+    ) -> [OpaquePointer] {
+        guard let bytes = read(file, "crl_file", isSecret: false) else { return [] }
+        rules += bytes
+        let lists = Self.parse(bytes) { PEM_read_bio_X509_CRL($0, nil, nil, nil) }
+        if lists.isEmpty {
+            add(
+                "crl_file", "\"\(file)\" holds no revocation list",
+                "Give a PEM file, which has -----BEGIN X509 CRL----- in it.")
+        }
+        return lists
+    }
+
+    private mutating func loadKey(_ file: String) -> OpaquePointer? {
+        guard var bytes = read(file, "key", isSecret: true) else { return nil }
+        defer { bytes.withUnsafeMutableBytes { OPENSSL_cleanse($0.baseAddress, $0.count) } }
+        // Nobody is there to type a passphrase.
+        let key = Self.parse(bytes, most: 1) {
+            PEM_read_bio_PrivateKey($0, nil, { _, _, _, _ in -1 }, nil)
+        }.first
+        if key == nil {
+            add(
+                "key", "\"\(file)\" holds no private key that can be read",
+                "Give a PEM file with an unencrypted key; `openssl pkey -in OLD -out NEW` takes a passphrase off."
+            )
+        }
+        return key
+    }
+
+    private mutating func read(_ file: String, _ key: String, isSecret: Bool) -> [UInt8]? {
+        do throws(TLSFile.Unusable) {
+            return try TLSFile.read(file, isSecret: isSecret)
+        } catch {
+            add(key, error.complaint, error.cure)
+            return nil
+        }
+    }
+
+    private mutating func add(_ key: String, _ complaint: String, _ cure: String) {
+        problems.append(
+            TLSProblem(key: "\(settings.place).\(key)", complaint: complaint, cure: cure))
+    }
+
+    /// All objects of a PEM file, at most `most`; stops at what cannot be read.
+    private static func parse(
+        _ bytes: [UInt8], most: Int = 256, _ next: (OpaquePointer?) -> OpaquePointer?
+    ) -> [OpaquePointer] {
+        bytes.withUnsafeBytes { buffer in
+            let source = BIO_new_mem_buf(buffer.baseAddress, CInt(buffer.count))
+            defer {
+                BIO_free(source)
+                // Its end is an error, too.
+                ERR_clear_error()
+            }
+            var objects: [OpaquePointer] = []
+            while objects.count < most, let object = next(source) { objects.append(object) }
+            return objects
+        }
+    }
+
+    private static func digest(_ bytes: [UInt8]) -> [UInt8] {
+        var result = [UInt8](repeating: 0, count: 32)
+        _ = SHA256(bytes, bytes.count, &result)
+        return result
+    }
+}

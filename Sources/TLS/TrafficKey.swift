@@ -1,0 +1,114 @@
+import COpenSSL
+
+/// What seals the records of one direction of a connection.
+public struct TrafficKey: BitwiseCopyable, Sendable {
+    /// The traffic secret that the next key follows from (TLS 1.3); unused before.
+    private var secret = InlineArray<48, UInt8>(repeating: 0)
+    private var key = InlineArray<32, UInt8>(repeating: 0)
+    /// The nonce's fixed part: all 12 bytes, or the first 4 for AES in TLS 1.2.
+    private var iv = InlineArray<12, UInt8>(repeating: 0)
+    /// Records so far.
+    var sequence: UInt64 = 0
+    /// Tells the shared cipher context whose key it holds; 0 until it was used.
+    var number: UInt64 = 0
+
+    /// A key as the handshake of TLS 1.2 gives it, after `sequence` records.
+    init(key: ArraySlice<UInt8>, iv: ArraySlice<UInt8>, sequence: UInt64) {
+        precondition(key.count <= 32 && iv.count <= 12, "a key of \(key.count) bytes")
+        for (index, byte) in key.enumerated() { self.key[index] = byte }
+        for (index, byte) in iv.enumerated() { self.iv[index] = byte }
+        self.sequence = sequence
+    }
+
+    /// Key and nonce of a traffic secret of TLS 1.3 (RFC 8446, section 7.3), after `sequence` records.
+    init(secret: [UInt8], _ algorithm: AEADAlgorithm, _ digest: KeyDigest, sequence: UInt64) {
+        precondition(secret.count == digest.byteCount, "a secret of \(secret.count) bytes")
+        self.init(
+            key: digest.expandLabel(secret, "key", algorithm.keyBytes)[...],
+            iv: digest.expandLabel(secret, "iv", AEADAlgorithm.nonceBytes)[...],
+            sequence: sequence)
+        for (index, byte) in secret.enumerated() { self.secret[index] = byte }
+    }
+
+    /// The key that follows a KeyUpdate (RFC 8446, section 7.2); it counts records from 0.
+    func next(_ algorithm: AEADAlgorithm, _ digest: KeyDigest) -> TrafficKey {
+        let current = (0..<digest.byteCount).map { secret[$0] }
+        return TrafficKey(
+            secret: digest.expandLabel(current, "traffic upd", digest.byteCount), algorithm,
+            digest, sequence: 0)
+    }
+
+    /// Writes the nonce of the next record, fixed part and sequence number combined by exclusive or.
+    func writeNonce(to nonce: inout InlineArray<12, UInt8>) {
+        nonce = iv
+        var number = sequence
+        var index = 11
+        while number > 0 {
+            nonce[index] ^= UInt8(truncatingIfNeeded: number)
+            number >>= 8
+            index -= 1
+        }
+    }
+
+    /// Writes the first 4 bytes of the nonce, which TLS 1.2 with AES does not send.
+    func writeSalt(to nonce: inout InlineArray<12, UInt8>) {
+        for index in 0..<4 { nonce[index] = iv[index] }
+    }
+
+    mutating func erase() {
+        withUnsafeMutableBytes(of: &secret) { OPENSSL_cleanse($0.baseAddress, $0.count) }
+        withUnsafeMutableBytes(of: &key) { OPENSSL_cleanse($0.baseAddress, $0.count) }
+    }
+
+    func withKey<Result>(_ body: (UnsafePointer<UInt8>) -> Result) -> Result {
+        withUnsafeBytes(of: key) { bytes in
+            guard let base = bytes.baseAddress else { preconditionFailure("a key of no bytes") }
+            return body(base.assumingMemoryBound(to: UInt8.self))
+        }
+    }
+}
+
+/// The digest of a cipher suite, by which keys are derived.
+public enum KeyDigest: UInt8, Sendable, BitwiseCopyable {
+    case sha256, sha384
+
+    var byteCount: Int {
+        switch self {
+        case .sha256: 32
+        case .sha384: 48
+        }
+    }
+
+    /// HKDF-Expand-Label with an empty context (RFC 8446, section 7.1), for at most a digest's bytes.
+    func expandLabel(_ secret: [UInt8], _ label: String, _ count: Int) -> [UInt8] {
+        precondition(count <= byteCount, "\(count) bytes of \(self)")
+        let label = [UInt8]("tls13 \(label)".utf8)
+        // Length, label, an empty context, and the counter of HKDF-Expand's only block.
+        let info: [UInt8] = [0, UInt8(count), UInt8(label.count)] + label + [0, 1]
+        return Array(authenticate(info, key: secret)[..<count])
+    }
+
+    /// The pseudorandom function of TLS 1.2 (RFC 5246, section 5).
+    func expand(_ secret: [UInt8], _ label: String, seed: [UInt8], _ count: Int) -> [UInt8] {
+        let seed = [UInt8](label.utf8) + seed
+        var result: [UInt8] = []
+        var block = seed
+        while result.count < count {
+            block = authenticate(block, key: secret)
+            result += authenticate(block + seed, key: secret)
+        }
+        return Array(result[..<count])
+    }
+
+    private func authenticate(_ bytes: [UInt8], key: [UInt8]) -> [UInt8] {
+        var result = [UInt8](repeating: 0, count: byteCount)
+        let digest =
+            switch self {
+            case .sha256: EVP_sha256()
+            case .sha384: EVP_sha384()
+            }
+        let made = HMAC(digest, key, CInt(key.count), bytes, bytes.count, &result, nil)
+        precondition(made != nil, "OpenSSL gave no HMAC with \(self)")
+        return result
+    }
+}

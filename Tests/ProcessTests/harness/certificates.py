@@ -1,0 +1,133 @@
+"""Certificates for tests, made by openssl(1) when they are needed; none is kept."""
+
+from __future__ import annotations
+
+import datetime
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from .waiting import PATIENCE
+
+_CONFIGURATION = """
+[ca]
+default_ca = tests
+[tests]
+dir = {directory}
+database = {directory}/index.txt
+new_certs_dir = {directory}
+rand_serial = yes
+certificate = {directory}/ca.crt
+private_key = {directory}/ca.key
+default_md = sha256
+default_crl_days = 30
+crlnumber = {directory}/crlnumber
+unique_subject = no
+policy = any
+[any]
+commonName = optional
+[req]
+distinguished_name = nobody
+[nobody]
+"""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A PEM certificate and its key."""
+
+    certificate: Path
+    key: Path
+
+    def replace(self, by: Certificate) -> None:
+        """Puts another pair in the place of this one, each file at once."""
+        for old, new in ((self.key, by.key), (self.certificate, by.certificate)):
+            copy = old.with_suffix(".new")
+            copy.write_bytes(new.read_bytes())
+            copy.chmod(0o600)
+            copy.rename(old)
+
+
+class Authority:
+    """A certificate authority of one test."""
+
+    def __init__(self, directory: Path, name: str = "Test authority") -> None:
+        self.directory = directory
+        directory.mkdir(parents=True)
+        self.certificate = directory / "ca.crt"
+        self._configuration = directory / "ca.cnf"
+        self._configuration.write_text(_CONFIGURATION.format(directory=directory))
+        (directory / "index.txt").touch()
+        (directory / "crlnumber").write_text("01\n")
+        self._run(
+            "req", "-x509", *_new_key(directory / "ca.key"), "-out", str(self.certificate),
+            "-days", "30", "-subj", f"/CN={name}", "-addext", "basicConstraints=critical,CA:TRUE",
+            "-addext", "keyUsage=critical,keyCertSign,cRLSign",
+        )
+
+    def issue(
+        self, name: str, *, subject: str | None = None,
+        names: str | None = "DNS:localhost,IP:127.0.0.1",
+        valid_from_days: int = -1, valid_until_days: int = 20, rsa: bool = False,
+        extra: str = "",
+    ) -> Certificate:
+        """A certificate with the common name `name`, unless `subject` says otherwise.
+
+        `names` are its alternative names; a client's certificate needs none. The files carry
+        `name` with what is no letter, digit or dot replaced. `extra` is added to its extensions.
+        """
+        stem = "".join(one if one.isalnum() or one == "." else "-" for one in name)[:60]
+        key, request = self.directory / f"{stem}.key", self.directory / f"{stem}.csr"
+        certificate = self.directory / f"{stem}.crt"
+        extensions = self.directory / f"{stem}.ext"
+        extensions.write_text(
+            "basicConstraints=CA:FALSE\n"
+            + (f"subjectAltName={names}\n" if names else "") + extra)
+        self._run(
+            "req", *_new_key(key, rsa), "-out", str(request), "-utf8",
+            "-subj", subject if subject is not None else f"/CN={name}")
+        self._run(
+            "ca", "-batch", "-notext", "-in", str(request), "-out", str(certificate),
+            "-extfile", str(extensions), "-utf8",
+            "-startdate", _time(valid_from_days), "-enddate", _time(valid_until_days))
+        key.chmod(0o600)
+        return Certificate(certificate, key)
+
+    def revoke(self, certificate: Certificate) -> None:
+        self._run("ca", "-batch", "-revoke", str(certificate.certificate))
+
+    def write_list(self, path: Path) -> Path:
+        """Writes the list of what has been revoked so far."""
+        fresh = path.with_suffix(".new")
+        self._run("ca", "-gencrl", "-out", str(fresh))
+        fresh.rename(path)
+        return path
+
+    def _run(self, *arguments: str) -> None:
+        command = ["openssl", arguments[0], "-config", str(self._configuration), *arguments[1:]]
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=PATIENCE, check=False,
+            cwd=self.directory)
+        assert done.returncode == 0, f"{' '.join(command)}: {done.stderr}"
+
+
+def self_signed(directory: Path, name: str = "localhost") -> Certificate:
+    """A certificate that nobody vouches for."""
+    directory.mkdir(parents=True, exist_ok=True)
+    pair = Certificate(directory / "self.crt", directory / "self.key")
+    subprocess.run(
+        ["openssl", "req", "-x509", *_new_key(pair.key), "-out", str(pair.certificate), "-days",
+         "20", "-subj", f"/CN={name}", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"],
+        check=True, capture_output=True, timeout=PATIENCE)
+    pair.key.chmod(0o600)
+    return pair
+
+
+def _new_key(path: Path, rsa: bool = False) -> list[str]:
+    kind = ["rsa:2048"] if rsa else ["ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
+    return ["-newkey", *kind, "-nodes", "-keyout", str(path)]
+
+
+def _time(days: int) -> str:
+    moment = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(days=days)
+    return moment.strftime("%Y%m%d%H%M%SZ")

@@ -1,0 +1,86 @@
+"""TLS as clients see it: versions, ciphers, records cut and joined, ends."""
+
+from __future__ import annotations
+
+import ssl
+
+import pytest
+
+from harness import wire
+from harness.certificates import Authority
+from harness.command_line_clients import mosquitto_pub
+from harness.tls import TLSClient, client_context, tls_environment
+
+pytestmark = pytest.mark.hermesd("its TLS settings are its own")
+
+VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory):
+    return Authority(tmp_path_factory.mktemp("certificates") / "ca")
+
+
+@pytest.fixture(scope="module")
+def pair(authority):
+    return authority.issue("localhost")
+
+
+@pytest.fixture
+def tls_broker(start_broker, pair):
+    return start_broker(environment=tls_environment(pair))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_mosquitto_clients(tls_broker, authority, mosquitto_sub, version):
+    options = ("--cafile", str(authority.certificate), "--tls-version", f"tlsv{version}")
+    subscriber = mosquitto_sub(*options, "-t", "orders/#", "-q", "1", to=tls_broker)
+
+    mosquitto_pub(tls_broker, *options, "-t", "orders/1", "-m", "approved", "-q", "1")
+
+    received = subscriber.take()
+    assert (received.topic, received.payload, received.qos) == ("orders/1", b"approved", 1)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_paho(tls_broker, authority, paho_client, names, version):
+    context = client_context(authority.certificate, version=VERSIONS[version])
+    client = paho_client(names.client(), to=tls_broker, context=context)
+    assert client.subscribe(("a/#", 2)) == [2]
+
+    client.publish("a/b", b"x" * 100_000, qos=2)
+
+    assert client.take().payload == b"x" * 100_000
+
+
+@pytest.mark.parametrize(
+    ("version", "cipher"),
+    [
+        ("1.2", "ECDHE-ECDSA-AES128-GCM-SHA256"),
+        ("1.2", "ECDHE-ECDSA-AES256-GCM-SHA384"),
+        ("1.2", "ECDHE-ECDSA-CHACHA20-POLY1305"),
+        ("1.3", None),
+    ],
+)
+def test_every_cipher_both_ways(tls_broker, authority, version, cipher):
+    context = client_context(
+        authority.certificate, version=VERSIONS[version], ciphers=cipher)
+    client = TLSClient(tls_broker, context)
+    if cipher is not None:
+        assert client.socket.cipher()[0] == cipher
+    assert client.connect("ciphers").return_code == 0
+    client.subscribe(("c", 1))
+    for size in (0, 1, 100, 16_383, 16_384, 16_385, 300_000):
+        payload = bytes(index & 0xFF for index in range(size))
+        client.publish("c", payload, qos=1)
+        assert client.take_message().payload == payload
+    client.disconnect()
+
+
+def test_many_packets_share_a_record(tls_broker, authority):
+    client = TLSClient(tls_broker, client_context(authority.certificate))
+    client.connect("batch")
+    client.subscribe(("b", 0))
+    client.send(*(wire.publish("b", b"%d" % index) for index in range(1_000)))
+    assert [client.take_message().payload for _ in range(1_000)] == [
+        b"%d" % index for index in range(1_000)]
