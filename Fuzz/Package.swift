@@ -35,13 +35,18 @@ let package = Package(
         module("Reactor", ["CLinux", "Structures", "TLS"]),
         module("Threads", ["CLinux"]),
         module("Store", ["CChecksum", "CLinux", "CSQLite", "Structures", "Threads"]),
+        .systemLibrary(
+            name: "CArgon2", pkgConfig: "libargon2", providers: [.apt(["libargon2-dev"])]),
+        module("Credentials", ["CArgon2"]),
+        module("Authorization", ["Credentials", "Structures"]),
         module("AdminModel"),
         module("OperatorLog", [.product(name: "Logging", package: "swift-log")]),
         module(
             "Broker",
             [
-                "AdminModel", "CLinux", "MQTTCodec", "MQTTCore", "OperatorLog", "Reactor", "Store",
-                "Structures", "TLS", "Threads", .product(name: "Logging", package: "swift-log"),
+                "AdminModel", "Authorization", "CLinux", "MQTTCodec", "MQTTCore", "OperatorLog",
+                "Reactor", "Store", "Structures", "TLS", "Threads",
+                .product(name: "Logging", package: "swift-log"),
             ]),
         module("HermesTesting", ["Structures", "MQTTCodec", "MQTTCore", "Store"]),
         module(
