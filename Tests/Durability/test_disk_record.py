@@ -52,6 +52,9 @@ def disk(tmp_path: Path) -> Disk:
 
 
 OPEN = "f = os.open('a', os.O_RDWR | os.O_CREAT, 0o600)\n"
+MAGIC = b"DISK"
+"""What each record begins with, and the type of one below."""
+SYNC_DIRECTORY = 9
 SYNC_NAMES = "d = os.open('.', os.O_RDONLY)\nos.fsync(d)\n"
 
 
@@ -94,6 +97,19 @@ def test_keeps_names_of_a_synced_directory(disk: Disk) -> None:
     disk.cut()
     assert disk.read("a") == b"new"
     assert disk.read("new") is None
+
+
+def test_a_sync_that_began_earlier_and_returned_later_takes_nothing_back(disk: Disk) -> None:
+    """Two threads make files at once; only what a directory's sync found when it began counts."""
+    disk.run(OPEN + SYNC_NAMES + "os.rename('a', 'b'); os.fsync(d)")
+    log = disk.shim.log.read_bytes()
+    starts = [at for at in range(len(log)) if log.startswith(MAGIC, at)]
+    syncs = [at for at in starts if log[at + 4 : at + 8] == bytes([SYNC_DIRECTORY, 0, 0, 0])]
+    assert len(syncs) == 2 and syncs[1] == starts[-1]
+    first = log[syncs[0] : starts[starts.index(syncs[0]) + 1]]
+    disk.shim.log.write_bytes(log + first)
+    disk.cut()
+    assert disk.read("b") is not None and disk.read("a") is None
 
 
 def test_a_failed_sync_loses_for_good(disk: Disk) -> None:

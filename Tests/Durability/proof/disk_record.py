@@ -265,7 +265,9 @@ def _cut_names(
     volatile: list[tuple[_Record, list[Path]]] = []
     for record in records:
         if record.type is _Type.SYNC_DIRECTORY:
-            synced[str(Path(record.body.rstrip(b"\0").decode()))] = record.offset
+            # Of two at the same time, the one that began first may return last.
+            folder = str(Path(record.body.rstrip(b"\0").decode()))
+            synced[folder] = max(record.offset, synced.get(folder, 0))
     for record in records:
         if record.type in (_Type.CREATE, _Type.RENAME, _Type.UNLINK, _Type.MAKE_DIRECTORY):
             names = [Path(name.decode()) for name in record.body.split(b"\0") if name]

@@ -85,8 +85,9 @@ class Shim:
         self._control = _Control.from_buffer(self._map)
 
     def environment(self) -> dict[str, str]:
-        """For a broker's start; what an earlier process left in the log is forgotten."""
-        self.log.unlink(missing_ok=True)
+        """For a broker's start; what an earlier process left in the log goes to `disk.log.last`."""
+        if self.log.exists():
+            self.log.rename(self.log.with_suffix(".log.last"))
         self.trash.mkdir(exist_ok=True)
         for kept in self.trash.iterdir():
             kept.unlink()
