@@ -12,6 +12,7 @@ from .ledger import Ledger, require
 from .network import Network
 from .publisher import HTTPPublisher, OrderPublisher, Publisher
 from .restless import FILTERS, MARK, Mortal, OrderWatcher, Restless
+from .shared import Pool, SharedMember
 from .subscriber import Subscriber
 from .witness import Witness
 
@@ -62,6 +63,7 @@ class Cast:
         self.retainer = Publisher(
             network, ledger, "retainer", [(f"r/{n}", (1, 2)) for n in range(RETAINED_TOPICS)],
             window=4, retain=True)
+        self.sharer = Publisher(network, ledger, "sharer", [("sh/1", (1,)), ("sh/2", (2,))])
         self.prober = Publisher(network, ledger, "prober", [])
         self.http = HTTPPublisher(network, ledger, "h/posts")
         self.orders = OrderPublisher(network, ledger, "agent")
@@ -74,6 +76,11 @@ class Cast:
             Subscriber(network, ledger, "wills-2", [("w/#", 2), (SENTINEL, 2)]),
             Subscriber(network, ledger, "wills-1", [("w/#", 1), (SENTINEL, 1)]),
         ]
+        self.pool = Pool(ledger)
+        # One stays in the group, so that nothing is published to nobody.
+        self.members = [
+            SharedMember(network, ledger, f"member{n}", self.pool, restless=n > 0)
+            for n in range(2)]
         self.order_watcher = OrderWatcher(network, ledger, "order-watcher")
         self.restless = [Restless(network, ledger, f"restless{n}") for n in range(2)]
         self.mortals = [Mortal(network, ledger, f"mortal{n}", 1 + n % 2) for n in range(3)]
@@ -90,11 +97,12 @@ class Cast:
 
     @property
     def watchers(self) -> list[Subscriber]:
-        return [*self.subscribers, self.order_watcher]
+        return [*self.subscribers, *self.members, self.order_watcher]
 
     @property
     def senders(self) -> list[Publisher | HTTPPublisher]:
-        return [*self.publishers, self.retainer, self.prober, self.http, self.orders]
+        return [
+            *self.publishers, self.sharer, self.retainer, self.prober, self.http, self.orders]
 
     @property
     def everyone(self) -> Iterable[Actor | HTTPPublisher]:
@@ -151,7 +159,7 @@ class Cast:
     def connect(self, *, everybody: bool) -> None:
         """All that send come back, and some that receive."""
         rng = self.ledger.rng
-        for sender in (*self.publishers, self.retainer, self.prober):
+        for sender in (*self.publishers, self.sharer, self.retainer, self.prober):
             sender.connect(self._address)
         for poster in (self.http, self.orders):
             poster.connect(self._admin)
@@ -210,6 +218,9 @@ class Cast:
             for topic, through in self._due.items():
                 if watcher.wants(topic):
                     watcher.mailbox.require_complete(topic, through)
+        if all(member.link is not None for member in self.members):
+            for topic, _ in self.sharer.topics:
+                self.pool.require_complete(topic, self._due.get(topic, 0))
         if self.order_watcher.link is not None:
             for order in self.orders.acknowledged[: self._due_orders]:
                 require(
@@ -246,6 +257,8 @@ class Cast:
                 watcher.connect(self._address)
             elif watcher.is_subscribed:
                 watcher.disconnect(abruptly=rng.random() < 0.5)
+        elif chance < 0.06:
+            rng.choice(self.members).step()
         elif chance < 0.08:
             mortal = rng.choice(self.mortals)
             if mortal.link is None:
@@ -253,7 +266,7 @@ class Cast:
             else:
                 mortal.say_goodbye()
         elif chance < 0.10:
-            publisher = rng.choice(self.publishers)
+            publisher = rng.choice([*self.publishers, self.sharer])
             if publisher.link is None:
                 publisher.connect(self._address)
             else:

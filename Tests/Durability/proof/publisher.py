@@ -45,9 +45,11 @@ class Publisher(Actor):
         if self.retain and message.sequence % 5 == 0:
             # Every fifth retained message removes the topic's.
             message.payload = b""
-        identifier = self.next_identifier()
+        # Few, so that each means another message soon: a broker that has not forgotten the old one
+        # takes the new one for it.
+        identifier = self.next_identifier() % (3 * self.window) + 1
         while identifier in self._outgoing:
-            identifier = self.next_identifier()
+            identifier = self.next_identifier() % (3 * self.window) + 1
         self._outgoing[identifier] = _Outgoing(message)
         self._send(identifier, is_duplicate=False)
         return message

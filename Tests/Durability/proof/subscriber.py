@@ -50,8 +50,10 @@ class Subscriber(Actor):
             self._unacknowledged, key=lambda identifier: self._arrivals[identifier][0])
         # A SUBSCRIBE that the crash cut off may have been stored; without its answer it is sent again.
         if not self.is_subscribed:
-            identifier = self.next_identifier()
-            self.send(wire.subscribe(identifier, *self.filters))
+            self.subscribe()
+
+    def subscribe(self) -> None:
+        self.send(wire.subscribe(self.next_identifier(), *self.filters))
 
     def closed(self) -> None:
         # What was not sent is as if it had not been decided; the message comes again.
@@ -157,6 +159,7 @@ class Subscriber(Actor):
 
 
 def _matches(name: str, topic: str) -> bool:
+    name = name.split("/", 2)[2] if name.startswith("$share/") else name
     levels, wanted = topic.split("/"), name.split("/")
     for index, level in enumerate(wanted):
         if level == "#":

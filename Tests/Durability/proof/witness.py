@@ -17,7 +17,7 @@ class Witness(Actor):
     second time after a crash had been delivered before it was stored, and then was published again.
     """
 
-    FILTERS = (("t/#", 2), ("h/#", 2), ("w/#", 2), ("r/#", 2))
+    FILTERS = (("t/#", 2), ("h/#", 2), ("w/#", 2), ("r/#", 2), ("sh/#", 2))
 
     def __init__(self, network: Network, ledger: Ledger) -> None:
         super().__init__(network, ledger, "witness")
