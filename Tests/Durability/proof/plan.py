@@ -11,6 +11,8 @@ from .history import FAILPOINTS, HANGS, PACKETS, Kill, LifePlan, Trigger
 
 EXACTLY_ONCE_ONLY = ("pubrec", "pubrel", "pubcomp")
 """Failpoints that only QoS 2 reaches."""
+LOSSES = (*[Loss.EVERYTHING] * 4, *[Loss.PART] * 4, Loss.NOTHING)
+"""Mostly the power goes too; a killed process alone is the easier case."""
 MOVES = ("beforeMove", "afterMove")
 """Failpoints that a life reaches a few times; the others it reaches hundreds of times."""
 
@@ -30,7 +32,9 @@ def trigger_of(label: str, rng: random.Random) -> Trigger:
     return Trigger("hang", label.split()[0], rng.randint(1, 1_000))
 
 
-def plan(kills: int, rng: random.Random, *, per_cell: int) -> list[LifePlan]:
+def plan(
+    kills: int, rng: random.Random, *, per_cell: int, losses: Sequence[Loss] = LOSSES
+) -> list[LifePlan]:
     """`per_cell` lives for each cell, the rest at any moment, in any order."""
     triggers: list[tuple[Trigger, Sequence[int]]] = [
         (trigger_of(label, rng), (qos,)) for label, qos in cells() for _ in range(per_cell)]
@@ -45,8 +49,6 @@ def plan(kills: int, rng: random.Random, *, per_cell: int) -> list[LifePlan]:
             name = rng.choice([name for name in PACKETS if name not in unheard])
             triggers.append((Trigger("received", name, rng.randint(1, 40)), levels))
     rng.shuffle(triggers)
-    # Mostly the power goes too; a killed process alone is the easier case.
-    losses = [Loss.EVERYTHING] * 4 + [Loss.PART] * 4 + [Loss.NOTHING]
     return [LifePlan(trigger, levels, rng.choice(losses)) for trigger, levels in triggers]
 
 

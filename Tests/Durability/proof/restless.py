@@ -135,7 +135,10 @@ class Restless(Actor):
 
 
 class Mortal(Actor):
-    """Connects with a will and dies with the broker, or says goodbye before."""
+    """Connects with a will and dies with the broker, or says goodbye before.
+
+    Now and then it comes without a will: then its CONNACK says that the old one is gone.
+    """
 
     def __init__(self, network: Network, ledger: Ledger, name: str, qos: int) -> None:
         super().__init__(network, ledger, name)
@@ -148,28 +151,32 @@ class Mortal(Actor):
     def dead(self) -> int:
         """Wills up to this number have had their occasion."""
         count = len(self.ledger.topics.get(self.topic, []))
-        return count - 1 if self.link is not None else count
+        return count - 1 if self.link is not None and self._will is not None else count
 
     def live(self, address: tuple[str, int]) -> None:
+        self._will = None
+        if self._farewell is not None and self.ledger.rng.random() < 0.5:
+            self.connect(address)
+            return
         self._will = self.ledger.new_message(self.topic, self._qos, is_repeated=False)
         self._will.sends = 1
         self.connect(address, will=Will(self.topic, self._will.payload, qos=self._qos))
 
     def connected(self, session_present: bool) -> None:
-        assert self._will is not None
-        # From now on a crash publishes it: as good as any other acknowledged message.
-        self._will.is_acknowledged = True
+        if self._will is not None:
+            # From now on a crash publishes it: as good as any other acknowledged message.
+            self._will.is_acknowledged = True
         farewell, self._farewell = self._farewell, None
         if farewell is not None and farewell.life == self.ledger.life:
             # This CONNACK speaks of all that came before, the goodbye too.
             farewell.is_void = True
 
     def say_goodbye(self) -> None:
-        assert self._will is not None
-        # DISCONNECT has no answer, so a crash behind it may still find the will.
-        self._will.is_acknowledged = False
-        if self.is_connected and self._will.life == self.ledger.life:
-            self._farewell = self._will
+        if self._will is not None:
+            # DISCONNECT has no answer, so a crash behind it may still find the will.
+            self._will.is_acknowledged = False
+            if self.is_connected and self._will.life == self.ledger.life:
+                self._farewell = self._will
         self.disconnect()
 
     def receive(self, packet: ServerPacket) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from .history import History, Kill, LifePlan, Trigger
 from .ledger import Violation
 from .disk_record import Loss
-from .plan import missing, plan, trigger_of
+from .plan import LOSSES, missing, plan, trigger_of
 
 LIVES = 25
 """Lives of one history."""
@@ -51,38 +51,41 @@ class Proof:
 
 
 def prove(
-    kills: int, seed: int, *, per_cell: int, say: Callable[[str], None] = lambda _: None
+    kills: int, seed: int, *, per_cell: int, settings: Sequence[dict[str, str]] = SETTINGS,
+    losses: Sequence[Loss] = LOSSES, say: Callable[[str], None] = lambda _: None,
 ) -> Proof:
     """At least `kills` kills that count, and `per_cell` for each failpoint and QoS.
+
+    Histories take the broker's `settings` in turn, and each life ends in one of `losses`.
 
     Raises `Violation`, with what replays it as far as timing allows.
     """
     rng = random.Random(seed)
     proof = Proof(wanted=kills, per_cell=per_cell, seed=seed)
     begin = time.monotonic()
-    lives = _lives(proof, rng)
+    lives = _lives(proof, rng, losses)
     for number in itertools.count():
         # So many at once: the plan's end is known only once the kills before it have come.
         first = next(lives, None)
         if first is None:
             break
         _run(proof, itertools.chain([first], itertools.islice(lives, LIVES - 1)),
-             seed * 1_000 + number, SETTINGS[number % len(SETTINGS)])
+             seed * 1_000 + number, settings[number % len(settings)])
         say(f"history {number + 1}: {len(proof.kills)} kills, {proof.counted} of them count")
     proof.seconds = time.monotonic() - begin
     return proof
 
 
-def _lives(proof: Proof, rng: random.Random) -> Iterator[LifePlan]:
-    yield from plan(proof.wanted, rng, per_cell=proof.per_cell)
+def _lives(proof: Proof, rng: random.Random, losses: Sequence[Loss]) -> Iterator[LifePlan]:
+    yield from plan(proof.wanted, rng, per_cell=proof.per_cell, losses=losses)
     for _ in range(MOST_EXTRA):
         if lacking := proof.missing:
             label, qos = rng.choice(list(lacking))
             yield LifePlan(
-                trigger_of(label, rng), (qos,), rng.choice([Loss.EVERYTHING, Loss.PART]))
+                trigger_of(label, rng), (qos,), rng.choice(losses))
         elif proof.counted < proof.wanted:
             yield LifePlan(
-                Trigger("random", count=rng.randint(1, 2_000)), (1, 2), rng.choice(list(Loss)))
+                Trigger("random", count=rng.randint(1, 2_000)), (1, 2), rng.choice(losses))
         else:
             return
 
