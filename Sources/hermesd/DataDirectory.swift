@@ -24,6 +24,13 @@ struct DataDirectory: ~Copyable {
                 description:
                     "data_directory: \(path) is not a folder. Move it away or name another.")
         }
+        // Root may enter any, and would leave files there that their owner cannot open.
+        guard status.st_uid == geteuid() else {
+            throw Unusable(
+                description: "data_directory: \(path) belongs to the user with number "
+                    + "\(status.st_uid), and hermesd runs as number \(geteuid()). Start it as that "
+                    + "user, or run: chown -R \(geteuid()) \(path)")
+        }
         guard status.st_mode & 0o077 == 0 else {
             throw Unusable(
                 description: "data_directory: \(path) can be entered by others (mode "

@@ -99,12 +99,14 @@ def test_damage_in_the_middle_of_the_journal_is_told_and_the_rest_is_there(
     assert queued(connect) == MESSAGES[:10] + MESSAGES[11:]
     status, body = bench.ready()
     assert status == 503 and "hermesctl store accept-loss" in body, (status, body)
+    assert bench.metric("hermes_store_damage") == 1 and bench.metric("hermes_ready") == 0
     # It stays red over a restart, until somebody has seen it.
     assert broker.stop() == 0
     broker = bench.start()
     assert bench.ready()[0] == 503
     assert AdminAPI(broker).request("POST", "/v1/store/accept-loss").status == 200
     eventually(lambda: bench.ready()[0] == 200, "/readyz to be green")
+    assert bench.metric("hermes_store_damage") == 0 and bench.metric("hermes_ready") == 1
     assert broker.stop() == 0
     bench.start()
     assert bench.ready()[0] == 200
@@ -152,16 +154,25 @@ def test_a_lost_journal_file_is_told(bench: Bench, connect: Connect) -> None:
 def test_a_newer_database_is_refused_and_left_alone(bench: Bench, connect: Connect) -> None:
     fill(bench, connect)
     path = bench.data / "hermes.sqlite"
-    with sqlite3.connect(path) as database:
-        before = database.execute("PRAGMA user_version").fetchone()[0]
-        database.execute("PRAGMA user_version = 9999")
-    database.close()
+    before = _set_version(path, 9_999)
     text = bench.refuse()
     assert "9999" in text and "newer version" in text and str(path) in text, text
-    with sqlite3.connect(path) as database:
-        assert database.execute("PRAGMA user_version").fetchone()[0] == 9999
-        database.execute(f"PRAGMA user_version = {before}")
-    database.close()
+    assert _set_version(path, before) == 9_999
+    bench.start()
+    assert queued(connect) == MESSAGES
+
+
+def test_a_database_older_than_it_knows_is_refused_and_left_alone(
+    bench: Bench, connect: Connect
+) -> None:
+    """What an upgrade does is a unit test's: so far there is no older version than the first."""
+    fill(bench, connect)
+    path = bench.data / "hermes.sqlite"
+    _set_version(path, 0)
+    text = bench.refuse()
+    assert "version 0, which this program no longer knows" in text and str(path) in text, text
+    assert "Start the next newer version" in text, text
+    assert _set_version(path, 1) == 0
     bench.start()
     assert queued(connect) == MESSAGES
 
@@ -188,6 +199,16 @@ def test_another_program_s_database_is_refused(bench: Bench) -> None:
     database.close()
     text = bench.refuse()
     assert "SQLite file of another program" in text and "Move it away" in text, text
+
+
+def _set_version(path: Path, version: int) -> int:
+    """Sets the format's version; returns the one before."""
+    database = sqlite3.connect(path)
+    with database:
+        before = database.execute("PRAGMA user_version").fetchone()[0]
+        database.execute(f"PRAGMA user_version = {version}")
+    database.close()
+    return before
 
 
 def _crc32c(data: bytes) -> int:
@@ -244,7 +265,17 @@ def test_a_folder_of_another_user_is_refused(tmp_path: Path) -> None:
          "--data-dir", str(data)],
         capture_output=True, text=True, timeout=20, check=False, cwd="/")
     assert done.returncode not in (0, 126, 127), done
-    assert str(data) in done.stderr and "ermission" in done.stderr, done.stderr
+    owner = f"{data} belongs to the user with number 0, and hermesd runs as number 65534"
+    assert owner in done.stderr and f"chown -R 65534 {data}" in done.stderr, done.stderr
+    assert list(data.iterdir()) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to give a folder away")
+def test_root_leaves_nothing_in_another_users_folder(bench: Bench) -> None:
+    os.chown(bench.data, 65_534, 65_534)
+    text = bench.refuse()
+    assert f"{bench.data} belongs to the user with number 65534" in text, text
+    assert list(bench.data.iterdir()) == []
 
 
 @pytest.fixture
@@ -305,6 +336,8 @@ def test_a_disk_that_is_nearly_full_holds_up_new_messages_until_it_has_room(
     broker.log.await_match("ERROR.*Disk nearly full, new messages wait until there is room")
     status, body = bench.ready()
     assert status == 503 and "nearly full" in body, (status, body)
+    assert bench.metric("hermes_store_free_bytes") < 16 << 20
+    assert bench.metric("hermes_ready") == 0
     answer = AdminAPI(broker).request("POST", "/v1/publish?topic=t/1&qos=1", b"refused")
     assert answer.status == 507, answer
     # What needs no room goes on: deliveries and their acknowledgements, QoS 0, QoS 1 that nobody
@@ -321,6 +354,7 @@ def test_a_disk_that_is_nearly_full_holds_up_new_messages_until_it_has_room(
 
     ballast.unlink()
     broker.log.await_match("NOTICE.*Disk has room again, new messages are stored")
+    assert bench.metric("hermes_store_free_bytes") > 16 << 20
     await_acknowledgement(publisher, identifier)
     assert away.take_message().payload == late[-1]
     eventually(lambda: bench.ready()[0] == 200, "/readyz to be green")

@@ -7,6 +7,7 @@ import re
 import shutil
 from pathlib import Path
 
+from harness.admin import AdminAPI
 from harness.waiting import PATIENCE
 
 from .broker import ShimmedHermesd
@@ -63,6 +64,13 @@ class Bench:
             return answer.status, answer.read().decode()
         finally:
             connection.close()
+
+    def metric(self, name: str) -> float:
+        """One figure of `GET /metrics` that has no labels."""
+        text = AdminAPI(self.broker).request("GET", "/metrics").body.decode()
+        values = re.findall(rf"^{name} (\S+)$", text, re.MULTILINE)
+        assert len(values) == 1, f"{name}: {values}"
+        return float(values[0])
 
     def segments(self) -> list[Path]:
         """The journal's files, by index."""
