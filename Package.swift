@@ -115,8 +115,9 @@ let package = Package(
         program(
             "hermesd",
             [
-                "AdminAPI", "AdminModel", "Authorization", "Broker", "Credentials", "MQTTCodec",
-                "OperatorConfiguration", "OperatorLog", "Reactor", "Store", "TLS", "Threads",
+                "AdminAPI", "AdminModel", "Authorization", "Broker", "CLinux", "Credentials",
+                "MQTTCodec", "OperatorConfiguration", "OperatorLog", "Reactor", "Store", "TLS",
+                "Threads",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),

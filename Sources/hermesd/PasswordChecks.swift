@@ -1,10 +1,11 @@
+import CLinux
 import Credentials
 import Logging
 import Synchronization
 
 /// Checks passwords against a file that is read again whenever it has changed, so that
 /// `hermesctl users` takes effect at the next CONNECT. A file that turned bad leaves the users as
-/// they were.
+/// they were. Passwords that were right are remembered for a while, until the users change.
 final class PasswordChecks: Sendable {
     /// One state of the file, good to check passwords against.
     struct Users: Sendable {
@@ -12,9 +13,24 @@ final class PasswordChecks: Sendable {
         fileprivate var stamp: FileStamp?
     }
 
+    private struct State {
+        var stamp: FileStamp?
+        /// A state of the file that could not be read.
+        var refused: Refused?
+    }
+
+    private struct Refused {
+        var stamp: FileStamp?
+        /// The next attempt: what is missing may be a descriptor or memory, and not the file.
+        var retryAtMilliseconds: UInt64
+    }
+
+    private static let retryMilliseconds: UInt64 = 1_000
+
     private let path: String
     private let logger: Logger
-    private let state: Mutex<Users>
+    private let passwords: RememberingVerifier
+    private let state: Mutex<State>
 
     /// Reads the file, which must be good at the start.
     init(path: String, logger: Logger) throws(PasswordFileError) {
@@ -25,11 +41,20 @@ final class PasswordChecks: Sendable {
         }
         self.path = path
         self.logger = logger
-        state = Mutex(Users(verifier: PasswordVerifier(file), stamp: stamp))
+        passwords = RememberingVerifier(PasswordVerifier(file)) { hermes_monotonic_ms() }
+        state = Mutex(State(stamp: stamp))
     }
 
+    /// True when the password was found right a short while ago; takes microseconds.
+    func recall(userName: [UInt8], password: [UInt8]) -> Bool {
+        readIfChanged()
+        return passwords.recall(userName: userName, password: password)
+    }
+
+    /// True when the password is right; takes as long as its hash asks for.
     func verify(userName: [UInt8], password: [UInt8]) -> Bool {
-        current().verify(userName: userName, password: password)
+        readIfChanged()
+        return passwords.verify(userName: userName, password: password)
     }
 
     /// The file as it is now, for ``use(_:)``.
@@ -38,24 +63,40 @@ final class PasswordChecks: Sendable {
         return Users(verifier: PasswordVerifier(try PasswordFile.load(path: path)), stamp: stamp)
     }
 
-    func use(_ users: Users) { state.withLock { $0 = users } }
+    func use(_ users: Users) { state.withLock { use(users, &$0) } }
 
-    private func current() -> PasswordVerifier {
+    private func use(_ users: Users, _ state: inout State) {
+        state = State(stamp: users.stamp)
+        passwords.use(users.verifier)
+    }
+
+    private func readIfChanged() {
         let stamp = FileStamp(of: path)
-        return state.withLock { state in
-            guard stamp != state.stamp else { return state.verifier }
-            state.stamp = stamp
-            do throws(PasswordFileError) {
-                state.verifier = PasswordVerifier(try PasswordFile.load(path: path))
-                logger.info(
-                    "Password file read again",
-                    metadata: ["file": "\(path)", "users": "\(state.verifier.userCount)"])
-            } catch {
+        state.withLock { state in
+            if stamp != state.stamp { readAgain(stamp, &state) }
+        }
+    }
+
+    private func readAgain(_ stamp: FileStamp?, _ state: inout State) {
+        let now = hermes_monotonic_ms()
+        if let refused = state.refused, refused.stamp == stamp, now < refused.retryAtMilliseconds {
+            return
+        }
+        do throws(PasswordFileError) {
+            let verifier = PasswordVerifier(try PasswordFile.load(path: path))
+            use(Users(verifier: verifier, stamp: stamp), &state)
+            logger.info(
+                "Password file read again",
+                metadata: ["file": "\(path)", "users": "\(verifier.userCount)"])
+        } catch {
+            // Tried again, and said once.
+            if state.refused == nil || state.refused?.stamp != stamp {
                 logger.error(
                     "Password file unusable, users stay as they were",
                     metadata: ["file": "\(path)", "error": "\(error)"])
             }
-            return state.verifier
+            state.refused = Refused(
+                stamp: stamp, retryAtMilliseconds: now + Self.retryMilliseconds)
         }
     }
 }

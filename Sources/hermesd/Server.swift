@@ -153,18 +153,21 @@ struct Server {
         _ mailbox: Mailbox<ShardMessage>, _ store: any Store, _ settings: BrokerSettings,
         _ passwords: PasswordChecks?, _ access: AccessRules?
     ) throws -> (end: BrokerEnd, listeners: [String]) {
-        var verify: Authenticator.Verify?
-        if let passwords { verify = { passwords.verify(userName: $0, password: $1) } }
+        let check = passwords.map { passwords in
+            PasswordCheck(
+                recall: { passwords.recall(userName: $0, password: $1) },
+                verify: { passwords.verify(userName: $0, password: $1) })
+        }
         let end = BrokerEnd()
         let started = try WorkQueue<Result<[String], any Error>>(name: "hermes-shard-0")
         let logger = logger
         let durability = durabilityName
         nonisolated(unsafe) let store = store
-        try WorkerThread.start(name: "hermes-shard-0") { [verify] in
+        try WorkerThread.start(name: "hermes-shard-0") {
             let outcome: Result<Void, any Error>
             do {
                 var loop = try BrokerLoop(
-                    settings: settings, store: store, mailbox: mailbox, verify: verify,
+                    settings: settings, store: store, mailbox: mailbox, passwords: check,
                     access: access,
                     identity: BrokerLoop.Identity(
                         version: Hermesd.version, durability: durability),

@@ -1,80 +1,80 @@
-import CLinux
-import Glibc
-import Reactor
 import Synchronization
 import Threads
 
 /// Checks passwords on a thread of its own: a memory-hard hash takes tens of milliseconds, which no
 /// other client may feel.
+///
+/// Passwords that were right a short while ago are answered first, between two full checks, so that
+/// clients that come back do not wait behind strangers that guess. Both queues are bounded, and what
+/// finds them full is answered at once.
 package final class Authenticator: Sendable {
-    /// True when the password is the user's; called on the authenticator's thread.
-    package typealias Verify = @Sendable (_ userName: [UInt8], _ password: [UInt8]) -> Bool
+    /// Requests that may wait for a full check; at some 20 ms each, later ones would outlast the CONNECT
+    /// deadline.
+    package static let capacity = 512
+    /// Requests that may wait to be looked at, which takes microseconds each and happens at the latest
+    /// when the check under way has ended.
+    package static let arrivedCapacity = 8_192
 
-    private struct State {
-        var waiting: [AuthenticationRequest] = []
-        var isStopped = false
-    }
+    private let arrived: WorkQueue<AuthenticationRequest>
+    private let arrivedCount = Atomic<Int>(0)
+    private let waiting = Atomic<Int>(0)
+    private let isStopped = Atomic<Bool>(false)
+    private let check: PasswordCheck
+    private let answer: @Sendable (AuthenticationRequest, PasswordCheck.Outcome) -> Void
 
-    /// Requests that may wait; at some 30 ms each, later ones would outlast the CONNECT deadline.
-    private static let capacity = 512
-
-    private let state = Mutex(State())
-    private let verify: Verify
-    private let answer: @Sendable (AuthenticationRequest, Bool) -> Void
-    /// Counts waiting requests; the thread sleeps in reading it.
-    private let semaphore: CInt
-
-    /// `answer` is called on the authenticator's thread.
+    /// `answer` is called on the authenticator's thread, once for each request that was accepted, unless
+    /// ``stop()`` comes first.
     package init(
-        verify: @escaping Verify,
-        answer: @escaping @Sendable (AuthenticationRequest, Bool) -> Void
+        _ check: PasswordCheck,
+        answer: @escaping @Sendable (AuthenticationRequest, PasswordCheck.Outcome) -> Void
     ) throws {
-        self.verify = verify
+        self.check = check
         self.answer = answer
-        semaphore = eventfd(0, CInt(EFD_SEMAPHORE | EFD_CLOEXEC))
-        guard semaphore >= 0 else {
-            throw SystemError(call: "eventfd", subject: "authenticator", code: errno)
-        }
+        arrived = try WorkQueue(name: "hermes-auth")
         try WorkerThread.start(name: "hermes-auth") { self.run() }
     }
 
-    deinit { _ = Glibc.close(semaphore) }
-
-    /// False when too many wait already.
+    /// False when too many wait already; called by one thread.
     package func submit(_ request: AuthenticationRequest) -> Bool {
-        let isAccepted = state.withLock { state in
-            guard state.waiting.count < Self.capacity, !state.isStopped else { return false }
-            state.waiting.append(request)
-            return true
-        }
-        if isAccepted { post() }
-        return isAccepted
+        guard arrivedCount.load(ordering: .relaxed) < Self.arrivedCapacity else { return false }
+        arrivedCount.add(1, ordering: .relaxed)
+        return arrived.post(request)
     }
 
     /// Requests whose check has not begun.
-    package var waitingCount: Int { state.withLock { $0.waiting.count } }
+    package var waitingCount: Int {
+        arrivedCount.load(ordering: .relaxed) + waiting.load(ordering: .relaxed)
+    }
 
     /// Lets the thread end; requests that wait are dropped.
     package func stop() {
-        state.withLock { $0.isStopped = true }
-        post()
-    }
-
-    private func post() {
-        var one: UInt64 = 1
-        _ = Glibc.write(semaphore, &one, 8)
+        isStopped.store(true, ordering: .relaxed)
+        arrived.close()
     }
 
     private func run() {
-        while true {
-            var counter: UInt64 = 0
-            guard Glibc.read(semaphore, &counter, 8) == 8 || errno == EINTR else { return }
-            let (request, isStopped) = state.withLock { state in
-                (state.waiting.isEmpty ? nil : state.waiting.removeFirst(), state.isStopped)
+        var queue: [AuthenticationRequest] = []
+        while let requests = arrived.takeAll(waitMilliseconds: queue.isEmpty ? -1 : 0) {
+            for request in requests {
+                guard !isStopped.load(ordering: .relaxed) else { return }
+                recall(request, or: &queue)
             }
-            if isStopped { return }
-            guard let request else { continue }
-            answer(request, verify(request.userName, request.password))
+            guard !isStopped.load(ordering: .relaxed), !queue.isEmpty else { continue }
+            let request = queue.removeFirst()
+            waiting.store(queue.count, ordering: .relaxed)
+            answer(request, check.verify(request.userName, request.password) ? .right : .wrong)
+        }
+    }
+
+    private func recall(_ request: AuthenticationRequest, or queue: inout [AuthenticationRequest]) {
+        arrivedCount.subtract(1, ordering: .relaxed)
+        if check.recall(request.userName, request.password) {
+            answer(request, .right)
+        } else if queue.count < Self.capacity {
+            queue.append(request)
+            waiting.store(queue.count, ordering: .relaxed)
+        } else {
+            answer(request, .busy)
         }
     }
 }

@@ -65,18 +65,18 @@ package struct BrokerLoop: ~Copyable {
     private var lingerDeadlines = RingBuffer<LingerDeadline>()
     private var drainDeadline: MonotonicTime?
 
-    /// Loads what the store holds and opens the listeners; ``run()`` serves them. `verify` checks
-    /// passwords, `nil` takes user names as given. Without `access` everything is allowed.
+    /// Loads what the store holds and opens the listeners; ``run()`` serves them. Without
+    /// `passwords`, user names are taken as given; without `access`, everything is allowed.
     ///
     /// - Throws: ``SystemError``, or what the store could not read.
     package init(
         settings: BrokerSettings, store: any Store, mailbox: Mailbox<ShardMessage>,
-        verify: Authenticator.Verify?, access: AccessRules? = nil, identity: Identity,
+        passwords: PasswordCheck?, access: AccessRules? = nil, identity: Identity,
         logger: Logger
     ) throws {
         let startedAtMs = hermes_wall_ms()
         var shard = Shard(
-            settings: settings, store: store, verifiesPasswords: verify != nil, access: access,
+            settings: settings, store: store, verifiesPasswords: passwords != nil, access: access,
             seed: UInt64.random(in: .min ... .max), now: Self.clock(), wallClockMs: startedAtMs)
         if let store = store as? DurableStore {
             try store.restore(&shard)
@@ -90,12 +90,16 @@ package struct BrokerLoop: ~Copyable {
                 address: listener.address, port: listener.port, userTimeout: settings.userTimeout)
         }
         var authenticator: Authenticator?
-        if let verify {
-            authenticator = try Authenticator(verify: verify) { request, isValid in
+        if let passwords {
+            authenticator = try Authenticator(passwords) { request, outcome in
+                let refusal: Connack.ReturnCode? =
+                    switch outcome {
+                    case .right: nil
+                    case .wrong: .badUserNameOrPassword
+                    case .busy: .serverUnavailable
+                    }
                 _ = mailbox.post(
-                    .authenticated(
-                        request.connection, refusal: isValid ? nil : .badUserNameOrPassword),
-                    isUrgent: true)
+                    .authenticated(request.connection, refusal: refusal), isUrgent: true)
             }
         }
         let handshakes = try Self.handshakeWorkers(settings, mailbox)
