@@ -130,6 +130,7 @@ let package = Package(
         tests("MQTTCoreTests", ["MQTTCore", "MQTTCodec", "Structures", "HermesTesting"]),
         tests("FuzzCorpusTests", ["FuzzChecks"]),
         tests("ThreadsTests", ["Threads"]),
+        tests("TLSTests", ["COpenSSL", "HermesTesting", "TLS"]),
         tests("StoreTests", ["CChecksum", "HermesTesting", "Store", "Structures", "Threads"]),
         tests(
             "ConformanceTests",

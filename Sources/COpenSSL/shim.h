@@ -24,12 +24,14 @@ static inline int hermes_ssl_ctx_set_maximum_version(SSL_CTX *context, int versi
 }
 
 /* No renegotiation and no compression; ours is the order of ciphers, but for a client that puts
-   ChaCha20 first because it has no instructions for AES. */
+   ChaCha20 first because it has no instructions for AES. The kernel seals no records for us, whatever
+   openssl.cnf says: we do. */
 static inline void hermes_ssl_ctx_set_server_options(SSL_CTX *context)
 {
     SSL_CTX_set_options(
         context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE
                      | SSL_OP_PRIORITIZE_CHACHA);
+    SSL_CTX_clear_options(context, SSL_OP_ENABLE_KTLS | SSL_OP_ALLOW_NO_DHE_KEX);
 }
 
 static inline int hermes_ssl_ctx_set_groups(SSL_CTX *context, const char *names)

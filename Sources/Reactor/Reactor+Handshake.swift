@@ -67,7 +67,8 @@ extension Reactor {
             return .stale
         }
         guard slots[handle.index].generation == handle.generation,
-            slots[handle.index].security == Self.handshaking
+            slots[handle.index].security == Self.handshaking,
+            let handshake = handshakes[handle.index]?.handshake
         else { return .stale }
         handshakes[handle.index]?.isUnderWay = false
         switch outcome {
@@ -77,7 +78,10 @@ extension Reactor {
         case .wantsWrite:
             watch(handle, EPOLLOUT.rawValue)
             return .underWay
-        case .established(let channel, let peer):
+        case .established(let peer):
+            guard let channel = handshake.takeChannel() else {
+                preconditionFailure("an established handshake without keys")
+            }
             handshakes[handle.index] = nil
             slots[handle.index].security = secured.insert(Secured(channel: channel))
             updateInterest(handle)

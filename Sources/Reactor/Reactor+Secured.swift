@@ -53,7 +53,9 @@ extension Reactor {
         let opened = secured[index].channel.open(
             arrived, into: target.base + target.kept, &ciphers)
         keepRecord(index, arrived, from: opened.consumed)
-        if secured[index].channel.owesKeyUpdate { answerKeyUpdate(handle, index) }
+        // The peer wants us to change our key, too: with what we send next, or with the next event.
+        // However often it asks before it reads, it gets one answer (RFC 8446, section 4.6.3).
+        if secured[index].channel.owesKeyUpdate { setAwaitsWritable(handle, true) }
         guard opened.produced > 0 else { return end(of: index, handle) ?? .wouldBlock }
         if secured[index].channel.state != .open {
             // What came before the end counts first; an event brings us back for the end.
@@ -136,7 +138,7 @@ extension Reactor {
                 return .blocked
             case .failed(let error): return .failed(error)
             }
-            guard !output.isEmpty else { break }
+            guard !output.isEmpty || secured[index].channel.owesKeyUpdate else { break }
             let records = recordBuffer()
             let size = seal(&output, index, into: records)
             let descriptor = slots[handle.index].descriptor
@@ -176,8 +178,8 @@ extension Reactor {
         _ output: inout OutputQueue, _ index: UInt32, into records: UnsafeMutableRawPointer
     ) -> Int {
         var size = 0
-        while !output.isEmpty {
-            let wanted = min(output.count, SecureChannel.largestPlaintext)
+        while true {
+            let wanted = min(output.count, Int(secured[index].channel.largestFragment))
             // Room for a KeyUpdate before it.
             guard size + wanted + 3 * SecureChannel.largestOverhead <= Self.sharedRecordBytes else {
                 break
@@ -185,6 +187,7 @@ extension Reactor {
             if secured[index].channel.needsKeyUpdate {
                 size += secured[index].channel.sealKeyUpdate(in: records + size, &ciphers)
             }
+            guard wanted > 0 else { break }
             let content = records + size + secured[index].channel.contentOffset
             let count = move(&output, atMost: wanted, to: content)
             size += secured[index].channel.seal(count, in: records + size, &ciphers)
@@ -206,15 +209,6 @@ extension Reactor {
         }
         output.consume(copied, pool: pool)
         return copied
-    }
-
-    /// The peer changed its key and asked us to do the same; our next event sends it.
-    private mutating func answerKeyUpdate(_ handle: Handle, _ index: UInt32) {
-        let record = recordBuffer()
-        let size = secured[index].channel.sealKeyUpdate(in: record, &ciphers)
-        secured[index].sealed.append(
-            UnsafeRawBufferPointer(start: record, count: size), pool: pool)
-        setAwaitsWritable(handle, true)
     }
 
     // MARK: Ending

@@ -43,10 +43,10 @@ public struct SecureChannel: BitwiseCopyable, Sendable {
     }
 
     /// Types of records (RFC 8446, section 5.1).
-    enum ContentType {
-        static let alert: UInt8 = 21
-        static let handshake: UInt8 = 22
-        static let applicationData: UInt8 = 23
+    package enum ContentType {
+        package static var alert: UInt8 { 21 }
+        package static var handshake: UInt8 { 22 }
+        package static var applicationData: UInt8 { 23 }
     }
 
     /// The most application data of one record.
@@ -55,33 +55,43 @@ public struct SecureChannel: BitwiseCopyable, Sendable {
     /// The most bytes of a record that the peer may send, with its header.
     public static var largestRecord: Int { headerBytes + largestPlaintext + 2_048 }
     /// Bytes that sealing adds at most.
-    public static var largestOverhead: Int { headerBytes + 8 + AEADAlgorithm.tagBytes }
+    public static var largestOverhead: Int { headerBytes + 8 + 1 + AEADAlgorithm.tagBytes }
     /// Records in a row that carry no data: more are an attempt to keep us busy.
     private static var mostIdleRecords: UInt8 { 32 }
     /// A key seals no more records than this: RFC 8446, section 5.5 allows AES-GCM 2^24.5 full ones.
+    /// TLS 1.2 cannot change it, and goes on as OpenSSL itself does.
     private static var mostRecordsPerKey: UInt64 { 1 << 24 }
+    /// A KeyUpdate costs as much as a hundred small records: a peer may send so many of them before the
+    /// former key has opened ``fewRecords``.
+    private static var mostHastyKeyUpdates: UInt8 { 32 }
+    private static var fewRecords: UInt64 { 1_024 }
 
     let version: Version
     let algorithm: AEADAlgorithm
     let digest: KeyDigest
+    /// The most data of one record in either direction, as the client asked for (RFC 6066, section 4):
+    /// 512 to 4,096, or ``largestPlaintext``.
+    public let largestFragment: Int32
     public private(set) var state = State.open
     public private(set) var alert = Alert.closeNotify
     /// A KeyUpdate must be sealed before anything else.
     public private(set) var owesKeyUpdate = false
     private var idleRecords: UInt8 = 0
+    private var hastyKeyUpdates: UInt8 = 0
     /// A handshake message may arrive in pieces: bytes of a KeyUpdate so far.
     private var messageCount: UInt8 = 0
     private var message = InlineArray<5, UInt8>(repeating: 0)
     private var inbound: TrafficKey
     private var outbound: TrafficKey
 
-    init(
+    package init(
         _ version: Version, _ algorithm: AEADAlgorithm, _ digest: KeyDigest, inbound: TrafficKey,
-        outbound: TrafficKey
+        outbound: TrafficKey, largestFragment: Int = Self.largestPlaintext
     ) {
         self.version = version
         self.algorithm = algorithm
         self.digest = digest
+        self.largestFragment = Int32(largestFragment)
         self.inbound = inbound
         self.outbound = outbound
     }
@@ -151,7 +161,8 @@ public struct SecureChannel: BitwiseCopyable, Sendable {
         guard count >= (version == .tls13 ? 1 : 0), let base = record.baseAddress else {
             return fail(.badRecordMAC)
         }
-        guard version == .tls13 || count <= Self.largestPlaintext else {
+        // The content type of TLS 1.3 counts one byte, and so does padding (RFC 8446, section 5.4).
+        guard count <= Self.largestPlaintext + (version == .tls13 ? 1 : 0) else {
             return fail(.recordOverflow)
         }
         var nonce = InlineArray<12, UInt8>(repeating: 0)
@@ -163,7 +174,7 @@ public struct SecureChannel: BitwiseCopyable, Sendable {
         }
         var additional = InlineArray<13, UInt8>(repeating: 0)
         let additionalCount = writeAdditional(
-            &additional, inbound.sequence, type: record[0], protected: record.count - 5, count)
+            &additional, inbound.sequence, header: base.loadUnaligned(as: RecordHeader.self), count)
         let isAuthentic = withUnsafeBytes(of: &nonce) { nonce in
             withUnsafeBytes(of: &additional) { additional in
                 guard let nonce = nonce.baseAddress, let additional = additional.baseAddress else {
@@ -178,8 +189,11 @@ public struct SecureChannel: BitwiseCopyable, Sendable {
         }
         guard isAuthentic else { return fail(.badRecordMAC) }
         inbound.sequence += 1
-        guard version == .tls13 else { return Content(type: record[0], count: count) }
-        return unpad(target, count)
+        let content =
+            version == .tls13 ? unpad(target, count) : Content(type: record[0], count: count)
+        guard let content else { return nil }
+        guard content.count <= largestFragment else { return fail(.recordOverflow) }
+        return content
     }
 
     /// The type is the last byte that is not zero; zeros behind it are padding.
@@ -187,7 +201,6 @@ public struct SecureChannel: BitwiseCopyable, Sendable {
         var end = count
         while end > 0, target.load(fromByteOffset: end - 1, as: UInt8.self) == 0 { end -= 1 }
         guard end > 0 else { return fail(.unexpectedMessage) }
-        guard end - 1 <= Self.largestPlaintext else { return fail(.recordOverflow) }
         return Content(
             type: target.load(fromByteOffset: end - 1, as: UInt8.self), count: end - 1)
     }
@@ -251,6 +264,13 @@ public struct SecureChannel: BitwiseCopyable, Sendable {
             fail(.unexpectedMessage)
             return
         }
+        if inbound.sequence < Self.fewRecords {
+            hastyKeyUpdates += 1
+            guard hastyKeyUpdates <= Self.mostHastyKeyUpdates else {
+                fail(.unexpectedMessage)
+                return
+            }
+        }
         inbound = inbound.next(algorithm, digest)
         if message[4] == 1 { owesKeyUpdate = true }
     }
@@ -272,22 +292,18 @@ public struct SecureChannel: BitwiseCopyable, Sendable {
     /// Where within a record the content begins.
     public var contentOffset: Int { Self.headerBytes + explicitNonceBytes }
 
-    /// Bytes of a record with so much content.
-    public func recordSize(_ count: Int) -> Int {
-        contentOffset + count + (version == .tls13 ? 1 : 0) + AEADAlgorithm.tagBytes
-    }
-
     /// True when the outgoing key has to be changed before the next record.
     public var needsKeyUpdate: Bool {
         version == .tls13 && (owesKeyUpdate || outbound.sequence >= Self.mostRecordsPerKey)
     }
 
     /// Seals application data that the caller has put at ``contentOffset`` of `record`; at least one
-    /// byte, at most ``largestPlaintext``. Returns the record's size, ``recordSize(_:)``.
+    /// byte, at most ``largestFragment``. Returns the record's size, which exceeds it by at most
+    /// ``largestOverhead``.
     public mutating func seal(
         _ count: Int, in record: UnsafeMutableRawPointer, _ ciphers: inout RecordCiphers
     ) -> Int {
-        precondition(count > 0 && count <= Self.largestPlaintext, "\(count) bytes in a record")
+        precondition(count > 0 && count <= largestFragment, "\(count) bytes in a record")
         return seal(ContentType.applicationData, count, in: record, &ciphers)
     }
 
@@ -295,7 +311,12 @@ public struct SecureChannel: BitwiseCopyable, Sendable {
     public mutating func seal(
         _ alert: Alert, in record: UnsafeMutableRawPointer, _ ciphers: inout RecordCiphers
     ) -> Int {
-        let level: UInt8 = alert == .closeNotify ? 1 : 2
+        let level: UInt8 =
+            switch alert {
+            // No renegotiation is always a warning (RFC 5246, section 7.2.2).
+            case .closeNotify, .noRenegotiation: 1
+            case .unexpectedMessage, .badRecordMAC, .recordOverflow, .decodeError: 2
+            }
         record.storeBytes(of: level, toByteOffset: contentOffset, as: UInt8.self)
         record.storeBytes(of: alert.rawValue, toByteOffset: contentOffset + 1, as: UInt8.self)
         return seal(ContentType.alert, 2, in: record, &ciphers)
@@ -318,7 +339,8 @@ public struct SecureChannel: BitwiseCopyable, Sendable {
         return size
     }
 
-    private mutating func seal(
+    /// Seals content of any type that stands at ``contentOffset``.
+    package mutating func seal(
         _ type: UInt8, _ contentCount: Int, in record: UnsafeMutableRawPointer,
         _ ciphers: inout RecordCiphers
     ) -> Int {
@@ -329,13 +351,8 @@ public struct SecureChannel: BitwiseCopyable, Sendable {
             count += 1
         }
         let protected = explicitNonceBytes + count + AEADAlgorithm.tagBytes
-        record.storeBytes(of: outerType, as: UInt8.self)
-        record.storeBytes(of: 3, toByteOffset: 1, as: UInt8.self)
-        record.storeBytes(of: 3, toByteOffset: 2, as: UInt8.self)
-        record.storeBytes(
-            of: UInt8(truncatingIfNeeded: protected >> 8), toByteOffset: 3, as: UInt8.self)
-        record.storeBytes(
-            of: UInt8(truncatingIfNeeded: protected), toByteOffset: 4, as: UInt8.self)
+        let header = RecordHeader(type: outerType, protected: protected)
+        record.storeBytes(of: header, as: RecordHeader.self)
         var nonce = InlineArray<12, UInt8>(repeating: 0)
         if sendsNonce {
             outbound.writeSalt(to: &nonce)
@@ -350,7 +367,7 @@ public struct SecureChannel: BitwiseCopyable, Sendable {
         }
         var additional = InlineArray<13, UInt8>(repeating: 0)
         let additionalCount = writeAdditional(
-            &additional, outbound.sequence, type: outerType, protected: protected, count)
+            &additional, outbound.sequence, header: header, count)
         withUnsafeBytes(of: &nonce) { nonce in
             withUnsafeBytes(of: &additional) { additional in
                 guard let nonce = nonce.baseAddress, let additional = additional.baseAddress else {
@@ -365,30 +382,37 @@ public struct SecureChannel: BitwiseCopyable, Sendable {
         return Self.headerBytes + protected
     }
 
-    /// What is authenticated beside the content: the header in TLS 1.3 (RFC 8446, section 5.2);
-    /// sequence number, type, version and length of the plaintext in TLS 1.2 (RFC 5246, 6.2.3.3).
+    /// What is authenticated beside the content: the header as it is sent in TLS 1.3 (RFC 8446, section
+    /// 5.2); sequence number, type, version and length of the plaintext in TLS 1.2 (RFC 5246, 6.2.3.3).
     private func writeAdditional(
-        _ bytes: inout InlineArray<13, UInt8>, _ sequence: UInt64, type: UInt8, protected: Int,
+        _ bytes: inout InlineArray<13, UInt8>, _ sequence: UInt64, header: RecordHeader,
         _ plaintext: Int
     ) -> Int {
         switch version {
         case .tls13:
-            bytes[0] = type
-            bytes[1] = 3
-            bytes[2] = 3
-            bytes[3] = UInt8(truncatingIfNeeded: protected >> 8)
-            bytes[4] = UInt8(truncatingIfNeeded: protected)
+            for index in 0..<5 { bytes[index] = header.bytes[index] }
             return 5
         case .tls12:
             for index in 0..<8 {
                 bytes[index] = UInt8(truncatingIfNeeded: sequence >> (56 - 8 * UInt64(index)))
             }
-            bytes[8] = type
-            bytes[9] = 3
-            bytes[10] = 3
+            for index in 0..<3 { bytes[8 + index] = header.bytes[index] }
             bytes[11] = UInt8(truncatingIfNeeded: plaintext >> 8)
             bytes[12] = UInt8(truncatingIfNeeded: plaintext)
             return 13
         }
+    }
+}
+
+/// The five bytes before every record: type, version, length of what follows.
+struct RecordHeader: BitwiseCopyable {
+    let bytes: InlineArray<5, UInt8>
+
+    /// With the version that TLS 1.2 has and TLS 1.3 pretends.
+    init(type: UInt8, protected: Int) {
+        bytes = [
+            type, 3, 3, UInt8(truncatingIfNeeded: protected >> 8),
+            UInt8(truncatingIfNeeded: protected),
+        ]
     }
 }

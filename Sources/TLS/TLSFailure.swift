@@ -81,6 +81,7 @@ public struct TLSFailure: Error, Hashable, Sendable {
             let verdict = X509_verify_cert_error_string(verification).map { String(cString: $0) }
             self.init(.certificate, verdict ?? openSSLErrors.text)
         case SSL_R_EXCESSIVE_MESSAGE_SIZE, SSL_R_DATA_LENGTH_TOO_LONG, SSL_R_LENGTH_TOO_LONG,
+            SSL_R_PACKET_LENGTH_TOO_LONG,
             SSL_R_ENCRYPTED_LENGTH_TOO_LONG:
             self.init(.tooLarge, openSSLErrors.text)
         case SSL_R_UNEXPECTED_EOF_WHILE_READING:

@@ -10,7 +10,8 @@ enum TLSFile {
     /// A chain has some 5 KB, a bundle of authorities some 200, a revocation list perhaps megabytes.
     private static let mostBytes = 16 << 20
 
-    /// All of its bytes. With `isSecret` the file is refused when others may read it.
+    /// All of its bytes. With `isSecret` the file is refused when anyone may read it beside its owner
+    /// and its group, or write it beside its owner.
     static func read(_ path: String, isSecret: Bool) throws(Unusable) -> [UInt8] {
         // A FIFO without a writer would hold a plain open for ever.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
@@ -20,13 +21,14 @@ enum TLSFile {
         guard fstat(descriptor, &status) == 0 else { throw cannot("examine", path, errno) }
         guard status.st_mode & S_IFMT == S_IFREG else {
             throw Unusable(
-                complaint: "\"\(path)\" is no regular file", cure: "Give the path of a PEM file.")
+                complaint: "\(quoted(path)) is no regular file",
+                cure: "Give the path of a PEM file.")
         }
-        guard !isSecret || status.st_mode & 0o007 == 0 else {
+        guard !isSecret || status.st_mode & 0o027 == 0 else {
             let mode = String(status.st_mode & 0o777, radix: 8)
             throw Unusable(
-                complaint: "\"\(path)\" can be read by others (mode 0\(mode))",
-                cure: "Run: chmod 600 \(path)")
+                complaint: "\(quoted(path)) is open to others (mode 0\(mode))",
+                cure: "Run chmod 600 on it; its group may read it (640), nobody else.")
         }
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 64 * 1_024)
@@ -40,7 +42,7 @@ enum TLSFile {
             }
         }
         throw Unusable(
-            complaint: "\"\(path)\" is larger than \(mostBytes >> 20) MiB",
+            complaint: "\(quoted(path)) is larger than \(mostBytes >> 20) MiB",
             cure: "Give the path of a PEM file.")
     }
 
@@ -52,7 +54,20 @@ enum TLSFile {
             default: "See that the path names a file that can be read."
             }
         return Unusable(
-            complaint: "cannot \(action) \"\(path)\": \(String(cString: strerror(code)))",
+            complaint: "cannot \(action) \(quoted(path)): \(String(cString: strerror(code)))",
             cure: cure)
+    }
+
+    /// In quotation marks, with what is no printable character escaped.
+    static func quoted(_ path: String) -> String {
+        var text = "\""
+        for scalar in path.unicodeScalars {
+            switch scalar.value {
+            case 0..<0x20, 0x22, 0x5C, 0x7F..<0xA0, 0x200E...0x200F, 0x2028...0x202E:
+                text += scalar.escaped(asASCII: true)
+            default: text.unicodeScalars.append(scalar)
+            }
+        }
+        return text + "\""
     }
 }

@@ -6,7 +6,8 @@ import Glibc
 /// A step costs up to some hundreds of microseconds, so it runs on a thread of its own; whoever owns
 /// the socket waits until it can be read or written and asks for the next step. The object lives as
 /// long as the handshake and no longer. OpenSSL reads the socket itself, record by record and never
-/// beyond the last record of the handshake, so that what follows is still in the kernel.
+/// beyond the last record of the handshake, so that what follows is still in the kernel. Keys stay in
+/// the object until ``takeChannel()``, so that no queue between the threads holds a copy.
 ///
 /// ```
 ///            step                 step                    step
@@ -19,7 +20,8 @@ public final class TLSHandshake: @unchecked Sendable {
         case wantsRead
         /// The next step makes sense once the socket takes bytes.
         case wantsWrite
-        case established(SecureChannel, TLSPeer)
+        /// ``takeChannel()`` gives the keys.
+        case established(TLSPeer)
         /// It is over; an alert has been sent where there is one.
         case failed(TLSFailure)
     }
@@ -31,6 +33,7 @@ public final class TLSHandshake: @unchecked Sendable {
     private let descriptor: CInt
     private var ssl: OpaquePointer?
     private let trace: UnsafeMutablePointer<HandshakeTrace>
+    private var channel: SecureChannel?
 
     /// Begins nothing yet. The socket is the caller's, who keeps it open while a step is under way.
     public init(_ context: TLSContext, descriptor: CInt) {
@@ -41,6 +44,7 @@ public final class TLSHandshake: @unchecked Sendable {
     }
 
     deinit {
+        channel?.eraseKeys()
         SSL_free(ssl)
         trace.pointee.erase()
         trace.deallocate()
@@ -79,6 +83,14 @@ public final class TLSHandshake: @unchecked Sendable {
 
     // MARK: Established
 
+    /// The record layer of a handshake that is ``Outcome/established(_:)``, once; the object forgets it.
+    public func takeChannel() -> SecureChannel? {
+        let taken = channel
+        channel?.eraseKeys()
+        channel = nil
+        return taken
+    }
+
     private func finish() -> Outcome {
         defer {
             SSL_free(ssl)
@@ -89,10 +101,15 @@ public final class TLSHandshake: @unchecked Sendable {
             return .failed(
                 TLSFailure(.internalError, "OpenSSL gave no keys for \(cipherName)"))
         }
+        // Nothing may share a record with the last message: its rest would be lost in OpenSSL.
+        guard SSL_has_pending(ssl) == 0 else {
+            return .failed(TLSFailure(.protocolError, "the client sent data within its handshake"))
+        }
         var peer = TLSPeer(
             version: channel.version, cipher: cipherName, isResumed: SSL_session_reused(ssl) == 1)
         guard let certificate = SSL_get0_peer_certificate(ssl) else {
-            return .established(channel, peer)
+            self.channel = channel
+            return .established(peer)
         }
         // A resumed session was verified when it began; its certificate may be over since.
         guard X509_cmp_current_time(X509_get0_notAfter(certificate)) > 0 else {
@@ -105,7 +122,8 @@ public final class TLSHandshake: @unchecked Sendable {
                 return .failed(TLSFailure(.certificateName, flaw.description))
             }
         }
-        return .established(channel, peer)
+        self.channel = channel
+        return .established(peer)
     }
 
     private var cipherName: String {
@@ -128,13 +146,24 @@ public final class TLSHandshake: @unchecked Sendable {
         guard trace.pointee.clientSecretCount == digest.byteCount,
             trace.pointee.serverSecretCount == digest.byteCount
         else { return nil }
-        let client = (0..<digest.byteCount).map { trace.pointee.clientSecret[$0] }
-        let server = (0..<digest.byteCount).map { trace.pointee.serverSecret[$0] }
+        var client = (0..<digest.byteCount).map { trace.pointee.clientSecret[$0] }
+        var server = (0..<digest.byteCount).map { trace.pointee.serverSecret[$0] }
+        defer {
+            client.erase()
+            server.erase()
+        }
         return SecureChannel(
             .tls13, algorithm, digest,
             inbound: TrafficKey(secret: client, algorithm, digest, sequence: 0),
             outbound: TrafficKey(
-                secret: server, algorithm, digest, sequence: trace.pointee.recordsSent))
+                secret: server, algorithm, digest, sequence: trace.pointee.recordsSent),
+            largestFragment: largestFragment)
+    }
+
+    /// What the client asked for with max_fragment_length, which OpenSSL agrees to.
+    private var largestFragment: Int {
+        let code = SSL_SESSION_get_max_fragment_length(SSL_get_session(ssl))
+        return (1...4).contains(code) ? 256 << Int(code) : SecureChannel.largestPlaintext
     }
 
     /// The keys of RFC 5246, section 6.3; each side has sealed one record, its Finished.
@@ -142,6 +171,7 @@ public final class TLSHandshake: @unchecked Sendable {
         _ algorithm: AEADAlgorithm, _ digest: KeyDigest
     ) -> SecureChannel? {
         var master = [UInt8](repeating: 0, count: 48)
+        defer { master.erase() }
         guard
             SSL_SESSION_get_master_key(SSL_get_session(ssl), &master, master.count)
                 == master.count
@@ -152,15 +182,17 @@ public final class TLSHandshake: @unchecked Sendable {
         SSL_get_client_random(ssl, &clientRandom, 32)
         let ivBytes = algorithm == .chaCha20Poly1305 ? AEADAlgorithm.nonceBytes : 4
         let keyBytes = algorithm.keyBytes
-        let block = digest.expand(
+        var block = digest.expand(
             master, "key expansion", seed: serverRandom + clientRandom, 2 * (keyBytes + ivBytes))
-        let ivs = block[(2 * keyBytes)...]
+        defer { block.erase() }
+        let ivs = (2 * keyBytes)..<(2 * keyBytes + ivBytes)
         return SecureChannel(
             .tls12, algorithm, digest,
             inbound: TrafficKey(
-                key: block[..<keyBytes], iv: ivs.prefix(ivBytes), sequence: 1),
+                key: block[..<keyBytes], iv: block[ivs], sequence: 1),
             outbound: TrafficKey(
-                key: block[keyBytes..<(2 * keyBytes)], iv: ivs.dropFirst(ivBytes), sequence: 1))
+                key: block[keyBytes..<(2 * keyBytes)], iv: block[ivs.upperBound...], sequence: 1),
+            largestFragment: largestFragment)
     }
 }
 

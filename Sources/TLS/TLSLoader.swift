@@ -43,7 +43,8 @@ struct TLSLoader {
             guard X509_check_private_key(leaf, key) != 1 else { continue }
             ERR_clear_error()
             add(
-                "key", "\"\(pair.key)\" is not the key of \"\(pair.certificate)\"",
+                "key",
+                "\(TLSFile.quoted(pair.key)) is not the key of \(TLSFile.quoted(pair.certificate))",
                 "Give the key that the certificate was made for; with several certificates, list keys in the same order."
             )
         }
@@ -68,7 +69,7 @@ struct TLSLoader {
         guard !isTaken else { return }
         add(
             "certificate",
-            "\"\(settings.certificates[pair.index].certificate)\" cannot be used: \(OpenSSLErrors.take())",
+            "\(TLSFile.quoted(settings.certificates[pair.index].certificate)) cannot be used: \(OpenSSLErrors.take())",
             "Give a certificate with an EC key (P-256) or an RSA key of 2048 bits or more, signed with SHA-256 or better."
         )
     }
@@ -119,13 +120,11 @@ struct TLSLoader {
     ) -> [OpaquePointer] {
         guard let bytes = read(file, key, isSecret: false) else { return [] }
         rules += bytes
-        let certificates = Self.parse(bytes) { PEM_read_bio_X509($0, nil, nil, nil) }
-        if certificates.isEmpty {
-            add(
-                key, "\"\(file)\" holds no certificate",
-                "Give a PEM file, which has -----BEGIN CERTIFICATE----- in it.")
-        }
-        return certificates
+        let found = Self.parse(bytes) { PEM_read_bio_X509($0, nil, nil, nil) }
+        check(
+            found, key, file, "certificate",
+            "Give a PEM file, which has -----BEGIN CERTIFICATE----- in it.")
+        return found.objects
     }
 
     private mutating func loadRevocations(
@@ -133,13 +132,26 @@ struct TLSLoader {
     ) -> [OpaquePointer] {
         guard let bytes = read(file, "crl_file", isSecret: false) else { return [] }
         rules += bytes
-        let lists = Self.parse(bytes) { PEM_read_bio_X509_CRL($0, nil, nil, nil) }
-        if lists.isEmpty {
+        let found = Self.parse(bytes) { PEM_read_bio_X509_CRL($0, nil, nil, nil) }
+        check(
+            found, "crl_file", file, "revocation list",
+            "Give a PEM file, which has -----BEGIN X509 CRL----- in it.")
+        return found.objects
+    }
+
+    /// A file must hold something, and nothing that cannot be read: what is left out of a list could be
+    /// the one that counts.
+    private mutating func check(
+        _ found: Parsed, _ key: String, _ file: String, _ noun: String, _ cure: String
+    ) {
+        if let flaw = found.flaw {
             add(
-                "crl_file", "\"\(file)\" holds no revocation list",
-                "Give a PEM file, which has -----BEGIN X509 CRL----- in it.")
+                key,
+                "\(TLSFile.quoted(file)) holds a \(noun) that cannot be read, number \(found.objects.count + 1) in it: \(flaw)",
+                "Take it out, or write the file anew.")
+        } else if found.objects.isEmpty {
+            add(key, "\(TLSFile.quoted(file)) holds no \(noun)", cure)
         }
-        return lists
     }
 
     private mutating func loadKey(_ file: String) -> OpaquePointer? {
@@ -148,10 +160,10 @@ struct TLSLoader {
         // Nobody is there to type a passphrase.
         let key = Self.parse(bytes, most: 1) {
             PEM_read_bio_PrivateKey($0, nil, { _, _, _, _ in -1 }, nil)
-        }.first
+        }.objects.first
         if key == nil {
             add(
-                "key", "\"\(file)\" holds no private key that can be read",
+                "key", "\(TLSFile.quoted(file)) holds no private key that can be read",
                 "Give a PEM file with an unencrypted key; `openssl pkey -in OLD -out NEW` takes a passphrase off."
             )
         }
@@ -172,20 +184,36 @@ struct TLSLoader {
             TLSProblem(key: "\(settings.place).\(key)", complaint: complaint, cure: cure))
     }
 
+    /// What a PEM file holds.
+    private struct Parsed {
+        var objects: [OpaquePointer] = []
+        /// Why the object behind them could not be read; `nil` at the end of the file.
+        var flaw: String?
+    }
+
     /// All objects of a PEM file, at most `most`; stops at what cannot be read.
     private static func parse(
-        _ bytes: [UInt8], most: Int = 256, _ next: (OpaquePointer?) -> OpaquePointer?
-    ) -> [OpaquePointer] {
+        _ bytes: [UInt8], most: Int = .max, _ next: (OpaquePointer?) -> OpaquePointer?
+    ) -> Parsed {
         bytes.withUnsafeBytes { buffer in
             let source = BIO_new_mem_buf(buffer.baseAddress, CInt(buffer.count))
-            defer {
-                BIO_free(source)
-                // Its end is an error, too.
-                ERR_clear_error()
+            defer { BIO_free(source) }
+            ERR_clear_error()
+            var parsed = Parsed()
+            while parsed.objects.count < most {
+                guard let object = next(source) else {
+                    // Its end is an error, too.
+                    let code = ERR_peek_last_error()
+                    let isEnd =
+                        Int(ERR_GET_LIB(code)) == ERR_LIB_PEM
+                        && Int(ERR_GET_REASON(code)) == PEM_R_NO_START_LINE
+                    let text = OpenSSLErrors.take()
+                    if !isEnd { parsed.flaw = text }
+                    break
+                }
+                parsed.objects.append(object)
             }
-            var objects: [OpaquePointer] = []
-            while objects.count < most, let object = next(source) { objects.append(object) }
-            return objects
+            return parsed
         }
     }
 

@@ -13,7 +13,7 @@ public struct TrafficKey: BitwiseCopyable, Sendable {
     var number: UInt64 = 0
 
     /// A key as the handshake of TLS 1.2 gives it, after `sequence` records.
-    init(key: ArraySlice<UInt8>, iv: ArraySlice<UInt8>, sequence: UInt64) {
+    package init(key: ArraySlice<UInt8>, iv: ArraySlice<UInt8>, sequence: UInt64) {
         precondition(key.count <= 32 && iv.count <= 12, "a key of \(key.count) bytes")
         for (index, byte) in key.enumerated() { self.key[index] = byte }
         for (index, byte) in iv.enumerated() { self.iv[index] = byte }
@@ -21,21 +21,27 @@ public struct TrafficKey: BitwiseCopyable, Sendable {
     }
 
     /// Key and nonce of a traffic secret of TLS 1.3 (RFC 8446, section 7.3), after `sequence` records.
-    init(secret: [UInt8], _ algorithm: AEADAlgorithm, _ digest: KeyDigest, sequence: UInt64) {
+    package init(
+        secret: [UInt8], _ algorithm: AEADAlgorithm, _ digest: KeyDigest, sequence: UInt64
+    ) {
         precondition(secret.count == digest.byteCount, "a secret of \(secret.count) bytes")
-        self.init(
-            key: digest.expandLabel(secret, "key", algorithm.keyBytes)[...],
-            iv: digest.expandLabel(secret, "iv", AEADAlgorithm.nonceBytes)[...],
-            sequence: sequence)
+        var key = digest.expandLabel(secret, "key", algorithm.keyBytes)
+        var iv = digest.expandLabel(secret, "iv", AEADAlgorithm.nonceBytes)
+        self.init(key: key[...], iv: iv[...], sequence: sequence)
+        key.erase()
+        iv.erase()
         for (index, byte) in secret.enumerated() { self.secret[index] = byte }
     }
 
     /// The key that follows a KeyUpdate (RFC 8446, section 7.2); it counts records from 0.
     func next(_ algorithm: AEADAlgorithm, _ digest: KeyDigest) -> TrafficKey {
-        let current = (0..<digest.byteCount).map { secret[$0] }
-        return TrafficKey(
-            secret: digest.expandLabel(current, "traffic upd", digest.byteCount), algorithm,
-            digest, sequence: 0)
+        var current = (0..<digest.byteCount).map { secret[$0] }
+        var following = digest.expandLabel(current, "traffic upd", digest.byteCount)
+        defer {
+            current.erase()
+            following.erase()
+        }
+        return TrafficKey(secret: following, algorithm, digest, sequence: 0)
     }
 
     /// Writes the nonce of the next record, fixed part and sequence number combined by exclusive or.
@@ -58,6 +64,7 @@ public struct TrafficKey: BitwiseCopyable, Sendable {
     mutating func erase() {
         withUnsafeMutableBytes(of: &secret) { OPENSSL_cleanse($0.baseAddress, $0.count) }
         withUnsafeMutableBytes(of: &key) { OPENSSL_cleanse($0.baseAddress, $0.count) }
+        withUnsafeMutableBytes(of: &iv) { OPENSSL_cleanse($0.baseAddress, $0.count) }
     }
 
     func withKey<Result>(_ body: (UnsafePointer<UInt8>) -> Result) -> Result {
@@ -85,18 +92,25 @@ public enum KeyDigest: UInt8, Sendable, BitwiseCopyable {
         let label = [UInt8]("tls13 \(label)".utf8)
         // Length, label, an empty context, and the counter of HKDF-Expand's only block.
         let info: [UInt8] = [0, UInt8(count), UInt8(label.count)] + label + [0, 1]
-        return Array(authenticate(info, key: secret)[..<count])
+        var block = authenticate(info, key: secret)
+        defer { block.erase() }
+        return Array(block[..<count])
     }
 
     /// The pseudorandom function of TLS 1.2 (RFC 5246, section 5).
     func expand(_ secret: [UInt8], _ label: String, seed: [UInt8], _ count: Int) -> [UInt8] {
         let seed = [UInt8](label.utf8) + seed
         var result: [UInt8] = []
+        // So that it grows in place, and leaves no copy behind.
+        result.reserveCapacity(count + byteCount)
         var block = seed
         while result.count < count {
             block = authenticate(block, key: secret)
-            result += authenticate(block + seed, key: secret)
+            var part = authenticate(block + seed, key: secret)
+            result += part
+            part.erase()
         }
+        defer { result.erase() }
         return Array(result[..<count])
     }
 
@@ -110,5 +124,12 @@ public enum KeyDigest: UInt8, Sendable, BitwiseCopyable {
         let made = HMAC(digest, key, CInt(key.count), bytes, bytes.count, &result, nil)
         precondition(made != nil, "OpenSSL gave no HMAC with \(self)")
         return result
+    }
+}
+
+extension [UInt8] {
+    /// Overwrites secret bytes. Copies that were made of them stay as they are.
+    mutating func erase() {
+        withUnsafeMutableBytes { OPENSSL_cleanse($0.baseAddress, $0.count) }
     }
 }
