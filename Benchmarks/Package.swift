@@ -48,7 +48,7 @@ let package = Package(
         .executableTarget(
             name: "hermes-bench",
             dependencies: [
-                "CBench", "CLinux", "MQTTCodec", "Reactor", "Structures",
+                "CBench", "CLinux", "COpenSSL", "MQTTCodec", "Reactor", "Structures",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: swiftSettings),

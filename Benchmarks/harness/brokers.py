@@ -36,6 +36,12 @@ log_type error
 log_type warning
 """
 
+MOSQUITTO_TLS = """\
+listener {port} 127.0.0.1
+certfile {certificate}
+keyfile {key}
+"""
+
 
 class BrokerError(Exception):
     """A broker that does not start, or has ended before its time."""
@@ -50,8 +56,10 @@ class Broker:
     # Whether what it has acknowledged is still there after SIGKILL.
     survives_kill = False
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_tls: bool = False) -> None:
         self.port = 0
+        # Of a second listener, which speaks TLS; 0 without one.
+        self.tls_port = _free_port() if has_tls else 0
         self._folder: Path | None = None
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -149,6 +157,22 @@ class Broker:
     def version(self) -> str:
         raise NotImplementedError
 
+    @property
+    def certificate(self) -> Path:
+        """A P-256 certificate for this run, its key beside it in `tls.key`."""
+        assert self._folder is not None, "the broker has not been started"
+        path = self._folder / "tls.crt"
+        if not path.exists():
+            key = path.with_suffix(".key")
+            subprocess.run(
+                ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                 "ec_paramgen_curve:P-256", "-nodes", "-keyout", key, "-out", path, "-days", "30",
+                 "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"],
+                check=True, capture_output=True,
+            )
+            key.chmod(0o600)
+        return path
+
     def stop(self) -> None:
         """Ends the process, gently first, and removes its folder."""
         process, self._process = self._process, None
@@ -188,8 +212,10 @@ class Hermesd(Broker):
     name = "hermesd"
     survives_kill = True
 
-    def __init__(self, binary: Path, durability: str = "sync") -> None:
-        super().__init__()
+    def __init__(
+        self, binary: Path, durability: str = "sync", *, has_tls: bool = False
+    ) -> None:
+        super().__init__(has_tls=has_tls)
         self.binary = binary
         self.durability = durability
 
@@ -210,7 +236,14 @@ class Hermesd(Broker):
         return sum(path.stat().st_size for path in segments)
 
     def environment(self) -> dict[str, str]:
-        return {"HERMES_LIMITS_QUEUE_BYTES": QUEUE_BYTES}
+        variables = {"HERMES_LIMITS_QUEUE_BYTES": QUEUE_BYTES}
+        if self.tls_port:
+            variables |= {
+                "HERMES_LISTENERS_1_PORT": str(self.tls_port),
+                "HERMES_LISTENERS_1_TLS_CERTIFICATE": str(self.certificate),
+                "HERMES_LISTENERS_1_TLS_KEY": str(self.certificate.with_suffix(".key")),
+            }
+        return variables
 
     def listening_port(self) -> int | None:
         log = self.log_path.read_text(errors="replace")
@@ -261,25 +294,28 @@ class Mosquitto(Broker):
 
     name = "mosquitto"
 
-    def __init__(self, persists: bool) -> None:
-        super().__init__()
+    def __init__(self, persists: bool, *, has_tls: bool = False) -> None:
+        super().__init__(has_tls=has_tls)
         self.persists = persists
         self._configured_port = 0
 
     def command(self, folder: Path) -> list[str]:
         if self._configured_port == 0:
-            with socket.socket() as probe:
-                probe.bind(("127.0.0.1", 0))
-                self._configured_port = probe.getsockname()[1]
+            self._configured_port = _free_port()
         configuration = folder / "mosquitto.conf"
-        configuration.write_text(
-            MOSQUITTO_CONFIGURATION.format(
-                port=self._configured_port,
-                in_flight=IN_FLIGHT_LIMIT,
-                persistence="true" if self.persists else "false",
-                folder=self.data_directory,
-            )
+        text = MOSQUITTO_CONFIGURATION.format(
+            port=self._configured_port,
+            in_flight=IN_FLIGHT_LIMIT,
+            persistence="true" if self.persists else "false",
+            folder=self.data_directory,
         )
+        if self.tls_port:
+            text += MOSQUITTO_TLS.format(
+                port=self.tls_port,
+                certificate=self.certificate,
+                key=self.certificate.with_suffix(".key"),
+            )
+        configuration.write_text(text)
         return [mosquitto_binary(), "-c", str(configuration)]
 
     def listening_port(self) -> int | None:
@@ -293,6 +329,12 @@ class Mosquitto(Broker):
         shown = subprocess.run([mosquitto_binary(), "-h"], capture_output=True, text=True)
         found = re.search(r"mosquitto version (\S+)", shown.stdout)
         return found.group(1) if found else "unknown"
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
 def mosquitto_binary() -> str:

@@ -32,7 +32,7 @@ def _command(broker: Broker, arguments: list[str]) -> list[str]:
     command = [
         str(BENCH),
         *arguments,
-        *("--port", str(broker.port)),
+        *("--port", str(broker.tls_port if "--tls" in arguments else broker.port)),
         *("--pid", str(broker.pid)),
         "--quiet",
     ]

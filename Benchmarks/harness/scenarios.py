@@ -33,6 +33,10 @@ class Scenario:
     is_timed: bool = True
     # Memory and storms hardly vary, or take long: once is enough.
     repeats_once: bool = False
+    # The broker gets a second listener, with TLS.
+    has_tls: bool = False
+    # Goes on in the background meanwhile.
+    background: list[str] = field(default_factory=list)
     # Arguments of the quick form, in place of those above.
     quick_command: list[str] = field(default_factory=list)
 
@@ -179,6 +183,31 @@ def idle(name: str, extra: list[str], goal: float) -> Scenario:
     )
 
 
+def handshakes(name: str, extra: list[str], goal: float) -> Scenario:
+    return Scenario(
+        name,
+        ["connect", "--clients", "1000", "--rounds", "3", "--at-once", "16", "--subscribe",
+         "--tls", *extra],
+        [
+            Figure("broker_cpu_us_per_client", "CPU per TLS connect (us)", 0, goal),
+            Figure("clients_per_second", "connects per second", 0),
+        ],
+        is_timed=False,
+        has_tls=True,
+    )
+
+
+def beside_handshakes(name: str, background: list[str]) -> Scenario:
+    """Established clients, plain and steady, while others connect with TLS all the time."""
+    return Scenario(
+        name,
+        ["open-loop", "--rate", "1000", "--pairs", "50", "--qos", "1"],
+        [P50, P99, P999, LAG],
+        has_tls=True,
+        background=background,
+    )
+
+
 # mosquitto cuts off a publisher with more unreleased QoS 2 messages than max_inflight_messages.
 NARROW = ["--publishers", "50", "--window", "20"]
 # Subscribers that answer so many milliseconds late.
@@ -238,5 +267,36 @@ SCENARIOS = [
     idle("idle", [], 600),
     idle("idle-subscribed", ["--subscribe"], 900),
     idle("idle-persistent", ["--subscribe", "--persistent", "--user-name", "phone-user"], 1_200),
+    handshakes("tls-full", [], 500),
+    handshakes("tls-resumed", ["--resume"], 300),
+    Scenario(
+        "tls-idle",
+        ["idle", "--connections", "1000,5000", "--subscribe", "--tls"],
+        [
+            Figure("bytes_per_connection_1000", "bytes each at 1,000", 0),
+            Figure("bytes_per_connection_5000", "bytes each at 5,000", 0, 14_000),
+            Figure("bytes_per_added_connection_5000", "bytes per one added", 0),
+        ],
+        is_timed=False,
+        repeats_once=True,
+        has_tls=True,
+    ),
+    Scenario(
+        "tls-open-loop-qos1",
+        ["open-loop", "--rate", "5000", "--pairs", "50", "--qos", "1", "--tls"],
+        [cpu(None), P50, P99, LAG],
+        has_tls=True,
+    ),
+    Scenario(
+        "tls-pairs-qos1",
+        ["pairs", "--pairs", "50", "--window", "16", "--qos", "1", "--tls"],
+        [cpu(None), RATE],
+        has_tls=True,
+    ),
+    beside_handshakes("beside-no-handshakes", []),
+    beside_handshakes(
+        "beside-handshakes",
+        ["connect", "--clients", "10000", "--rate", "500", "--tls"],
+    ),
     idle("away", ["--subscribe", "--persistent", "--user-name", "phone-user", "--away"], 400),
 ]

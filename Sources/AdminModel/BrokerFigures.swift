@@ -28,6 +28,21 @@ public struct BrokerFigures: Sendable, Equatable {
         public var total: UInt64 { atMostOnce + atLeastOnce + exactlyOnce }
     }
 
+    /// One certificate of a TLS listener.
+    public struct Certificate: Sendable, Equatable {
+        /// The listener's number in the configuration.
+        public var listener: Int
+        public var file: String
+        /// Until it ends; below 0 once it has.
+        public var daysLeft: Double
+
+        public init(listener: Int, file: String, daysLeft: Double) {
+            self.listener = listener
+            self.file = file
+            self.daysLeft = daysLeft
+        }
+    }
+
     public var version = ""
     /// "none", "interval" or "sync".
     public var durability = ""
@@ -91,6 +106,15 @@ public struct BrokerFigures: Sendable, Equatable {
     public var authenticationsWaiting = 0
     /// Groups of writes that the store has not confirmed.
     public var commitsPending = 0
+
+    /// Connections that speak TLS, their handshake being over.
+    public var tlsConnections = 0
+    public var tlsHandshakesUnderWay = 0
+    /// By kind: full or resumed.
+    public var tlsHandshakes: [Count] = []
+    /// By reason.
+    public var tlsHandshakeFailures: [Count] = []
+    public var certificates: [Certificate] = []
 
     /// All 0 with `durability: none`.
     public var store = StoreModel()

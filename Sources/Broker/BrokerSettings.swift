@@ -41,6 +41,8 @@ package struct BrokerSettings: Sendable {
     package var maxSessions = 1_000_000
     package var sessionExpiry: Duration = .seconds(14 * 86_400)
     package var maxConnections = 10_000
+    /// TLS handshakes at a time.
+    package var maxHandshakes = 1_000
     package var outputBytes = 1_024 * 1_024
     package var drainTimeout: Duration = .seconds(5)
     /// Unacknowledged output ends a connection after this long.

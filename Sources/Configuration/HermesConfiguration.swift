@@ -117,6 +117,8 @@ public struct HermesConfiguration: Sendable, Equatable {
         public var sessionExpiry: Duration = .seconds(14 * 86_400)
         /// `nil` takes what the descriptor limit leaves after a reserve.
         public var maxConnections: Int?
+        /// TLS handshakes at a time.
+        public var maxHandshakes = 1_000
         /// Unsent bytes of one connection above which QoS 0 is dropped and QoS 1 and 2 wait.
         public var outputBytes = 1024 * 1024
         /// How long a stop waits for unsent output.

@@ -50,6 +50,15 @@ extension Reactor {
     /// Connections whose handshake is not over.
     public var handshakeCount: Int { handshakes.count }
 
+    /// Connections that speak TLS, their handshake being over.
+    public var securedCount: Int { secured.count }
+
+    /// Whether this very connection's handshake is not over.
+    public func isShakingHands(_ handle: Handle) -> Bool {
+        slots[handle.index].generation == handle.generation
+            && slots[handle.index].security == Self.handshaking
+    }
+
     /// The socket is ready: the next step is due. Until it is over, the kernel reports nothing.
     mutating func prepareStep(_ handle: Handle) {
         guard let pending = handshakes[handle.index], !pending.isUnderWay else { return }

@@ -180,6 +180,18 @@ public struct Reactor: ~Copyable {
         return listeners.count - 1
     }
 
+    /// Stops or goes on accepting from a listener; who comes meanwhile waits in the kernel.
+    public mutating func setAccepting(_ listener: Int, _ isAccepting: Bool) {
+        guard listener < listeners.count else { return }
+        do throws(SystemError) {
+            try control(
+                EPOLL_CTL_MOD, listeners[listener], isAccepting ? EPOLLIN.rawValue : 0,
+                Handle(index: UInt32(listener + 1), generation: Self.ownGeneration), "listener")
+        } catch {
+            // The descriptor is registered, and changing its interest needs no memory.
+        }
+    }
+
     /// Stops accepting; established connections go on.
     public mutating func closeListeners() {
         for listener in listeners { _ = Glibc.close(listener) }

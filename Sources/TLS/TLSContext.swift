@@ -13,6 +13,10 @@ public final class TLSContext: @unchecked Sendable {
         public let expiresAt: Int64
     }
 
+    /// When the first of the revocation lists is over, in seconds since 1970; from then on no client
+    /// with a certificate of its issuer gets in. `nil` without a list that says so.
+    public let revocationsEndAt: Int64?
+
     /// How long a session may be resumed after it began or was resumed.
     static let sessionSeconds = 24 * 3_600
     /// A chain of clients' certificates has some 3 KB; more than this is refused.
@@ -49,8 +53,13 @@ public final class TLSContext: @unchecked Sendable {
         self.contexts = contexts
         leaves = contexts.compactMap { SSL_CTX_get0_certificate($0) }
         certificates = zip(settings.certificates, leaves).map { pair, leaf in
-            Certificate(file: pair.certificate, expiresAt: CertificateTime.end(of: leaf))
+            Certificate(
+                file: pair.certificate,
+                expiresAt: CertificateTime.seconds(X509_get0_notAfter(leaf)) ?? 0)
         }
+        revocationsEndAt = loaded.revocations.compactMap {
+            CertificateTime.seconds(X509_CRL_get0_nextUpdate($0))
+        }.min()
         loader.check(contexts.count == loaded.pairs.count, "OpenSSL is out of memory")
         // What fails here frees the contexts: all properties have their values.
         guard loader.problems.isEmpty else { throw TLSProblems(problems: loader.problems) }
@@ -135,10 +144,11 @@ public final class TLSContext: @unchecked Sendable {
 
 /// Times as certificates have them.
 enum CertificateTime {
-    /// The end of a certificate's validity, in seconds since 1970.
-    static func end(of certificate: OpaquePointer) -> Int64 {
-        var time = tm()
-        guard ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &time) == 1 else { return 0 }
-        return Int64(timegm(&time))
+    /// In seconds since 1970; `nil` for one that is not there or cannot be read.
+    static func seconds(_ time: UnsafePointer<ASN1_TIME>?) -> Int64? {
+        guard let time else { return nil }
+        var parts = tm()
+        guard ASN1_TIME_to_tm(time, &parts) == 1 else { return nil }
+        return Int64(timegm(&parts))
     }
 }

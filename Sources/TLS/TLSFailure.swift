@@ -20,6 +20,8 @@ public struct TLSFailure: Error, Hashable, Sendable {
         case closed
         /// More bytes than a handshake has.
         case tooLarge
+        /// The client took its time, and a newer one needed the place.
+        case displaced
         /// Nothing that the protocol allows.
         case protocolError
         /// We are out of memory, or wrong.
@@ -36,6 +38,7 @@ public struct TLSFailure: Error, Hashable, Sendable {
             case .refusedByClient: "refused_by_client"
             case .closed: "closed"
             case .tooLarge: "too_large"
+            case .displaced: "displaced"
             case .protocolError: "protocol_error"
             case .internalError: "internal_error"
             }
@@ -46,7 +49,7 @@ public struct TLSFailure: Error, Hashable, Sendable {
     /// In words, for a log; what the peer sent is not in it unescaped.
     public let explanation: String
 
-    init(_ reason: Reason, _ explanation: String) {
+    package init(_ reason: Reason, _ explanation: String) {
         self.reason = reason
         self.explanation = explanation
     }

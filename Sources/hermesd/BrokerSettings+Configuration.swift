@@ -39,6 +39,7 @@ extension BrokerSettings {
         sessionExpiry = limits.sessionExpiry
         maxConnections =
             limits.maxConnections ?? max(1, descriptorLimit - Self.reservedDescriptors)
+        maxHandshakes = limits.maxHandshakes
         outputBytes = limits.outputBytes
         drainTimeout = limits.drainTimeout
     }

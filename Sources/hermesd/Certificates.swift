@@ -1,23 +1,48 @@
+import Glibc
 import Logging
 import OperatorConfiguration
+import Synchronization
 import TLS
 
-/// The certificates of all listeners: read at the start, and again when they change.
+/// The certificates of all listeners: read at the start, and again when their files change or SIGHUP
+/// asks for it. Files that turned bad leave those that are in use.
 final class Certificates: Sendable {
+    /// One state of all files, good to make handshakes with.
+    struct Read: Sendable {
+        /// By listener; `nil` for one that serves plain TCP.
+        let contexts: [TLSContext?]
+        fileprivate let stamps: [FileStamp?]
+    }
+
     /// By listener; `nil` for one that serves plain TCP.
     private let settings: [TLSSettings?]
+    private let files: [String]
     private let tickets = TicketKeys()
     private let logger: Logger
+    private let current = Mutex<Read?>(nil)
 
     init(_ configuration: HermesConfiguration, logger: Logger) {
         settings = configuration.listeners.enumerated().map { index, listener in
             TLSSettings(listener.tls, listener: index)
         }
+        files = settings.flatMap { $0?.files ?? [] }
         self.logger = logger
     }
 
+    /// Whether any listener speaks TLS.
+    var isUsed: Bool { settings.contains { $0 != nil } }
+
+    /// Reads all files for the start of the broker.
+    func start() throws(TLSProblems) -> [TLSContext?] {
+        let read = try read()
+        use(read)
+        return read.contexts
+    }
+
     /// Reads all files; everything that is wrong with them comes together.
-    func load() throws(TLSProblems) -> [TLSContext?] {
+    func read() throws(TLSProblems) -> Read {
+        // Before the files, so that what changes meanwhile is seen as a change.
+        let stamps = files.map { FileStamp(of: $0) }
         var contexts: [TLSContext?] = []
         var problems: [TLSProblem] = []
         for settings in settings {
@@ -32,6 +57,36 @@ final class Certificates: Sendable {
             }
         }
         guard problems.isEmpty else { throw TLSProblems(problems: problems) }
-        return contexts
+        return Read(contexts: contexts, stamps: stamps)
+    }
+
+    /// Takes note of what is in use from now on.
+    func use(_ read: Read) { current.withLock { $0 = read } }
+
+    /// How the files are now, to be compared.
+    var stamps: [FileStamp?] { files.map { FileStamp(of: $0) } }
+
+    /// How the files were that are in use.
+    var stampsInUse: [FileStamp?] { current.withLock { $0?.stamps ?? [] } }
+
+    /// What is in use, by listener.
+    var contexts: [TLSContext?] { current.withLock { $0?.contexts ?? [] } }
+}
+
+/// Tells one state of a file from another, through symbolic links.
+struct FileStamp: Equatable, Sendable {
+    private let inode: UInt64
+    private let seconds: Int
+    private let nanoseconds: Int
+    private let size: Int
+
+    /// `nil` when there is no such file.
+    init?(of path: String) {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return nil }
+        inode = UInt64(status.st_ino)
+        seconds = status.st_mtim.tv_sec
+        nanoseconds = status.st_mtim.tv_nsec
+        size = Int(status.st_size)
     }
 }

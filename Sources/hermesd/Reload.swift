@@ -51,7 +51,9 @@ struct Reload {
                 commits.append(try part.prepare())
             } catch {
                 isUsable = false
-                logger.error("Unusable \(part.name)", metadata: ["problem": "\(error)"])
+                for problem in "\(error)".split(separator: "\n") {
+                    logger.error("Unusable \(part.name)", metadata: ["problem": "\(problem)"])
+                }
             }
         }
         guard isUsable else {

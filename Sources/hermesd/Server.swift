@@ -50,7 +50,7 @@ struct Server {
         let certificates = Certificates(configuration, logger: logger)
         let settings = BrokerSettings(
             configuration, descriptorLimit: BrokerSettings.raiseDescriptorLimit(),
-            contexts: try certificates.load())
+            contexts: try certificates.start())
         let accessFile = configuration.aclFile.map { AccessFile(path: $0, logger: logger) }
         let access = try accessFile?.read()
         let (brokerEnd, listeners) = try startBroker(mailbox, store, settings, passwords, access)
@@ -61,7 +61,7 @@ struct Server {
             logger: logger)
 
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint, .sighup)
-        let reload = reload(mailbox, passwords, tokens, accessFile)
+        let reload = reload(mailbox, passwords, tokens, accessFile, certificates)
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask {
                 try await admin.run { endpoints in
@@ -89,6 +89,12 @@ struct Server {
                 tasks.addTask {
                     var watch = StoreWatch(logger: logger, figures: store.figures)
                     await watch.run { store.figures }
+                }
+            }
+            if certificates.isUsed {
+                tasks.addTask {
+                    var watch = CertificateWatch(certificates, logger: logger)
+                    await watch.run { use(certificates, mailbox, $0) }
                 }
             }
             // A broker that ends by itself has failed, and the process with it.
@@ -193,7 +199,7 @@ struct Server {
 
     private func reload(
         _ mailbox: Mailbox<ShardMessage>, _ passwords: PasswordChecks?, _ tokens: TokenChecks,
-        _ accessFile: AccessFile?
+        _ accessFile: AccessFile?, _ certificates: Certificates
     ) -> Reload {
         var parts: [Reload.Part] = [
             Reload.Part(name: "token file") {
@@ -201,6 +207,13 @@ struct Server {
                 return { tokens.use(read) }
             }
         ]
+        if certificates.isUsed {
+            parts.append(
+                Reload.Part(name: "TLS files") {
+                    let read = try certificates.read()
+                    return { use(certificates, mailbox, read) }
+                })
+        }
         if let passwords {
             parts.append(
                 Reload.Part(name: "password file") {
@@ -219,6 +232,18 @@ struct Server {
                 logger.error("The broker is too busy to take the new limits; send SIGHUP again")
             }
         }
+    }
+
+    /// Has the next handshakes begin with these certificates.
+    private func use(
+        _ certificates: Certificates, _ mailbox: Mailbox<ShardMessage>, _ read: Certificates.Read
+    ) {
+        guard mailbox.post(.certificates(read.contexts), isUrgent: true) != .full else {
+            // A full mailbox is worked off within a turn.
+            logger.error("The broker is too busy to take the new certificates; send SIGHUP again")
+            return
+        }
+        certificates.use(read)
     }
 
     private var durabilityName: String {

@@ -31,6 +31,10 @@ struct MetricsTests {
         #expect(text.contains("\nhermes_store_sync_longest_seconds 0.25\n"))
         #expect(text.contains("\nhermes_store_commit_longest_seconds 0.375\n"))
         #expect(text.contains("\nhermes_store_damage 3\n"))
+        #expect(
+            text.contains(
+                #"hermes_tls_certificate_days_left{listener="1",file="/etc/a \"b\".crt"} -2.5"#
+                    + "\n"))
         #expect(text.contains("\nprocess_start_time_seconds 1700000000.25\n"))
         #expect(text.hasSuffix("\n"))
         #expect(!text.contains("\n\n"))
@@ -53,7 +57,7 @@ struct MetricsTests {
     @Test("every figure of the broker is shown once")
     func everyFigure() throws {
         let text = MetricsText.render(StubBroker.figures)
-        for value in 101...152 where value != 140 {
+        for value in [Int](101...152) + [Int](201...204) where value != 140 {
             let lines = text.split(separator: "\n").filter { $0.hasSuffix(" \(value)") }
             #expect(lines.count == 1, "\(value): \(lines)")
         }

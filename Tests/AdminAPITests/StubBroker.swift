@@ -180,6 +180,13 @@ final class StubBroker: BrokerControl {
         figures.store.databaseBytes = 150
         figures.store.freeBytes = 151
         figures.admin.refused = [BrokerFigures.Count("missing_token", 152)]
+        figures.tlsConnections = 201
+        figures.tlsHandshakesUnderWay = 202
+        figures.tlsHandshakes = [BrokerFigures.Count("full", 203)]
+        figures.tlsHandshakeFailures = [BrokerFigures.Count("not_tls", 204)]
+        figures.certificates = [
+            BrokerFigures.Certificate(listener: 1, file: "/etc/a \"b\".crt", daysLeft: -2.5)
+        ]
         figures.store.damage = ["one", "two", "three"]
         return figures
     }()

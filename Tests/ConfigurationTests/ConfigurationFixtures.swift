@@ -64,6 +64,7 @@ let changedValues: [String: String] = [
     "limits.max_sessions": "13",
     "limits.session_expiry": "90d",
     "limits.max_connections": "14",
+    "limits.max_handshakes": "17",
     "limits.output_bytes": "15KiB",
     "limits.drain_timeout": "0s",
     "logging.level": "trace",

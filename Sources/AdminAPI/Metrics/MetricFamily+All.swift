@@ -3,7 +3,7 @@ import AdminModel
 extension MetricFamily {
     /// Every metric, in the order in which they are shown; docs/metrics.md describes them.
     static let all: [MetricFamily] =
-        software + connections + sessions + traffic + limits + waiting + store + admin
+        software + connections + sessions + traffic + limits + waiting + tls + store + admin
         + process
 
     private static let software: [MetricFamily] = [
@@ -119,6 +119,30 @@ extension MetricFamily {
         },
         .gauge("hermes_retained_walks", "Sessions that are being sent retained messages.") {
             $0.retainedWalks
+        },
+    ]
+
+    private static let tls: [MetricFamily] = [
+        .gauge("hermes_tls_connections", "Connections that speak TLS.") { $0.tlsConnections },
+        .gauge("hermes_tls_handshakes_under_way", "TLS handshakes that are not over.") {
+            $0.tlsHandshakesUnderWay
+        },
+        .counters(
+            "hermes_tls_handshakes_total", by: "kind", "TLS handshakes that succeeded.",
+            { $0.tlsHandshakes }),
+        .counters(
+            "hermes_tls_handshake_failures_total", by: "reason",
+            "TLS handshakes that came to nothing.", { $0.tlsHandshakeFailures }),
+        MetricFamily(
+            name: "hermes_tls_certificate_days_left", kind: .gauge,
+            help: "Days until a listener's certificate ends; below 0 once it has."
+        ) { figures in
+            figures.certificates.map { certificate in
+                Sample(
+                    labels: [
+                        ("listener", "\(certificate.listener)"), ("file", certificate.file),
+                    ], value: .real(certificate.daysLeft))
+            }
         },
     ]
 

@@ -48,22 +48,25 @@ package struct BrokerLoop: ~Copyable {
 
     /// Never read; see the same in ``Shard``.
     private let addressOnly: any Sendable = ()
-    private var reactor: Reactor
-    private var shard: Shard
+    var reactor: Reactor
+    var shard: Shard
     private let mailbox: Mailbox<ShardMessage>
     private var authenticator: Authenticator?
     /// By listener; `nil` serves plain TCP.
-    private var contexts: [TLSContext?]
+    var contexts: [TLSContext?]
     /// `nil` without a listener that speaks TLS.
-    private let handshakes: HandshakeWorkers?
-    private var notices: NoticeLog
-    private var settings: BrokerSettings
+    let handshakes: HandshakeWorkers?
+    var handshakeOrder = HandshakeOrder()
+    /// Listeners with TLS accept nobody until a handshake is over.
+    var waitsForHandshakes = false
+    var notices: NoticeLog
+    var settings: BrokerSettings
     private let identity: Identity
     private let startedAtMs: Int64
     private var lingering: [UInt32: Lingering] = [:]
     /// All linger equally long, so the first is always the next; some are gone when their time comes.
     private var lingerDeadlines = RingBuffer<LingerDeadline>()
-    private var drainDeadline: MonotonicTime?
+    var drainDeadline: MonotonicTime?
 
     /// Loads what the store holds and opens the listeners; ``run()`` serves them. Without
     /// `passwords`, user names are taken as given; without `access`, everything is allowed.
@@ -165,11 +168,14 @@ package struct BrokerLoop: ~Copyable {
         MonotonicTime(milliseconds: hermes_monotonic_ms())
     }
 
-    private func timeout() -> CInt {
+    private mutating func timeout() -> CInt {
         var deadline = shard.nextDeadline
         if lingerDeadlines.count > 0 {
             let first = lingerDeadlines[0].time
             deadline = min(deadline ?? first, first)
+        }
+        if let handshakeDeadline {
+            deadline = min(deadline ?? handshakeDeadline, handshakeDeadline)
         }
         if let drainDeadline { deadline = min(deadline ?? drainDeadline, drainDeadline) }
         guard let deadline else { return -1 }
@@ -204,6 +210,7 @@ package struct BrokerLoop: ~Copyable {
 
     private mutating func accept(_ listener: Int) {
         for _ in 0..<Self.acceptsPerEvent {
+            guard hasRoom(onListener: listener) else { return }
             switch reactor.accept(listener) {
             case .none: return
             case .refused:
@@ -217,7 +224,7 @@ package struct BrokerLoop: ~Copyable {
                     continue
                 }
                 shard.open(handle, listener: listener)
-                if let context = contexts[listener] { reactor.secure(handle, with: context) }
+                secure(handle, onListener: listener)
             }
         }
     }
@@ -265,6 +272,7 @@ package struct BrokerLoop: ~Copyable {
         while let handle = shard.takeDirty() { write(handle) }
         shard.closeFailed()
         for closing in shard.takeClosing() { close(closing) }
+        resumeAccepting()
     }
 
     private mutating func resume(_ handle: Handle) {
@@ -284,38 +292,9 @@ package struct BrokerLoop: ~Copyable {
         }
     }
 
-    private mutating func submitHandshakes() {
-        guard let handshakes else { return }
-        for step in reactor.takeHandshakeSteps() { handshakes.submit(step) }
-    }
-
-    private mutating func finishStep(_ handle: Handle, _ outcome: TLSHandshake.Outcome) {
-        switch reactor.finishStep(handle, outcome) {
-        case .underWay, .stale: return
-        case .established(let peer):
-            if let userName = peer.userName { shard.identify(handle, userName) }
-        case .failed(let failure):
-            notices.logHandshakeFailed(
-                failure, handle, address: reactor.address(of: handle), now: shard.now)
-            shard.lost(handle, .tlsHandshake)
-        }
-    }
-
-    private static func handshakeWorkers(
-        _ settings: BrokerSettings, _ mailbox: Mailbox<ShardMessage>
-    ) throws(ThreadFailure) -> HandshakeWorkers? {
-        guard settings.listeners.contains(where: { $0.tls != nil }) else { return nil }
-        return try HandshakeWorkers(count: HandshakeWorkers.usualCount) { handle, outcome in
-            // Room comes with the shard's next turn.
-            while mailbox.post(.handshake(handle, outcome), isUrgent: true) == .full {
-                usleep(1_000)
-            }
-        }
-    }
-
     // MARK: Closing
 
-    private mutating func close(_ closing: Shard.Closing) {
+    mutating func close(_ closing: Shard.Closing) {
         guard closing.afterOutput else {
             drop(closing.connection)
             return
@@ -368,7 +347,7 @@ package struct BrokerLoop: ~Copyable {
         switch message {
         case .authenticated(let handle, let refusal): shard.authenticated(handle, refusal)
         case .handshake(let handle, let outcome): finishStep(handle, outcome)
-        case .certificates(let listener, let context): contexts[listener] = context
+        case .certificates(let contexts): take(contexts)
         case .status(let reply): reply(status)
         case .figures(let reply): reply(figures)
         case .clients(let query, let reply):
@@ -405,7 +384,9 @@ package struct BrokerLoop: ~Copyable {
             shard.outside.bytesReceived = reactor.bytesReceived
             shard.outside.bytesSent = reactor.bytesSent
             shard.outside.authenticationsWaiting = authenticator?.waitingCount ?? 0
-            return shard.figures
+            var figures = shard.figures
+            addTLS(to: &figures)
+            return figures
         }
     }
 

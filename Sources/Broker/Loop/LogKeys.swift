@@ -8,6 +8,7 @@ enum LogKeys {
     static let reason = "reason"
     static let statement = "mqtt.statement"
     static let explanation = "mqtt.violation"
+    static let tlsFailure = "tls.failure"
     static let setting = "setting"
     static let user = "user.name"
     static let topic = "topic"

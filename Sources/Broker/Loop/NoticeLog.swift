@@ -100,6 +100,16 @@ struct NoticeLog {
         }
     }
 
+    /// There are as many TLS handshakes as there may be.
+    mutating func logHandshakesWait(now: MonotonicTime) {
+        admit(
+            &closings["handshakes", default: Self.limiter], now,
+            [LogKeys.setting: "limits.max_handshakes"]
+        ) { logger, metadata in
+            logger.warning("TLS handshakes at their limit, new clients wait", metadata: metadata)
+        }
+    }
+
     /// A TLS handshake came to nothing; by reason, so that one kind does not hide another.
     mutating func logHandshakeFailed(
         _ failure: TLSFailure, _ handle: Handle, address: String, now: MonotonicTime
@@ -116,7 +126,7 @@ struct NoticeLog {
             [
                 LogKeys.connection: "\(handle.index)", LogKeys.address: "\(address)",
                 LogKeys.reason: "\(failure.reason.name)",
-                LogKeys.explanation: "\(failure.explanation)",
+                LogKeys.tlsFailure: "\(failure.explanation)",
             ]
         ) { logger, metadata in
             logger.notice("TLS handshake failed", metadata: metadata)
@@ -149,6 +159,13 @@ struct NoticeLog {
             admit(&closings[reason.name, default: Self.limiter], now, metadata) {
                 logger, metadata in
                 logger.info("Connection closed by the broker", metadata: metadata)
+            }
+        case .tlsOnPlainListener:
+            metadata[LogKeys.tlsFailure] =
+                "the listener serves plain TCP; point the client to one with tls, or let it do without"
+            admit(&closings[reason.name, default: Self.limiter], now, metadata) {
+                logger, metadata in
+                logger.notice("Connection closed, the client speaks TLS", metadata: metadata)
             }
         case .networkError(let code):
             metadata[LogKeys.error] = "errno \(code)"

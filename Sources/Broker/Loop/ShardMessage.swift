@@ -9,8 +9,8 @@ package enum ShardMessage: Sendable {
     case authenticated(Handle, refusal: Connack.ReturnCode?)
     /// What a step of a TLS handshake came to.
     case handshake(Handle, TLSHandshake.Outcome)
-    /// Certificates and rules for a listener's next handshakes; it spoke TLS from the start.
-    case certificates(listener: Int, TLSContext)
+    /// Certificates and rules for the next handshakes, by listener; one that serves plain TCP goes on so.
+    case certificates([TLSContext?])
     case status(@Sendable (StatusModel) -> Void)
     /// The answer leaves process figures to whoever shows them.
     case figures(@Sendable (BrokerFigures) -> Void)

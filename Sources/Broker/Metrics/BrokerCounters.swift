@@ -1,5 +1,6 @@
 import AdminModel
 import MQTTCodec
+import TLS
 
 /// Figures of the whole shard since its start, but for the gauges that say so.
 ///
@@ -31,6 +32,8 @@ package struct BrokerCounters: Sendable {
     package var dropped = DropCounts()
     package var limits = Counts<Limit>()
     package var accessRefusals = Counts<AccessRefusal>()
+    package var handshakes = Counts<HandshakeKind>()
+    package var handshakeFailures = Counts<TLSFailure.Reason>()
     /// A gauge: publishers that are not read at present.
     package var publishersPaused = 0
 
@@ -84,6 +87,22 @@ package struct BrokerCounters: Sendable {
             atLeastOnce: publishesSentAtLeastOnce, exactlyOnce: publishesSentExactlyOnce)
     }
 }
+
+/// What a TLS handshake that succeeded was.
+package enum HandshakeKind: UInt8, CountLabel {
+    case full
+    /// The session of an earlier connection went on.
+    case resumed
+
+    package var name: String {
+        switch self {
+        case .full: "full"
+        case .resumed: "resumed"
+        }
+    }
+}
+
+extension TLSFailure.Reason: CountLabel {}
 
 /// A reason or a limit that is counted: its raw values count from 0.
 package protocol CountLabel: CaseIterable, RawRepresentable<UInt8>, Sendable {

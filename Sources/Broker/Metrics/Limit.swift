@@ -18,6 +18,7 @@ package enum Limit: UInt8, CountLabel {
     /// No setting of ours: the process may open no more files (ulimit -n).
     case openFiles
     case outputBytes
+    case maxHandshakes
 
     package var name: String {
         switch self {
@@ -38,6 +39,7 @@ package enum Limit: UInt8, CountLabel {
         case .maxConnections: "max_connections"
         case .openFiles: "open_files"
         case .outputBytes: "output_bytes"
+        case .maxHandshakes: "max_handshakes"
         }
     }
 }

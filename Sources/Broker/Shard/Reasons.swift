@@ -10,6 +10,8 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
     case connectTimeout
     /// Its TLS handshake failed.
     case tlsHandshake
+    /// The client began TLS where the listener serves plain TCP.
+    case tlsOnPlainListener
     case keepAlive
     case takenOver
     case notAuthorized
@@ -34,7 +36,7 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case takenOver, notAuthorized, badUserNameOrPassword, identifierRejected
         case unacceptableProtocolVersion, tooManySessions, authenticationBusy, tooManyInboundQoS2
         case topicLevels, outputLimit, publishDenied, administrator, storeFailure, shutdown
-        case tlsHandshake
+        case tlsHandshake, tlsOnPlainListener
 
         package var name: String {
             switch self {
@@ -59,6 +61,7 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
             case .storeFailure: "store_failure"
             case .shutdown: "shutdown"
             case .tlsHandshake: "tls_handshake"
+            case .tlsOnPlainListener: "tls_on_plain_listener"
             }
         }
     }
@@ -86,6 +89,7 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .storeFailure: .storeFailure
         case .shutdown: .shutdown
         case .tlsHandshake: .tlsHandshake
+        case .tlsOnPlainListener: .tlsOnPlainListener
         }
     }
 
@@ -103,7 +107,7 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .disconnect, .peerClosed, .networkError, .protocolViolation, .keepAlive, .takenOver,
             .notAuthorized, .badUserNameOrPassword, .identifierRejected,
             .unacceptableProtocolVersion, .authenticationBusy, .publishDenied, .administrator,
-            .storeFailure, .shutdown, .tlsHandshake:
+            .storeFailure, .shutdown, .tlsHandshake, .tlsOnPlainListener:
             nil
         }
     }
@@ -121,7 +125,7 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .disconnect, .peerClosed, .networkError, .protocolViolation, .keepAlive, .takenOver,
             .notAuthorized, .badUserNameOrPassword, .identifierRejected,
             .unacceptableProtocolVersion, .authenticationBusy, .publishDenied, .administrator,
-            .storeFailure, .shutdown, .tlsHandshake:
+            .storeFailure, .shutdown, .tlsHandshake, .tlsOnPlainListener:
             nil
         }
     }

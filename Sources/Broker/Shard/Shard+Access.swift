@@ -69,7 +69,7 @@ extension Shard {
         _ session: UInt32, _ body: (AccessSubject) -> Result
     ) -> Result {
         sessions[session].clientIdentifier.withBytes { identifier in
-            guard verifiesPasswords, sessions[session].hasUserName else {
+            guard provesUserNames, sessions[session].hasUserName else {
                 return body(AccessSubject(userName: nil, clientIdentifier: identifier))
             }
             return sessions[session].userName.withBytes { userName in
@@ -251,7 +251,7 @@ extension Shard {
         _ event: AccessReport.Event, _ session: UInt32, _ topic: UnsafeRawBufferPointer,
         _ line: UInt32
     ) {
-        let hasUserName = verifiesPasswords && sessions[session].hasUserName
+        let hasUserName = provesUserNames && sessions[session].hasUserName
         notices.append(
             .access(
                 AccessReport(

@@ -103,7 +103,7 @@ extension Shard {
             true
         case .peerClosed, .networkError, .protocolViolation, .connectTimeout, .keepAlive,
             .takenOver, .tooManyInboundQoS2, .topicLevels, .outputLimit, .administrator,
-            .storeFailure, .tlsHandshake:
+            .storeFailure, .tlsHandshake, .tlsOnPlainListener:
             false
         }
     }
@@ -112,7 +112,7 @@ extension Shard {
     private func isNoteworthy(_ reason: CloseReason) -> Bool {
         switch reason {
         case .protocolViolation, .connectTimeout, .tooManyInboundQoS2, .topicLevels, .outputLimit,
-            .administrator, .takenOver:
+            .administrator, .takenOver, .tlsOnPlainListener:
             true
         case .disconnect, .peerClosed, .networkError, .keepAlive, .notAuthorized,
             .badUserNameOrPassword, .identifierRejected, .unacceptableProtocolVersion,

@@ -105,7 +105,10 @@ extension Shard {
         guard !certificateUsers.isEmpty,
             let userName = certificateUsers.removeValue(forKey: handle)
         else {
-            openSession(handle, connect, bytes, userName: connect.userName.map { bytes[$0] })
+            let counts = verifiesPasswords || !provesUserNames
+            openSession(
+                handle, connect, bytes,
+                userName: counts ? connect.userName.map { bytes[$0] } : nil)
             return
         }
         userName.withUnsafeBytes { openSession(handle, connect, bytes, userName: $0) }

@@ -65,6 +65,8 @@ extension Shard {
         figures.publishersPaused = counters.publishersPaused
         figures.authenticationsWaiting = outside.authenticationsWaiting
         figures.commitsPending = commits.pendingCount
+        figures.tlsHandshakes = counters.handshakes.figures
+        figures.tlsHandshakeFailures = counters.handshakeFailures.figures
         figures.process.residentBytes = outside.residentBytes
         figures.process.peakResidentBytes = outside.peakResidentBytes
         return figures

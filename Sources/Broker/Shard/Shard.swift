@@ -25,6 +25,10 @@ package struct Shard: ~Copyable {
     let isRigged = Failpoint.isArmed
     /// Whether passwords are checked at all; without a password file user names are taken as given.
     let verifiesPasswords: Bool
+    /// Every user name of a session is proven, by a password or by a certificate. Where certificates
+    /// alone do it, a name that a client merely claims is passed over, so that nobody gets at the
+    /// session or the rights of whom the certificate names.
+    let provesUserNames: Bool
     /// Who may do what; `nil` allows everything.
     var access: AccessRules?
     /// Counts the rules that there have been; never 0.
@@ -133,6 +137,9 @@ package struct Shard: ~Copyable {
         self.store = store
         isDurable = store.isRecording
         self.verifiesPasswords = verifiesPasswords
+        provesUserNames =
+            verifiesPasswords
+            || settings.listeners.contains { $0.tls?.settings.takesUserName == true }
         self.access = access
         self.now = now
         self.wallClockMs = wallClockMs
@@ -208,7 +215,15 @@ package struct Shard: ~Copyable {
                     connections[handle.index].lastPacket = now
                 }
             } catch {
-                refuse(handle, error)
+                // No packet begins like a handshake record of TLS (RFC 8446, section 5.1): a CONNECT's
+                // reserved bits are 0 [MQTT-2.2.2-1].
+                if connections[handle.index].machine.isAwaitingConnect,
+                    bytes[offset] == Self.tlsHandshakeRecord
+                {
+                    doom(handle, .tlsOnPlainListener)
+                } else {
+                    refuse(handle, error)
+                }
                 return bytes.count
             }
         }
@@ -372,6 +387,8 @@ package struct Shard: ~Copyable {
             preconditionFailure("the connection machine let \(frame.type) pass")
         }
     }
+
+    private static var tlsHandshakeRecord: UInt8 { 22 }
 
     /// A malformed packet closes its connection; only an unsupported level is answered [MQTT-3.1.2-2].
     private mutating func refuse(_ handle: Handle, _ error: MalformedPacket) {

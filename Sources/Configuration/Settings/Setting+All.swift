@@ -163,6 +163,10 @@ extension Setting {
             ValueFormat.number(1...10_000_000).optional("auto"),
             "Connections at a time. auto takes what the descriptor limit leaves after a reserve."),
         .single(
+            "limits.max_handshakes", \.limits.maxHandshakes, .number(1...1_000_000),
+            "TLS handshakes at a time. At the limit a new client takes the place of one that has done nothing for 2 s or longer, or else waits to be accepted."
+        ),
+        .single(
             "limits.output_bytes", \.limits.outputBytes, .size(1_024...(1 << 30)),
             "Unsent bytes of one connection above which QoS 0 is dropped and QoS 1 and 2 wait."),
         .single(

@@ -1,5 +1,6 @@
 import CBench
 import CLinux
+import COpenSSL
 import Glibc
 import MQTTCodec
 import Reactor
@@ -23,14 +24,20 @@ struct ClientSockets: ~Copyable {
         var isDirty = false
         /// Closes once its output has been sent.
         var isFinishing = false
+        /// Its TLS; `nil` for plain TCP.
+        var ssl: OpaquePointer?
     }
 
     private static var eventCapacity: Int { 1_024 }
     private static var readBytes: Int { 256 * 1_024 }
     private static var segmentCapacity: Int { 64 }
+    /// Of one TLS record.
+    private static var recordBytes: Int { 16_384 }
     /// No packet of a scenario is longer; a longer one shows that the stream is out of step.
     private static var largestPacket: Int { 16 * 1_024 * 1_024 }
 
+    /// What connections speak TLS with; `nil` for plain TCP.
+    private let tls: ClientTLS?
     private let poller: OwnedDescriptor
     private let pool = BytePool()
     private var sockets = Slab<Socket>()
@@ -44,7 +51,8 @@ struct ClientSockets: ~Copyable {
     /// Time of the latest wait or receive, in nanoseconds.
     private(set) var now = Clock.nanoseconds()
 
-    init() throws(BenchFailure) {
+    init(tls: ClientTLS? = nil) throws(BenchFailure) {
+        self.tls = tls
         let descriptor = epoll_create1(CInt(EPOLL_CLOEXEC))
         guard descriptor >= 0 else {
             throw BenchFailure("epoll_create1: \(String(cString: strerror(errno)))")
@@ -58,6 +66,7 @@ struct ClientSockets: ~Copyable {
 
     deinit {
         for index in 0..<sockets.endIndex where sockets[index].descriptor >= 0 {
+            if let ssl = sockets[index].ssl { tls?.close(ssl) }
             _ = Glibc.close(sockets[index].descriptor)
         }
         events.deallocate()
@@ -82,7 +91,9 @@ struct ClientSockets: ~Copyable {
                     + (errno == EMFILE ? "; raise the descriptor limit (ulimit -n)." : "."))
         }
         generation &+= 1
-        let client = sockets.insert(Socket(descriptor: descriptor, generation: generation))
+        var socket = Socket(descriptor: descriptor, generation: generation)
+        socket.ssl = tls?.open(descriptor)
+        let client = sockets.insert(socket)
         guard interest(EPOLL_CTL_ADD, client, EPOLLIN.rawValue) else {
             throw BenchFailure("epoll_ctl: \(String(cString: strerror(errno)))")
         }
@@ -91,6 +102,8 @@ struct ClientSockets: ~Copyable {
 
     mutating func close(_ client: UInt32) {
         guard sockets[client].descriptor >= 0 else { return }
+        if let ssl = sockets[client].ssl { tls?.close(ssl) }
+        sockets[client].ssl = nil
         _ = Glibc.close(sockets[client].descriptor)
         sockets[client].descriptor = -1
         sockets[client].generation = 0
@@ -180,10 +193,14 @@ struct ClientSockets: ~Copyable {
                 capacity = sockets[client].inputCapacity
             }
         }
-        let received = recv(sockets[client].descriptor, base + kept, capacity - kept, 0)
-        guard received > 0 else {
-            if received < 0, errno == EAGAIN || errno == EINTR { return }
-            let reason = received == 0 ? "closed by the broker" : String(cString: strerror(errno))
+        let received: Int
+        switch receive(client, base + kept, capacity - kept) {
+        case .done(let count): received = count
+        case .wantsRead: return
+        case .wantsWrite:
+            awaitWritable(client, true)
+            return
+        case .failed(let reason):
             close(client)
             try handler.closed(client, reason, &self)
             return
@@ -194,6 +211,28 @@ struct ClientSockets: ~Copyable {
         let consumed = try deliver(client, bytes, &handler)
         guard sockets[client].generation == generation else { return }
         keep(client, bytes, from: consumed)
+        // What OpenSSL has opened and not handed over makes no event.
+        if let ssl = sockets[client].ssl, SSL_has_pending(ssl) == 1 {
+            try receive(client, &handler)
+        }
+    }
+
+    private mutating func receive(
+        _ client: UInt32, _ target: UnsafeMutableRawPointer, _ room: Int
+    ) -> ClientTLS.Step {
+        if let ssl = sockets[client].ssl, let tls {
+            let step = tls.read(ssl, target, room)
+            // Reading carries the handshake on, and with its end output may leave.
+            if !sockets[client].output.isEmpty, SSL_is_init_finished(ssl) == 1 {
+                markDirty(client)
+            }
+            return step
+        }
+        let received = recv(sockets[client].descriptor, target, room, 0)
+        if received > 0 { return .done(received) }
+        if received < 0, errno == EAGAIN || errno == EINTR { return .wantsRead }
+        return .failed(
+            received == 0 ? "closed by the broker" : String(cString: strerror(errno)))
     }
 
     /// Hands over all complete packets; returns the bytes that they took.
@@ -280,8 +319,36 @@ struct ClientSockets: ~Copyable {
         flushing.removeAll()
     }
 
+    /// Sends with TLS what fits one record at a time; returns what went wrong.
+    private mutating func send(_ client: UInt32, _ ssl: OpaquePointer, _ tls: ClientTLS) -> String?
+    {
+        while !sockets[client].output.isEmpty {
+            let count = sockets[client].output.fill(segments, capacity: Self.segmentCapacity)
+            var size = 0
+            for segment in 0..<count {
+                guard let base = segments[segment].base else { continue }
+                let part = min(segments[segment].count, Self.recordBytes - size)
+                (readBuffer + size).copyMemory(from: base, byteCount: part)
+                size += part
+            }
+            switch tls.write(ssl, readBuffer, size) {
+            case .done(let sent): sockets[client].output.consume(sent, pool: pool)
+            case .wantsRead:
+                awaitWritable(client, false)
+                return nil
+            case .wantsWrite:
+                awaitWritable(client, true)
+                return nil
+            case .failed(let reason): return reason
+            }
+        }
+        awaitWritable(client, false)
+        return nil
+    }
+
     /// Sends as much as the socket takes; returns what went wrong with it.
     private mutating func send(_ client: UInt32) -> String? {
+        if let ssl = sockets[client].ssl, let tls { return send(client, ssl, tls) }
         let descriptor = sockets[client].descriptor
         while !sockets[client].output.isEmpty {
             let count = sockets[client].output.fill(segments, capacity: Self.segmentCapacity)

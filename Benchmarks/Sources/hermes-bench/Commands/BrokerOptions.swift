@@ -17,6 +17,12 @@ struct BrokerOptions: ParsableArguments {
     @Option(help: "Seconds without anything arriving after which a run is given up.")
     var patience = 10
 
+    @Flag(help: "Connect with TLS; the certificate is not checked.")
+    var tls = false
+
+    @Flag(help: "Resume a TLS session instead of making a full handshake; needs --tls.")
+    var resume = false
+
     @Flag(help: "Show no progress.")
     var quiet = false
 
@@ -24,9 +30,22 @@ struct BrokerOptions: ParsableArguments {
         guard (1...3_600).contains(patience) else {
             throw ValidationError("--patience takes 1 to 3600 seconds.")
         }
+        guard tls || !resume else { throw ValidationError("--resume needs --tls.") }
     }
 
     var patienceNanoseconds: UInt64 { UInt64(patience) * 1_000_000_000 }
+
+    /// What the connections speak; `nil` for plain TCP.
+    func clientTLS(_ address: BrokerAddress) throws(BenchFailure) -> ClientTLS? {
+        guard tls else { return nil }
+        let result = try ClientTLS()
+        if resume {
+            let name = RunNames().clientIdentifier("r", 0)
+            try result.prime(
+                address, connect: ClientPackets.connect(name, cleanSession: true))
+        }
+        return result
+    }
 
     func address() throws(BenchFailure) -> BrokerAddress {
         let address = try BrokerAddress(host: host, port: port)

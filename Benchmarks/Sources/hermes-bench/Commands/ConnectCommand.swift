@@ -19,6 +19,9 @@ struct Connect: ParsableCommand {
     @Option(help: "Connections being made at a time; all of them unless given.")
     var atOnce: Int?
 
+    @Option(help: "New connections per second; as fast as they go unless given.")
+    var rate: Int?
+
     @OptionGroup var broker: BrokerOptions
 
     mutating func validate() throws {
@@ -29,15 +32,19 @@ struct Connect: ParsableCommand {
         guard (1...100_000).contains(atOnce ?? 1) else {
             throw ValidationError("--at-once takes 1 to 100000.")
         }
+        guard (1...100_000).contains(rate ?? 1) else {
+            throw ValidationError("--rate takes 1 to 100000.")
+        }
     }
 
     func run() throws {
         try ProcessLimits.check(connections: clients)
+        let address = try broker.address()
         let storm = ConnectStorm(
             settings: ConnectStorm.Settings(
                 clients: clients, rounds: rounds, subscribes: subscribe, publishes: publish,
-                mostJoining: atOnce ?? clients),
-            address: try broker.address(), process: try broker.process(),
+                mostJoining: atOnce ?? clients, perSecond: rate),
+            address: address, process: try broker.process(), tls: try broker.clientTLS(address),
             patience: broker.patienceNanoseconds, isQuiet: broker.quiet)
         try broker.publish(try storm.run())
     }

@@ -50,11 +50,12 @@ struct Idle: ParsableCommand {
         guard let process = try broker.process() else {
             throw ValidationError("idle measures the broker's memory: name its process with --pid.")
         }
+        let address = try broker.address()
         let run = IdleRun(
             settings: IdleRun.Settings(
                 steps: steps, subscribes: subscribe, persists: persistent, leaves: away,
                 userName: userName, keepAlive: keepAlive),
-            address: try broker.address(), process: process,
+            address: address, process: process, tls: try broker.clientTLS(address),
             patience: broker.patienceNanoseconds, isQuiet: broker.quiet)
         try broker.publish(try run.run())
     }

@@ -95,9 +95,10 @@ private func runMessages(
     _ scenario: String, _ plan: LoadPlan, _ load: LoadOptions, _ broker: BrokerOptions
 ) throws(BenchFailure) {
     try ProcessLimits.check(connections: plan.publishers + plan.subscribers)
+    let address = try broker.address()
     let run = MessageRun(
-        scenario: scenario, plan: plan, address: try broker.address(),
-        process: try broker.process(), isQuiet: broker.quiet)
+        scenario: scenario, plan: plan, address: address, process: try broker.process(),
+        tls: try broker.clientTLS(address), isQuiet: broker.quiet)
     let (report, faults) = try run.run()
     try broker.publish(report)
     if load.strict, faults > 0 {

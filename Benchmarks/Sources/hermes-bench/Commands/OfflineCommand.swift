@@ -77,6 +77,7 @@ struct Offline: ParsableCommand {
         guard let process = try broker.process() else {
             throw ValidationError("offline measures the broker: name its process with --pid.")
         }
+        guard !broker.tls else { throw ValidationError("offline loads plain TCP alone.") }
         let offline = OfflineRun(
             plan: OfflinePlan(
                 sessions: sessions, idleSessions: idleSessions, messagesPerSession: messages,

@@ -13,6 +13,8 @@ struct ConnectStorm {
         var publishes: Bool
         /// Connections being made at a time.
         var mostJoining: Int
+        /// Connections begun per second; `nil` for as fast as they go.
+        var perSecond: Int?
     }
 
     private static var longestCalming: UInt64 { 5_000_000_000 }
@@ -20,12 +22,14 @@ struct ConnectStorm {
     let settings: Settings
     let address: BrokerAddress
     let process: BrokerProcess?
+    /// `nil` for plain TCP.
+    let tls: ClientTLS?
     /// In nanoseconds.
     let patience: UInt64
     let isQuiet: Bool
 
     func run() throws(BenchFailure) -> Report {
-        var sockets = try ClientSockets()
+        var sockets = try ClientSockets(tls: tls)
         var crowd = StormCrowd(settings, address, Progress("connect", isQuiet: isQuiet))
         var cpu: UInt64 = 0
         var ownCPU: UInt64 = 0
@@ -63,6 +67,7 @@ struct ConnectStorm {
             ("subscribe", .bool(settings.subscribes)),
             ("publish", .bool(settings.publishes)),
             ("at_once", .integer(Int64(settings.mostJoining))),
+            ("tls", .bool(tls != nil)),
         ]
         let clients = Double(crowd.done)
         if process != nil {
@@ -85,6 +90,9 @@ struct ConnectStorm {
         report.add("done_max_us", "a client is done, max (us)", nanoseconds: crowd.latency.maximum)
         let all = settings.clients * settings.rounds
         report.add("done", "clients done", count: UInt64(crowd.done))
+        if let tls {
+            report.add("resumed", "TLS sessions resumed", count: UInt64(tls.resumed))
+        }
         report.add("refused", "refused by CONNACK", count: UInt64(crowd.refused))
         report.add("broken", "cut off", count: UInt64(crowd.broken))
         report.add(
@@ -140,8 +148,14 @@ struct StormCrowd: PacketHandler, ~Copyable {
         for client in 0..<settings.clients { isSettled[client] = false }
         isLeaving = false
         while settled < settings.clients, Clock.nanoseconds() < lastArrival + patience {
-            try sockets.turn(atMost: opened < settings.clients ? 0 : 50_000_000, &self)
+            try sockets.turn(atMost: turnNanoseconds, &self)
         }
+    }
+
+    /// How long to wait for answers before more clients are begun.
+    private var turnNanoseconds: Int64 {
+        guard opened < settings.clients else { return 50_000_000 }
+        return settings.perSecond == nil ? 0 : 1_000_000
     }
 
     /// Lets all clients go.
@@ -198,7 +212,11 @@ struct StormCrowd: PacketHandler, ~Copyable {
     mutating func endTurn(_ sockets: inout ClientSockets) throws(BenchFailure) {
         guard !isLeaving else { return }
         // A few per turn, so that answers are read while more clients come.
-        let most = min(settings.clients, settled + settings.mostJoining, opened + 256)
+        var most = min(settings.clients, settled + settings.mostJoining, opened + 256)
+        if let rate = settings.perSecond {
+            let due = (Clock.nanoseconds() - begun) * UInt64(rate) / 1_000_000_000
+            most = min(most, Int(clamping: due))
+        }
         while opened < most {
             let client = try sockets.open(address)
             guard Int(client) < settings.clients else {

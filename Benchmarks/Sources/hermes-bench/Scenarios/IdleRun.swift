@@ -35,12 +35,14 @@ struct IdleRun {
     let settings: Settings
     let address: BrokerAddress
     let process: BrokerProcess
+    /// `nil` for plain TCP.
+    let tls: ClientTLS?
     /// In nanoseconds.
     let patience: UInt64
     let isQuiet: Bool
 
     func run() throws(BenchFailure) -> Report {
-        var sockets = try ClientSockets()
+        var sockets = try ClientSockets(tls: tls)
         var crowd = IdleCrowd(
             settings, address, patience, Progress("idle", isQuiet: isQuiet))
         var readings = [try settle(0, &sockets, &crowd)]
@@ -87,6 +89,7 @@ struct IdleRun {
             ("subscriptions_each", .integer(settings.subscribes ? 1 : 0)),
             ("persistent", .bool(settings.persists)),
             ("away", .bool(settings.leaves)),
+            ("tls", .bool(tls != nil)),
             ("user_name", .bool(settings.userName != nil)),
             ("keep_alive_s", .integer(Int64(settings.keepAlive))),
         ]

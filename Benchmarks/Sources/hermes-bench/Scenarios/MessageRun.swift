@@ -4,11 +4,13 @@ struct MessageRun {
     let plan: LoadPlan
     let address: BrokerAddress
     let process: BrokerProcess?
+    /// `nil` for plain TCP.
+    let tls: ClientTLS?
     let isQuiet: Bool
 
     /// The figures, and how many messages or acknowledgements fared badly.
     func run() throws(BenchFailure) -> (report: Report, faults: UInt64) {
-        var sockets = try ClientSockets()
+        var sockets = try ClientSockets(tls: tls)
         var load = MessageLoad(plan, address, process, Progress(scenario, isQuiet: isQuiet))
         while load.phase != .done {
             try sockets.turn(atMost: load.longestWait(now: Clock.nanoseconds()), &load)

@@ -1,0 +1,126 @@
+import AdminModel
+import Glibc
+import Reactor
+import Structures
+import TLS
+import Threads
+
+/// TLS handshakes: their steps run on other threads, and their number is bounded.
+///
+/// At the bound a newcomer takes the place of the oldest handshake if that has stalled, so that clients
+/// who connect and do nothing keep nobody out; else it waits in the kernel until one is over.
+extension BrokerLoop {
+    /// Whether a listener may accept one more connection now.
+    mutating func hasRoom(onListener listener: Int) -> Bool {
+        guard contexts[listener] != nil, reactor.handshakeCount >= settings.maxHandshakes else {
+            return true
+        }
+        shard.counters.limits.add(.maxHandshakes)
+        notices.logHandshakesWait(now: shard.now)
+        if displaceHandshake() { return true }
+        reactor.setAccepting(listener, false)
+        waitsForHandshakes = true
+        return false
+    }
+
+    /// Has a new connection of a listener speak TLS, if that is what the listener serves.
+    mutating func secure(_ handle: Handle, onListener listener: Int) {
+        guard let context = contexts[listener] else { return }
+        reactor.secure(handle, with: context)
+        _ = oldestHandshake()
+        handshakeOrder.begin(handle, at: shard.now)
+    }
+
+    private mutating func oldestHandshake() -> HandshakeOrder.Entry? {
+        handshakeOrder.oldest(in: reactor)
+    }
+
+    /// Ends the oldest handshake when it has had its time.
+    private mutating func displaceHandshake() -> Bool {
+        guard let oldest = oldestHandshake(),
+            shard.now.milliseconds(since: oldest.begunAt) >= HandshakeOrder.patienceMilliseconds
+        else { return false }
+        fail(
+            oldest.connection,
+            TLSFailure(.displaced, "it took too long, and a newer one needed its place"))
+        shard.closeFailed()
+        for closing in shard.takeClosing() { close(closing) }
+        return !reactor.isShakingHands(oldest.connection)
+    }
+
+    /// Accepts again once there is room.
+    mutating func resumeAccepting() {
+        guard waitsForHandshakes, drainDeadline == nil else { return }
+        guard reactor.handshakeCount < settings.maxHandshakes || displaceHandshake() else { return }
+        waitsForHandshakes = false
+        for listener in contexts.indices where contexts[listener] != nil {
+            reactor.setAccepting(listener, true)
+        }
+    }
+
+    /// When the oldest handshake may have to give way; `nil` while nobody waits for that.
+    var handshakeDeadline: MonotonicTime? {
+        mutating get {
+            guard waitsForHandshakes else { return nil }
+            return oldestHandshake()?.begunAt.advanced(
+                byMilliseconds: HandshakeOrder.patienceMilliseconds)
+        }
+    }
+
+    mutating func submitHandshakes() {
+        guard let handshakes else { return }
+        for step in reactor.takeHandshakeSteps() { handshakes.submit(step) }
+    }
+
+    /// A worker took a step of a handshake.
+    mutating func finishStep(_ handle: Handle, _ outcome: TLSHandshake.Outcome) {
+        switch reactor.finishStep(handle, outcome) {
+        case .underWay, .stale: return
+        case .established(let peer):
+            shard.counters.handshakes.add(peer.isResumed ? .resumed : .full)
+            if let userName = peer.userName { shard.identify(handle, userName) }
+        case .failed(let failure): fail(handle, failure)
+        }
+    }
+
+    private mutating func fail(_ handle: Handle, _ failure: TLSFailure) {
+        shard.counters.handshakeFailures.add(failure.reason)
+        notices.logHandshakeFailed(
+            failure, handle, address: reactor.address(of: handle), now: shard.now)
+        shard.lost(handle, .tlsHandshake)
+    }
+
+    static func handshakeWorkers(
+        _ settings: BrokerSettings, _ mailbox: Mailbox<ShardMessage>
+    ) throws(ThreadFailure) -> HandshakeWorkers? {
+        guard settings.listeners.contains(where: { $0.tls != nil }) else { return nil }
+        return try HandshakeWorkers(count: HandshakeWorkers.usualCount) { handle, outcome in
+            // Room comes with the shard's next turn.
+            while mailbox.post(.handshake(handle, outcome), isUrgent: true) == .full {
+                usleep(1_000)
+            }
+        }
+    }
+
+    /// Certificates and rules for the next handshakes; a listener goes on serving what it serves.
+    mutating func take(_ contexts: [TLSContext?]) {
+        for listener in self.contexts.indices
+        where listener < contexts.count && self.contexts[listener] != nil {
+            self.contexts[listener] = contexts[listener] ?? self.contexts[listener]
+        }
+    }
+
+    mutating func addTLS(to figures: inout BrokerFigures) {
+        figures.tlsConnections = reactor.securedCount
+        figures.tlsHandshakesUnderWay = reactor.handshakeCount
+        let now = Double(shard.wallClockMs) / 1_000
+        for (listener, context) in contexts.enumerated() {
+            for certificate in context?.certificates ?? [] {
+                figures.certificates.append(
+                    BrokerFigures.Certificate(
+                        listener: listener, file: certificate.file,
+                        daysLeft: (Double(certificate.expiresAt) - now) / 86_400))
+            }
+        }
+    }
+}

@@ -1,0 +1,106 @@
+import Glibc
+import Logging
+import TLS
+
+/// Has certificates read again when their files change, and says once a day which of them end soon.
+///
+/// It looks at the files' times every five seconds, which costs a few microseconds and needs no watch
+/// on folders that a renewal replaces. A change counts once a second has passed without another one, so
+/// that a certificate is not read without its key.
+struct CertificateWatch {
+    private static let interval = Duration.seconds(5)
+    private static let settling = Duration.seconds(1)
+    /// Authorities that renew by themselves do it 30 days ahead: at 14 something does not work.
+    private static let warningDays: Int64 = 14
+    private static let secondsOfDay: Int64 = 86_400
+
+    private let certificates: Certificates
+    private let logger: Logger
+    /// Files that were refused are looked at again when they change.
+    private var refused: [FileStamp?]?
+    private var nextReminder: Int64 = 0
+
+    init(_ certificates: Certificates, logger: Logger) {
+        self.certificates = certificates
+        self.logger = logger
+    }
+
+    /// Watches until the task is cancelled; `use` puts certificates to use.
+    mutating func run(_ use: @Sendable (Certificates.Read) -> Void) async {
+        remind()
+        while (try? await Task.sleep(for: Self.interval)) != nil {
+            await look(use)
+            if Int64(time(nil)) >= nextReminder { remind() }
+        }
+    }
+
+    private mutating func look(_ use: @Sendable (Certificates.Read) -> Void) async {
+        var stamps = certificates.stamps
+        guard stamps != certificates.stampsInUse, stamps != refused else { return }
+        while true {
+            guard (try? await Task.sleep(for: Self.settling)) != nil else { return }
+            let now = certificates.stamps
+            guard now != stamps else { break }
+            stamps = now
+        }
+        do throws(TLSProblems) {
+            let read = try certificates.read()
+            use(read)
+            refused = nil
+            logger.notice(
+                "TLS files have changed, new connections use them", metadata: Self.names(read))
+            remind()
+        } catch {
+            refused = stamps
+            for problem in error.problems {
+                logger.error(
+                    "TLS files unusable, those read before stay in use",
+                    metadata: ["problem": "\(problem)"])
+            }
+        }
+    }
+
+    private static func names(_ read: Certificates.Read) -> Logger.Metadata {
+        let files = read.contexts.flatMap { $0?.certificates.map(\.file) ?? [] }
+        return ["files": "\(files.joined(separator: " "))"]
+    }
+
+    /// Names all that end soon.
+    private mutating func remind() {
+        let now = Int64(time(nil))
+        nextReminder = now + Self.secondsOfDay
+        for context in certificates.contexts {
+            guard let context else { continue }
+            for certificate in context.certificates {
+                remind(
+                    of: "Certificate", certificate.expiresAt - now,
+                    ["file": "\(certificate.file)", "listener": "\(context.settings.place)"],
+                    "renew it; the broker reads the files by itself when they change")
+            }
+            if let end = context.revocationsEndAt {
+                remind(
+                    of: "Revocation list", end - now,
+                    [
+                        "file": "\(context.settings.crlFile ?? "")",
+                        "listener": "\(context.settings.place)",
+                    ],
+                    "have its authority issue another; without one no client with a certificate gets in"
+                )
+            }
+        }
+    }
+
+    private func remind(
+        of noun: String, _ secondsLeft: Int64, _ metadata: Logger.Metadata, _ cure: String
+    ) {
+        guard secondsLeft < Self.warningDays * Self.secondsOfDay else { return }
+        var metadata = metadata
+        metadata["cure"] = "\(cure)"
+        if secondsLeft <= 0 {
+            logger.error("\(noun) is over", metadata: metadata)
+        } else {
+            metadata["days_left"] = "\(secondsLeft / Self.secondsOfDay)"
+            logger.warning("\(noun) ends soon", metadata: metadata)
+        }
+    }
+}
