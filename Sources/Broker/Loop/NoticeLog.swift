@@ -49,7 +49,7 @@ struct NoticeLog {
                 [LogKeys.client: Self.text(identifier)]
             ) { logger, metadata in
                 logger.notice(
-                    "Messages below $SYS/ dropped, only the broker publishes there",
+                    "Messages below $SYS/ or $CONTROL/ dropped, no client publishes there",
                     metadata: metadata)
             }
         case .dropping(let identifier, let reason):

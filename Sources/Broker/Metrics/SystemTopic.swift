@@ -26,6 +26,14 @@ struct SystemTopic {
         topic.starts(with: "$SYS".utf8) && (topic.count == 4 || topic[4] == UInt8(ascii: "/"))
     }
 
+    /// Whether no client publishes to a topic: those of the broker, and those by which other brokers are
+    /// administered, so that nobody gets used to sending orders where nobody checks who sends them.
+    static func isClosedToClients(_ topic: UnsafeRawBufferPointer) -> Bool {
+        isReserved(topic)
+            || topic.starts(with: "$CONTROL".utf8)
+                && (topic.count == 8 || topic[8] == UInt8(ascii: "/"))
+    }
+
     /// Every topic, in the order in which they are published.
     static func all() -> [SystemTopic] { state + traffic + load }
 

@@ -13,6 +13,8 @@ struct Session: BitwiseCopyable {
     /// Retained messages that it asked for wait until it takes more.
     var hasStalledRetained = false
     var hasUserName = false
+    /// A password or a certificate proved its user name; one that is only claimed gives no rights.
+    var isUserProven = false
     /// A part of its queue is on its way from the store.
     var isLoading = false
     /// Positions below are on their way from the store, or have come.

@@ -64,12 +64,12 @@ extension Shard {
         withSubject(session) { rules.decide(action, topic: topic, for: $0) }
     }
 
-    /// A user name that no password proved counts for nothing: its client is anonymous.
+    /// A user name that nothing proved counts for nothing: its client is anonymous.
     private func withSubject<Result>(
         _ session: UInt32, _ body: (AccessSubject) -> Result
     ) -> Result {
         sessions[session].clientIdentifier.withBytes { identifier in
-            guard provesUserNames, sessions[session].hasUserName else {
+            guard sessions[session].isUserProven else {
                 return body(AccessSubject(userName: nil, clientIdentifier: identifier))
             }
             return sessions[session].userName.withBytes { userName in
@@ -251,12 +251,12 @@ extension Shard {
         _ event: AccessReport.Event, _ session: UInt32, _ topic: UnsafeRawBufferPointer,
         _ line: UInt32
     ) {
-        let hasUserName = provesUserNames && sessions[session].hasUserName
         notices.append(
             .access(
                 AccessReport(
                     event: event, clientIdentifier: sessions[session].clientIdentifier.array,
-                    userName: hasUserName ? sessions[session].userName.array : nil,
+                    userName: sessions[session].isUserProven
+                        ? sessions[session].userName.array : nil,
                     topic: [UInt8](topic), line: line)))
     }
 }

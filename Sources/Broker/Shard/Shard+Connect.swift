@@ -105,40 +105,42 @@ extension Shard {
         guard !certificateUsers.isEmpty,
             let userName = certificateUsers.removeValue(forKey: handle)
         else {
-            let counts = verifiesPasswords || !provesUserNames
-            openSession(
-                handle, connect, bytes,
-                userName: counts ? connect.userName.map { bytes[$0] } : nil)
+            let user = connect.userName.map {
+                SessionUser(name: bytes[$0], isProven: verifiesPasswords)
+            }
+            openSession(handle, connect, bytes, user: user)
             return
         }
-        userName.withUnsafeBytes { openSession(handle, connect, bytes, userName: $0) }
+        userName.withUnsafeBytes {
+            openSession(handle, connect, bytes, user: SessionUser(name: $0, isProven: true))
+        }
     }
 
     private mutating func openSession(
         _ handle: Handle, _ connect: Connect, _ bytes: UnsafeRawBufferPointer,
-        userName: UnsafeRawBufferPointer?
+        user: SessionUser?
     ) {
         guard connect.clientIdentifier.isEmpty else {
             openSession(
                 handle, connect, bytes, identifier: bytes[connect.clientIdentifier],
-                userName: userName)
+                user: user)
             return
         }
         // Made up as if the client had sent it [MQTT-3.1.3-6].
         let generated = generateIdentifier()
         generated.withUnsafeBytes {
-            openSession(handle, connect, bytes, identifier: $0, userName: userName)
+            openSession(handle, connect, bytes, identifier: $0, user: user)
         }
     }
 
     private mutating func openSession(
         _ handle: Handle, _ connect: Connect, _ bytes: UnsafeRawBufferPointer,
-        identifier: UnsafeRawBufferPointer, userName: UnsafeRawBufferPointer?
+        identifier: UnsafeRawBufferPointer, user: SessionUser?
     ) {
         var existing = findSession(identifier)
         if let index = existing {
             // A session belongs to its client identifier and user name; nobody else takes it over.
-            guard isOwner(userName, of: index) else {
+            guard isOwner(user, of: index) else {
                 refuse(handle, .notAuthorized, .notAuthorized, [UInt8](identifier))
                 return
             }
@@ -150,8 +152,11 @@ extension Shard {
             }
         }
         var needsCommit = false
-        if connect.cleanSession, let index = existing {
-            // Any earlier session is thrown away [MQTT-3.1.2-6].
+        if let index = existing,
+            connect.cleanSession || sessions[index].isUserProven != (user?.isProven ?? false)
+        {
+            // Any earlier session is thrown away [MQTT-3.1.2-6]; so is one that somebody made who only
+            // claimed to be this user.
             removeSession(index)
             existing = nil
             needsCommit = true
@@ -170,11 +175,10 @@ extension Shard {
                 refuse(handle, .serverUnavailable, .tooManySessions, [UInt8](identifier))
                 return
             }
-            session = addSession(identifier, userName, isPersistent: !connect.cleanSession)
+            session = addSession(identifier, user, isPersistent: !connect.cleanSession)
             sessionPresent = false
             if !connect.cleanSession {
-                writes.session(
-                    sessions[session].number, clientIdentifier: identifier, userName: userName)
+                write(session, identifier, user)
                 needsCommit = true
             }
         }
@@ -277,7 +281,7 @@ extension Shard {
 
     /// `number` names it in the store; a new session gets the next one.
     mutating func addSession(
-        _ identifier: UnsafeRawBufferPointer, _ userName: UnsafeRawBufferPointer?,
+        _ identifier: UnsafeRawBufferPointer, _ user: SessionUser?,
         isPersistent: Bool, number: UInt64? = nil
     ) -> UInt32 {
         generation = generation == UInt32.max >> 1 ? 1 : generation + 1
@@ -288,8 +292,11 @@ extension Shard {
         session.isPersistent = isPersistent
         session.accessGeneration = number == nil ? accessGeneration : 0
         session.clientIdentifier = CompactBytes(identifier, pool: pool)
-        session.hasUserName = userName != nil
-        if let userName { session.userName = CompactBytes(userName, pool: pool) }
+        if let user {
+            session.hasUserName = true
+            session.isUserProven = user.isProven
+            session.userName = CompactBytes(user.name, pool: pool)
+        }
         let index = sessions.insert(session)
         sessionIndex.insert(hash(identifier), index)
         if isPersistent { persistentSessions += 1 }
@@ -321,9 +328,24 @@ extension Shard {
         sessions.remove(index)
     }
 
-    private func isOwner(_ userName: UnsafeRawBufferPointer?, of index: UInt32) -> Bool {
-        guard let userName else { return !sessions[index].hasUserName }
-        return sessions[index].hasUserName && sessions[index].userName.equals(userName)
+    private mutating func write(
+        _ session: UInt32, _ identifier: UnsafeRawBufferPointer, _ user: SessionUser?
+    ) {
+        let number = sessions[session].number
+        guard let user else {
+            writes.session(number, clientIdentifier: identifier, userName: nil)
+            return
+        }
+        user.stored(verifiesPasswords: verifiesPasswords).withUnsafeBytes {
+            writes.session(number, clientIdentifier: identifier, userName: $0)
+        }
+    }
+
+    /// Whether a client may have a session: it is of the same user, and proves it if that user did.
+    private func isOwner(_ user: SessionUser?, of index: UInt32) -> Bool {
+        guard let user else { return !sessions[index].hasUserName }
+        return sessions[index].hasUserName && sessions[index].userName.equals(user.name)
+            && (user.isProven || !sessions[index].isUserProven)
     }
 
     private mutating func generateIdentifier() -> [UInt8] {

@@ -19,7 +19,9 @@ extension Shard: StoreVisitor {
 
     package mutating func visit(_ stored: StoredSession) {
         let index = addSession(
-            stored.clientIdentifier, stored.userName, isPersistent: true, number: stored.number)
+            stored.clientIdentifier,
+            stored.userName.map { SessionUser(stored: $0, verifiesPasswords: verifiesPasswords) },
+            isPersistent: true, number: stored.number)
         restoration.sessions[stored.number] = index
         // A position that was given and never stored must not stop the start.
         let end = max(stored.end, stored.horizon)
@@ -94,7 +96,7 @@ extension Shard: StoreVisitor {
         for (number, will) in restoration.wills {
             // In one group with its publication, so that it is published once.
             writes.willRemoved(session: number)
-            if SystemTopic.isReserved(will.topic) {
+            if SystemTopic.isClosedToClients(will.topic) {
                 counters.dropped.add(.reservedTopic)
             } else if mayPublishRestored(will, of: restoration.sessions[number]) {
                 publishWill(will)

@@ -237,7 +237,9 @@ extension Shard {
     @inline(__always)
     mutating func refusesTopic(_ topic: UnsafeRawBufferPointer, from session: UInt32) -> Bool {
         // Of all topic names, `$` begins few.
-        guard topic.first == UInt8(ascii: "$"), SystemTopic.isReserved(topic) else { return false }
+        guard topic.first == UInt8(ascii: "$"), SystemTopic.isClosedToClients(topic) else {
+            return false
+        }
         drop(session, .reservedTopic)
         return true
     }

@@ -25,10 +25,6 @@ package struct Shard: ~Copyable {
     let isRigged = Failpoint.isArmed
     /// Whether passwords are checked at all; without a password file user names are taken as given.
     let verifiesPasswords: Bool
-    /// Every user name of a session is proven, by a password or by a certificate. Where certificates
-    /// alone do it, a name that a client merely claims is passed over, so that nobody gets at the
-    /// session or the rights of whom the certificate names.
-    let provesUserNames: Bool
     /// Who may do what; `nil` allows everything.
     var access: AccessRules?
     /// Counts the rules that there have been; never 0.
@@ -137,9 +133,6 @@ package struct Shard: ~Copyable {
         self.store = store
         isDurable = store.isRecording
         self.verifiesPasswords = verifiesPasswords
-        provesUserNames =
-            verifiesPasswords
-            || settings.listeners.contains { $0.tls?.settings.takesUserName == true }
         self.access = access
         self.now = now
         self.wallClockMs = wallClockMs
@@ -171,7 +164,7 @@ package struct Shard: ~Copyable {
         pendingConnections += 1
     }
 
-    /// The certificate that a connection showed names its user: its CONNECT needs no password, and a
+    /// The certificate that a connection showed names its user, and proves it: its CONNECT needs no password, and a
     /// user name in it does not count.
     package mutating func identify(_ handle: Handle, _ userName: [UInt8]) {
         guard isCurrent(handle) else { return }
