@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "CLinux.h"
 
+#include <malloc.h>
 #include <pthread.h>
 #include <string.h>
 #include <time.h>
@@ -39,4 +40,9 @@ int64_t hermes_wall_ms(void) {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+void hermes_trim_heap(void) {
+    // Returns whether it has released anything, which nobody depends on.
+    (void)malloc_trim(0);
 }

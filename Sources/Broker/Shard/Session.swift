@@ -1,11 +1,18 @@
+import AdminModel
 import MQTTCodec
 import MQTTCore
 import Structures
 
 /// What belongs to a client identifier, with or without a connection (section 4.1).
+///
+/// There may be a million, most of them away: what they cost is mostly the size of this, so its members
+/// stand in an order that leaves few gaps.
 struct Session: BitwiseCopyable {
     /// 0 while the record is unused.
     var generation: UInt32 = 0
+    /// As the client asked, in seconds.
+    var keepAlive: UInt16 = 0
+    var version = Connect.Version.v3_1_1
     /// Clean session 0: it outlives its connection.
     var isPersistent = false
     /// Stands in the list of sessions whose next message waits for a commit.
@@ -19,7 +26,7 @@ struct Session: BitwiseCopyable {
     var isLoading = false
     /// Positions below are on their way from the store, or have come.
     var loadBelow: UInt64 = 0
-    var version = Connect.Version.v3_1_1
+    var lastCloseReason: CloseReason?
     /// Its connection; `nil` while the client is away.
     var connection: Handle?
     /// Names it in the store; never reused.
@@ -38,11 +45,25 @@ struct Session: BitwiseCopyable {
     var inbound = InboundQoS2()
     /// UNIX time in milliseconds of the connection, or of the disconnection.
     var sinceMs: Int64 = 0
-    /// As the client asked, in seconds.
-    var keepAlive: UInt16 = 0
-    var lastCloseReason: CloseReason?
     var publishesReceived: UInt64 = 0
     var publishesSent: UInt64 = 0
     var publishesAcknowledged: UInt64 = 0
-    var dropped = DropCounts()
+    var dropped = SessionDropCounts()
+}
+
+/// What one session lost, by reason; 2^32 - 1 stands for that and more.
+struct SessionDropCounts: BitwiseCopyable {
+    private var counts = InlineArray<6, UInt32>(repeating: 0)
+
+    mutating func add(_ reason: DropReason) {
+        let index = Int(reason.rawValue)
+        if counts[index] < .max { counts[index] += 1 }
+    }
+
+    subscript(reason: DropReason) -> UInt64 { UInt64(counts[Int(reason.rawValue)]) }
+
+    /// In the order of the cases.
+    var figures: [BrokerFigures.Count] {
+        DropReason.allCases.map { BrokerFigures.Count($0.name, self[$0]) }
+    }
 }

@@ -16,6 +16,9 @@ ssize_t hermes_send(int descriptor, const void *bytes, size_t count);
 /// sendmsg with MSG_NOSIGNAL over `count` runs of bytes, laid out as iovec.
 ssize_t hermes_send_vector(int descriptor, void *segments, size_t count);
 
+/// Gives free memory of the C library's heap back to the system; may take milliseconds.
+void hermes_trim_heap(void);
+
 /// Names the calling thread; at most 15 bytes.
 void hermes_name_thread(const char *name);
 

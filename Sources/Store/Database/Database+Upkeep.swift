@@ -68,6 +68,12 @@ extension Database {
         }
     }
 
+    /// Gives cached pages back, which the next segment reads again where it needs them.
+    public func releaseMemory() {
+        // Answers only whether it could.
+        _ = sqlite3_db_release_memory(connection.handle)
+    }
+
     /// Gives free pages back to the file system, a slice at a time, beyond what is worth keeping.
     ///
     /// A slice moves at most `mostPages` pages and ends with a ``checkpoint()``, by which the file

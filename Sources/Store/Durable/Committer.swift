@@ -26,49 +26,47 @@ final class Committer {
     }
 
     /// A frame of the active segment that no sync has covered.
-    private struct Frame {
+    struct Frame {
         var batch: BatchQueue.Batch
         /// Of its first byte in the segment's file.
         var offset: UInt32
     }
 
     /// A read with the last ticket that was submitted before it.
-    private struct WaitingRead {
+    struct WaitingRead {
         var request: QueueRead
         var after: UInt64
     }
 
-    /// Between two looks at the room on the disk.
-    private static let roomCheckMs: UInt64 = 1_000
-
-    private let options: DurableStoreOptions
-    private let directory: String
-    private let tasks: WorkQueue<Task>
-    private let movers: WorkQueue<MoverTask>
-    private let loaders: WorkQueue<LoaderTask>
-    private let outbox: StoreOutbox
-    private(set) var journal: Journal
-    private(set) var overlay: JournalOverlay
+    let options: DurableStoreOptions
+    let directory: String
+    let tasks: WorkQueue<Task>
+    let movers: WorkQueue<MoverTask>
+    let loaders: WorkQueue<LoaderTask>
+    let outbox: StoreOutbox
+    var journal: Journal
+    var overlay: JournalOverlay
 
     /// Submitted, and not in the active segment.
-    private var waiting: BatchQueue
+    var waiting: BatchQueue
     /// In the active segment, and not known to be on the disk; their bytes.
-    private var unsynced: [Frame] = []
+    private(set) var unsynced: [Frame] = []
     private(set) var unsyncedBytes = 0
     private var unsyncedSinceMs: UInt64 = 0
     private var lastTicket: UInt64 = 0
-    private var waitingReads: [WaitingRead] = []
-    private var readNumber: UInt64 = 0
-    private var readsDone: UInt64 = 0
+    var waitingReads: [WaitingRead] = []
+    var readNumber: UInt64 = 0
+    var readsDone: UInt64 = 0
     /// Moved segments, with the last read that may still need them.
-    private var reusable: [(segment: UInt64, afterRead: UInt64)] = []
-    private var nextRoomCheckMs: UInt64 = 0
-    private var isBelowReserve = false
-    private var isFailing = false
+    var reusable: [(segment: UInt64, afterRead: UInt64)] = []
+    private var room: DiskRoom
+    /// When something was last committed, in milliseconds.
+    var lastCommitMs: UInt64 = 0
+    var isFailing = false
     private var nextAttemptMs: UInt64 = 0
-    /// When the last attempt to commit began, in microseconds.
-    private var commitBegin: UInt64 = 0
-    private var isClosing = false
+    /// Since when the oldest of what waits does, in microseconds.
+    private var waitingSinceUs: UInt64 = 0
+    var isClosing = false
 
     /// Goes on where a start has left the journal; what it found there goes to the mover.
     init(
@@ -86,8 +84,9 @@ final class Committer {
         self.loaders = loaders
         self.outbox = outbox
         waiting = BatchQueue(largestFrame: options.journal.segmentBytes / 2)
+        room = DiskRoom(of: directory, reserveBytes: options.reserveBytes)
         for changes in sealed { move(changes) }
-        checkRoomIfDue(hermes_monotonic_ms())
+        room.checkIfDue(hermes_monotonic_ms(), outbox)
         requestSpare()
         noteSegments()
     }
@@ -114,36 +113,38 @@ final class Committer {
         commit()
         serveReads()
         synchronizeIfDue()
-        checkRoomIfDue(hermes_monotonic_ms())
+        let now = hermes_monotonic_ms()
+        sealIfIdle(now)
+        room.checkIfDue(now, outbox)
         return isClosing ? end() : nil
     }
 
     /// How long to sleep when no task comes, in milliseconds.
     var patience: Int32 {
         let now = hermes_monotonic_ms()
-        func until(_ time: UInt64) -> Int32 { time > now ? Int32(clamping: time - now) : 0 }
-        if isFailing { return until(nextAttemptMs) }
+        if isFailing { return nextAttemptMs > now ? Int32(clamping: nextAttemptMs - now) : 0 }
+        var due: UInt64?
+        func wake(at time: UInt64) { due = min(due ?? time, time) }
         if case .interval(let milliseconds) = options.durability, !unsynced.isEmpty {
-            return until(unsyncedSinceMs + UInt64(milliseconds))
+            wake(at: unsyncedSinceMs + UInt64(milliseconds))
         }
-        return isBelowReserve ? until(nextRoomCheckMs) : -1
+        if holdsMemory { wake(at: lastCommitMs + options.idleMilliseconds) }
+        if let time = room.nextCheckMs { wake(at: time) }
+        return due.map { $0 > now ? Int32(clamping: $0 - now) : 0 } ?? -1
     }
 
     private func take(_ task: Task) {
         switch task {
         case .write(let batch):
             lastTicket = batch.tickets.upperBound
+            if waiting.isEmpty { waitingSinceUs = hermes_monotonic_us() }
             waiting.append(batch)
         case .read(let request):
             waitingReads.append(WaitingRead(request: request, after: lastTicket))
         case .readDone(let number):
             readsDone = number
             freeSegments()
-        case .moved(let segment):
-            overlay.applied(segment)
-            reusable.append((segment, readNumber))
-            freeSegments()
-            noteSegments()
+        case .moved(let segment): moved(segment)
         case .spare(let file): journal.finishSpare(file)
         case .backup(let directory, let reply): backUp(to: directory, reply)
         case .acceptLoss(let reply): reply(acceptLoss())
@@ -151,52 +152,17 @@ final class Committer {
         }
     }
 
-    /// What cannot be renamed is damage still.
-    private func acceptLoss() -> [String] {
-        var accepted = journal.acceptLoss()
-        if let path = try? StoredDamage.acceptRecords(in: directory) { accepted.append(path) }
-        if let left = try? StoredDamage(in: directory) {
-            outbox.update { $0.damageRecords = left.records }
-        }
-        noteSegments()
-        return accepted
-    }
-
-    /// Lets the mover copy the database once it has all that is stored now.
-    private func backUp(
-        to directory: String, _ reply: @escaping @Sendable (StoreFailure?) -> Void
-    ) {
-        guard !isClosing else { return reply(MoverTask.stopping(directory)) }
-        commit()
-        guard waiting.isEmpty else {
-            reply(
-                outbox.figures.failure
-                    ?? StoreFailure(
-                        operation: "back up to", path: directory,
-                        reason: "the database does not keep up with the journal at present",
-                        kind: .other, cure: "Try again later."))
-            return
-        }
-        do throws(StoreFailure) {
-            if !overlay.isActiveEmpty || !unsynced.isEmpty { try beginSegment(1) }
-        } catch {
-            fail(error)
-            return reply(error)
-        }
-        movers.post(.backup(directory: directory, reply: reply))
-    }
-
     // MARK: Writing
 
     /// Makes all that waits durable, in frames that fit a segment.
-    private func commit() {
+    func commit() {
         guard !waiting.isEmpty else { return }
-        commitBegin = hermes_monotonic_us()
+        let now = hermes_monotonic_us()
         if isFailing {
-            guard commitBegin / 1_000 >= nextAttemptMs else { return }
-            nextAttemptMs = commitBegin / 1_000 + options.retryMilliseconds
+            guard now / 1_000 >= nextAttemptMs else { return }
+            nextAttemptMs = now / 1_000 + options.retryMilliseconds
         }
-        outbox.commitBegins(atMicroseconds: commitBegin)
+        outbox.commitBegins(atMicroseconds: now)
         defer { outbox.commitEnded() }
         do throws(StoreFailure) {
             while !waiting.isEmpty {
@@ -249,7 +215,7 @@ final class Committer {
     }
 
     /// Makes all frames durable, tells the overlay of them, and completes those that wait for it.
-    private func synchronize() throws(StoreFailure) {
+    func synchronize() throws(StoreFailure) {
         guard !unsynced.isEmpty else { return }
         Failpoint.beforeSync.reach()
         let begin = hermes_monotonic_us()
@@ -268,6 +234,7 @@ final class Committer {
         }
         unsynced.removeAll(keepingCapacity: true)
         unsyncedBytes = 0
+        lastCommitMs = hermes_monotonic_ms()
         outbox.complete(tickets, buffers: buffers) { figures in
             figures.commits += frames
             figures.committedBytes += bytes
@@ -278,7 +245,7 @@ final class Committer {
     }
 
     private func noteCommit(_ figures: inout StoreFigures) {
-        let took = hermes_monotonic_us() - commitBegin
+        let took = hermes_monotonic_us() - waitingSinceUs
         figures.longestCommitMicroseconds = max(figures.longestCommitMicroseconds, took)
     }
 
@@ -301,7 +268,7 @@ final class Committer {
     }
 
     /// An attempt failed: what the journal may have lost waits again, for a fresh segment.
-    private func fail(_ failure: StoreFailure) {
+    func fail(_ failure: StoreFailure) {
         if journal.failure != nil {
             waiting.putBack(unsynced.map(\.batch))
             unsynced.removeAll()
@@ -313,83 +280,6 @@ final class Committer {
         outbox.update { figures in
             if isFailing { figures.failure = failure }
             figures.failures += 1
-        }
-    }
-
-    // MARK: Segments
-
-    /// A segment with room for so many bytes; false when too many wait for the database.
-    private func prepareSegment(_ bytes: Int) throws(StoreFailure) -> Bool {
-        if journal.failure == nil, !journal.isFull(for: bytes),
-            overlay.activeWeight < options.maxSegmentWeight
-        {
-            return true
-        }
-        // Full ones, those that a read holds, and those that failed.
-        guard journal.segmentNumbers.count <= 2 * options.journal.segmentCount else {
-            return false
-        }
-        try beginSegment(bytes)
-        return true
-    }
-
-    private func beginSegment(_ bytes: Int) throws(StoreFailure) {
-        if journal.failure == nil {
-            try synchronize()
-            try journal.beginSegment(payloadBytes: bytes)
-        } else {
-            try journal.restart(payloadBytes: bytes)
-        }
-        guard let number = journal.activeSegment else {
-            preconditionFailure("a journal without a segment after it began one")
-        }
-        seal(next: number)
-        requestSpare()
-        noteSegments()
-    }
-
-    /// Hands the former segment to the mover, unless nothing was synced to it.
-    private func seal(next number: UInt64) {
-        let former = overlay.active.number
-        guard journal.isNamedByNext(former) else {
-            overlay.skip(to: number)
-            // Unless it is freed with those before it: a disk that goes on failing must not fill up
-            // with segments that nothing was written to.
-            if overlay.sealed.isEmpty { reusable.append((former, readNumber)) }
-            freeSegments()
-            return
-        }
-        // Also if it has changed nothing: a start that finds a segment named wants to have it.
-        move(overlay.seal(next: number))
-    }
-
-    private func move(_ changes: SegmentChanges) {
-        guard let reader = journal.reader(of: changes.segment) else {
-            preconditionFailure("segment \(changes.segment) was freed before it was moved")
-        }
-        movers.post(.apply(changes, reader))
-    }
-
-    /// A file for the segment after this one, made while this one fills.
-    private func requestSpare() {
-        if let request = journal.spareRequest() { movers.post(.spare(request)) }
-    }
-
-    private func freeSegments() {
-        while let first = reusable.first, first.afterRead <= readsDone {
-            journal.free(through: first.segment)
-            reusable.removeFirst()
-        }
-    }
-
-    private func noteSegments() {
-        // New messages wait before acknowledgements have to, and before more files are needed.
-        let isCongested = overlay.sealed.count >= max(2, options.journal.segmentCount - 1)
-        outbox.update { figures in
-            figures.isCongested = isCongested
-            figures.waitingSegments = overlay.sealed.count
-            figures.journalBytes = journal.diskBytes
-            figures.setAsideFiles = journal.setAsideFiles
         }
     }
 
@@ -407,21 +297,6 @@ final class Committer {
                 LoaderTask(number: readNumber, read.request, in: overlay, of: journal))
         }
         waitingReads.removeFirst(count)
-    }
-
-    // MARK: Room
-
-    private func checkRoomIfDue(_ now: UInt64) {
-        guard now >= nextRoomCheckMs else { return }
-        nextRoomCheckMs = now + Self.roomCheckMs
-        var status = statvfs()
-        guard statvfs(directory, &status) == 0 else { return }
-        let free = UInt64(status.f_bavail) * UInt64(status.f_frsize)
-        isBelowReserve = free < options.reserveBytes
-        outbox.update { figures in
-            figures.freeBytes = free
-            figures.isBelowReserve = isBelowReserve
-        }
     }
 
     // MARK: The end

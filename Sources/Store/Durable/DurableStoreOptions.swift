@@ -15,6 +15,8 @@ public struct DurableStoreOptions: Sendable {
     /// Queue positions and messages of one segment that the overlay holds before the next segment is
     /// begun, even if it has room: what bounds the memory.
     public var maxSegmentWeight: Int
+    /// After so long without a commit the last ones move to the database too, and leave the memory.
+    var idleMilliseconds: UInt64 = 500
     /// Between two attempts while the disk refuses.
     var retryMilliseconds: UInt64 = 1_000
 

@@ -177,6 +177,10 @@ final class Mover {
             return refused(error)
         }
         checkpoint()
+        // What the load before has left free goes back to the system.
+        guard !hasUpkeep else { return }
+        database.releaseMemory()
+        hermes_trim_heap()
     }
 
     private func checkpoint() {

@@ -162,7 +162,8 @@ final class WakeCount: Sendable {
 }
 
 extension DurableStoreOptions {
-    /// Segments of 64 KiB, no reserve, and another attempt as soon as there is one.
+    /// Segments of 64 KiB, no reserve, another attempt as soon as there is one, and nothing that only
+    /// the time brings about.
     static func small(
         _ durability: Durability = .sync, segmentCount: Int = 3
     ) -> DurableStoreOptions {
@@ -171,6 +172,7 @@ extension DurableStoreOptions {
             journal: JournalOptions(segmentBytes: 65_536, segmentCount: segmentCount),
             reserveBytes: 0)
         options.retryMilliseconds = 0
+        options.idleMilliseconds = 3_600_000
         return options
     }
 }

@@ -28,8 +28,8 @@ struct IdleRun {
     }
 
     private static var sampleInterval: UInt64 { 100_000_000 }
-    /// Equal samples in a row that count as settled.
-    private static var calmSamples: Int { 5 }
+    /// Equal samples in a row that count as settled: a broker may tidy up after a pause.
+    private static var calmSamples: Int { 20 }
     private static var longestSettling: UInt64 { 10_000_000_000 }
 
     let settings: Settings

@@ -1,0 +1,158 @@
+import Structures
+
+/// Takes in what is on the disk, record by record.
+extension JournalOverlay {
+    /// Applies the records of whole groups, whose first byte lies at `offset` of the active segment's
+    /// file.
+    ///
+    /// - Throws: when the bytes are not what a ``WriteBatch`` writes; the overlay is of no use then.
+    mutating func apply(
+        _ bytes: UnsafeRawBufferPointer, at offset: UInt32
+    ) throws(DamagedRecord) {
+        var reader = RecordReader(bytes)
+        var start = 0
+        while let record = try reader.next() {
+            guard apply(record, bytes, offset) else { throw DamagedRecord(offset: start) }
+            start = reader.offset
+        }
+        endGroup()
+    }
+
+    /// False when the record contradicts those before it.
+    private mutating func apply(
+        _ record: RecordView, _ bytes: UnsafeRawBufferPointer, _ offset: UInt32
+    ) -> Bool {
+        switch record {
+        case .commit: endGroup()
+        case .message(let number, let topic, let payload, let qos, let retain, let expiresAtMs):
+            // The database looks messages up by number.
+            let place = activeMessages.count - 1
+            guard place < 0 || activeMessages[place].number < number else { return false }
+            lastMessage = max(lastMessage, number)
+            let index = messages.insert(
+                Message(
+                    number: number, segment: active.number, expiresAtMs: expiresAtMs,
+                    topicOffset: offset + UInt32(topic.offset), topicCount: UInt32(topic.count),
+                    payloadOffset: offset + UInt32(payload.offset),
+                    payloadCount: UInt32(payload.count), references: 1, qos: qos,
+                    retain: retain))
+            activeMessages.append(MessagePlace(number: number, index: index))
+        case .queued(let session, let position, let message, let qos, let retain, let isInWindow):
+            return queue(session, position, message, qos, retain, isInWindow)
+        case .horizon(let session, let position):
+            delta(of: session).horizon = position
+        case .released(let session, let position): release(session, position)
+        case .finished(let session, let position): finish(session, position)
+        case .session(let number, let identifier, let userName):
+            lastSession = max(lastSession, number)
+            delta(of: number).newSession = SegmentChanges.NewSession(
+                number: number, clientIdentifier: Self.array(identifier, bytes),
+                userName: userName.map { Self.array($0, bytes) })
+        case .sessionRemoved(let number): removeSession(number)
+        case .attached(let number):
+            delta(of: number).isAttached = true
+        case .detached(let number, let sinceMs):
+            let delta = delta(of: number)
+            delta.isAttached = false
+            delta.detachedSinceMs = sinceMs
+        case .subscription(let session, let filter, let qos):
+            setSubscription(session, Self.array(filter, bytes), qos)
+        case .subscriptionRemoved(let session, let filter):
+            setSubscription(session, Self.array(filter, bytes), nil)
+        case .inbound(let session, let identifier):
+            setInbound(session, identifier, true)
+        case .inboundRemoved(let session, let identifier):
+            setInbound(session, identifier, false)
+        case .retained(let number):
+            guard let index = find(number) else { return false }
+            let message = messages[index]
+            messages[index].references += 1
+            let topic = Self.array(
+                RecordView.Bytes(
+                    offset: Int(message.topicOffset - offset), count: Int(message.topicCount)),
+                bytes)
+            setRetained(topic, index)
+        case .retainedRemoved(let topic): setRetained(Self.array(topic, bytes), nil)
+        case .will(let session, let number):
+            guard let index = find(number) else { return false }
+            messages[index].references += 1
+            setWill(session, .message(index))
+        case .willRemoved(let session): setWill(session, .removed)
+        case .sequence(let channel, let number):
+            active.weight += 1
+            active.sequences[Self.array(channel, bytes)] = number
+        }
+        return true
+    }
+
+    /// Nothing after a group refers to its messages, so what nobody took is gone.
+    private mutating func endGroup() {
+        while groupStart < activeMessages.count {
+            dropReference(activeMessages[groupStart].index)
+            groupStart += 1
+        }
+    }
+
+    /// A message of the group that is read.
+    func find(_ number: UInt64) -> UInt32? {
+        var place = activeMessages.count - 1
+        while place >= groupStart {
+            if activeMessages[place].number == number { return activeMessages[place].index }
+            place -= 1
+        }
+        return nil
+    }
+
+    mutating func dropReference(_ index: UInt32) {
+        guard index != noIndex else { return }
+        messages[index].references -= 1
+        if messages[index].references == 0 { messages.remove(index) }
+    }
+
+    private static func array(
+        _ range: RecordView.Bytes, _ bytes: UnsafeRawBufferPointer
+    ) -> [UInt8] {
+        [UInt8](bytes[range.offset..<range.offset + range.count])
+    }
+
+    // MARK: Changes of a session
+
+    private mutating func removeSession(_ number: UInt64) {
+        let index = session(number)
+        var entry = sessions[index].first
+        while entry != noIndex {
+            let next = entries[entry].next
+            removeEntry(entry)
+            entry = next
+        }
+        sessions[index].first = noIndex
+        sessions[index].last = noIndex
+        let delta = delta(ofRecord: index)
+        if case .message(let message) = delta.will { dropReference(message) }
+        delta.will = .unchanged
+        delta.isRemoved = true
+    }
+
+    private mutating func setSubscription(_ session: UInt64, _ filter: [UInt8], _ qos: UInt8?) {
+        active.weight += 1
+        delta(of: session).subscriptions[filter] = .some(qos)
+    }
+
+    private mutating func setInbound(
+        _ session: UInt64, _ identifier: UInt16, _ isPresent: Bool
+    ) {
+        delta(of: session).inbound[identifier] = isPresent
+    }
+
+    private mutating func setRetained(_ topic: [UInt8], _ message: UInt32?) {
+        active.weight += 1
+        if case .some(.some(let replaced)) = active.retained[topic] { dropReference(replaced) }
+        active.retained[topic] = .some(message)
+    }
+
+    private mutating func setWill(_ session: UInt64, _ state: SessionDelta.WillState) {
+        let delta = delta(of: session)
+        if case .message(let replaced) = delta.will { dropReference(replaced) }
+        delta.will = state
+    }
+}
