@@ -5,8 +5,8 @@ struct OfflineRun {
     /// Which steps to take; what one run fills, another may drain.
     enum Part { case fill, drain, both }
 
-    /// A second without work: the broker may rest between two batches of what it moves.
-    private static var calmIntervals: Int { 20 }
+    /// Two and a half seconds without work: the broker gives memory back after a pause, and may rest between two batches of what it moves.
+    private static var calmIntervals: Int { 50 }
     private static var longestCalming: UInt64 { 120_000_000_000 }
 
     let plan: OfflinePlan
