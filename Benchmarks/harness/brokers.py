@@ -264,9 +264,10 @@ class HermesdInCallgrind(Hermesd):
     start_seconds = 180.0
     stop_seconds = 180.0
 
-    def __init__(self, binary: Path, counts: Path) -> None:
+    def __init__(self, binary: Path, counts: Path, access_rules: Path | None = None) -> None:
         super().__init__(binary)
         self.counts = counts
+        self.access_rules = access_rules
 
     def command(self, folder: Path) -> list[str]:
         return [
@@ -275,6 +276,7 @@ class HermesdInCallgrind(Hermesd):
             f"--callgrind-out-file={self.counts}",
             "--quiet",
             *super().command(folder),
+            *(("--acl-file", str(self.access_rules)) if self.access_rules else ()),
         ]
 
     def environment(self) -> dict[str, str]:

@@ -84,15 +84,21 @@ extension Shard {
     /// tell its client [MQTT-3.3.5-2].
     @inline(__always)
     mutating func mayPublish(_ handle: Handle, _ topic: UnsafeRawBufferPointer) -> Bool {
-        guard let rules = access else { return true }
-        return mayPublish(handle, topic, rules)
+        // Without taking hold of the rules, which would be counted.
+        guard access != nil else { return true }
+        if let permit = connections[handle.index].permit,
+            permit.isFor(topic, generation: accessGeneration)
+        {
+            return true
+        }
+        return askToPublish(handle, topic)
     }
 
-    private mutating func mayPublish(
-        _ handle: Handle, _ topic: UnsafeRawBufferPointer, _ rules: AccessRules
+    @inline(never)
+    private mutating func askToPublish(
+        _ handle: Handle, _ topic: UnsafeRawBufferPointer
     ) -> Bool {
-        let permit = connections[handle.index].permit
-        if let permit, permit.isFor(topic, generation: accessGeneration) { return true }
+        guard let rules = access else { return true }
         let session = connections[handle.index].session
         let verdict = decide(rules, .publish, topic, for: session)
         guard verdict.isAllowed else {
@@ -101,7 +107,7 @@ extension Shard {
             doom(handle, .publishDenied)
             return false
         }
-        permit?.release(in: pool)
+        connections[handle.index].permit?.release(in: pool)
         connections[handle.index].permit = PublishPermit(
             topic, generation: accessGeneration, pool: pool)
         return true
@@ -134,32 +140,40 @@ extension Shard {
     mutating func receivers(
         of topic: UnsafeRawBufferPointer, isCounted: Bool = true
     ) -> UnsafeBufferPointer<SubscriptionTrie.Match> {
-        guard let rules = access else { return trie.match(topic) }
-        return receivers(of: topic, rules, isCounted: isCounted)
+        guard access != nil else { return trie.match(topic) }
+        return permittedReceivers(of: topic, isCounted: isCounted)
     }
 
     /// What the rules withhold is cached with the matches, so a topic that is published again costs no
     /// question.
-    private mutating func receivers(
-        of topic: UnsafeRawBufferPointer, _ rules: AccessRules, isCounted: Bool
+    private mutating func permittedReceivers(
+        of topic: UnsafeRawBufferPointer, isCounted: Bool
     ) -> UnsafeBufferPointer<SubscriptionTrie.Match> {
         let result: SubscriptionTrie.Permitted
         switch trie.search(topic) {
-        case .cached(let permitted):
-            result = permitted
-        case .collected(let matches):
-            var count = 0
-            for match in matches {
-                guard decide(rules, .subscribe, topic, for: match.session).isAllowed else {
-                    continue
-                }
-                matches[count] = match
-                count += 1
-            }
-            result = trie.keep(topic, permitted: count)
+        case .cached(let permitted): result = permitted
+        case .collected(let matches): result = sortOut(topic, matches)
         }
-        if isCounted { counters.accessRefusals.add(.deliver, UInt64(result.withheld)) }
+        if isCounted, result.withheld > 0 {
+            counters.accessRefusals.add(.deliver, UInt64(result.withheld))
+        }
         return result.matches
+    }
+
+    /// Of those that want a topic, the ones that may read it.
+    @inline(never)
+    private mutating func sortOut(
+        _ topic: UnsafeRawBufferPointer,
+        _ matches: UnsafeMutableBufferPointer<SubscriptionTrie.Match>
+    ) -> SubscriptionTrie.Permitted {
+        guard let rules = access else { return trie.keep(topic, permitted: matches.count) }
+        var count = 0
+        for match in matches
+        where decide(rules, .subscribe, topic, for: match.session).isAllowed {
+            matches[count] = match
+            count += 1
+        }
+        return trie.keep(topic, permitted: count)
     }
 
     /// Whether a client may read messages of a topic: for those that do not come by ``receivers(of:isCounted:)``.
