@@ -143,6 +143,20 @@ public struct ProcessFigures: Sendable, Equatable {
 public struct AdminFigures: Sendable, Equatable {
     /// Requests that were not let in, by reason.
     public var refused: [BrokerFigures.Count] = []
+    /// The certificate of HTTPS; `nil` with plain HTTP.
+    public var certificate: Certificate?
+
+    /// A certificate in use.
+    public struct Certificate: Sendable, Equatable {
+        public var file: String
+        /// Until it ends; below 0 once it has.
+        public var daysLeft: Double
+
+        public init(file: String, daysLeft: Double) {
+            self.file = file
+            self.daysLeft = daysLeft
+        }
+    }
 
     public init() {}
 }

@@ -3,6 +3,7 @@ extension ConfigurationDraft {
     mutating func checkContradictions() {
         checkListenersApart()
         checkAdminApart()
+        checkAdminTLS()
         checkSomebodyMayConnect()
         checkTLS()
         checkPacketSizes()

@@ -75,8 +75,30 @@ public struct HermesConfiguration: Sendable, Equatable {
         public var tokensFile: String?
         /// Unknown tokens of one address in a minute, above which it is told to wait; 1 or more.
         public var maxFailures = 30
+        public var tls = TLS()
+        /// Whether plain HTTP may be spoken on an address that others reach.
+        public var allowPlain = false
+
+        public struct TLS: Sendable, Equatable {
+            /// PEM file with the certificate and those that vouch for it; `nil` for plain HTTP.
+            public var certificate: String?
+            /// PEM file with its private key; there whenever the certificate is.
+            public var key: String?
+            public var minimumVersion = HermesConfiguration.TLS.Version.tls12
+            /// PEM file with those who may issue the certificates that callers must show; `nil`
+            /// asks for none.
+            public var clientCAFile: String?
+
+            public init() {}
+
+            /// The certificate has its key: the configuration has been checked.
+            public var isOn: Bool { certificate != nil }
+        }
 
         public init() {}
+
+        /// Whether only this machine can reach the address: `localhost`, 127.0.0.0/8 or `::1`.
+        public var isLoopback: Bool { NetworkAddress(address)?.isLoopback ?? false }
     }
 
     /// When a message counts as stored.

@@ -12,12 +12,13 @@ package struct CommandContext: Sendable {
     /// Milliseconds since 1970.
     package var now: @Sendable () -> Int64
     /// Makes what carries requests to the broker; the duration bounds each of them.
-    package var makeTransport: @Sendable (AdminEndpoint, Duration) -> any AdminTransport
+    package var makeTransport: @Sendable (AdminEndpoint, Duration, ClientTLS) -> any AdminTransport
 
     package init(
         environment: [String: String], console: Console, standardInput: CInt = STDIN_FILENO,
         terminalPath: String = "/dev/tty", now: @escaping @Sendable () -> Int64,
-        makeTransport: @escaping @Sendable (AdminEndpoint, Duration) -> any AdminTransport
+        makeTransport:
+            @escaping @Sendable (AdminEndpoint, Duration, ClientTLS) -> any AdminTransport
     ) {
         self.environment = environment
         self.console = console
@@ -31,7 +32,7 @@ package struct CommandContext: Sendable {
     package static func process() -> CommandContext {
         CommandContext(
             environment: ProcessEnvironment.current(), console: .standard(), now: wallClock,
-            makeTransport: { AsyncHTTPTransport(endpoint: $0, timeout: $1) })
+            makeTransport: { AsyncHTTPTransport(endpoint: $0, timeout: $1, tls: $2) })
     }
 
     private static func wallClock() -> Int64 {

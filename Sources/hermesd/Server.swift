@@ -48,20 +48,22 @@ struct Server {
             path: configuration.admin.tokensFile ?? "\(directory.path)/\(TokenFile.defaultName)",
             logger: logger)
         let certificates = Certificates(configuration, logger: logger)
+        let adminCertificates = try AdminCertificates(configuration.admin, logger: logger)
         let settings = BrokerSettings(
             configuration, descriptorLimit: BrokerSettings.raiseDescriptorLimit(),
             contexts: try certificates.start())
         let accessFile = configuration.aclFile.map { AccessFile(path: $0, logger: logger) }
         let access = try accessFile?.read()
         let (brokerEnd, listeners) = try startBroker(mailbox, store, settings, passwords, access)
-        let adminConfiguration = adminConfiguration(token, tokens)
+        let adminConfiguration = adminConfiguration(token, tokens, adminCertificates)
         let admin = try AdminServer(
             configuration: adminConfiguration,
             broker: BrokerBridge(mailbox: mailbox, store: store as? DurableStore),
             logger: logger)
 
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint, .sighup)
-        let reload = reload(mailbox, passwords, tokens, accessFile, certificates)
+        let reload = reload(
+            mailbox, passwords, tokens, accessFile, certificates, adminCertificates)
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask {
                 try await admin.run { endpoints in
@@ -70,6 +72,7 @@ struct Server {
                         metadata: [
                             "admin.address": "\(Self.text(endpoints))",
                             "admin.socket": "\(endpoints.unixSocketPath ?? "none")",
+                            "admin.tls": "\(adminCertificates == nil ? "off" : "on")",
                         ])
                     notification.ready(listeners: listeners, admin: Self.text(endpoints))
                 }
@@ -199,7 +202,8 @@ struct Server {
 
     private func reload(
         _ mailbox: Mailbox<ShardMessage>, _ passwords: PasswordChecks?, _ tokens: TokenChecks,
-        _ accessFile: AccessFile?, _ certificates: Certificates
+        _ accessFile: AccessFile?, _ certificates: Certificates,
+        _ adminCertificates: AdminCertificates?
     ) -> Reload {
         var parts: [Reload.Part] = [
             Reload.Part(name: "token file") {
@@ -222,6 +226,7 @@ struct Server {
                 })
         }
         if let accessFile { parts.append(accessFile.part(mailbox)) }
+        if let adminCertificates { parts.append(adminCertificates.part) }
         return Reload(
             loader: loader, running: configuration, log: log, logger: logger, parts: parts
         ) { configuration in
@@ -272,7 +277,7 @@ struct Server {
     }
 
     private func adminConfiguration(
-        _ token: AdminToken, _ tokens: TokenChecks
+        _ token: AdminToken, _ tokens: TokenChecks, _ certificates: AdminCertificates?
     ) -> AdminServerConfiguration {
         var result = AdminServerConfiguration(
             token: token, durability: durabilityName, version: Hermesd.version)
@@ -280,6 +285,7 @@ struct Server {
         result.port = configuration.admin.port
         result.unixSocketPath = configuration.admin.unixSocket
         result.tokens = tokens
+        result.certificates = certificates
         result.maximumFailuresPerMinute = configuration.admin.maxFailures
         result.maximumBodyBytes = configuration.limits.maxPacketBytes
         result.maximumTopicLevels = configuration.limits.maxTopicLevels

@@ -35,6 +35,10 @@ struct MetricsTests {
             text.contains(
                 #"hermes_tls_certificate_days_left{listener="1",file="/etc/a \"b\".crt"} -2.5"#
                     + "\n"))
+        #expect(
+            text.contains(
+                #"hermes_tls_certificate_days_left{listener="admin",file="/etc/b.crt"} -0.5"#
+                    + "\n"))
         #expect(text.contains("\nprocess_start_time_seconds 1700000000.25\n"))
         #expect(text.hasSuffix("\n"))
         #expect(!text.contains("\n\n"))
@@ -44,6 +48,11 @@ struct MetricsTests {
     func largeCounts() {
         let text = MetricsText.render(StubBroker.figures)
         #expect(text.contains("hermes_publishes_sent_total{qos=\"2\"} 18446744073709551615\n"))
+    }
+
+    @Test("a metric without series is left out")
+    func withoutSeries() {
+        #expect(!MetricsText.render(BrokerFigures()).contains("hermes_tls_certificate_days_left"))
     }
 
     @Test("a label's quotes, backslashes and line breaks are escaped")

@@ -187,6 +187,7 @@ final class StubBroker: BrokerControl {
         figures.certificates = [
             BrokerFigures.Certificate(listener: 1, file: "/etc/a \"b\".crt", daysLeft: -2.5)
         ]
+        figures.admin.certificate = .init(file: "/etc/b.crt", daysLeft: -0.5)
         figures.store.damage = ["one", "two", "three"]
         return figures
     }()

@@ -48,6 +48,11 @@ let changedValues: [String: String] = [
     "admin.unix_socket": "/run/hermes.sock",
     "admin.tokens_file": "/etc/hermes/tokens",
     "admin.max_failures": "5",
+    "admin.tls.certificate": "/b.crt",
+    "admin.tls.key": "/b.key",
+    "admin.tls.minimum_version": "1.3",
+    "admin.tls.client_ca_file": "/ca.crt",
+    "admin.allow_plain": "true",
     "limits.connect_timeout": "250ms",
     "limits.max_keep_alive": "20m",
     "limits.max_connect_packet": "64KiB",
@@ -79,11 +84,15 @@ extension Setting: CustomTestStringConvertible {
 
     /// Values of other keys without which this one is an error, by their patterns.
     var companions: [String: String] {
-        let tls = "listeners[].tls"
+        let tls = isOfListener ? "listeners[].tls" : "admin.tls"
         guard pattern.hasPrefix(tls) else { return [:] }
-        var result = ["\(tls).certificate": "/a.crt,/b.crt", "\(tls).key": "/a.key,/b.key"]
+        var result =
+            isOfListener
+            ? ["\(tls).certificate": "/a.crt,/b.crt", "\(tls).key": "/a.key,/b.key"]
+            : ["\(tls).certificate": "/a.crt", "\(tls).key": "/a.key"]
         switch pattern {
-        case "\(tls).client_ca_file": result["\(tls).client_certificates"] = "required"
+        case "listeners[].tls.client_ca_file":
+            result["\(tls).client_certificates"] = "required"
         case "\(tls).client_certificates": result["\(tls).client_ca_file"] = "/a"
         case "\(tls).crl_file", "\(tls).user_name_from_certificate":
             result["\(tls).client_certificates"] = "required"
@@ -113,7 +122,8 @@ extension Setting: CustomTestStringConvertible {
             let others = companions.sorted { $0.key < $1.key }.map {
                 "      \($0.key.split(separator: ".")[2]): \($0.value)\n"
             }
-            return "listeners:\n  - tls:\n      \(names[2]): \(value)\n\(others.joined())"
+            let section = isOfListener ? "listeners:\n  - tls:\n" : "\(names[0]):\n  \(names[1]):\n"
+            return "\(section)      \(names[2]): \(value)\n\(others.joined())"
         }
         if isOfListener { return "listeners:\n  - \(names[1]): \(value)\n" }
         return names.count == 1

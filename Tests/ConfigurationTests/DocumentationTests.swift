@@ -44,6 +44,8 @@ struct DocumentationTests {
         #expect(configuration.listeners.first?.tls.keys == ["/etc/hermes/tls.key"])
         #expect(configuration.passwordFile == "/etc/hermes/users")
         #expect(configuration.aclFile == "/etc/hermes/acl")
+        #expect(configuration.admin.tls.certificate == "/etc/hermes/admin.crt")
+        #expect(configuration.admin.tls.key == "/etc/hermes/admin.key")
         #expect(configuration.admin.unixSocket == "/run/hermes/admin.sock")
         #expect(configuration.limits == HermesConfiguration.Limits())
     }

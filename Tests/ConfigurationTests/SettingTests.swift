@@ -60,15 +60,19 @@ struct SettingTests {
         }
     }
 
-    /// What a listener's certificates need is in a suite of its own.
+    /// What certificates need of each other is in suites of their own.
     @Test(
         "without a value is either not set or an error",
-        arguments: Setting.all.filter { !$0.isList && !$0.pattern.hasSuffix(".client_ca_file") })
+        arguments: Setting.all.filter { setting in
+            !setting.isList
+                && !["listeners[].tls.client_ca_file", "admin.tls.certificate", "admin.tls.key"]
+                    .contains(setting.pattern)
+        })
     func emptyValues(setting: Setting) {
         let isOptional = [
             "listeners[].allow_anonymous", "password_file", "admin.unix_socket",
             "admin.tokens_file", "limits.max_keep_alive", "limits.max_connections",
-            "listeners[].tls.crl_file",
+            "listeners[].tls.crl_file", "admin.tls.client_ca_file",
         ].contains(setting.pattern)
         let complaint =
             "\(setting.key(at: 0)): the key has no value. Give \(setting.expectation), or delete the key."

@@ -92,7 +92,7 @@ struct FailureTests {
             writeError: { text in captured.console(columns: nil).show(text) })
         let context = CommandContext(
             environment: [:], console: console, now: { now },
-            makeTransport: { _, _ in StubTransport(answers: []) })
+            makeTransport: { _, _, _ in StubTransport(answers: []) })
         #expect(await Hermesctl.run(["--help"], in: context) == 141)
         #expect(captured.errors.isEmpty)
     }

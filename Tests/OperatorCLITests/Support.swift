@@ -26,7 +26,7 @@ func run(
     let context = CommandContext(
         environment: environment, console: captured.console(columns: columns),
         standardInput: input.descriptor, terminalPath: terminalPath, now: { now },
-        makeTransport: { _, _ in transport })
+        makeTransport: { _, _, _ in transport })
     let exitCode = await Hermesctl.run(arguments, in: context)
     return Run(
         exitCode: exitCode, output: captured.output, errors: captured.errors,

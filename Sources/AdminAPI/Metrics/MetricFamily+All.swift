@@ -137,11 +137,13 @@ extension MetricFamily {
             name: "hermes_tls_certificate_days_left", kind: .gauge,
             help: "Days until a listener's certificate ends; below 0 once it has."
         ) { figures in
-            figures.certificates.map { certificate in
+            let listeners = figures.certificates.map { certificate in
+                ("\(certificate.listener)", certificate.file, certificate.daysLeft)
+            }
+            let admin = figures.admin.certificate.map { ("admin", $0.file, $0.daysLeft) }
+            return (listeners + [admin].compactMap { $0 }).map { listener, file, daysLeft in
                 Sample(
-                    labels: [
-                        ("listener", "\(certificate.listener)"), ("file", certificate.file),
-                    ], value: .real(certificate.daysLeft))
+                    labels: [("listener", listener), ("file", file)], value: .real(daysLeft))
             }
         },
     ]

@@ -9,9 +9,12 @@ enum MetricsText {
         var text = ""
         text.reserveCapacity(16 * 1_024)
         for family in MetricFamily.all {
+            let samples = family.samples(figures)
+            // Without a certificate there is nothing to say of one.
+            if samples.isEmpty { continue }
             text += "# HELP \(family.name) \(escaped(family.help, quotes: false))\n"
             text += "# TYPE \(family.name) \(family.kind.rawValue)\n"
-            for sample in family.samples(figures) {
+            for sample in samples {
                 text += "\(family.name)\(labels(sample)) \(number(sample.value))\n"
             }
         }

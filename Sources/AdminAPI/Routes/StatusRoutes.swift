@@ -8,6 +8,8 @@ struct StatusRoutes: Sendable {
     /// "none", "interval" or "sync".
     let durability: String
     let counters: AdminCounters
+    /// `nil` with plain HTTP.
+    let certificates: AdminCertificates?
 
     /// `GET /healthz`, `/readyz`, `/v1/status`, `/metrics` and `/v1/openapi.json`.
     var routes: [Route] { [health, readiness, status, metrics, openAPI] }
@@ -50,6 +52,7 @@ struct StatusRoutes: Sendable {
                 throw Problem(error)
             }
             figures.admin = counters.figures
+            figures.admin.certificate = certificates?.figures
             return Response(
                 status: .ok, headers: [.contentType: MetricsText.contentType],
                 body: ResponseBody(byteBuffer: ByteBuffer(string: MetricsText.render(figures))))

@@ -14,10 +14,15 @@ struct AdminChildChannel: ServerChildChannel {
     }
 
     private let http: HTTP1Channel
+    /// `nil` for plain HTTP.
+    private let tls: TLSLayer?
     private let limits: HTTPLimits
     private let count = ConnectionCount()
 
-    init(responder: @escaping HTTPChannelHandler.Responder, limits: HTTPLimits) {
+    init(
+        responder: @escaping HTTPChannelHandler.Responder, tls: TLSLayer?, limits: HTTPLimits
+    ) {
+        self.tls = tls
         self.limits = limits
         http = HTTP1Channel(
             responder: responder,
@@ -30,6 +35,11 @@ struct AdminChildChannel: ServerChildChannel {
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Connection> {
         let open = count.add()
         channel.closeFuture.whenComplete { [count] _ in count.remove() }
+        do {
+            try tls?.install(in: channel, logger: logger)
+        } catch {
+            return channel.eventLoop.makeFailedFuture(error)
+        }
         guard open <= limits.connections else {
             return channel.eventLoop.makeSucceededFuture(Connection(channel: channel, http: nil))
         }
@@ -72,7 +82,7 @@ struct AdminChildChannel: ServerChildChannel {
     }
 
     /// The whole response, for a connection without an encoder.
-    private static func wireBytes(_ problem: Problem) -> ByteBuffer {
+    static func wireBytes(_ problem: Problem) -> ByteBuffer {
         var document = problem.document
         let status = problem.kind.status
         var head = "HTTP/1.1 \(status.code) \(status.reasonPhrase)\r\n"

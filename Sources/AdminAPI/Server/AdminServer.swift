@@ -76,7 +76,8 @@ package struct AdminServer: Sendable {
             + StoreRoutes(broker: broker).routes
             + StatusRoutes(
                 broker: broker, version: configuration.version,
-                durability: configuration.durability, counters: counters
+                durability: configuration.durability, counters: counters,
+                certificates: configuration.certificates
             ).routes
     }
 
@@ -142,7 +143,10 @@ package struct AdminServer: Sendable {
     private func tcpListener(on group: MultiThreadedEventLoopGroup, _ start: Startup) -> Listener {
         Listener(
             childChannelSetup: childChannel(
-                hosts: HostPolicy(boundTo: bindAddress), gatekeeper: gatekeeper),
+                hosts: HostPolicy(boundTo: bindAddress), gatekeeper: gatekeeper,
+                tls: configuration.certificates.map {
+                    TLSLayer(certificates: $0, limits: configuration.limits)
+                }),
             configuration: ServerConfiguration(
                 address: .hostname(bindAddress, port: Int(configuration.port))),
             onServerRunning: { channel in start.tcpIsListening(channel) },
@@ -153,18 +157,21 @@ package struct AdminServer: Sendable {
         on group: MultiThreadedEventLoopGroup, _ file: UnixSocketFile, _ start: Startup
     ) -> Listener {
         Listener(
-            childChannelSetup: childChannel(hosts: .any, gatekeeper: nil),
+            childChannelSetup: childChannel(hosts: .any, gatekeeper: nil, tls: nil),
             configuration: ServerConfiguration(address: .unixDomainSocket(path: file.draftPath)),
             onServerRunning: { channel in start.unixIsListening(channel) },
             eventLoopGroup: group, logger: quietLogger)
     }
 
-    private func childChannel(hosts: HostPolicy, gatekeeper: Gatekeeper?) -> AdminChildChannel {
+    private func childChannel(
+        hosts: HostPolicy, gatekeeper: Gatekeeper?, tls: TLSLayer?
+    ) -> AdminChildChannel {
         let responder = AdminResponder(
             routes: routes, hosts: hosts, gatekeeper: gatekeeper, limits: configuration.limits,
             maximumBodyBytes: configuration.maximumBodyBytes, date: HTTPDate(), logger: logger,
             refusals: LogThrottle())
-        return AdminChildChannel(responder: responder.respond, limits: configuration.limits)
+        return AdminChildChannel(
+            responder: responder.respond, tls: tls, limits: configuration.limits)
     }
 
     /// Hummingbird announces itself at `info`; the operator hears of the listeners from hermesd.

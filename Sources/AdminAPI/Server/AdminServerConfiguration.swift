@@ -4,6 +4,8 @@ package struct AdminServerConfiguration: Sendable {
     package var address = "127.0.0.1"
     /// 0 takes a free port.
     package var port: UInt16 = 8080
+    /// Serves HTTPS on the address above; `nil` serves plain HTTP.
+    package var certificates: AdminCertificates?
     /// Path of a Unix socket, made with mode 0600, on which no token is needed; `nil` for none.
     package var unixSocketPath: String?
     /// The administrator's token.

@@ -27,7 +27,9 @@ final class ConnectionGuard {
     func install(in pipeline: ChannelPipeline.SynchronousOperations) throws {
         let decoder = try pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)
         try pipeline.addHandler(PartGate(self), position: .after(decoder))
-        try pipeline.addHandler(ByteGate(self), position: .first)
+        // Above TLS, whose records have other sizes, and below everything else.
+        let below = try? pipeline.handler(type: HandshakeWatch.self)
+        try pipeline.addHandler(ByteGate(self), position: below.map { .after($0) } ?? .first)
     }
 
     // MARK: Events of the handlers
@@ -162,7 +164,7 @@ final class ConnectionGuard {
     }
 }
 
-/// Stands at the socket's end of the pipeline and counts bytes.
+/// Stands at the socket's end of the pipeline, above TLS, and counts bytes.
 private final class ByteGate: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = IOData

@@ -4,6 +4,8 @@ import NIOCore
 package struct HTTPLimits: Sendable, Equatable {
     /// From the last response, or from accept, to the first byte of a request.
     package var idle: Duration = .seconds(30)
+    /// From accept to the end of the TLS handshake.
+    package var handshake: Duration = .seconds(10)
     /// From the first byte of a request to the end of its headers.
     package var head: Duration = .seconds(10)
     /// Bytes of request line and headers.

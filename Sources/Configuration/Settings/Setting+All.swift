@@ -95,6 +95,26 @@ extension Setting {
             "admin.max_failures", \.admin.maxFailures, .number(1...100_000),
             "Unknown tokens that one address may present in a minute; then the answer is 429. A good token is let in all the same."
         ),
+        .single(
+            "admin.tls.certificate", \.admin.tls.certificate,
+            ValueFormat.path("a PEM file").optional(),
+            "Serves HTTPS with this certificate and, behind it in the file, those that vouch for it."
+        ),
+        .single(
+            "admin.tls.key", \.admin.tls.key, ValueFormat.path("a PEM file").optional(),
+            "Its private key, which others may not read."),
+        .single(
+            "admin.tls.minimum_version", \.admin.tls.minimumVersion,
+            .word(noun: "a version of TLS"),
+            "The oldest version of TLS that a caller may speak."),
+        .single(
+            "admin.tls.client_ca_file", \.admin.tls.clientCAFile,
+            ValueFormat.path("a PEM file").optional(),
+            "Callers must show a certificate that one of these issued, beside their token."),
+        .single(
+            "admin.allow_plain", \.admin.allowPlain, .boolean,
+            "Whether HTTP without TLS may be spoken on an address that other machines reach: tokens and messages are then there for whoever listens on the way."
+        ),
     ]
 
     private static let limitSettings: [Setting] = [

@@ -17,6 +17,24 @@ struct ConnectionOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
+            "PEM file of the authority that issued the broker's certificate, or of that certificate (default: whom this system trusts).",
+            valueName: "file"),
+        completion: .file())
+    var caFile: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "PEM file of a certificate to show to the broker.", valueName: "file"),
+        completion: .file())
+    var clientCertificate: String?
+
+    @Option(
+        help: ArgumentHelp("PEM file of its private key.", valueName: "file"),
+        completion: .file())
+    var clientKey: String?
+
+    @Option(
+        help: ArgumentHelp(
             "File with the token (default: HERMES_ADMIN_TOKEN, then admin.token in the data directory).",
             valueName: "file"),
         completion: .file())
@@ -51,6 +69,9 @@ struct ConnectionOptions: ParsableArguments {
         if let socket, socket.isEmpty || socket.utf8.count > 107 {
             throw ValidationError("--socket takes a path of 1 to 107 bytes.")
         }
+        if (clientCertificate == nil) != (clientKey == nil) {
+            throw ValidationError("Give --client-certificate and --client-key together.")
+        }
         guard (1...3_600).contains(timeout) else {
             throw ValidationError("--timeout takes 1 to 3600 seconds.")
         }
@@ -74,7 +95,9 @@ extension ConnectionOptions {
                 or an SSH tunnel to the broker's machine.
                 """)
         }
-        let transport = context.makeTransport(endpoint, max(.seconds(timeout), patience))
+        let tls = try ClientTLS(
+            caFile: caFile, certificate: clientCertificate, key: clientKey)
+        let transport = context.makeTransport(endpoint, max(.seconds(timeout), patience), tls)
         do throws(CommandFailure) {
             try await body(AdminClient(endpoint: endpoint, token: token, transport: transport))
         } catch {
@@ -97,7 +120,8 @@ extension ConnectionOptions {
                 the address that its log says with --url.
                 """)
         }
-        return AdminEndpoint(listeningOn: admin.address, port: admin.port)
+        return AdminEndpoint(
+            listeningOn: admin.address, port: admin.port, isSecure: admin.tls.isOn)
     }
 
     /// From the most to the least explicit place; `nil` over a Unix socket, unless one was named.
@@ -143,7 +167,8 @@ enum BrokerSettings {
     }
 
     private static let ownVariables: Set<String> = [
-        "HERMES_ADMIN_ADDRESS", "HERMES_ADMIN_PORT", "HERMES_ADMIN_TOKENS_FILE",
-        "HERMES_DATA_DIRECTORY", "HERMES_PASSWORD_FILE", "HERMES_ACL_FILE",
+        "HERMES_ACL_FILE", "HERMES_ADMIN_ADDRESS", "HERMES_ADMIN_ALLOW_PLAIN", "HERMES_ADMIN_PORT",
+        "HERMES_ADMIN_TLS_CERTIFICATE", "HERMES_ADMIN_TLS_KEY", "HERMES_ADMIN_TOKENS_FILE",
+        "HERMES_DATA_DIRECTORY", "HERMES_PASSWORD_FILE",
     ]
 }

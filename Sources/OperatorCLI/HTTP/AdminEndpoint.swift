@@ -27,9 +27,9 @@ package enum AdminEndpoint: Sendable, Equatable {
             isPlainTextToOthers: scheme == "http" && !Self.isLoopback(host))
     }
 
-    /// The API of a broker on this machine that listens there; a wildcard address is reached by
-    /// loopback.
-    package init(listeningOn address: String, port: UInt16) {
+    /// The API of a broker on this machine that listens there, with TLS or without; a wildcard
+    /// address is reached by loopback.
+    package init(listeningOn address: String, port: UInt16, isSecure: Bool = false) {
         let host =
             switch address {
             case "0.0.0.0": "127.0.0.1"
@@ -38,7 +38,19 @@ package enum AdminEndpoint: Sendable, Equatable {
             default: address
             }
         self = .web(
-            base: "http://\(host):\(port)", isPlainTextToOthers: !Self.isLoopback(host))
+            base: "\(isSecure ? "https" : "http")://\(host):\(port)",
+            isPlainTextToOthers: !isSecure && !Self.isLoopback(host))
+    }
+
+    /// Host, without brackets, and port of an https address; `nil` for all others.
+    package var secureAuthority: (host: String, port: UInt16)? {
+        guard case .web(let base, _) = self, base.hasPrefix("https://") else { return nil }
+        let authority = base.dropFirst("https://".count).prefix { $0 != "/" }
+        guard let host = Self.host(of: authority) else { return nil }
+        let port = authority.dropFirst(host.count + 1)
+        return (
+            String(host.filter { $0 != "[" && $0 != "]" }), UInt16(port) ?? 443
+        )
     }
 
     /// The URL of a resource: every byte of segments and values that is not unreserved is

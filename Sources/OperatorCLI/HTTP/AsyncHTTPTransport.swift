@@ -3,6 +3,7 @@ import Credentials
 import Glibc
 import NIOCore
 import NIOPosix
+import NIOSSL
 
 /// The real transport: AsyncHTTPClient on one thread of its own.
 struct AsyncHTTPTransport: AdminTransport {
@@ -15,7 +16,7 @@ struct AsyncHTTPTransport: AdminTransport {
     private let client: HTTPClient
 
     /// Nothing is connected yet. `timeout` bounds each request with its answer.
-    init(endpoint: AdminEndpoint, timeout: Duration) {
+    init(endpoint: AdminEndpoint, timeout: Duration, tls: ClientTLS = ClientTLS()) {
         self.endpoint = endpoint
         self.timeout = timeout
         group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
@@ -23,6 +24,7 @@ struct AsyncHTTPTransport: AdminTransport {
         // A redirection would carry the token to a place the operator did not name.
         configuration.redirectConfiguration = .disallow
         configuration.httpVersion = .http1Only
+        configuration.tlsConfiguration = tls.configuration
         // One refusal is an answer; the operator decides whether to try again.
         configuration.connectionPool.retryConnectionEstablishment = false
         client = HTTPClient(eventLoopGroupProvider: .shared(group), configuration: configuration)
@@ -45,7 +47,42 @@ struct AsyncHTTPTransport: AdminTransport {
                 Check that it is a Hermes broker.
                 """)
         } catch {
+            if let complaint = await complaint(about: error) {
+                throw CommandFailure(.unreachable, complaint)
+            }
             throw ConnectionFailure(error, endpoint: endpoint, timeout: timeout).failure
+        }
+    }
+
+    /// What is wrong with TLS; `nil` when something else is.
+    private func complaint(about error: any Error) async -> String? {
+        guard let failure = TLSFailure(error), let authority = endpoint.secureAuthority else {
+            return nil
+        }
+        switch failure {
+        case .untrusted, .wrongName:
+            let chain = await CertificateProbe.chain(
+                host: authority.host, port: authority.port, on: group,
+                within: TimeAmount(min(timeout, .seconds(10))))
+            let complaint = CertificateComplaint(
+                chain: chain, host: authority.host, endpoint: endpoint, now: .now())
+            return "cannot trust the broker: "
+                + (failure == .untrusted ? complaint.aboutTrust : complaint.aboutName)
+        case .notTLS:
+            return """
+                \(endpoint) does not speak TLS. Write http:// in --url for a broker without \
+                admin.tls, and check that it is its HTTP port.
+                """
+        case .wantsCertificate:
+            return """
+                \(endpoint) lets nobody in without a certificate that it knows \
+                (admin.tls.client_ca_file). Give --client-certificate and --client-key.
+                """
+        case .other(let reason):
+            return """
+                the TLS handshake with \(endpoint) failed (\(reason)). Check that it is the \
+                broker's HTTP port, and look into the log of hermesd.
+                """
         }
     }
 

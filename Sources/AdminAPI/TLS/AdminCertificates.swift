@@ -1,0 +1,105 @@
+import AdminModel
+import Credentials
+import Glibc
+import Logging
+import NIOSSL
+import Synchronization
+
+/// The certificate of HTTPS, which new connections get: read at the start, at SIGHUP, and at the next
+/// connection after a file has changed. Files that turned bad leave the certificate as it was, and
+/// nobody who is connected notices a change.
+package final class AdminCertificates: Sendable {
+    /// One state of the files.
+    package struct Certificate: Sendable {
+        fileprivate var context: NIOSSLContext
+        fileprivate var stamps: [FileStamp?]
+        /// When it is over, in UNIX time.
+        fileprivate var expires: Int64
+    }
+
+    private struct State {
+        var certificate: Certificate
+        /// UNIX time from which on the log may warn of the end again.
+        var nextWarning: Int64 = 0
+    }
+
+    /// From here on the log warns, once a day.
+    private static let warningDays: Int64 = 14
+    private static let secondsOfDay: Int64 = 86_400
+
+    private let settings: AdminTLSSettings
+    private let logger: Logger
+    private let state: Mutex<State>
+
+    /// Reads the files, which must be good at the start.
+    package init(_ settings: AdminTLSSettings, logger: Logger) throws(AdminTLSUnusable) {
+        self.settings = settings
+        self.logger = logger
+        state = Mutex(State(certificate: try Self.load(settings)))
+        state.withLock { warnOfEnd(&$0) }
+    }
+
+    /// The files as they are now, for ``use(_:)``.
+    package func read() throws(AdminTLSUnusable) -> Certificate { try Self.load(settings) }
+
+    package func use(_ certificate: Certificate) {
+        state.withLock { state in
+            state = State(certificate: certificate)
+            warnOfEnd(&state)
+        }
+    }
+
+    /// The certificate in use, as the metrics show it.
+    var figures: AdminFigures.Certificate {
+        let left = state.withLock { $0.certificate.expires } - Int64(time(nil))
+        return AdminFigures.Certificate(
+            file: settings.certificate, daysLeft: Double(left) / Double(Self.secondsOfDay))
+    }
+
+    /// What the next connection uses. Two or three looks at file stamps.
+    func context() -> NIOSSLContext {
+        let stamps = settings.files.map { FileStamp(of: $0) }
+        return state.withLock { state in
+            if stamps != state.certificate.stamps {
+                // A pair is replaced one file after the other: this look may find it between.
+                state.certificate.stamps = stamps
+                do throws(AdminTLSUnusable) {
+                    state = State(certificate: try Self.load(settings))
+                    logger.info(
+                        "Admin certificate read again",
+                        metadata: ["file": "\(settings.certificate)"])
+                } catch {
+                    for problem in error.problems {
+                        logger.error(
+                            "Admin certificate unusable, the old one stays",
+                            metadata: ["problem": "\(problem)"])
+                    }
+                }
+            }
+            warnOfEnd(&state)
+            return state.certificate.context
+        }
+    }
+
+    private static func load(
+        _ settings: AdminTLSSettings
+    ) throws(AdminTLSUnusable) -> Certificate {
+        let stamps = settings.files.map { FileStamp(of: $0) }
+        let loaded = try AdminTLSLoader.load(settings)
+        return Certificate(context: loaded.context, stamps: stamps, expires: loaded.expires)
+    }
+
+    private func warnOfEnd(_ state: inout State) {
+        let now = Int64(time(nil))
+        let left = state.certificate.expires - now
+        guard left < Self.warningDays * Self.secondsOfDay, now >= state.nextWarning else { return }
+        state.nextWarning = now + Self.secondsOfDay
+        logger.log(
+            level: left > 0 ? .warning : .error,
+            left > 0 ? "Admin certificate ends soon" : "Admin certificate is over",
+            metadata: [
+                "file": "\(settings.certificate)", "days_left": "\(left / Self.secondsOfDay)",
+                "cure": "put a new one in its place; the next connection gets it",
+            ])
+    }
+}

@@ -1,0 +1,175 @@
+import Credentials
+import Glibc
+import NIOSSL
+
+/// Reads the files of HTTPS and makes a context of them, or says everything that is wrong.
+struct AdminTLSLoader {
+    /// A chain has some 5 KB, a bundle of authorities some 200.
+    private static let mostBytes = 4 << 20
+    /// Forward secrecy and authenticated encryption; those of TLS 1.3 are always on.
+    private static let cipherSuites: [NIOTLSCipher] = [
+        .TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, .TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+        .TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, .TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+        .TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
+        .TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+    ]
+
+    private let settings: AdminTLSSettings
+    private var problems: [String] = []
+
+    /// What one reading gives.
+    struct Loaded {
+        let context: NIOSSLContext
+        /// The first moment at which a certificate of the chain is over, in UNIX time.
+        let expires: Int64
+    }
+
+    static func load(_ settings: AdminTLSSettings) throws(AdminTLSUnusable) -> Loaded {
+        var loader = Self(settings)
+        let loaded = loader.load()
+        guard let loaded else { throw AdminTLSUnusable(problems: loader.problems) }
+        return loaded
+    }
+
+    private init(_ settings: AdminTLSSettings) {
+        self.settings = settings
+    }
+
+    /// `nil` when there are problems.
+    private mutating func load() -> Loaded? {
+        let chain = certificates(settings.certificate, key: "admin.tls.certificate")
+        let privateKey = privateKey()
+        let authorities = settings.clientCAFile.map {
+            certificates($0, key: "admin.tls.client_ca_file")
+        }
+        guard problems.isEmpty, let privateKey, let expires = chain.map(\.notValidAfter).min()
+        else { return nil }
+        do {
+            return Loaded(
+                context: try context(chain, privateKey, authorities), expires: Int64(expires))
+        } catch {
+            // The parts are sound, so they do not fit together.
+            problems.append(
+                """
+                admin.tls.key: "\(VisibleText.escaped(settings.key))" is not the key of the \
+                certificate in "\(VisibleText.escaped(settings.certificate))" \
+                (\(BoringSSLText.reason(of: error))). Give the key that the certificate was made \
+                for, and put that certificate first in its file.
+                """)
+            return nil
+        }
+    }
+
+    private func context(
+        _ chain: [NIOSSLCertificate], _ key: NIOSSLPrivateKey, _ authorities: [NIOSSLCertificate]?
+    ) throws -> NIOSSLContext {
+        let sources = chain.map { NIOSSLCertificateSource.certificate($0) }
+        var configuration =
+            if let authorities {
+                TLSConfiguration.makeServerConfigurationWithMTLS(
+                    certificateChain: sources, privateKey: .privateKey(key),
+                    trustRoots: .certificates(authorities))
+            } else {
+                TLSConfiguration.makeServerConfiguration(
+                    certificateChain: sources, privateKey: .privateKey(key))
+            }
+        configuration.minimumTLSVersion =
+            switch settings.minimumVersion {
+            case .tls12: .tlsv12
+            case .tls13: .tlsv13
+            }
+        configuration.cipherSuiteValues = Self.cipherSuites
+        configuration.applicationProtocols = ["http/1.1"]
+        // How long a close waits for the other side's.
+        configuration.shutdownTimeout = .milliseconds(500)
+        return try NIOSSLContext(configuration: configuration)
+    }
+
+    private mutating func certificates(_ path: String, key: String) -> [NIOSSLCertificate] {
+        guard let contents = contents(of: path, key: key) else { return [] }
+        let found = (try? NIOSSLCertificate.fromPEMBytes(contents.bytes)) ?? []
+        if found.isEmpty {
+            problems.append(
+                """
+                \(key): "\(VisibleText.escaped(path))" holds no certificate in PEM. Give a file \
+                with a part that begins with "-----BEGIN CERTIFICATE-----".
+                """)
+        }
+        return found
+    }
+
+    private mutating func privateKey() -> NIOSSLPrivateKey? {
+        let (path, name) = (settings.key, "admin.tls.key")
+        guard let contents = contents(of: path, key: name) else { return nil }
+        guard contents.mode & 0o027 == 0 else {
+            problems.append(
+                """
+                \(name): "\(VisibleText.escaped(path))" can be read by others, or changed by its \
+                group (mode 0\(String(contents.mode & 0o777, radix: 8))). \
+                Run: chmod 600 '\(VisibleText.escaped(path))'
+                """)
+            return nil
+        }
+        if let key = try? NIOSSLPrivateKey(bytes: contents.bytes, format: .pem) { return key }
+        problems.append(
+            """
+            \(name): "\(VisibleText.escaped(path))" holds no private key in PEM that can be read. \
+            Give an RSA or ECDSA key without a passphrase.
+            """)
+        return nil
+    }
+
+    private mutating func contents(of path: String, key: String) -> CredentialFile.Contents? {
+        do throws(CredentialFile.Failure) {
+            return try CredentialFile.read(path, maximumByteCount: Self.mostBytes)
+        } catch {
+            problems.append("\(key): \(Self.text(error, path: VisibleText.escaped(path)))")
+            return nil
+        }
+    }
+
+    private static func text(_ failure: CredentialFile.Failure, path: String) -> String {
+        switch failure {
+        case .missing:
+            "there is no file \"\(path)\". Correct the path, or delete admin.tls to serve plain HTTP."
+        case .notRegularFile: "\"\(path)\" is no regular file. Give the path of a PEM file."
+        case .foreignLink(let owner):
+            """
+            "\(path)" is a symbolic link, and it or what it leads to belongs to user \(owner). \
+            Name the file itself, or make the link as the user that runs hermesd or as root.
+            """
+        case .tooLarge: "\"\(path)\" is larger than 4 MiB. Give the path of a PEM file."
+        case .system(let failure) where failure.errno == EACCES:
+            """
+            \(failure) Let the user that runs hermesd read the file and enter its folders.
+            """
+        case .system(let failure): failure.description
+        }
+    }
+}
+
+/// Words of BoringSSL's, without the place in its source that they carry.
+enum BoringSSLText {
+    /// Such as `wrong_version_number`; for other errors `closed`, `reset` or the like.
+    static func reason(of error: any Error) -> String {
+        switch error {
+        case NIOSSLError.handshakeFailed(.sslError(let stack)),
+            NIOSSLError.handshakeFailed(.unknownError(let stack)),
+            BoringSSLError.sslError(let stack), BoringSSLError.unknownError(let stack):
+            return stack.first.map { word(in: $0.description) } ?? "protocol_error"
+        case NIOSSLError.uncleanShutdown: return "closed"
+        case NIOSSLError.handshakeFailed: return "closed"
+        case is NIOSSLError: return "tls_error"
+        default: return "connection_lost"
+        }
+    }
+
+    /// Its text is `Error: N error:XXXXXXXX:SSL routines:OPENSSL_internal:THE_REASON at FILE:LINE`.
+    static func word(in text: String) -> String {
+        guard let marker = text.firstRange(of: "OPENSSL_internal:") else {
+            return text.contains("EOF") ? "closed" : "protocol_error"
+        }
+        let word = text[marker.upperBound...].prefix { $0 != " " && $0 != ":" }
+        return String(word.prefix(64)).lowercased()
+    }
+}

@@ -1,0 +1,52 @@
+import NIOSSL
+
+/// What went wrong with TLS, as far as a person can act on it.
+enum TLSFailure: Equatable {
+    /// The chain does not lead to anyone who is trusted, or one of it is over.
+    case untrusted
+    /// It does, and is for another name.
+    case wrongName
+    /// What answered speaks no TLS.
+    case notTLS
+    /// The broker asks for a certificate of ours.
+    case wantsCertificate
+    /// In the library's words.
+    case other(String)
+
+    /// `nil` when the error is not about TLS.
+    init?(_ error: any Error) {
+        switch error {
+        case let error as NIOSSLExtraError where error == .failedToValidateHostname:
+            self = .wrongName
+        case NIOSSLError.unableToValidateCertificate: self = .untrusted
+        case NIOSSLError.handshakeFailed(.sslError(let stack)), BoringSSLError.sslError(let stack):
+            self.init(word: stack.first.map { Self.word(in: $0.description) } ?? "protocol_error")
+        case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError:
+            self = .other("connection_lost")
+        default: return nil
+        }
+    }
+
+    init(word: String) {
+        switch word {
+        case "certificate_verify_failed": self = .untrusted
+        case "wrong_version_number", "http_request", "https_proxy_request": self = .notTLS
+        // A broker of TLS 1.2 says the second.
+        case "tlsv13_alert_certificate_required", "tlsv1_alert_certificate_required",
+            "sslv3_alert_handshake_failure", "tlsv1_alert_unknown_ca",
+            "sslv3_alert_certificate_unknown", "sslv3_alert_bad_certificate":
+            self = .wantsCertificate
+        default: self = .other(word)
+        }
+    }
+
+    /// The reason in `Error: N error:XXXXXXXX:SSL routines:OPENSSL_internal:THE_REASON at FILE:LINE`,
+    /// which names a place in the library's source otherwise.
+    private static func word(in text: String) -> String {
+        guard let marker = text.firstRange(of: "OPENSSL_internal:") else {
+            return "connection_lost"
+        }
+        return String(text[marker.upperBound...].prefix { $0 != " " && $0 != ":" }.prefix(64))
+            .lowercased()
+    }
+}

@@ -1,0 +1,36 @@
+import AdminAPI
+import Logging
+import OperatorConfiguration
+
+extension AdminCertificates {
+    /// Reads the files that a checked configuration names; `nil` when it wants plain HTTP, which the
+    /// log warns of where others could listen.
+    convenience init?(
+        _ admin: HermesConfiguration.Admin, logger: Logger
+    ) throws(AdminTLSUnusable) {
+        guard let certificate = admin.tls.certificate, let key = admin.tls.key else {
+            if !admin.isLoopback {
+                logger.warning(
+                    "The HTTP API is spoken without TLS: whoever listens on the way learns its tokens",
+                    metadata: ["admin.address": "\(admin.address)"])
+            }
+            return nil
+        }
+        var settings = AdminTLSSettings(certificate: certificate, key: key)
+        settings.minimumVersion =
+            switch admin.tls.minimumVersion {
+            case .tls12: .tls12
+            case .tls13: .tls13
+            }
+        settings.clientCAFile = admin.tls.clientCAFile
+        try self.init(settings, logger: logger)
+    }
+
+    /// What SIGHUP does with them.
+    var part: Reload.Part {
+        Reload.Part(name: "certificate of the HTTP API") {
+            let read = try self.read()
+            return { self.use(read) }
+        }
+    }
+}
