@@ -12,7 +12,9 @@ struct DataDirectory: ~Copyable {
 
     /// Makes the folder when it is missing, and takes its lock.
     init(path: String) throws(Unusable) {
-        if mkdir(path, 0o700) != 0, errno != EEXIST {
+        if mkdir(path, 0o700) == 0 {
+            try Self.synchronizeParent(of: path)
+        } else if errno != EEXIST {
             throw Self.unusable(path, "cannot be made", errno, "Check its parent folder.")
         }
         var status = stat()
@@ -53,6 +55,18 @@ struct DataDirectory: ~Copyable {
     }
 
     deinit { _ = close(lock) }
+
+    /// What is stored in a folder is only as safe as the folder's name.
+    private static func synchronizeParent(of path: String) throws(Unusable) {
+        let parent = open("\(path)/..", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard parent >= 0 else {
+            throw unusable("\(path)/..", "cannot be opened", errno, "Check its permissions.")
+        }
+        defer { _ = close(parent) }
+        guard fsync(parent) == 0 else {
+            throw unusable("\(path)/..", "cannot be synchronised", errno, "Check the disk.")
+        }
+    }
 
     private static func unusable(
         _ path: String, _ what: String, _ code: CInt, _ cure: String

@@ -112,6 +112,16 @@ def test_a_sync_that_began_earlier_and_returned_later_takes_nothing_back(disk: D
     assert disk.read("b") is not None and disk.read("a") is None
 
 
+def test_takes_a_folder_whose_name_was_not_synced(disk: Disk) -> None:
+    """Whatever is in it, and as well as that was synchronised."""
+    disk.run(
+        "os.mkdir('kept'); " + SYNC_NAMES.replace("\n", "; ") + "os.mkdir('lost')\n"
+        "f = os.open('lost/a', os.O_RDWR | os.O_CREAT); os.write(f, b'synced'); os.fsync(f)\n"
+        "e = os.open('lost', os.O_RDONLY); os.fsync(e)")
+    disk.cut()
+    assert sorted(path.name for path in disk.data.iterdir()) == ["kept"]
+
+
 def test_a_failed_sync_loses_for_good(disk: Disk) -> None:
     """After a failure the kernel may forget the pages: a later sync does not bring them back."""
     disk.shim.fail(Operation.SYNC, 5, Files.OTHER, skip=1, times=1)

@@ -1,8 +1,9 @@
-"""What holds with another durability, and what a crash must not bring back: time passes in it too."""
+"""What holds with another durability, what a backup's answer says, and that time passes in a crash."""
 
 from __future__ import annotations
 
 import random
+import shutil
 import time
 from collections.abc import Callable
 
@@ -116,6 +117,28 @@ def test_without_durability_nothing_is_kept_and_everything_said(
     client.settle()
     assert client.messages_so_far() == []
     client.close()
+
+
+def test_a_backup_that_was_answered_outlives_a_power_cut(bench: Bench, connect: Connect) -> None:
+    """With its folder's name. The copy lies where the shim sees it."""
+    broker = bench.start()
+    queue_for_absent(connect)
+    publisher = connect("publisher")
+    sent = [f"message {number}".encode() for number in range(200)]
+    for payload in sent:
+        publisher.publish("t/1", payload, qos=1)
+    copy = bench.data / "copy"
+    answer = AdminAPI(broker).request("POST", f"/v1/backup?directory={copy}", b"")
+    assert answer.status == 200, answer
+    crash(bench, Loss.EVERYTHING)
+    assert copy.exists(), "its folder is gone"
+    assert [path.name for path in copy.iterdir()] == ["hermes.sqlite"]
+    shutil.move(copy, bench.data.parent / "copy")
+    shutil.rmtree(bench.data)
+    shutil.move(bench.data.parent / "copy", bench.data)
+    bench.start()
+    assert bench.ready()[0] == 200
+    assert waiting(connect) == sent
 
 
 # --- time ----------------------------------------------------------------------------------

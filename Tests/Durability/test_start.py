@@ -20,6 +20,7 @@ from harness.raw_client import RawClient
 from harness.waiting import eventually
 from harness.wire import Publish
 from proof.bench import Bench
+from proof.broker import ShimmedHermesd
 from proof.disk_record import Loss, cut_power
 from proof.exchange import (
     await_acknowledgement, payloads, publish_until_silence, send_message,
@@ -221,6 +222,26 @@ def _crc32c(data: bytes) -> int:
 
 
 # --- folders -------------------------------------------------------------------------------
+
+
+def test_a_folder_that_the_start_makes_outlives_a_power_cut(bench: Bench) -> None:
+    data = bench.data / "made"
+    broker = ShimmedHermesd(data, bench.shim)
+    broker.start()
+    client = RawClient(broker.address)
+    client.connect("client", clean_session=False)
+    client.close()
+    broker.kill()
+    broker.remove_files()
+    cut_power(bench.data, bench.shim.log, bench.shim.trash, Loss.EVERYTHING, random.Random(1))
+    assert data.exists(), "its name was never synchronised"
+    broker = ShimmedHermesd(data, bench.shim)
+    broker.start()
+    client = RawClient(broker.address)
+    assert client.connect("client", clean_session=False).session_present
+    client.close()
+    assert broker.stop() == 0
+    broker.remove_files()
 
 
 def test_a_second_process_is_refused_and_disturbs_nothing(

@@ -37,6 +37,8 @@ struct BackupFolder: ~Copyable {
             try checkEmpty(path)
         }
         let folder = BackupFolder(path: path, isOurs: isOurs)
+        // Of a copy that is on the disk, the way there has to be as well.
+        if isOurs { try DatabaseFile.syncDirectory(of: "\(path)/../") }
         try checkRoom(path, bytes: bytes)
         return folder
     }

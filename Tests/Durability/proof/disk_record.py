@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import enum
 import random
+import shutil
 import struct
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -280,9 +281,8 @@ def _cut_names(
         if record.type is _Type.CREATE:
             names[0].unlink(missing_ok=True)
         elif record.type is _Type.MAKE_DIRECTORY:
-            # What was made in it is gone by now.
-            if names[0].exists():
-                names[0].rmdir()
+            # With all in it, also what was synchronised: nothing leads there.
+            shutil.rmtree(names[0], ignore_errors=True)
         elif record.type is _Type.RENAME:
             names[1].rename(names[0])
             if len(names) > 2:
