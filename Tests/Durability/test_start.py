@@ -100,7 +100,7 @@ def test_damage_in_the_middle_of_the_journal_is_told_and_the_rest_is_there(
     assert queued(connect) == MESSAGES[:10] + MESSAGES[11:]
     status, body = bench.ready()
     assert status == 503 and "hermesctl store accept-loss" in body, (status, body)
-    assert bench.metric("hermes_store_damage") == 1 and bench.metric("hermes_ready") == 0
+    assert bench.metric("hermes_store_damage") >= 1 and bench.metric("hermes_ready") == 0
     # It stays red over a restart, until somebody has seen it.
     assert broker.stop() == 0
     broker = bench.start()
