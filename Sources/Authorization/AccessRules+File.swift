@@ -11,26 +11,13 @@ extension AccessRules {
     ///   because no descriptor is free), or lines of it are no rules. A broker does not start then, and
     ///   one that runs keeps the rules that it has.
     public static func load(path: String) throws(AccessRulesError) -> AccessRules {
-        let status: stat
-        var contents: [UInt8] = []
-        do throws(SystemFailure) {
-            let file = try OpenFile(path, flags: O_RDONLY)
-            status = try file.status()
-            if status.isRegularFile {
-                contents = try file.readAll(maximumByteCount: maximumByteCount)
-            }
+        let contents: CredentialFile.Contents
+        do throws(CredentialFile.Failure) {
+            contents = try CredentialFile.read(path, maximumByteCount: maximumByteCount)
         } catch {
-            throw failure(path, error)
+            throw describe(error, path)
         }
-        guard status.isRegularFile else {
-            throw error(path, "this is not a regular file", "Name a file, no folder or device.")
-        }
-        guard contents.count <= maximumByteCount else {
-            throw error(
-                path, "the file has more than \(maximumByteCount) bytes",
-                "Check that it is the right file.")
-        }
-        return try AccessRules(parsing: contents, path: path, mode: status.st_mode)
+        return try AccessRules(parsing: contents.bytes, path: path, mode: contents.mode)
     }
 
     /// Reads the contents of an ACL file; `path` and `mode` are for messages.
@@ -57,17 +44,39 @@ extension AccessRules {
             """
     }
 
-    private static func failure(_ path: String, _ failure: SystemFailure) -> AccessRulesError {
-        let cure =
-            switch failure.errno {
-            case ENOENT: "Correct acl_file, or write the file; an empty one denies everything."
-            case EACCES: "Let the user that runs the broker read it, and enter its folders."
-            case EMFILE, ENFILE: "Raise the limit of open files (ulimit -n)."
-            default: "Check the path and the file system."
-            }
-        return error(
-            path, "cannot \(failure.action) the ACL file: \(SystemFailure.text(of: failure.errno))",
-            cure)
+    private static func describe(
+        _ failure: CredentialFile.Failure, _ path: String
+    ) -> AccessRulesError {
+        switch failure {
+        case .missing:
+            return error(
+                path, "cannot open the ACL file: \(SystemFailure.text(of: ENOENT))",
+                "Correct acl_file, or write the file; an empty one denies everything.")
+        case .notRegularFile:
+            return error(
+                path, "this is not a regular file", "Name a file, no folder or device.")
+        case .foreignLink(let owner):
+            return error(
+                path,
+                "this is a symbolic link, and it or what it leads to belongs to user \(owner)",
+                "Make a link and a file that belong to the broker's user or to root, or name the file itself."
+            )
+        case .tooLarge(let byteCount):
+            return error(
+                path, "the file has \(byteCount) bytes; at most \(maximumByteCount) are read",
+                "Check that it is the right file.")
+        case .system(let failure):
+            let cure =
+                switch failure.errno {
+                case EACCES: "Let the user that runs the broker read it, and enter its folders."
+                case EMFILE, ENFILE: "Raise the limit of open files (ulimit -n)."
+                default: "Check the path and the file system."
+                }
+            return error(
+                path,
+                "cannot \(failure.action) the ACL file: \(SystemFailure.text(of: failure.errno))",
+                cure)
+        }
     }
 
     private static func error(

@@ -1,12 +1,12 @@
 import Glibc
 
 /// Sole owner of an open file; leaving scope closes it. Every failure names the path.
-package struct OpenFile: ~Copyable {
+struct OpenFile: ~Copyable {
     let descriptor: CInt
     let path: String
 
     /// Opens without following this process into a child, and without waiting for a FIFO's peer.
-    package init(
+    init(
         _ path: String, flags: CInt, mode: mode_t = 0o600, action: String = "open"
     ) throws(SystemFailure) {
         var result: CInt
@@ -21,7 +21,7 @@ package struct OpenFile: ~Copyable {
     deinit { _ = Glibc.close(descriptor) }
 
     /// Owner, mode, size and kind of what is open.
-    package borrowing func status() throws(SystemFailure) -> stat {
+    borrowing func status() throws(SystemFailure) -> stat {
         var result = stat()
         guard fstat(descriptor, &result) == 0 else { throw failure("examine") }
         return result
@@ -29,7 +29,7 @@ package struct OpenFile: ~Copyable {
 
     /// Everything up to the end, at most `maximumByteCount + 1` bytes, so that the caller can see
     /// that there is too much.
-    package borrowing func readAll(maximumByteCount: Int) throws(SystemFailure) -> [UInt8] {
+    borrowing func readAll(maximumByteCount: Int) throws(SystemFailure) -> [UInt8] {
         var contents: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 65_536)
         while contents.count <= maximumByteCount {
@@ -81,5 +81,5 @@ package struct OpenFile: ~Copyable {
 }
 
 extension stat {
-    package var isRegularFile: Bool { st_mode & S_IFMT == S_IFREG }
+    var isRegularFile: Bool { st_mode & S_IFMT == S_IFREG }
 }

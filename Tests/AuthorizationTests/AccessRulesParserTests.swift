@@ -118,6 +118,23 @@ struct AccessRulesParserTests {
         #expect(throws: AccessRulesError.self) { try AccessRules.load(path: "/dev/null") }
     }
 
+    @Test("one's own link is followed, one of another user is not")
+    func links() throws {
+        var template = Array("/tmp/hermes-acl-XXXXXX".utf8CString)
+        let folder = String(cString: try #require(mkdtemp(&template)))
+        let (file, link) = (folder + "/real", folder + "/acl")
+        defer { _ = (unlink(file), unlink(link), rmdir(folder)) }
+        let descriptor = open(file, O_CREAT | O_WRONLY, 0o600)
+        #expect(descriptor >= 0 && close(descriptor) == 0)
+        #expect(symlink("real", link) == 0)
+        #expect(try AccessRules.load(path: link).rules.isEmpty)
+        // Only root can give a link away.
+        guard geteuid() == 0 else { return }
+        #expect(lchown(link, 65_534, 65_534) == 0)
+        let refusal = #expect(throws: AccessRulesError.self) { try AccessRules.load(path: link) }
+        #expect(refusal?.description.contains("belongs to user 65534") == true)
+    }
+
     @Test("a file that others may change is warned of")
     func access() throws {
         #expect(try AccessRules(parsing: [], path: "f", mode: 0o644).accessWarning == nil)
