@@ -309,6 +309,20 @@ struct CountersTests {
         return result
     }
 
+    @Test(
+        "every reason of a loss is counted, over all and by session",
+        arguments: DropReason.allCases)
+    func dropReasons(reason: DropReason) {
+        var all = DropCounts()
+        var session = SessionDropCounts()
+        all.add(reason)
+        session.add(reason)
+        session.add(reason)
+        #expect(all[reason] == 1)
+        #expect(session[reason] == 2)
+        #expect(session.figures.map(\.value).reduce(0, +) == 2)
+    }
+
     // A shard cannot be copied, so expectations look at it from outside of their macro.
     private func counters(of link: ShardLink) -> BrokerCounters { link.shard.counters }
 }

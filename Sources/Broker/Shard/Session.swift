@@ -53,7 +53,8 @@ struct Session: BitwiseCopyable {
 
 /// What one session lost, by reason; 2^32 - 1 stands for that and more.
 struct SessionDropCounts: BitwiseCopyable {
-    private var counts = InlineArray<6, UInt32>(repeating: 0)
+    // One for each case of `DropReason`.
+    private var counts = InlineArray<7, UInt32>(repeating: 0)
 
     mutating func add(_ reason: DropReason) {
         let index = Int(reason.rawValue)
