@@ -10,7 +10,7 @@ struct TokenFileDiskTests {
         return try TokenFile.update(path: path, creating: true) { $0.add(entry) }
     }
 
-    /// ABUSE 39: whatever the umask is, nobody else reads or writes what is made.
+    /// Whatever the umask is, nobody else reads or writes what is made.
     @Test("a new file has mode 0600 under the laxest umask; no temporary file stays behind")
     func create() throws {
         let folder = try TemporaryFolder()
@@ -92,7 +92,7 @@ struct TokenFileDiskTests {
     }
 }
 
-/// ABUSE 41: a symbolic link that somebody else planted never decides what we read.
+/// A symbolic link that somebody else planted never decides what we read.
 @Suite("Symbolic links of credential files")
 struct CredentialLinkTests {
     @Test("one's own link to one's own file is followed")

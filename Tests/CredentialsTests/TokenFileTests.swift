@@ -44,7 +44,7 @@ struct TokenFileTests {
         #expect(try TokenFile(parsing: [], path: "tokens").entries.isEmpty)
     }
 
-    /// ABUSE 27 for tokens: no malformed or blank line becomes a token.
+    /// No malformed or blank line becomes a token.
     @Test(
         "any other line is an error with its number",
         arguments: [

@@ -114,7 +114,7 @@ def test_mosquitto_clients_learn_of_a_refusal(guarded, names):
 
 @pytest.mark.parametrize("shared", ["$share/g/#", "$share/g/+/+/+", "$share/g/orders/#"])
 def test_wildcards_and_shared_subscriptions_reach_no_further(shared, guarded, client):
-    """ABUSE 34: each message is checked, whatever filter it came by."""
+    """Each message is checked, whatever filter it came by."""
     one = guarded()
     anna = client("a", one.broker, **as_user("anna"))
     assert anna.subscribe((shared, 1)) == (1,)
@@ -127,7 +127,7 @@ def test_wildcards_and_shared_subscriptions_reach_no_further(shared, guarded, cl
 
 @pytest.mark.parametrize("name", ["#", "+", "a/b", "a/#", "%c", "$x"])
 def test_names_that_are_patterns_fill_no_placeholder(name, guarded, raw):
-    """ABUSE 26 (CVE-2017-7650)."""
+    """CVE-2017-7650."""
     one = guarded("allow everyone both own/%c\nallow everyone subscribe open")
     hostile = raw(one.broker)
     assert hostile.connect(name, **as_user("anna")).return_code == 0
@@ -139,7 +139,7 @@ def test_names_that_are_patterns_fill_no_placeholder(name, guarded, raw):
 
 
 def test_an_empty_file_denies_everything(guarded, client):
-    """ABUSE 28 (CVE-2018-12550)."""
+    """CVE-2018-12550."""
     one = guarded("# no rule\n")
     backend = client("b", one.broker, **as_user("backend"))
     assert backend.subscribe(("a", 0), ("#", 0), ("$SYS/#", 0)) == (0x80, 0x80, 0x80)
@@ -160,7 +160,7 @@ def test_an_empty_file_denies_everything(guarded, client):
 def test_a_broken_file_stops_a_start_and_changes_nothing_later(
     rules, complaint, guarded, client, tmp_path
 ):
-    """ABUSE 27 and 28: whatever is wrong with the file opens nothing."""
+    """Whatever is wrong with the file opens nothing."""
     one = guarded()
     anna = client("a", one.broker, **as_user("anna"))
     assert anna.subscribe(("orders/anna/1", 0)) == (0,)
@@ -184,7 +184,7 @@ def test_a_broken_file_stops_a_start_and_changes_nothing_later(
 
 
 def test_a_reload_without_free_descriptors_opens_nothing(guarded, client, raw, names):
-    """ABUSE 29 (CVE-2017-7652): rules and users stay as they were, and come when there is room."""
+    """CVE-2017-7652: rules and users stay as they were, and come when there is room."""
     one = guarded()
     anna = client("a", one.broker, **as_user("anna"))
     pid = one.broker.process.pid
@@ -205,7 +205,7 @@ def test_a_reload_without_free_descriptors_opens_nothing(guarded, client, raw, n
 
 
 def test_new_rules_hold_for_what_is_live_queued_and_retained(guarded, client, raw, names):
-    """ABUSE 30 and 34: no subscription, queue or retained message outlives its right."""
+    """No subscription, queue or retained message outlives its right."""
     one = guarded()
     broker = one.broker
     anna = client("a", broker, **as_user("anna"))
@@ -236,7 +236,7 @@ def test_new_rules_hold_for_what_is_live_queued_and_retained(guarded, client, ra
 
 
 def test_a_retained_message_outlives_its_publishers_right(guarded, client):
-    """ABUSE 32 (CVE-2018-12546): as docs/security.md says; who may write the topic removes it."""
+    """CVE-2018-12546: as docs/security.md says; who may write the topic removes it."""
     one = guarded("allow everyone both #\n")
     anna = client("a", one.broker, **as_user("anna"))
     anna.publish("orders/anna/1", b"left behind", qos=1, retain=True)
@@ -251,7 +251,7 @@ def test_a_retained_message_outlives_its_publishers_right(guarded, client):
 
 
 def test_an_unfinished_qos_2_message_is_not_published_a_second_time(guarded, client, raw, names):
-    """ABUSE 31: it counted when it came; after the right is gone its exchange only ends."""
+    """It counted when it came; after the right is gone its exchange only ends."""
     one = guarded()
     backend = client("b", one.broker, **as_user("backend"))
     backend.subscribe(("devices/+/up", 2))
@@ -277,7 +277,7 @@ def test_an_unfinished_qos_2_message_is_not_published_a_second_time(guarded, cli
 @pytest.mark.parametrize("is_revoked", [False, True])
 @pytest.mark.parametrize("retain", [False, True])
 def test_a_will_is_judged_when_it_fires(is_revoked, retain, guarded, client, names):
-    """ABUSE 35: and not when CONNECT brought it."""
+    """Not when CONNECT brought it."""
     one = guarded()
     backend = client("b", one.broker, **as_user("backend"))
     topic = f"devices/{names.client('a')}/up"
@@ -298,7 +298,7 @@ def test_a_will_is_judged_when_it_fires(is_revoked, retain, guarded, client, nam
 
 @pytest.mark.parametrize("topic", ["$CONTROL/dynamic-security/v1", "$SYS/broker/uptime"])
 def test_wills_and_publishes_to_closed_topics_go_nowhere(topic, guarded, client):
-    """ABUSE 35: also when a rule names them."""
+    """Also when a rule names them."""
     one = guarded(f"allow everyone both {topic}\nallow everyone both #")
     watcher = client("w", one.broker, **as_user("backend"))
     watcher.subscribe(("$CONTROL/#", 0))
@@ -312,7 +312,7 @@ def test_wills_and_publishes_to_closed_topics_go_nowhere(topic, guarded, client)
 
 
 def test_a_session_belongs_to_its_user(guarded, client, raw, names):
-    """ABUSE 33: another user neither takes a session over nor ends it."""
+    """Another user neither takes a session over nor ends it."""
     one = guarded()
     anna = client("a", one.broker, clean_session=False, **as_user("anna"))
     anna.subscribe(("orders/anna/1", 1))
@@ -325,7 +325,7 @@ def test_a_session_belongs_to_its_user(guarded, client, raw, names):
 
 
 def test_refusals_are_said_once_and_escaped(guarded, raw):
-    """ABUSE 44: a client cannot write lines of its own into the log, nor fill it."""
+    """A client cannot write lines of its own into the log, nor fill it."""
     one = guarded("allow everyone subscribe a")
     for _ in range(30):
         hostile = raw(one.broker)
@@ -374,7 +374,7 @@ def test_a_removed_user_is_refused_although_remembered(guarded, raw, names):
 
 
 def test_out_of_the_box_nothing_listens_beyond_loopback(start_broker):
-    """ABUSE 36 and 40: MQTT and the HTTP API."""
+    """MQTT and the HTTP API."""
     broker = start_broker()
     listening = []
     for table, loopback in (("tcp", {"0100007F"}), ("tcp6", {"0" * 24 + "01000000"})):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import os
+import resource
 import signal
 import stat
 import subprocess
@@ -13,7 +14,7 @@ import pytest
 
 from harness.admin import AdminAPI, CommandResult, curl, hermesctl
 from harness.broker import ADMIN_TOKEN, Hermesd, Settings
-from harness.waiting import PATIENCE
+from harness.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.hermesd("another broker has no such tokens")
 
@@ -155,7 +156,6 @@ def test_the_token_of_the_first_start_is_left_alone(start_broker):
 
 
 def test_a_link_to_somebody_elses_file_is_refused(start_broker, tmp_path: Path):
-    """ABUSE 41."""
     if os.geteuid() != 0:
         pytest.skip("only root can give files away")
     for name in ("tokens", "passwords"):
@@ -181,3 +181,30 @@ def test_a_link_to_somebody_elses_file_is_refused(start_broker, tmp_path: Path):
             assert b"symbolic link, and it or what it leads to belongs to user 65534" in ended.stderr
         finally:
             broker.remove_files()
+
+
+def test_a_token_file_that_no_descriptor_was_free_for_is_read_later(start_broker):
+    """It has not changed since, so that its stamp alone would never bring it back."""
+    broker = start_broker()
+    pid = broker.process.pid
+    first = create(broker, "first", "read")
+    connection = http.client.HTTPConnection(*broker.admin_address, timeout=PATIENCE)
+
+    def status(token: str) -> int:
+        connection.request("GET", "/v1/status", headers={"Authorization": f"Bearer {token}"})
+        answer = connection.getresponse()
+        answer.read()
+        return answer.status
+
+    assert status(first) == 200
+    limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, limits[1]))
+    try:
+        second = create(broker, "second", "read")
+        assert status(second) == 401
+        assert status(first) == 200, "the tokens stay as they were"
+        broker.log.await_match("Token file unusable.*Too many open files")
+    finally:
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
+    eventually(lambda: status(second) == 200, "the new token is known")
+    connection.close()

@@ -10,7 +10,11 @@ package final class TokenChecks: Sendable {
     package struct Tokens: Sendable {
         fileprivate var book: TokenBook
         fileprivate var stamp: FileStamp?
+        /// When the file is read again although it has not changed: it could not be read.
+        fileprivate var retryAt: ContinuousClock.Instant?
     }
+
+    private static var retryInterval: Duration { .seconds(1) }
 
     private let path: String
     private let logger: Logger
@@ -41,8 +45,9 @@ package final class TokenChecks: Sendable {
     private func current() -> TokenBook {
         let stamp = FileStamp(of: path)
         return state.withLock { state in
-            guard stamp != state.stamp else { return state.book }
+            guard stamp != state.stamp || isDue(state.retryAt) else { return state.book }
             state.stamp = stamp
+            state.retryAt = nil
             do throws(TokenFileError) {
                 state = try Self.load(path, logger)
                 logger.info(
@@ -52,9 +57,15 @@ package final class TokenChecks: Sendable {
                 logger.error(
                     "Token file unusable, tokens stay as they were",
                     metadata: ["file": "\(path)", "error": "\(error)"])
+                // The file may be good; for want of a descriptor, say, nobody knows.
+                if case .system = error { state.retryAt = .now + Self.retryInterval }
             }
             return state.book
         }
+    }
+
+    private func isDue(_ time: ContinuousClock.Instant?) -> Bool {
+        time.map { $0 <= .now } ?? false
     }
 
     private static func load(_ path: String, _ logger: Logger) throws(TokenFileError) -> Tokens {

@@ -34,7 +34,8 @@ struct PublishTopic: Hashable, Sendable {
                 "\(shown) has \(levels) levels; the broker takes \(maximumLevels)",
                 fix: "Use fewer levels, or raise limits.max_topic_levels.")
         }
-        if text == "$SYS" || text.hasPrefix("$SYS/") {
+        // By bytes, as routing goes: to `hasPrefix` a combining mark behind the slash makes another text.
+        if utf8.elementsEqual("$SYS".utf8) || utf8.starts(with: "$SYS/".utf8) {
             throw refuse(
                 "\(shown) begins with $SYS/, which only the broker publishes to (section 4.7.2)",
                 fix: "Choose a topic outside $SYS/.")

@@ -14,6 +14,8 @@ struct AccessLog {
 
     /// Kinds that are remembered; then it begins anew, and the limiters still hold.
     private static let capacity = 1_024
+    /// Of each name: it may be 64 KiB long, and a log line shows less.
+    private static let bytesKept = 256
     /// After so long a refusal that goes on is worth another line.
     private static let memoryMilliseconds: UInt64 = 10 * 60 * 1_000
 
@@ -22,12 +24,15 @@ struct AccessLog {
     private var limiters: [AccessReport.Event: LogLimiter] = [:]
 
     mutating func log(_ report: AccessReport, _ logger: Logger, now: MonotonicTime) {
-        guard isNew(report, now) else { return }
+        let kind = Self.kind(of: report)
+        guard isNew(kind, now) else { return }
         let limiter = LogLimiter(intervalMilliseconds: 1_000)
         guard
             case .log(let suppressed) = limiters[report.event, default: limiter]
                 .admit(atMilliseconds: now.milliseconds)
         else { return }
+        // Only what was said is known: what was suppressed has its line later.
+        known.insert(kind)
         var metadata: Logger.Metadata = [
             LogKeys.client: Self.text(report.clientIdentifier),
             LogKeys.topic: Self.text(report.topic),
@@ -55,17 +60,20 @@ struct AccessLog {
         }
     }
 
-    private mutating func isNew(_ report: AccessReport, _ now: MonotonicTime) -> Bool {
+    private mutating func isNew(_ kind: Kind, _ now: MonotonicTime) -> Bool {
         if known.count >= Self.capacity || forgetAt.map({ $0 <= now }) ?? true {
             known.removeAll(keepingCapacity: true)
             forgetAt = now.advanced(byMilliseconds: Self.memoryMilliseconds)
         }
-        return known.insert(
-            Kind(
-                event: report.event, clientIdentifier: report.clientIdentifier,
-                userName: report.userName,
-                firstLevel: Array(report.topic.prefix { $0 != UInt8(ascii: "/") }))
-        ).inserted
+        return !known.contains(kind)
+    }
+
+    private static func kind(of report: AccessReport) -> Kind {
+        Kind(
+            event: report.event,
+            clientIdentifier: Array(report.clientIdentifier.prefix(bytesKept)),
+            userName: report.userName.map { Array($0.prefix(bytesKept)) },
+            firstLevel: Array(report.topic.prefix(bytesKept).prefix { $0 != UInt8(ascii: "/") }))
     }
 
     private static func text(_ bytes: [UInt8]) -> Logger.MetadataValue {

@@ -70,7 +70,7 @@ struct NoticeLog {
         case .subscriptionRefused(let identifier, let limit):
             admit(
                 &drops, now,
-                [LogKeys.client: Self.text(identifier), LogKeys.setting: "limits.\(limit.name)"]
+                [LogKeys.client: Self.text(identifier), LogKeys.setting: "\(Self.setting(limit))"]
             ) { logger, metadata in
                 logger.notice("Subscription refused at a limit", metadata: metadata)
             }
@@ -88,6 +88,14 @@ struct NoticeLog {
                         "limits.max_unacknowledged_publishes, limits.max_unacknowledged_bytes",
                 ])
         }
+    }
+
+    private static func setting(_ limit: Limit) -> String {
+        guard limit == .subscribeFilters else { return "limits.\(limit.name)" }
+        return """
+            none: of one SUBSCRIBE, \(SubscribeRefusals.maxFilters) filters are looked at, and none \
+            behind \(SubscribeRefusals.maxRefusals) refused ones
+            """
     }
 
     /// Other access rules apply: what they refuse is reported anew.

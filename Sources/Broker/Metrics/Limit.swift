@@ -19,6 +19,8 @@ package enum Limit: UInt8, CountLabel {
     case openFiles
     case outputBytes
     case maxHandshakes
+    /// No setting: filters of one SUBSCRIBE, ``SubscribeRefusals``.
+    case subscribeFilters
 
     package var name: String {
         switch self {
@@ -40,6 +42,7 @@ package enum Limit: UInt8, CountLabel {
         case .openFiles: "open_files"
         case .outputBytes: "output_bytes"
         case .maxHandshakes: "max_handshakes"
+        case .subscribeFilters: "subscribe_filters"
         }
     }
 }

@@ -117,18 +117,20 @@ extension Shard {
 
     /// Whether a filter is granted: some topic that it matches may be read. One that reaches further is
     /// granted too, and gets what it may.
-    mutating func maySubscribe(_ session: UInt32, _ filter: UnsafeRawBufferPointer) -> Bool {
+    mutating func maySubscribe(
+        _ session: UInt32, _ filter: UnsafeRawBufferPointer, _ refusals: inout SubscribeRefusals
+    ) -> Bool {
         guard let rules = access else { return true }
         let filter = SharedSubscriptions.filter(in: filter) ?? filter
         let verdict = withSubject(session) { rules.decideSubscription(filter: filter, for: $0) }
         switch verdict {
         case .whole: return true
         case .part(let line):
-            report(.narrowed, session, filter, line)
+            if refusals.isReported(.narrowed) { report(.narrowed, session, filter, line) }
             return true
         case .nothing(let line):
             counters.accessRefusals.add(.subscribe)
-            report(.subscribe, session, filter, line)
+            if refusals.isReported(.byRules) { report(.subscribe, session, filter, line) }
             return false
         }
     }
@@ -254,7 +256,7 @@ extension Shard {
         if let session { return mayPublishWill(will, of: session) }
         guard access != nil else { return true }
         counters.accessRefusals.add(.will)
-        notices.append(
+        note(
             .access(
                 AccessReport(
                     event: .will, clientIdentifier: [], topic: [UInt8](will.topic), line: 0)))
@@ -265,7 +267,7 @@ extension Shard {
         _ event: AccessReport.Event, _ session: UInt32, _ topic: UnsafeRawBufferPointer,
         _ line: UInt32
     ) {
-        notices.append(
+        note(
             .access(
                 AccessReport(
                     event: event, clientIdentifier: sessions[session].clientIdentifier.array,

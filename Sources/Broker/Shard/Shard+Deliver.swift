@@ -248,7 +248,7 @@ extension Shard {
         sessions[session].dropped.add(reason)
         // Losing QoS 0 while away is what QoS 0 says.
         guard reason != .away, sessions[session].dropped[reason] == 1 else { return }
-        notices.append(
+        note(
             .dropping(
                 clientIdentifier: sessions[session].clientIdentifier.array, reason))
     }

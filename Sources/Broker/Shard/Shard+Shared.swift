@@ -6,6 +6,9 @@ import Structures
 extension Shard {
     /// Connected members that are asked whether they have room, before the one in turn gets it anyway.
     private static var membersAsked: Int { 8 }
+    /// Members that are looked at for one that may read the topic, or whose session keeps the message:
+    /// a message is not to cost the more the larger its group is.
+    private static var membersSearched: Int { 1_000 }
 
     /// The members that get a message on this topic; valid until the next call.
     mutating func chooseMembers(
@@ -44,7 +47,7 @@ extension Shard {
             return nil
         }
         var member = first
-        repeat {
+        for _ in 0..<Self.membersSearched {
             let choice = shared[member]
             if sessions[choice.session].isPersistent, min(qos, choice.qos) != .atMostOnce,
                 mayReceive(topic, choice.session)
@@ -53,7 +56,8 @@ extension Shard {
                 return choice
             }
             member = shared.next(member)
-        } while member != first
+            if member == first { break }
+        }
         return nil
     }
 
@@ -64,11 +68,12 @@ extension Shard {
     ) -> UInt32? {
         guard let first = shared.first(group, isOnline: isOnline) else { return nil }
         var member = first
-        while !mayReceive(topic, shared[member].session) {
+        for _ in 0..<Self.membersSearched {
+            if mayReceive(topic, shared[member].session) { return member }
             member = shared.next(member)
-            guard member != first else { return nil }
+            if member == first { break }
         }
-        return member
+        return nil
     }
 
     private func hasRoom(_ session: UInt32) -> Bool {

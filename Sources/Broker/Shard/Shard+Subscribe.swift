@@ -16,11 +16,12 @@ extension Shard {
         writeSubackHeader(suback, subscribe)
         var needsCommit = false
         var requests = subscribe
+        var refusals = SubscribeRefusals()
         // As if each filter had come in a packet of its own, answered together [MQTT-3.8.4-4].
         while let request = requests.next(in: bytes.bytes) {
             let filter = bytes[request.filter.range]
             var code = Suback.failure
-            if addSubscription(session, filter, request.qos) {
+            if addSubscription(session, filter, request.qos, &refusals) {
                 if isPersistent {
                     writes.subscription(
                         sessions[session].number, filter: filter, qos: request.qos.rawValue)
@@ -59,15 +60,20 @@ extension Shard {
 
     /// False when the filter is refused.
     private mutating func addSubscription(
-        _ session: UInt32, _ filter: UnsafeRawBufferPointer, _ qos: QoS
+        _ session: UInt32, _ filter: UnsafeRawBufferPointer, _ qos: QoS,
+        _ refusals: inout SubscribeRefusals
     ) -> Bool {
+        guard refusals.admitsNext() else {
+            refuse(session, .subscribeFilters, &refusals)
+            return false
+        }
         guard isWithinLevels(filter) else {
-            noteRefused(session, .maxTopicLevels)
+            refuse(session, .maxTopicLevels, &refusals)
             return false
         }
         let isShared = SharedSubscriptions.isShared(filter)
         guard !isShared || SharedSubscriptions.filter(in: filter) != nil,
-            maySubscribe(session, filter)
+            maySubscribe(session, filter, &refusals)
         else { return false }
         prepareSystemTopics(for: filter)
         let subscribed =
@@ -80,7 +86,7 @@ extension Shard {
             guard sessions[session].subscriptionWeight <= settings.maxSubscriptions else {
                 var groups: Set<UInt32> = []
                 _ = removeSubscription(session, filter, &groups)
-                noteRefused(session, .maxSubscriptions)
+                refuse(session, .maxSubscriptions, &refusals)
                 return false
             }
         }
@@ -116,9 +122,12 @@ extension Shard {
         UInt32((TopicLevels.count(filter) + 7) / 8)
     }
 
-    private mutating func noteRefused(_ session: UInt32, _ limit: Limit) {
+    private mutating func refuse(
+        _ session: UInt32, _ limit: Limit, _ refusals: inout SubscribeRefusals
+    ) {
         counters.limits.add(limit)
-        notices.append(
+        guard refusals.isReported(.atLimit) else { return }
+        note(
             .subscriptionRefused(
                 clientIdentifier: sessions[session].clientIdentifier.array, limit))
     }

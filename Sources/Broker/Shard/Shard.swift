@@ -271,6 +271,16 @@ package struct Shard: ~Copyable {
     }
     package mutating func takeNotices() -> [BrokerNotice] { Self.take(&notices) }
 
+    /// Leaves word of what one client brought about, of which it may bring about very much in a turn:
+    /// beyond the bound nothing is said, and the counters miss none.
+    mutating func note(_ notice: BrokerNotice) {
+        guard notices.count < Self.maxNotices else { return }
+        notices.append(notice)
+    }
+
+    /// Each may hold an identifier of 64 KiB.
+    private static var maxNotices: Int { 1_000 }
+
     /// Runs a body over the connection's output, for sending.
     package mutating func withOutput<Result>(
         of handle: Handle, _ body: (inout OutputQueue) -> Result

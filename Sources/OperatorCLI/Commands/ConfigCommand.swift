@@ -56,6 +56,8 @@ struct ConfigCheckCommand: OperatorCommand {
                 if let warning = tokens.accessWarning {
                     context.console.complain("warning: \(warning)")
                 }
+            } catch .missing {
+                // As at a start: `hermesctl tokens create` makes it.
             } catch {
                 throw CommandFailure(error)
             }

@@ -1,0 +1,76 @@
+import Broker
+import BrokerTesting
+import HermesTesting
+import MQTTCodec
+import MQTTCore
+import Testing
+
+/// One SUBSCRIBE holds as many filters as fit a packet: what it costs has a bound all the same.
+@Suite("Floods of filters")
+struct SubscribeFloodTests {
+    @Test("of one SUBSCRIBE 10,000 filters are granted, the rest is refused and counted")
+    func filters() throws {
+        let link = ShardLink()
+        let client = try link.connect("c")
+        let codes = try subscribe(client, (0..<10_003).map { "f/\($0)" }, link)
+        #expect(codes.count == 10_003)
+        #expect(codes.prefix(10_000).allSatisfy { $0 == 0 })
+        #expect(codes.suffix(3) == [0x80, 0x80, 0x80])
+        #expect(link.shard.counters.limits[.subscribeFilters] == 3)
+        #expect(try subscribe(client, ["f/10000"], link) == [0], "the next packet counts anew")
+    }
+
+    @Test("behind 1,000 refusals nothing is looked at; 8 of a kind are reported")
+    func refusals() throws {
+        let link = try link("allow everyone subscribe mine/#")
+        let client = try link.connect("c")
+        let refused = (0..<1_000).map { "others/\($0)" }
+        let codes = try subscribe(client, ["mine/a"] + refused + ["mine/b"], link)
+        #expect(codes.first == 0)
+        #expect(codes.dropFirst().allSatisfy { $0 == 0x80 })
+        #expect(codes.count == 1_002)
+        #expect(link.shard.counters.accessRefusals[.subscribe] == 1_000)
+        #expect(link.shard.counters.limits[.subscribeFilters] == 1)
+        let reports = link.notices.count { if case .access = $0 { true } else { false } }
+        #expect(reports == 8)
+        #expect(try subscribe(client, ["mine/b"], link) == [0])
+    }
+
+    @Test("filters that reach further than the rights are granted, and 8 of them reported")
+    func narrowed() throws {
+        let link = try link("allow everyone subscribe a/b/c")
+        let client = try link.connect("c")
+        let codes = try subscribe(client, Array(repeating: "a/#", count: 2_000), link)
+        #expect(codes == Array(repeating: 0, count: 2_000))
+        let reports = link.notices.count { if case .access = $0 { true } else { false } }
+        #expect(reports == 8)
+    }
+
+    @Test("many packets of one turn leave 1,000 notices at most, and every refusal is counted")
+    func notices() throws {
+        let link = try link("allow everyone subscribe mine/#")
+        let client = try link.connect("c")
+        let before = link.notices.count
+        var bytes: [UInt8] = []
+        for _ in 0..<600 {
+            bytes.append(contentsOf: try packet(["x/1", "x/2", "x/3"]).encoded())
+        }
+        link.send(client, bytes)
+        #expect(link.shard.counters.accessRefusals[.subscribe] == 1_800)
+        #expect(link.notices.count - before == 1_000)
+    }
+
+    // MARK: Steps
+
+    private func packet(_ filters: [String]) -> PacketContent {
+        .subscribe(7, filters.map { PacketContent.Request($0, .atMostOnce) })
+    }
+
+    private func subscribe(
+        _ client: Handle, _ filters: [String], _ link: ShardLink
+    ) throws -> [UInt8] {
+        try link.send(client, packet(filters))
+        guard case .suback(7, let codes)? = try link.take(client).first else { return [] }
+        return codes
+    }
+}
