@@ -3,6 +3,7 @@ import BrokerTesting
 import HermesTesting
 import MQTTCodec
 import MQTTCore
+import Structures
 import Testing
 
 /// One SUBSCRIBE holds as many filters as fit a packet: what it costs has a bound all the same.

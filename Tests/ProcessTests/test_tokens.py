@@ -203,7 +203,7 @@ def test_a_token_file_that_no_descriptor_was_free_for_is_read_later(start_broker
         second = create(broker, "second", "read")
         assert status(second) == 401
         assert status(first) == 200, "the tokens stay as they were"
-        broker.log.await_match("Token file unusable.*Too many open files")
+        broker.log.await_match("Token file unusable.*too many open files")
     finally:
         resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
     eventually(lambda: status(second) == 200, "the new token is known")
