@@ -84,12 +84,33 @@ static inline int hermes_ssl_set_server_name(SSL *ssl, const char *name)
     return (int)SSL_set_tlsext_host_name(ssl, name);
 }
 
+static inline int hermes_chain_count(const STACK_OF(X509) *chain)
+{
+    return chain == NULL ? 0 : sk_X509_num(chain);
+}
+
+static inline X509 *hermes_chain_certificate(const STACK_OF(X509) *chain, int index)
+{
+    return sk_X509_value(chain, index);
+}
+
+static inline int hermes_crl_entry_count(X509_CRL *list)
+{
+    STACK_OF(X509_REVOKED) *entries = X509_CRL_get_REVOKED(list);
+    return entries == NULL ? 0 : sk_X509_REVOKED_num(entries);
+}
+
+static inline const ASN1_INTEGER *hermes_crl_entry_serial(X509_CRL *list, int index)
+{
+    return X509_REVOKED_get0_serialNumber(sk_X509_REVOKED_value(X509_CRL_get_REVOKED(list), index));
+}
+
 /* Keys the MAC of a session ticket: HMAC with SHA-256. */
-static inline int hermes_ticket_mac_init(EVP_MAC_CTX *mac, void *key, size_t count)
+static inline int hermes_ticket_mac_init(EVP_MAC_CTX *mac, const void *key, size_t count)
 {
     OSSL_PARAM parameters[3];
     char digest[] = "SHA256";
-    parameters[0] = OSSL_PARAM_construct_octet_string(OSSL_MAC_PARAM_KEY, key, count);
+    parameters[0] = OSSL_PARAM_construct_octet_string(OSSL_MAC_PARAM_KEY, (void *)key, count);
     parameters[1] = OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest, 0);
     parameters[2] = OSSL_PARAM_construct_end();
     return EVP_MAC_CTX_set_params(mac, parameters);

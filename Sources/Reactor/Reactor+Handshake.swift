@@ -47,8 +47,9 @@ extension Reactor {
         return taken
     }
 
-    /// Connections whose handshake is not over.
-    public var handshakeCount: Int { handshakes.count }
+    /// Handshakes that are not over, also those of closed connections whose step is still under way:
+    /// each of them holds a socket.
+    public var handshakeCount: Int { handshakes.count + abandonedHandshakes.count }
 
     /// Connections that speak TLS, their handshake being over.
     public var securedCount: Int { secured.count }
@@ -57,6 +58,11 @@ extension Reactor {
     public func isShakingHands(_ handle: Handle) -> Bool {
         slots[handle.index].generation == handle.generation
             && slots[handle.index].security == Self.handshaking
+    }
+
+    /// Whether this very connection's handshake waits for its client: no step is under way.
+    public func awaitsClient(_ handle: Handle) -> Bool {
+        isShakingHands(handle) && handshakes[handle.index]?.isUnderWay == false
     }
 
     /// The socket is ready: the next step is due. Until it is over, the kernel reports nothing.
@@ -88,11 +94,12 @@ extension Reactor {
             watch(handle, EPOLLOUT.rawValue)
             return .underWay
         case .established(let peer):
-            guard let channel = handshake.takeChannel() else {
+            let index = secured.insert(Secured())
+            guard handshake.takeChannel(into: &secured[index].channel) else {
                 preconditionFailure("an established handshake without keys")
             }
             handshakes[handle.index] = nil
-            slots[handle.index].security = secured.insert(Secured(channel: channel))
+            slots[handle.index].security = index
             updateInterest(handle)
             return .established(peer)
         case .failed(let failure): return .failed(failure)
@@ -109,7 +116,8 @@ extension Reactor {
             return true
         }
         _ = epoll_ctl(poller.rawValue, EPOLL_CTL_DEL, descriptor, nil)
-        // The step finds the end of the stream.
+        // A step that has not begun does nothing; one that has finds the end of the stream.
+        pending.handshake.abandon()
         _ = shutdown(descriptor, CInt(SHUT_RDWR))
         abandonedHandshakes[handle.packed] = descriptor
         return false

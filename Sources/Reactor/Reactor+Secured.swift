@@ -18,7 +18,8 @@ extension Reactor {
         /// Our direction is over: close_notify or another alert has left.
         var hasEnded = false
 
-        init(channel: SecureChannel) { self.channel = channel }
+        /// Without keys: a slab copies what it begins with to places that nobody wipes.
+        init() { channel = .none }
     }
 
     /// What arrived in one read must fit behind the input that may be kept, once it is opened.
@@ -237,7 +238,7 @@ extension Reactor {
         sendCloseNotify(handle)
         releaseRecord(index)
         secured[index].sealed.removeAll(in: pool)
-        secured[index].channel.eraseKeys()
+        secured[index].channel.eraseKeys(&ciphers)
         secured.remove(index)
         return true
     }

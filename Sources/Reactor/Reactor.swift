@@ -125,6 +125,9 @@ public struct Reactor: ~Copyable {
     /// Open connections.
     public var connectionCount: Int { slots.count }
 
+    /// Sockets of connections, also of those that were closed during a step of their handshake.
+    public var socketCount: Int { slots.count + abandonedHandshakes.count }
+
     // MARK: Waiting
 
     /// Waits for events, at most `milliseconds` (-1: without end); returns how many there are.

@@ -11,9 +11,23 @@ struct HandshakeTrace {
     var serverSecretCount = 0
     /// Our Finished has left: what follows is sealed with the traffic key.
     private var hasSentFinished = false
-    /// Records that OpenSSL sealed with our traffic key, session tickets all.
-    private(set) var recordsSent: UInt64 = 0
+    /// Headers of records behind our Finished, session tickets all.
+    private var recordsSent: UInt64 = 0
+    private var ticketsSent: UInt64 = 0
+    /// We have sent what only our private key can make, or a Finished.
+    private(set) var hasSigned = false
+    /// What the client has sent, and in how many pieces we read it.
+    private var bytesRead = 0
+    private var reads = 0
+    /// The client has sent more than a handshake has, and is not read any more.
+    private(set) var isOverBudget = false
     let context: Unmanaged<TLSContext>
+
+    /// The most bytes that a handshake may send us: its certificate list is bounded apart from this.
+    static var mostBytes: Int { 128 * 1_024 }
+    /// OpenSSL reads header and content of each record by themselves: that is a list of certificates of
+    /// 32 KiB in records of 64 bytes.
+    static var mostReads: Int { 1_024 }
 
     init(context: TLSContext) { self.context = Unmanaged.passUnretained(context) }
 
@@ -54,12 +68,39 @@ struct HandshakeTrace {
         case SSL3_RT_HEADER:
             if hasSentFinished { recordsSent += 1 }
         case CInt(SecureChannel.ContentType.handshake):
-            if count > 0, bytes?.load(as: UInt8.self) == UInt8(SSL3_MT_FINISHED) {
+            guard count > 0, let type = bytes?.load(as: UInt8.self) else { return }
+            switch CInt(type) {
+            case SSL3_MT_FINISHED:
                 hasSentFinished = true
+                hasSigned = true
+            case SSL3_MT_SERVER_KEY_EXCHANGE, SSL3_MT_CERTIFICATE_VERIFY: hasSigned = true
+            case SSL3_MT_NEWSESSION_TICKET: if hasSentFinished { ticketsSent += 1 }
+            default: break
             }
         default: break
         }
     }
+
+    /// Records that OpenSSL sealed with our traffic key of TLS 1.3, so that ours go on behind them.
+    ///
+    /// A ticket takes a record at least. If fewer were seen than that, the count cannot be trusted, and
+    /// sealing with a number that was used before would give both records away: `nil`.
+    var sealedRecords: UInt64? {
+        hasSentFinished && recordsSent >= ticketsSent ? recordsSent : nil
+    }
+
+    /// OpenSSL wants to read; false once the client has sent enough.
+    mutating func admitRead() -> Bool {
+        guard reads < Self.mostReads, bytesRead <= Self.mostBytes else {
+            isOverBudget = true
+            return false
+        }
+        reads += 1
+        return true
+    }
+
+    /// OpenSSL has read.
+    mutating func note(read count: Int) { bytesRead += count }
 
     /// Forgets the secrets.
     mutating func erase() {

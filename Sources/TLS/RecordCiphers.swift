@@ -1,4 +1,5 @@
 import COpenSSL
+import Glibc
 
 /// The cipher contexts that all connections of one thread share: a connection itself keeps nothing
 /// but its keys.
@@ -18,15 +19,45 @@ public struct RecordCiphers: ~Copyable {
     private let slots: UnsafeMutablePointer<Slot>
     private static var slotCount: Int { 2 * AEADAlgorithm.allCases.count }
     private var lastKeyNumber: UInt64 = 0
+    /// A clock for what a peer may do only so often: seconds since any moment, never backwards. It is
+    /// read for KeyUpdates alone.
+    let seconds: () -> UInt32
 
-    public init() {
+    /// `seconds` is that clock; `nil` takes the system's.
+    public init(seconds: (() -> UInt32)? = nil) {
+        self.seconds = seconds ?? { Self.monotonicSeconds() }
         slots = .allocate(capacity: Self.slotCount)
         slots.initialize(repeating: Slot(), count: Self.slotCount)
     }
 
+    /// OpenSSL wipes what it frees.
     deinit {
         for index in 0..<Self.slotCount { EVP_CIPHER_CTX_free(slots[index].context) }
         slots.deallocate()
+    }
+
+    private static func monotonicSeconds() -> UInt32 {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return UInt32(truncatingIfNeeded: time.tv_sec)
+    }
+
+    /// Contexts that hold somebody's key.
+    var keysInUse: Int { (0..<Self.slotCount).filter { slots[$0].keyNumber != 0 }.count }
+
+    /// Puts zeros in the place of the keys with these numbers, where they are set.
+    mutating func forget(_ algorithm: AEADAlgorithm, _ numbers: UInt64...) {
+        for isSealing in [true, false] {
+            let index = Self.index(algorithm, isSealing)
+            guard slots[index].keyNumber != 0, numbers.contains(slots[index].keyNumber) else {
+                continue
+            }
+            var nothing = TrafficKey(key: [], iv: [], sequence: 0)
+            _ = withUnsafeBytes(of: InlineArray<12, UInt8>(repeating: 0)) { nonce in
+                nonce.baseAddress.map { context(algorithm, &nothing, isSealing: isSealing, $0) }
+            }
+            slots[index].keyNumber = 0
+        }
     }
 
     /// A number that no key had before.
@@ -79,7 +110,7 @@ public struct RecordCiphers: ~Copyable {
         _ algorithm: AEADAlgorithm, _ key: inout TrafficKey, isSealing: Bool,
         _ nonce: UnsafeRawPointer
     ) -> OpaquePointer? {
-        let index = 2 * Int(algorithm.rawValue) + (isSealing ? 0 : 1)
+        let index = Self.index(algorithm, isSealing)
         if slots[index].context == nil { slots[index].context = Self.make(algorithm, isSealing) }
         if key.number == 0 { key.number = nextKeyNumber() }
         let nonce = nonce.assumingMemoryBound(to: UInt8.self)
@@ -94,6 +125,10 @@ public struct RecordCiphers: ~Copyable {
         }
         precondition(result == 1, "the key or nonce for \(algorithm) was not taken")
         return context
+    }
+
+    private static func index(_ algorithm: AEADAlgorithm, _ isSealing: Bool) -> Int {
+        2 * Int(algorithm.rawValue) + (isSealing ? 0 : 1)
     }
 
     private static func make(_ algorithm: AEADAlgorithm, _ isSealing: Bool) -> OpaquePointer? {

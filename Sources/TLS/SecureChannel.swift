@@ -61,10 +61,11 @@ public struct SecureChannel: BitwiseCopyable, Sendable {
     /// A key seals no more records than this: RFC 8446, section 5.5 allows AES-GCM 2^24.5 full ones.
     /// TLS 1.2 cannot change it, and goes on as OpenSSL itself does.
     private static var mostRecordsPerKey: UInt64 { 1 << 24 }
-    /// A KeyUpdate costs as much as a hundred small records: a peer may send so many of them before the
-    /// former key has opened ``fewRecords``.
+    /// A KeyUpdate costs as much as a hundred small records. One whose key has opened ``fewRecords`` may
+    /// be; of others a peer may send so many at once, and one more every ``keyUpdateSeconds``.
     private static var mostHastyKeyUpdates: UInt8 { 32 }
     private static var fewRecords: UInt64 { 1_024 }
+    private static var keyUpdateSeconds: UInt32 { 10 }
 
     let version: Version
     let algorithm: AEADAlgorithm
@@ -81,6 +82,8 @@ public struct SecureChannel: BitwiseCopyable, Sendable {
     /// A handshake message may arrive in pieces: bytes of a KeyUpdate so far.
     private var messageCount: UInt8 = 0
     private var message = InlineArray<5, UInt8>(repeating: 0)
+    /// By the clock of ``RecordCiphers``: until then, time has made up for hasty KeyUpdates.
+    private var keyUpdatesCountedAt: UInt32 = 0
     private var inbound: TrafficKey
     private var outbound: TrafficKey
 
@@ -100,10 +103,22 @@ public struct SecureChannel: BitwiseCopyable, Sendable {
     private var sendsNonce: Bool { version == .tls12 && algorithm != .chaCha20Poly1305 }
     private var explicitNonceBytes: Int { sendsNonce ? 8 : 0 }
 
+    /// A channel without keys, for a place that will hold one.
+    public static var none: SecureChannel {
+        let key = TrafficKey(key: [], iv: [], sequence: 0)
+        return SecureChannel(.tls13, .aes128GCM, .sha256, inbound: key, outbound: key)
+    }
+
     /// Forgets the keys; the channel is not used any more.
     public mutating func eraseKeys() {
         inbound.erase()
         outbound.erase()
+    }
+
+    /// Forgets the keys, also what the thread's ciphers made of them.
+    public mutating func eraseKeys(_ ciphers: inout RecordCiphers) {
+        ciphers.forget(algorithm, inbound.number, outbound.number)
+        eraseKeys()
     }
 
     // MARK: Opening
@@ -130,7 +145,7 @@ public struct SecureChannel: BitwiseCopyable, Sendable {
             guard
                 let content = openRecord(record, into: target + opened.produced, &ciphers)
             else { break }
-            opened.produced += accept(content, at: target + opened.produced)
+            opened.produced += accept(content, at: target + opened.produced, &ciphers)
         }
         return opened
     }
@@ -206,7 +221,9 @@ public struct SecureChannel: BitwiseCopyable, Sendable {
     }
 
     /// Takes what a record carried; returns how much of it is application data.
-    private mutating func accept(_ content: Content, at target: UnsafeMutableRawPointer) -> Int {
+    private mutating func accept(
+        _ content: Content, at target: UnsafeMutableRawPointer, _ ciphers: inout RecordCiphers
+    ) -> Int {
         if content.type == ContentType.applicationData, messageCount == 0 {
             if content.count > 0 { idleRecords = 0 } else { countIdle() }
             return content.count
@@ -214,7 +231,7 @@ public struct SecureChannel: BitwiseCopyable, Sendable {
         let bytes = UnsafeRawBufferPointer(start: target, count: content.count)
         switch content.type {
         case ContentType.alert: accept(alert: bytes)
-        case ContentType.handshake: accept(handshake: bytes)
+        case ContentType.handshake: accept(handshake: bytes, &ciphers)
         default: fail(.unexpectedMessage)
         }
         return 0
@@ -236,7 +253,9 @@ public struct SecureChannel: BitwiseCopyable, Sendable {
 
     /// KeyUpdate is all that a client may send of the handshake once it is over: we asked for no
     /// certificate, and refuse to begin anew (RFC 8446, sections 4.6.2 and 4.6.3).
-    private mutating func accept(handshake bytes: UnsafeRawBufferPointer) {
+    private mutating func accept(
+        handshake bytes: UnsafeRawBufferPointer, _ ciphers: inout RecordCiphers
+    ) {
         guard version == .tls13 else {
             fail(.noRenegotiation)
             return
@@ -264,15 +283,22 @@ public struct SecureChannel: BitwiseCopyable, Sendable {
             fail(.unexpectedMessage)
             return
         }
-        if inbound.sequence < Self.fewRecords {
-            hastyKeyUpdates += 1
-            guard hastyKeyUpdates <= Self.mostHastyKeyUpdates else {
-                fail(.unexpectedMessage)
-                return
-            }
+        guard inbound.sequence >= Self.fewRecords || countHasty(at: ciphers.seconds()) else {
+            fail(.unexpectedMessage)
+            return
         }
+        ciphers.forget(algorithm, inbound.number)
         inbound = inbound.next(algorithm, digest)
         if message[4] == 1 { owesKeyUpdate = true }
+    }
+
+    /// Counts a KeyUpdate that nothing called for; false when there are too many in this time.
+    private mutating func countHasty(at now: UInt32) -> Bool {
+        let regained = (now &- keyUpdatesCountedAt) / Self.keyUpdateSeconds
+        keyUpdatesCountedAt &+= regained &* Self.keyUpdateSeconds
+        hastyKeyUpdates -= UInt8(min(UInt32(hastyKeyUpdates), regained))
+        hastyKeyUpdates += 1
+        return hastyKeyUpdates <= Self.mostHastyKeyUpdates
     }
 
     private mutating func countIdle() {
@@ -334,6 +360,7 @@ public struct SecureChannel: BitwiseCopyable, Sendable {
                 of: message[index], toByteOffset: contentOffset + index, as: UInt8.self)
         }
         let size = seal(ContentType.handshake, 5, in: record, &ciphers)
+        ciphers.forget(algorithm, outbound.number)
         outbound = outbound.next(algorithm, digest)
         owesKeyUpdate = false
         return size

@@ -26,6 +26,10 @@ public final class TLSContext: @unchecked Sendable {
     /// In the order of the settings.
     public let certificates: [Certificate]
     let tickets: TicketKeys
+    /// Of all certificates on the revocation lists, see ``CertificateNumber``.
+    private let revoked: Set<UInt64>
+    /// Of those who may have issued clients' certificates.
+    private let authorities: Set<UInt64>
     /// One for each certificate; a server name chooses among them.
     private let contexts: [OpaquePointer]
     private let leaves: [OpaquePointer]
@@ -60,6 +64,8 @@ public final class TLSContext: @unchecked Sendable {
         revocationsEndAt = loaded.revocations.compactMap {
             CertificateTime.seconds(X509_CRL_get0_nextUpdate($0))
         }.min()
+        revoked = Self.revoked(on: loaded.revocations)
+        authorities = Set(loaded.authorities.map { CertificateNumber.ofAuthority($0) })
         loader.check(contexts.count == loaded.pairs.count, "OpenSSL is out of memory")
         // What fails here frees the contexts: all properties have their values.
         guard loader.problems.isEmpty else { throw TLSProblems(problems: loader.problems) }
@@ -72,6 +78,28 @@ public final class TLSContext: @unchecked Sendable {
     var pointer: OpaquePointer? { contexts.first }
 
     var asksForCertificate: Bool { settings.clientCertificates != .off }
+
+    private static func revoked(on lists: [OpaquePointer]) -> Set<UInt64> {
+        var result: Set<UInt64> = []
+        for list in lists {
+            let issuer = X509_CRL_get_issuer(list)
+            for index in 0..<hermes_crl_entry_count(list) {
+                result.insert(
+                    CertificateNumber.of(
+                        issuer: issuer, serial: hermes_crl_entry_serial(list, index)))
+            }
+        }
+        return result
+    }
+
+    /// Whether a client that an earlier context let in would still pass: nothing of its chain is
+    /// revoked, and the authority that vouches for it is still one.
+    ///
+    /// When in doubt, no: a client that connects again is judged in full.
+    public func admits(_ client: VerifiedClient) -> Bool {
+        authorities.contains(client.authority) && !revoked.contains(client.certificate)
+            && !client.issuers.contains { revoked.contains($0) }
+    }
 
     private static func configure(_ context: OpaquePointer, _ settings: TLSSettings) -> Bool {
         hermes_ssl_ctx_set_server_options(context)
@@ -114,12 +142,46 @@ public final class TLSContext: @unchecked Sendable {
                 : tickets.open(
                     name, iv, cipher, mac, renews: SSL_version(ssl) == TLS1_3_VERSION)
         }
+        if asksForCertificate { setTicketCallbacks(context) }
         hermes_ssl_ctx_set_server_name_callback(
             context,
             { ssl, _, _ in
                 guard let trace = HandshakeTrace.of(ssl) else { return SSL_TLSEXT_ERR_NOACK }
                 return trace.pointee.context.takeUnretainedValue().chooseCertificate(ssl)
             }, nil)
+    }
+
+    /// A ticket of a client that showed a certificate is good for as long as the verdict on it: OpenSSL
+    /// does not verify again what a ticket brings back.
+    private func setTicketCallbacks(_ context: OpaquePointer) {
+        SSL_CTX_set_session_ticket_cb(
+            context,
+            { ssl, _ in
+                guard let trace = HandshakeTrace.of(ssl) else { return 0 }
+                // A resumed session passes on what its own ticket carried.
+                guard SSL_session_reused(ssl) == 0,
+                    let client = VerifiedClient(
+                        ssl,
+                        listsEndAt: trace.pointee.context.takeUnretainedValue().revocationsEndAt)
+                else { return 1 }
+                let bytes = client.encoded
+                return SSL_SESSION_set1_ticket_appdata(SSL_get_session(ssl), bytes, bytes.count)
+            },
+            { ssl, session, _, _, status, _ in
+                guard status == SSL_TICKET_SUCCESS || status == SSL_TICKET_SUCCESS_RENEW,
+                    let trace = HandshakeTrace.of(ssl),
+                    trace.pointee.context.takeUnretainedValue().takes(ticketOf: session)
+                else { return SSL_TICKET_RETURN_IGNORE_RENEW }
+                return status == SSL_TICKET_SUCCESS
+                    ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW
+            }, nil)
+    }
+
+    /// Whether a session may be resumed; else its client shakes hands in full, and is verified.
+    private func takes(ticketOf session: OpaquePointer?) -> Bool {
+        guard SSL_SESSION_get0_peer(session) != nil else { return true }
+        guard let client = VerifiedClient(session: session) else { return false }
+        return tickets.now < client.validUntil && admits(client)
     }
 
     /// Serves the certificate that is made for the name that the client asks for, exact names before

@@ -5,13 +5,18 @@ enum TLSFile {
     struct Unusable: Error {
         let complaint: String
         let cure: String
+        /// Nothing is wrong with the file: it may be read when the system has more to give.
+        var isTransient = false
     }
 
     /// A chain has some 5 KB, a bundle of authorities some 200, a revocation list perhaps megabytes.
     private static let mostBytes = 16 << 20
 
+    /// The largest key has some 12 KB.
+    private static let mostSecretBytes = 64 << 10
+
     /// All of its bytes. With `isSecret` the file is refused when anyone may read it beside its owner
-    /// and its group, or write it beside its owner.
+    /// and its group, or write it beside its owner; the caller wipes the bytes, of which there is no copy.
     static func read(_ path: String, isSecret: Bool) throws(Unusable) -> [UInt8] {
         // A FIFO without a writer would hold a plain open for ever.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
@@ -30,9 +35,13 @@ enum TLSFile {
                 complaint: "\(quoted(path)) is open to others (mode 0\(mode))",
                 cure: "Run chmod 600 on it; its group may read it (640), nobody else.")
         }
+        let most = isSecret ? mostSecretBytes : mostBytes
         var bytes: [UInt8] = []
-        var chunk = [UInt8](repeating: 0, count: 64 * 1_024)
-        while bytes.count <= mostBytes {
+        // So that it never moves, and leaves nothing behind.
+        bytes.reserveCapacity(isSecret ? most + chunkBytes : min(Int(status.st_size), most))
+        var chunk = [UInt8](repeating: 0, count: chunkBytes)
+        defer { if isSecret { chunk.erase() } }
+        while bytes.count <= most {
             let count = Glibc.read(descriptor, &chunk, chunk.count)
             if count == 0 { return bytes }
             if count > 0 {
@@ -41,21 +50,25 @@ enum TLSFile {
                 throw cannot("read", path, errno)
             }
         }
+        if isSecret { bytes.erase() }
         throw Unusable(
-            complaint: "\(quoted(path)) is larger than \(mostBytes >> 20) MiB",
+            complaint: "\(quoted(path)) is larger than \(most >> 10) KiB",
             cure: "Give the path of a PEM file.")
     }
+
+    private static let chunkBytes = 64 << 10
 
     private static func cannot(_ action: String, _ path: String, _ code: CInt) -> Unusable {
         let cure =
             switch code {
             case ENOENT: "Correct the path, or delete `tls` to serve plain TCP."
             case EACCES: "Let the user that runs hermesd read the file and enter its folders."
+            case EMFILE, ENFILE: "Raise the limit of open files (ulimit -n)."
             default: "See that the path names a file that can be read."
             }
         return Unusable(
             complaint: "cannot \(action) \(quoted(path)): \(String(cString: strerror(code)))",
-            cure: cure)
+            cure: cure, isTransient: [EMFILE, ENFILE, ENOMEM, EAGAIN, EIO].contains(code))
     }
 
     /// In quotation marks, with what is no printable character escaped.

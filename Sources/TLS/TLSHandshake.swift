@@ -1,5 +1,6 @@
 import COpenSSL
 import Glibc
+import Synchronization
 
 /// One connection's handshake on our side, from its first byte to the keys of its records.
 ///
@@ -7,33 +8,37 @@ import Glibc
 /// the socket waits until it can be read or written and asks for the next step. The object lives as
 /// long as the handshake and no longer. OpenSSL reads the socket itself, record by record and never
 /// beyond the last record of the handshake, so that what follows is still in the kernel. Keys stay in
-/// the object until ``takeChannel()``, so that no queue between the threads holds a copy.
+/// the object until ``takeChannel(into:)``, so that no queue between the threads holds a copy.
 ///
 /// ```
 ///            step                 step                    step
 /// waiting ─────────> wantsRead ─────────> … ─────────> established | failed
 /// ```
-// One thread at a time touches it: the queue that hands it over orders them.
+// One thread at a time touches it: the queue that hands it over orders them. `isAbandoned` alone is set
+// from another thread.
 public final class TLSHandshake: @unchecked Sendable {
     public enum Outcome: Sendable {
         /// The next step makes sense once the socket can be read.
         case wantsRead
         /// The next step makes sense once the socket takes bytes.
         case wantsWrite
-        /// ``takeChannel()`` gives the keys.
+        /// ``takeChannel(into:)`` gives the keys.
         case established(TLSPeer)
         /// It is over; an alert has been sent where there is one.
         case failed(TLSFailure)
     }
 
-    /// The most bytes that a handshake may send us: its certificate list is bounded apart from this.
-    private static let mostBytes: UInt64 = 128 * 1_024
+    /// A list of certificates of 32 KiB that comes in segments of 536 bytes takes 62; each of those
+    /// steps costs some microseconds.
+    private static let mostSteps = 128
 
-    private let context: TLSContext
+    public let context: TLSContext
     private let descriptor: CInt
     private var ssl: OpaquePointer?
     private let trace: UnsafeMutablePointer<HandshakeTrace>
     private var channel: SecureChannel?
+    private var steps = 0
+    private let isAbandoned = Atomic(false)
 
     /// Begins nothing yet. The socket is the caller's, who keeps it open while a step is under way.
     public init(_ context: TLSContext, descriptor: CInt) {
@@ -50,8 +55,17 @@ public final class TLSHandshake: @unchecked Sendable {
         trace.deallocate()
     }
 
+    /// Whether we have signed for this client, the dearest part of a handshake; not during a step.
+    public var hasSigned: Bool { trace.pointee.hasSigned }
+
+    /// Nobody wants it any more: steps from now on do nothing. From any thread.
+    public func abandon() { isAbandoned.store(true, ordering: .relaxed) }
+
     /// Goes on as far as the socket allows.
     public func step() -> Outcome {
+        guard !isAbandoned.load(ordering: .relaxed) else {
+            return .failed(TLSFailure(.closed, "the connection was closed meanwhile"))
+        }
         ERR_clear_error()
         if ssl == nil {
             ssl = SSL_new(context.pointer)
@@ -60,15 +74,26 @@ public final class TLSHandshake: @unchecked Sendable {
             }
             SSL_set_ex_data(ssl, 0, trace)
             SSL_set_accept_state(ssl)
+            boundReading()
         }
+        steps += 1
         let result = SSL_do_handshake(ssl)
         if result == 1 { return finish() }
         let code = SSL_get_error(ssl, result)
+        guard !trace.pointee.isOverBudget else {
+            return .failed(
+                TLSFailure(
+                    .tooLarge,
+                    """
+                    the client sent more than \(HandshakeTrace.mostBytes) bytes, or in more pieces \
+                    than a handshake has
+                    """))
+        }
         switch code {
         case SSL_ERROR_WANT_READ, SSL_ERROR_WANT_WRITE:
-            guard BIO_number_read(SSL_get_rbio(ssl)) <= Self.mostBytes else {
+            guard steps < Self.mostSteps else {
                 return .failed(
-                    TLSFailure(.tooLarge, "the client sent more than \(Self.mostBytes) bytes"))
+                    TLSFailure(.tooLarge, "no end after \(Self.mostSteps) pieces of a handshake"))
             }
             return code == SSL_ERROR_WANT_READ ? .wantsRead : .wantsWrite
         case SSL_ERROR_SYSCALL, SSL_ERROR_ZERO_RETURN:
@@ -81,14 +106,35 @@ public final class TLSHandshake: @unchecked Sendable {
         }
     }
 
+    /// Has OpenSSL ask before each read: one step could else read as long as the client sends.
+    private func boundReading() {
+        let source = SSL_get_rbio(ssl)
+        BIO_set_callback_arg(
+            source, UnsafeMutableRawPointer(trace).assumingMemoryBound(to: CChar.self))
+        BIO_set_callback_ex(source) { source, operation, _, _, _, _, result, count in
+            guard let argument = BIO_get_callback_arg(source) else { return Int(result) }
+            let trace = UnsafeMutableRawPointer(argument)
+                .assumingMemoryBound(to: HandshakeTrace.self)
+            switch operation {
+            case BIO_CB_READ: return trace.pointee.admitRead() ? 1 : 0
+            case BIO_CB_READ | BIO_CB_RETURN:
+                if result > 0, let count { trace.pointee.note(read: count.pointee) }
+                return Int(result)
+            default: return Int(result)
+            }
+        }
+    }
+
     // MARK: Established
 
-    /// The record layer of a handshake that is ``Outcome/established(_:)``, once; the object forgets it.
-    public func takeChannel() -> SecureChannel? {
-        let taken = channel
+    /// Moves the record layer of a handshake that is ``Outcome/established(_:)`` to its place, once; false
+    /// when there is none.
+    public func takeChannel(into place: inout SecureChannel) -> Bool {
+        guard channel != nil else { return false }
+        place = channel ?? .none
         channel?.eraseKeys()
         channel = nil
-        return taken
+        return true
     }
 
     private func finish() -> Outcome {
@@ -111,10 +157,18 @@ public final class TLSHandshake: @unchecked Sendable {
             self.channel = channel
             return .established(peer)
         }
-        // A resumed session was verified when it began; its certificate may be over since.
+        // A resumed session was verified when it began; its ticket says against what.
+        guard
+            let client = peer.isResumed
+                ? VerifiedClient(session: SSL_get_session(ssl))
+                : VerifiedClient(ssl, listsEndAt: context.revocationsEndAt)
+        else {
+            return .failed(TLSFailure(.internalError, "OpenSSL lost the client's certificates"))
+        }
         guard X509_cmp_current_time(X509_get0_notAfter(certificate)) > 0 else {
             return .failed(TLSFailure(.certificate, "certificate has expired"))
         }
+        peer.client = client
         if context.settings.takesUserName {
             switch CertificateName.commonName(of: certificate) {
             case .success(let name): peer.userName = name
@@ -144,7 +198,8 @@ public final class TLSHandshake: @unchecked Sendable {
         _ algorithm: AEADAlgorithm, _ digest: KeyDigest
     ) -> SecureChannel? {
         guard trace.pointee.clientSecretCount == digest.byteCount,
-            trace.pointee.serverSecretCount == digest.byteCount
+            trace.pointee.serverSecretCount == digest.byteCount,
+            let sealedRecords = trace.pointee.sealedRecords
         else { return nil }
         var client = (0..<digest.byteCount).map { trace.pointee.clientSecret[$0] }
         var server = (0..<digest.byteCount).map { trace.pointee.serverSecret[$0] }
@@ -155,8 +210,7 @@ public final class TLSHandshake: @unchecked Sendable {
         return SecureChannel(
             .tls13, algorithm, digest,
             inbound: TrafficKey(secret: client, algorithm, digest, sequence: 0),
-            outbound: TrafficKey(
-                secret: server, algorithm, digest, sequence: trace.pointee.recordsSent),
+            outbound: TrafficKey(secret: server, algorithm, digest, sequence: sealedRecords),
             largestFragment: largestFragment)
     }
 
@@ -205,4 +259,6 @@ public struct TLSPeer: Sendable, Equatable {
     public var isResumed: Bool
     /// From the client's certificate; `nil` when it has none or names are not taken from it.
     public var userName: [UInt8]?
+    /// By what it can be judged again; `nil` when it showed no certificate.
+    public var client: VerifiedClient?
 }

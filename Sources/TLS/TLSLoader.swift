@@ -91,7 +91,9 @@ struct TLSLoader {
             check(X509_STORE_add_crl(store, list) == 1, "a list of crl_file was not taken")
         }
         if !loaded.revocations.isEmpty {
-            X509_STORE_set_flags(store, UInt(X509_V_FLAG_CRL_CHECK))
+            // Of the whole chain: an authority between may be the one that is revoked.
+            X509_STORE_set_flags(
+                store, UInt(X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL))
         }
         let mode =
             settings.clientCertificates == .required
@@ -156,7 +158,7 @@ struct TLSLoader {
 
     private mutating func loadKey(_ file: String) -> OpaquePointer? {
         guard var bytes = read(file, "key", isSecret: true) else { return nil }
-        defer { bytes.withUnsafeMutableBytes { OPENSSL_cleanse($0.baseAddress, $0.count) } }
+        defer { bytes.erase() }
         // Nobody is there to type a passphrase.
         let key = Self.parse(bytes, most: 1) {
             PEM_read_bio_PrivateKey($0, nil, { _, _, _, _ in -1 }, nil)
@@ -174,7 +176,10 @@ struct TLSLoader {
         do throws(TLSFile.Unusable) {
             return try TLSFile.read(file, isSecret: isSecret)
         } catch {
-            add(key, error.complaint, error.cure)
+            problems.append(
+                TLSProblem(
+                    key: "\(settings.place).\(key)", complaint: error.complaint, cure: error.cure,
+                    isTransient: error.isTransient))
             return nil
         }
     }

@@ -53,6 +53,15 @@ public struct TLSProblem: Error, Hashable, Sendable, CustomStringConvertible {
     public let complaint: String
     /// Whole sentences.
     public let cure: String
+    /// Nothing is wrong with the file: the system could not open or read it now, and may a second later.
+    public let isTransient: Bool
+
+    init(key: String, complaint: String, cure: String, isTransient: Bool = false) {
+        self.key = key
+        self.complaint = complaint
+        self.cure = cure
+        self.isTransient = isTransient
+    }
 
     public var description: String { "\(key): \(complaint). \(cure)" }
 }

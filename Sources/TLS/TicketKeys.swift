@@ -9,16 +9,38 @@ import Synchronization
 /// the last 24 hours resumes, and a key that is stolen opens no more than that: in TLS 1.3 it opens
 /// nothing that was said, since a resumed connection has a key exchange of its own.
 public final class TicketKeys: Sendable {
-    /// One key, 80 random bytes and a time.
-    struct Key: Equatable {
-        /// Stands in the ticket in the clear.
-        var name: [UInt8]
-        /// AES-256.
-        var cipherKey: [UInt8]
-        /// HMAC with SHA-256.
-        var macKey: [UInt8]
+    /// One key: 80 random bytes, which are gone when nobody uses it any more, and a time.
+    // The bytes are written before anybody else has the key, and when nobody has it any more.
+    final class Key: @unchecked Sendable {
+        private let bytes: UnsafeMutableRawBufferPointer
         /// Seconds since 1970.
-        var madeAt: Int64
+        let madeAt: Int64
+
+        init(at time: Int64) {
+            bytes = .allocate(byteCount: nameBytes + 2 * keyBytes, alignment: 16)
+            madeAt = time
+            let random = bytes.bindMemory(to: UInt8.self)
+            // Without random numbers there is no TLS at all.
+            precondition(
+                RAND_bytes(random.baseAddress, CInt(random.count)) == 1, "no random numbers")
+        }
+
+        deinit {
+            OPENSSL_cleanse(bytes.baseAddress, bytes.count)
+            bytes.deallocate()
+        }
+
+        /// Stands in the ticket in the clear.
+        var name: UnsafeRawBufferPointer { part(0, nameBytes) }
+        /// AES-256.
+        var cipherKey: UnsafeRawBufferPointer { part(nameBytes, keyBytes) }
+        /// HMAC with SHA-256.
+        var macKey: UnsafeRawBufferPointer { part(nameBytes + keyBytes, keyBytes) }
+
+        /// Bytes that live as long as the key.
+        private func part(_ offset: Int, _ count: Int) -> UnsafeRawBufferPointer {
+            UnsafeRawBufferPointer(rebasing: bytes[offset..<(offset + count)])
+        }
     }
 
     static let nameBytes = 16
@@ -33,15 +55,18 @@ public final class TicketKeys: Sendable {
     /// Makes a first key. `clock` gives seconds since 1970.
     public init(clock: @escaping @Sendable () -> Int64 = { Int64(time(nil)) }) {
         self.clock = clock
-        keys = Mutex([Self.make(at: clock())])
+        keys = Mutex([Key(at: clock())])
     }
+
+    /// Seconds since 1970.
+    var now: Int64 { clock() }
 
     /// The key that seals now.
     private func current() -> Key {
         let now = clock()
         return keys.withLock { keys in
             if let newest = keys.first, newest.madeAt > now - Self.rotationSeconds { return newest }
-            let key = Self.make(at: now)
+            let key = Key(at: now)
             keys.insert(key, at: 0)
             keys.removeAll { $0.madeAt <= now - Self.lifetimeSeconds }
             return key
@@ -52,8 +77,10 @@ public final class TicketKeys: Sendable {
         let now = clock()
         let name = [UInt8](UnsafeBufferPointer(start: name, count: Self.nameBytes))
         return keys.withLock { keys in
-            keys.firstIndex { $0.name == name && $0.madeAt > now - Self.lifetimeSeconds }
-                .map { (keys[$0], $0 == 0 && keys[$0].madeAt > now - Self.rotationSeconds) }
+            keys.firstIndex {
+                $0.name.elementsEqual(name) && $0.madeAt > now - Self.lifetimeSeconds
+            }
+            .map { (keys[$0], $0 == 0 && keys[$0].madeAt > now - Self.rotationSeconds) }
         }
     }
 
@@ -63,13 +90,15 @@ public final class TicketKeys: Sendable {
         _ name: UnsafeMutablePointer<UInt8>, _ iv: UnsafeMutablePointer<UInt8>,
         _ cipher: OpaquePointer?, _ mac: OpaquePointer?
     ) -> CInt {
-        var key = current()
-        for (index, byte) in key.name.enumerated() { name[index] = byte }
-        guard RAND_bytes(iv, 16) == 1,
-            EVP_EncryptInit_ex2(cipher, Self.cipher, key.cipherKey, iv, nil) == 1,
-            hermes_ticket_mac_init(mac, &key.macKey, key.macKey.count) == 1
-        else { return -1 }
-        return 1
+        let key = current()
+        return withExtendedLifetime(key) {
+            for (index, byte) in key.name.enumerated() { name[index] = byte }
+            guard RAND_bytes(iv, 16) == 1,
+                EVP_EncryptInit_ex2(cipher, Self.cipher, Self.bytes(key.cipherKey), iv, nil) == 1,
+                hermes_ticket_mac_init(mac, key.macKey.baseAddress, key.macKey.count) == 1
+            else { return -1 }
+            return 1
+        }
     }
 
     /// OpenSSL opens a ticket. With `renews` the client gets another one, so that it never shows one
@@ -79,23 +108,18 @@ public final class TicketKeys: Sendable {
         _ name: UnsafeMutablePointer<UInt8>, _ iv: UnsafeMutablePointer<UInt8>,
         _ cipher: OpaquePointer?, _ mac: OpaquePointer?, renews: Bool
     ) -> CInt {
-        guard let (found, isNewest) = find(name) else { return 0 }
-        var key = found
-        guard EVP_DecryptInit_ex2(cipher, Self.cipher, key.cipherKey, iv, nil) == 1,
-            hermes_ticket_mac_init(mac, &key.macKey, key.macKey.count) == 1
-        else { return -1 }
-        return renews || !isNewest ? 2 : 1
+        guard let (key, isNewest) = find(name) else { return 0 }
+        return withExtendedLifetime(key) {
+            guard EVP_DecryptInit_ex2(cipher, Self.cipher, Self.bytes(key.cipherKey), iv, nil) == 1,
+                hermes_ticket_mac_init(mac, key.macKey.baseAddress, key.macKey.count) == 1
+            else { return -1 }
+            return renews || !isNewest ? 2 : 1
+        }
+    }
+
+    private static func bytes(_ key: UnsafeRawBufferPointer) -> UnsafePointer<UInt8>? {
+        key.baseAddress?.assumingMemoryBound(to: UInt8.self)
     }
 
     private static var cipher: OpaquePointer? { EVP_aes_256_cbc() }
-
-    private static func make(at time: Int64) -> Key {
-        var bytes = [UInt8](repeating: 0, count: nameBytes + 2 * keyBytes)
-        // Without random numbers there is no TLS at all.
-        precondition(RAND_bytes(&bytes, CInt(bytes.count)) == 1, "no random numbers")
-        return Key(
-            name: Array(bytes[..<nameBytes]),
-            cipherKey: Array(bytes[nameBytes..<(nameBytes + keyBytes)]),
-            macKey: Array(bytes[(nameBytes + keyBytes)...]), madeAt: time)
-    }
 }

@@ -6,10 +6,12 @@ import TLS
 ///
 /// It looks at the files' times every five seconds, which costs a few microseconds and needs no watch
 /// on folders that a renewal replaces. A change counts once a second has passed without another one, so
-/// that a certificate is not read without its key.
+/// that a certificate is not read without its key. Files that are wrong are looked at again when they
+/// change; when it was the system that could not read them, a second later.
 struct CertificateWatch {
     private static let interval = Duration.seconds(5)
     private static let settling = Duration.seconds(1)
+    private static let retry = Duration.seconds(1)
     /// Authorities that renew by themselves do it 30 days ahead: at 14 something does not work.
     private static let warningDays: Int64 = 14
     private static let secondsOfDay: Int64 = 86_400
@@ -18,6 +20,8 @@ struct CertificateWatch {
     private let logger: Logger
     /// Files that were refused are looked at again when they change.
     private var refused: [FileStamp?]?
+    /// The files could not be read for want of descriptors or memory, which the log has said.
+    private var isShort = false
     private var nextReminder: Int64 = 0
 
     init(_ certificates: Certificates, logger: Logger) {
@@ -28,7 +32,7 @@ struct CertificateWatch {
     /// Watches until the task is cancelled; `use` puts certificates to use.
     mutating func run(_ use: @Sendable (Certificates.Read) -> Void) async {
         remind()
-        while (try? await Task.sleep(for: Self.interval)) != nil {
+        while (try? await Task.sleep(for: isShort ? Self.retry : Self.interval)) != nil {
             await look(use)
             if Int64(time(nil)) >= nextReminder { remind() }
         }
@@ -47,11 +51,15 @@ struct CertificateWatch {
             let read = try certificates.read()
             use(read)
             refused = nil
+            isShort = false
             logger.notice(
                 "TLS files have changed, new connections use them", metadata: Self.names(read))
             remind()
         } catch {
-            refused = stamps
+            let wasShort = isShort
+            isShort = error.problems.contains { $0.isTransient }
+            refused = isShort ? nil : stamps
+            guard !isShort || !wasShort else { return }
             for problem in error.problems {
                 logger.error(
                     "TLS files unusable, those read before stay in use",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import signal
 import ssl
 import subprocess
@@ -9,7 +10,7 @@ import subprocess
 import pytest
 
 from harness.admin import AdminAPI
-from harness.certificates import Authority, self_signed
+from harness.certificates import Authority, Certificate, self_signed
 from harness.command_line_clients import mosquitto_pub
 from harness.tls import TLSClient, client_context, tls_environment
 from harness.waiting import PATIENCE, eventually
@@ -212,6 +213,31 @@ def test_a_bad_file_leaves_the_old_one(start_broker, own_authority, by_signal):
     assert serial(broker, context) == former
 
 
+def test_files_that_the_system_could_not_open_are_read_a_second_later(
+    start_broker, own_authority
+):
+    pair = own_authority.issue("localhost")
+    broker = start_broker(environment=tls_environment(pair))
+    context = client_context(own_authority.certificate)
+    former = serial(broker, context)
+    pid = broker.process.pid
+    limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    start = len(broker.log.lines)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, limits[1]))
+    try:
+        pair.replace(own_authority.issue("renewed"))
+        line = broker.log.await_match(
+            "TLS files unusable, those read before stay in use", start=start,
+            within=RELOAD_PATIENCE).string
+        assert "Too many open files" in line and "ulimit -n" in line
+    finally:
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
+    # The files do not change any more.
+    broker.log.await_match(
+        "TLS files have changed, new connections use them", start=start, within=RELOAD_PATIENCE)
+    eventually(lambda: serial(broker, context) != former, "the new certificate")
+
+
 # --- clients' certificates ------------------------------------------------------------------
 
 
@@ -273,6 +299,45 @@ def test_a_certificate_revoked_by_a_reloaded_list(
     live.ping()
     mosquitto_pub(strict, *certificate_options(own_authority, kept), "-t", "a", "-m", "b")
     live.close()
+
+
+def test_an_authority_between_and_its_revocation(start_broker, own_authority, paho_client, tmp_path):
+    """The lists of all authorities above a client count, each of which has to be there."""
+    middle = Authority(tmp_path / "middle", "Middle", issuer=own_authority)
+    phone = middle.issue("phone", names=None)
+    phone.certificate.write_text(
+        phone.certificate.read_text() + middle.certificate.read_text())
+    lists = own_authority.write_list(own_authority.directory / "revoked.crl", middle)
+    broker = start_broker(
+        environment=tls_environment(
+            own_authority.issue("localhost"), client_certificates="required",
+            client_ca_file=own_authority.certificate, crl_file=lists))
+    options = certificate_options(own_authority, phone)
+    context = client_context(own_authority.certificate, certificate=phone)
+    mosquitto_pub(broker, *options, "-t", "a", "-m", "b", "-q", "1")
+    paho_client("phone", to=broker, context=context)
+
+    def reload() -> int:
+        start = len(broker.log.lines)
+        broker.process.send_signal(signal.SIGHUP)
+        broker.log.await_match("Configuration read again", start=start)
+        return start
+
+    # Without the list of the root, whether the one between is revoked is not known.
+    middle.write_list(lists)
+    start = reload()
+    refused_mosquitto(broker, *options)
+    assert "unable to get certificate CRL" in broker.log.await_match(
+        "TLS handshake failed", start=start).string
+
+    own_authority.revoke(Certificate(middle.certificate, phone.key))
+    own_authority.write_list(lists, middle)
+    start = reload()
+    refused_mosquitto(broker, *options)
+    assert "certificate revoked" in broker.log.await_match(
+        "TLS handshake failed", start=start).string
+    with pytest.raises((ssl.SSLError, ConnectionError, AssertionError)):
+        paho_client("phone", to=broker, context=context)
 
 
 def test_who_needs_a_certificate_and_shows_none_or_anothers(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import selectors
 import socket
 import ssl
 import subprocess
+import threading
 import warnings
 
 import pytest
@@ -13,6 +16,7 @@ from harness import wire
 from harness.admin import AdminAPI
 from harness.broker import Hermesd, Settings, inherited_environment
 from harness.certificates import Authority
+from harness.raw_client import RawClient
 from harness.tls import TLSClient, client_context, tls_environment
 from harness.waiting import PATIENCE, eventually
 from harness.wire import Will
@@ -142,6 +146,86 @@ def test_more_clients_than_handshakes_at_a_time_all_get_in(start_broker, pair, a
     for one in secured:
         one.sendall(wire.connect("many"))
         one.close()
+
+
+class Flood:
+    """Clients that send a ClientHello and nothing else, and come again when they are closed."""
+
+    def __init__(self, broker, count: int) -> None:
+        self._address = broker.address
+        hello = ssl.MemoryBIO()
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        with contextlib.suppress(ssl.SSLWantReadError):
+            context.wrap_bio(ssl.MemoryBIO(), hello, server_hostname="localhost").do_handshake()
+        self._hello = hello.read()
+        self._selector = selectors.DefaultSelector()
+        self._is_over = threading.Event()
+        for _ in range(count):
+            self._connect()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _connect(self) -> None:
+        client = socket.socket()
+        client.setblocking(False)
+        client.connect_ex(self._address)
+        self._selector.register(client, selectors.EVENT_WRITE)
+
+    def _run(self) -> None:
+        while not self._is_over.is_set():
+            for key, events in self._selector.select(0.1):
+                client = key.fileobj
+                try:
+                    if events & selectors.EVENT_WRITE:
+                        client.send(self._hello)
+                        self._selector.modify(client, selectors.EVENT_READ)
+                    if not events & selectors.EVENT_READ or client.recv(65_536):
+                        continue
+                except OSError:
+                    pass
+                self._selector.unregister(client)
+                client.close()
+                self._connect()
+
+    def end(self) -> None:
+        self._is_over.set()
+        self._thread.join(PATIENCE)
+        for key in list(self._selector.get_map().values()):
+            key.fileobj.close()
+        self._selector.close()
+
+
+def test_more_handshakes_than_can_be_made_keep_nobody_out(start_broker, authority):
+    """Each step waits for seconds in the workers' queue: that is nobody's fault but ours."""
+    most = 600
+    pair = authority.issue("slow", rsa=4096)
+    broker = start_broker(
+        connect_timeout="60s",
+        environment={**tls_environment(pair), "HERMES_LIMITS_MAX_HANDSHAKES": str(most)})
+    context = client_context(authority.certificate)
+    held = broker.open_descriptors()
+    flood = Flood(broker, most + 200)
+    try:
+        broker.log.await_match("TLS handshakes at their limit")
+        for number in range(4):
+            client = RawClient(broker.address)
+            client.socket = context.wrap_socket(
+                client.socket, server_hostname="localhost", do_handshake_on_connect=False)
+            client.socket.settimeout(60)
+            client.socket.do_handshake()
+            assert client.connect(f"honest {number}").return_code == 0
+            # No handshake goes on that is counted nowhere.
+            assert broker.open_descriptors() <= held + most + number + 20
+            assert gauge(broker, "hermes_tls_handshakes_under_way") <= most
+        # And a stop waits for none of them.
+        assert broker.stop() == 0
+    finally:
+        flood.end()
+
+
+def gauge(broker, name: str) -> float:
+    lines = AdminAPI(broker).request("GET", "/metrics").body.decode().splitlines()
+    return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(name))
 
 
 # --- ends -----------------------------------------------------------------------------------

@@ -276,6 +276,97 @@ struct HandshakeTests {
         #expect(failure.reason == .tooLarge, "\(failure.explanation)")
     }
 
+    @Test("a handshake in tiny pieces is cut off, at once or one by one", arguments: [false, true])
+    func tinyPieces(isDrip: Bool) throws {
+        let context = try TLSContext(
+            TLSSettings(place: "test", certificates: [try pair("localhost")]),
+            tickets: TicketKeys())
+        var pair: [CInt] = [-1, -1]
+        try #require(socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue) | O_NONBLOCK, 0, &pair) == 0)
+        defer { pair.forEach { close($0) } }
+        let handshake = TLSHandshake(context, descriptor: pair[1])
+        // A ClientHello of 100,000 bytes, one byte a record.
+        let start: [UInt8] = [1, 1, 0x86, 0xA0]
+        let message = start + [UInt8](repeating: 0, count: 2_000)
+        let records = message.map { [22, 3, 1, 0, 1, $0] as [UInt8] }
+        var steps = 0
+        var outcome = TLSHandshake.Outcome.wantsRead
+        if !isDrip {
+            let stream = records.flatMap { $0 }
+            #expect(send(pair[0], stream, stream.count, 0) == stream.count)
+        }
+        while case .wantsRead = outcome, steps < 1_000 {
+            if isDrip { _ = send(pair[0], records[steps], 6, 0) }
+            outcome = handshake.step()
+            steps += 1
+        }
+        guard case .failed(let failure) = outcome else {
+            Issue.record("\(outcome) after \(steps) steps")
+            return
+        }
+        #expect(failure.reason == .tooLarge, "\(failure.explanation)")
+        #expect(isDrip ? (64...256).contains(steps) : steps == 1, "\(steps)")
+    }
+
+    @Test("a step of a handshake that nobody wants any more does nothing")
+    func abandoned() throws {
+        let context = try TLSContext(
+            TLSSettings(place: "test", certificates: [try pair("localhost")]),
+            tickets: TicketKeys())
+        let client = try OpenSSLClient()
+        let handshake = TLSHandshake(context, descriptor: client.descriptor)
+        SSL_do_handshake(client.ssl)
+        handshake.abandon()
+        guard case .failed(let failure) = handshake.step() else {
+            Issue.record("it went on")
+            return
+        }
+        #expect(failure.reason == .closed)
+        var byte: UInt8 = 0
+        #expect(recv(client.descriptor, &byte, 1, 0) == 1, "what the client sent was read")
+        #expect(!handshake.hasSigned)
+    }
+
+    @Test("a handshake says when it has signed", arguments: versions)
+    func signing(version: SecureChannel.Version) throws {
+        let context = try TLSContext(
+            TLSSettings(place: "test", certificates: [try pair("localhost")]),
+            tickets: TicketKeys())
+        let client = try OpenSSLClient(.init(version: version))
+        let handshake = TLSHandshake(context, descriptor: client.descriptor)
+        _ = handshake.step()
+        #expect(!handshake.hasSigned)
+        SSL_do_handshake(client.ssl)
+        _ = handshake.step()
+        #expect(handshake.hasSigned)
+    }
+
+    @Test("records are counted on from tickets, and no count is taken that cannot be right")
+    func sealedRecords() throws {
+        let context = try TLSContext(
+            TLSSettings(place: "test", certificates: [try pair("localhost")]),
+            tickets: TicketKeys())
+        var trace = HandshakeTrace(context: context)
+        func header() { trace.note(sent: SSL3_RT_HEADER, [23, 3, 3, 0, 1], 5) }
+        func message(_ type: CInt) {
+            trace.note(sent: CInt(SecureChannel.ContentType.handshake), [UInt8(type)], 1)
+        }
+        header()
+        #expect(trace.sealedRecords == nil)
+        message(SSL3_MT_FINISHED)
+        #expect(trace.sealedRecords == 0)
+        message(SSL3_MT_NEWSESSION_TICKET)
+        #expect(trace.sealedRecords == nil)
+        header()
+        #expect(trace.sealedRecords == 1)
+        // A large one takes several.
+        header()
+        message(SSL3_MT_NEWSESSION_TICKET)
+        #expect(trace.sealedRecords == 2)
+        message(SSL3_MT_NEWSESSION_TICKET)
+        #expect(trace.sealedRecords == nil)
+    }
+
     @Test("versions before TLS 1.2, and 1.2 where 1.3 is asked for, are refused")
     func oldVersions() throws {
         var settings = TLSSettings(place: "test", certificates: [try pair("localhost")])
@@ -295,7 +386,7 @@ struct HandshakeTests {
 }
 
 /// A clock that a test sets.
-private final class Clock: Sendable {
+final class Clock: Sendable {
     private let now: Mutex<Int64>
 
     init(_ now: consuming Mutex<Int64>) { self.now = now }

@@ -12,6 +12,8 @@ final class OpenSSLClient {
         var suite: String?
         var serverName: String?
         var identity: TestCertificates.Pair?
+        /// Who vouches for it, sent along.
+        var chain: [TestCertificates.Pair] = []
         /// A session to resume.
         var session: OpaquePointer?
         /// As max_fragment_length codes it; 0 does not ask.
@@ -46,6 +48,9 @@ final class OpenSSLClient {
         if let identity = options.identity {
             #expect(SSL_CTX_use_certificate(context, identity.certificate) == 1)
             #expect(SSL_CTX_use_PrivateKey(context, identity.key) == 1)
+            for pair in options.chain {
+                #expect(hermes_ssl_ctx_add_chain_certificate(context, pair.certificate) == 1)
+            }
         }
         hermes_ssl_ctx_set_client_sessions(context)
         SSL_CTX_sess_set_new_cb(context) { ssl, session in
@@ -154,8 +159,10 @@ struct ServerEnd {
         guard case .established(let peer) = outcome else {
             throw TestCertificates.Failure(description: "\(outcome)")
         }
-        channel = try #require(handshake.takeChannel())
-        #expect(handshake.takeChannel() == nil)
+        channel = .none
+        #expect(handshake.takeChannel(into: &channel))
+        var second = SecureChannel.none
+        #expect(!handshake.takeChannel(into: &second))
         self.peer = peer
         descriptor = client.descriptor
     }

@@ -217,6 +217,8 @@ final class RecordRuleTests {
 
     @Test("keys change as often as a peer may want, and not more", arguments: kinds13)
     func keyUpdates(kind: Kind) throws {
+        let clock = TestClock(1_000)
+        ciphers = RecordCiphers { clock.seconds }
         var (ours, peer) = Self.pair(kind)
         for round in 0..<32 {
             #expect(ours.opened(try keyUpdate(&peer), &ciphers).1 == [])
@@ -227,8 +229,38 @@ final class RecordRuleTests {
         for _ in 0..<1_024 { _ = ours.opened(peer.sealed([1], &ciphers), &ciphers) }
         _ = ours.opened(try keyUpdate(&peer), &ciphers)
         #expect(ours.opened(peer.sealed([1], &ciphers), &ciphers).1 == [1])
+        clock.seconds += 9
         _ = ours.opened(try keyUpdate(&peer), &ciphers)
         #expect(ours.state == .failed && ours.alert == .unexpectedMessage)
+    }
+
+    @Test("a quiet connection may change its keys for ever, at its pace", arguments: kinds13)
+    func slowKeyUpdates(kind: Kind) throws {
+        let clock = TestClock(.max - 500)
+        ciphers = RecordCiphers { clock.seconds }
+        var (ours, peer) = Self.pair(kind)
+        // Across the clock's end, too.
+        for _ in 0..<200 {
+            clock.seconds &+= 10
+            _ = ours.opened(try keyUpdate(&peer), &ciphers)
+            #expect(ours.opened(peer.sealed([1], &ciphers), &ciphers).1 == [1])
+        }
+        // What was saved up is no more than one budget.
+        clock.seconds &+= 1_000_000
+        for _ in 0..<32 { _ = ours.opened(try keyUpdate(&peer), &ciphers) }
+        #expect(ours.opened(peer.sealed([1], &ciphers), &ciphers).1 == [1])
+        _ = ours.opened(try keyUpdate(&peer), &ciphers)
+        #expect(ours.state == .failed && ours.alert == .unexpectedMessage)
+    }
+
+    @Test("a key that is over leaves the ciphers of its thread, too", arguments: kinds)
+    func forgottenKeys(kind: Kind) {
+        var (ours, peer) = Self.pair(kind)
+        #expect(ours.opened(peer.sealed([1], &ciphers), &ciphers).1 == [1])
+        _ = ours.sealed([1], &ciphers)
+        #expect(ciphers.keysInUse == 2)
+        ours.eraseKeys(&ciphers)
+        #expect(ciphers.keysInUse == 0)
     }
 
     @Test("a key is changed before it has sealed 2^24 records", arguments: kinds13)
@@ -266,4 +298,11 @@ final class RecordRuleTests {
         ours.eraseKeys()
         withUnsafeBytes(of: ours) { #expect($0.filter { $0 != 0 }.count < 16) }
     }
+}
+
+/// A clock that a test sets.
+private final class TestClock {
+    var seconds: UInt32
+
+    init(_ seconds: UInt32) { self.seconds = seconds }
 }

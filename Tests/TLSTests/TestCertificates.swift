@@ -79,6 +79,63 @@ final class TestCertificates {
         return pair
     }
 
+    /// A file with an authority's revocation list, good from yesterday until in `days`.
+    func list(
+        _ name: String, of authority: Pair, revoked: [Pair] = [], days: Int = 30
+    ) throws -> String {
+        let (path, text) = ("\(folder)/\(name)", try listText(of: authority, revoked, days))
+        try write(path) { BIO_write($0, text, CInt(text.count)) }
+        return path
+    }
+
+    /// A file with the lists of several authorities, none of which has revoked anything but `revoked`.
+    func lists(
+        _ name: String, of authorities: [Pair], revoked: [Pair] = [], days: Int = 30
+    ) throws -> String {
+        let path = "\(folder)/\(name)"
+        let text = try authorities.flatMap { try listText(of: $0, revoked, days) }
+        try write(path) { BIO_write($0, text, CInt(text.count)) }
+        return path
+    }
+
+    private func listText(of authority: Pair, _ revoked: [Pair], _ days: Int) throws -> [UInt8] {
+        let list = X509_CRL_new()
+        defer { X509_CRL_free(list) }
+        X509_CRL_set_version(list, 1)
+        X509_CRL_set_issuer_name(list, X509_get_subject_name(authority.certificate))
+        for (seconds, isEnd) in [(-86_400, false), (days * 86_400, true)] {
+            let time = X509_gmtime_adj(nil, seconds)
+            if isEnd {
+                X509_CRL_set1_nextUpdate(list, time)
+            } else {
+                X509_CRL_set1_lastUpdate(list, time)
+            }
+            ASN1_STRING_free(time)
+        }
+        for pair in revoked
+        where X509_NAME_cmp(
+            X509_get_issuer_name(pair.certificate),
+            X509_get_subject_name(authority.certificate)) == 0
+        {
+            let entry = X509_REVOKED_new()
+            X509_REVOKED_set_serialNumber(entry, X509_get_serialNumber(pair.certificate))
+            let time = X509_gmtime_adj(nil, -3_600)
+            X509_REVOKED_set_revocationDate(entry, time)
+            ASN1_STRING_free(time)
+            X509_CRL_add0_revoked(list, entry)
+        }
+        X509_CRL_sort(list)
+        guard X509_CRL_sign(list, authority.key, EVP_sha256()) > 0 else {
+            throw Failure(description: "not signed: \(OpenSSLErrors.take())")
+        }
+        let output = BIO_new(BIO_s_mem())
+        defer { BIO_free(output) }
+        PEM_write_bio_X509_CRL(output, list)
+        var text = [UInt8](repeating: 0, count: 1 << 16)
+        let count = BIO_read(output, &text, CInt(text.count))
+        return [UInt8](text.prefix(Int(max(count, 0))))
+    }
+
     /// A file with these bytes and this mode; returns its path.
     func file(_ name: String, _ text: String, mode: mode_t = 0o600) throws -> String {
         let path = "\(folder)/\(name)"

@@ -7,8 +7,10 @@ import Threads
 
 /// TLS handshakes: their steps run on other threads, and their number is bounded.
 ///
-/// At the bound a newcomer takes the place of the oldest handshake if that has stalled, so that clients
-/// who connect and do nothing keep nobody out; else it waits in the kernel until one is over.
+/// At the bound a newcomer takes the place of the handshake whose client has kept us waiting longest, if
+/// that was too long, so that clients who connect and do nothing keep nobody out; else it waits in the
+/// kernel until one is over. A handshake whose step is under way never gives way: it keeps its socket
+/// and its worker until the step is over, so that nothing would be gained.
 extension BrokerLoop {
     /// Whether a listener may accept one more connection now.
     mutating func hasRoom(onListener listener: Int) -> Bool {
@@ -27,19 +29,14 @@ extension BrokerLoop {
     mutating func secure(_ handle: Handle, onListener listener: Int) {
         guard let context = contexts[listener] else { return }
         reactor.secure(handle, with: context)
-        _ = oldestHandshake()
         handshakeOrder.begin(handle, at: shard.now)
     }
 
-    private mutating func oldestHandshake() -> HandshakeOrder.Entry? {
-        handshakeOrder.oldest(in: reactor)
-    }
-
-    /// Ends the oldest handshake when it has had its time.
+    /// Ends the handshake whose client has kept us waiting longest, when that is too long.
     private mutating func displaceHandshake() -> Bool {
-        guard let oldest = oldestHandshake(),
-            shard.now.milliseconds(since: oldest.begunAt) >= HandshakeOrder.patienceMilliseconds
-        else { return false }
+        guard let oldest = handshakeOrder.oldest(in: reactor), oldest.endsAt <= shard.now else {
+            return false
+        }
         fail(
             oldest.connection,
             TLSFailure(.displaced, "it took too long, and a newer one needed its place"))
@@ -58,25 +55,29 @@ extension BrokerLoop {
         }
     }
 
-    /// When the oldest handshake may have to give way; `nil` while nobody waits for that.
+    /// When the next handshake may have to give way; `nil` while nobody waits for that.
     var handshakeDeadline: MonotonicTime? {
         mutating get {
             guard waitsForHandshakes else { return nil }
-            return oldestHandshake()?.begunAt.advanced(
-                byMilliseconds: HandshakeOrder.patienceMilliseconds)
+            return handshakeOrder.oldest(in: reactor)?.endsAt
         }
     }
 
     mutating func submitHandshakes() {
         guard let handshakes else { return }
-        for step in reactor.takeHandshakeSteps() { handshakes.submit(step) }
+        for step in reactor.takeHandshakeSteps() {
+            handshakeOrder.beginStep(step.connection, at: shard.now)
+            handshakes.submit(step)
+        }
     }
 
     /// A worker took a step of a handshake.
     mutating func finishStep(_ handle: Handle, _ outcome: TLSHandshake.Outcome) {
         switch reactor.finishStep(handle, outcome) {
-        case .underWay, .stale: return
+        case .stale: return
+        case .underWay: handshakeOrder.awaitClient(handle, at: shard.now)
         case .established(let peer):
+            handshakeOrder.end(handle)
             shard.counters.handshakes.add(peer.isResumed ? .resumed : .full)
             if let userName = peer.userName { shard.identify(handle, userName) }
         case .failed(let failure): fail(handle, failure)

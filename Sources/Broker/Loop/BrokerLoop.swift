@@ -130,7 +130,7 @@ package struct BrokerLoop: ~Copyable {
         while try turn() {}
         shard.abandonReplies()
         authenticator?.stop()
-        // A worker that waits for room in the mailbox finds it closed.
+        // Steps that wait are dropped; a worker that waits for room in the mailbox finds it closed.
         handshakes?.close()
         for message in mailbox.close() { refuse(message) }
         handshakes?.waitUntilEnded()
@@ -217,7 +217,7 @@ package struct BrokerLoop: ~Copyable {
                 shard.counters.limits.add(.openFiles)
                 notices.logTurnedAway("the open files limit (ulimit -n)", now: shard.now)
             case .connection(let handle):
-                guard reactor.connectionCount <= settings.maxConnections else {
+                guard reactor.socketCount <= settings.maxConnections else {
                     reactor.close(handle)
                     shard.counters.limits.add(.maxConnections)
                     notices.logTurnedAway("limits.max_connections", now: shard.now)
@@ -338,6 +338,7 @@ package struct BrokerLoop: ~Copyable {
     private mutating func drop(_ handle: Handle) {
         lingering[handle.index] = nil
         shard.discardOutput(handle)
+        if handshakes != nil { handshakeOrder.end(handle) }
         reactor.close(handle)
     }
 

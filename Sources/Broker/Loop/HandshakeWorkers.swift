@@ -6,8 +6,12 @@ import Threads
 
 /// Threads that take the steps of TLS handshakes: each costs hundreds of microseconds, which no
 /// connected client may feel.
+///
+/// Handshakes for which we have signed go before newcomers: when there are more than can be made, what
+/// was spent on them is not lost, and some are always completed.
 final class HandshakeWorkers: Sendable {
-    private let queues: [WorkQueue<Reactor.HandshakeStep>]
+    private let queue: RankedQueue<Reactor.HandshakeStep>
+    private let count: Int
     /// Each thread says when it has ended.
     private let ended: WorkQueue<Int>
 
@@ -15,39 +19,33 @@ final class HandshakeWorkers: Sendable {
     init(
         count: Int, answer: @escaping @Sendable (Handle, TLSHandshake.Outcome) -> Void
     ) throws(ThreadFailure) {
-        precondition(count > 0, "\(count) threads for handshakes")
         let ended = try WorkQueue<Int>(name: "hermes-tls")
-        self.ended = ended
-        var queues: [WorkQueue<Reactor.HandshakeStep>] = []
+        let queue = try RankedQueue<Reactor.HandshakeStep>(name: "hermes-tls", workers: count)
         for number in 0..<count {
-            let queue = try WorkQueue<Reactor.HandshakeStep>(name: "hermes-tls-\(number)")
             try WorkerThread.start(name: "hermes-tls-\(number)") {
-                while let steps = queue.takeAll() {
-                    for step in steps { answer(step.connection, step.handshake.step()) }
-                }
+                while let step = queue.take() { answer(step.connection, step.handshake.step()) }
                 ended.post(number)
             }
-            queues.append(queue)
         }
-        self.queues = queues
+        self.ended = ended
+        self.queue = queue
+        self.count = count
     }
 
     /// Half of the processors, so that the other half is left to clients that are connected.
     static var usualCount: Int { max(1, min(8, sysconf(CInt(_SC_NPROCESSORS_ONLN)) / 2)) }
 
-    /// Hands a step over; all steps of a connection go to the same thread.
+    /// Hands a step over. A connection has one step at a time, so that any thread may take it.
     func submit(_ step: Reactor.HandshakeStep) {
-        queues[Int(step.connection.index) % queues.count].post(step)
+        queue.post(step, step.handshake.hasSigned ? .first : .second)
     }
 
-    /// Takes no more steps; those that wait are still taken.
-    func close() {
-        for queue in queues { queue.close() }
-    }
+    /// Takes no more steps: those that wait are dropped, those that were begun are finished.
+    func close() { queue.close() }
 
     /// Waits until the threads have ended: their sockets may close afterwards.
     func waitUntilEnded() {
-        var left = queues.count
+        var left = count
         while left > 0, let numbers = ended.takeAll() { left -= numbers.count }
     }
 }

@@ -39,7 +39,7 @@ extension Setting {
             "Who may have issued the certificates of clients."),
         .listener(
             "tls.crl_file", \.tls.crlFile, ValueFormat.path("a PEM file").optional(),
-            "Revoked certificates of clients. With it, a client is turned away unless the list of its issuer is there and not over."
+            "Revoked certificates of clients. With it, a client is turned away unless the lists of all authorities above it are there, the root's included, and not over."
         ),
         .listener(
             "tls.user_name_from_certificate", \.tls.userNameFromCertificate, .boolean,
@@ -184,7 +184,7 @@ extension Setting {
             "Connections at a time. auto takes what the descriptor limit leaves after a reserve."),
         .single(
             "limits.max_handshakes", \.limits.maxHandshakes, .number(1...1_000_000),
-            "TLS handshakes at a time. At the limit a new client takes the place of one that has done nothing for 2 s or longer, or else waits to be accepted."
+            "TLS handshakes at a time. At the limit a new client takes the place of one that has kept us waiting for 2 s or longer, or else waits to be accepted."
         ),
         .single(
             "limits.output_bytes", \.limits.outputBytes, .size(1_024...(1 << 30)),

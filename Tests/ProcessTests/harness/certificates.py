@@ -49,9 +49,12 @@ class Certificate:
 
 
 class Authority:
-    """A certificate authority of one test."""
+    """A certificate authority of one test; `issuer` makes it one between, else it is a root."""
 
-    def __init__(self, directory: Path, name: str = "Test authority") -> None:
+    def __init__(
+        self, directory: Path, name: str = "Test authority", *, issuer: Authority | None = None,
+        valid_days: int = 30,
+    ) -> None:
         self.directory = directory
         directory.mkdir(parents=True)
         self.certificate = directory / "ca.crt"
@@ -59,29 +62,37 @@ class Authority:
         self._configuration.write_text(_CONFIGURATION.format(directory=directory))
         (directory / "index.txt").touch()
         (directory / "crlnumber").write_text("01\n")
+        if issuer is not None:
+            made = issuer.issue(name, names=None, is_authority=True, valid_until_days=valid_days)
+            made.key.rename(directory / "ca.key")
+            self.certificate.write_bytes(made.certificate.read_bytes())
+            return
         self._run(
             "req", "-x509", *_new_key(directory / "ca.key"), "-out", str(self.certificate),
-            "-days", "30", "-subj", f"/CN={name}", "-addext", "basicConstraints=critical,CA:TRUE",
+            "-days", str(valid_days), "-subj", f"/CN={name}",
+            "-addext", "basicConstraints=critical,CA:TRUE",
             "-addext", "keyUsage=critical,keyCertSign,cRLSign",
         )
 
     def issue(
         self, name: str, *, subject: str | None = None,
         names: str | None = "DNS:localhost,IP:127.0.0.1",
-        valid_from_days: int = -1, valid_until_days: int = 20, rsa: bool = False,
-        extra: str = "",
+        valid_from_days: int = -1, valid_until_days: int = 20, rsa: int | bool = False,
+        extra: str = "", is_authority: bool = False,
     ) -> Certificate:
         """A certificate with the common name `name`, unless `subject` says otherwise.
 
         `names` are its alternative names; a client's certificate needs none. The files carry
         `name` with what is no letter, digit or dot replaced. `extra` is added to its extensions.
+        `rsa` is the size of its key, `True` for 2048 bits; else it is one of P-256.
         """
         stem = "".join(one if one.isalnum() or one == "." else "-" for one in name)[:60]
         key, request = self.directory / f"{stem}.key", self.directory / f"{stem}.csr"
         certificate = self.directory / f"{stem}.crt"
         extensions = self.directory / f"{stem}.ext"
         extensions.write_text(
-            "basicConstraints=CA:FALSE\n"
+            ("basicConstraints=critical,CA:TRUE\nkeyUsage=critical,keyCertSign,cRLSign\n"
+             if is_authority else "basicConstraints=CA:FALSE\n")
             + (f"subjectAltName={names}\n" if names else "") + extra)
         self._run(
             "req", *_new_key(key, rsa), "-out", str(request), "-utf8",
@@ -96,10 +107,20 @@ class Authority:
     def revoke(self, certificate: Certificate) -> None:
         self._run("ca", "-batch", "-revoke", str(certificate.certificate))
 
-    def write_list(self, path: Path) -> Path:
-        """Writes the list of what has been revoked so far."""
+    def write_list(
+        self, path: Path, *others: Authority, days: int = 30, seconds: int | None = None
+    ) -> Path:
+        """Writes the list of what has been revoked so far, with those of `others` behind it.
+
+        It is good for so many days, or else seconds.
+        """
         fresh = path.with_suffix(".new")
-        self._run("ca", "-gencrl", "-out", str(fresh))
+        texts = []
+        for authority in (self, *others):
+            span = ["-crldays", str(days)] if seconds is None else ["-crlsec", str(seconds)]
+            authority._run("ca", "-gencrl", *span, "-out", str(fresh))
+            texts.append(fresh.read_text())
+        fresh.write_text("".join(texts))
         fresh.rename(path)
         return path
 
@@ -123,8 +144,8 @@ def self_signed(directory: Path, name: str = "localhost") -> Certificate:
     return pair
 
 
-def _new_key(path: Path, rsa: bool = False) -> list[str]:
-    kind = ["rsa:2048"] if rsa else ["ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
+def _new_key(path: Path, rsa: int | bool = False) -> list[str]:
+    kind = [f"rsa:{2048 if rsa is True else rsa}"] if rsa else ["ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
     return ["-newkey", *kind, "-nodes", "-keyout", str(path)]
 
 
