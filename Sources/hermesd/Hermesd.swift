@@ -47,7 +47,10 @@ struct Hermesd: AsyncParsableCommand {
     var connectTimeout: String?
     @Option(help: ArgumentHelp("Messages that wait for an absent client.", valueName: "count"))
     var queueLimit: String?
-    @Option(help: ArgumentHelp("When a message counts as stored: none.", valueName: "mode"))
+    @Option(
+        help: ArgumentHelp(
+            "When a message counts as stored: sync, 'interval 50ms' (or another time) or none.",
+            valueName: "mode"))
     var durability: String?
     @Option(
         help: ArgumentHelp(
