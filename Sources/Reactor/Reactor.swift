@@ -175,7 +175,7 @@ public struct Reactor: ~Copyable {
             userTimeoutMilliseconds: CInt(clamping: userTimeout.components.seconds * 1_000)
         ).take()
         listeners.append(descriptor)
-        let text = SocketAddress.text(of: descriptor, .local)
+        let text = SocketAddress.localText(of: descriptor)
         listenerAddresses.append(text)
         try control(
             EPOLL_CTL_ADD, descriptor, EPOLLIN.rawValue,
@@ -382,11 +382,14 @@ public struct Reactor: ~Copyable {
         slots.remove(handle.index)
     }
 
-    /// The peer's address and port.
-    public func address(of handle: Handle) -> String {
-        guard slots[handle.index].generation == handle.generation else { return "unknown" }
-        return SocketAddress.text(of: slots[handle.index].descriptor, .peer)
+    /// The peer's address and port, also after a reset; a system call.
+    public func peerAddress(of handle: Handle) -> PeerAddress {
+        guard slots[handle.index].generation == handle.generation else { return .unknown }
+        return PeerAddress(peerOf: slots[handle.index].descriptor)
     }
+
+    /// The peer's address and port as text.
+    public func address(of handle: Handle) -> String { peerAddress(of: handle).text }
 
     // MARK: Private
 

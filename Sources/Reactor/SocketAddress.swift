@@ -33,41 +33,15 @@ public enum SocketAddress {
         return (storage, socklen_t(MemoryLayout<sockaddr_in6>.size))
     }
 
-    enum End { case local, peer }
-
-    /// The address of one end of a socket, or "unknown" when the kernel no longer knows.
-    static func text(of descriptor: CInt, _ end: End) -> String {
+    /// The address that a socket is bound to, or "unknown" when the kernel no longer knows.
+    static func localText(of descriptor: CInt) -> String {
         var storage = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
         let result = withUnsafeMutablePointer(to: &storage) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                switch end {
-                case .local: getsockname(descriptor, address, &length)
-                case .peer: getpeername(descriptor, address, &length)
-                }
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                getsockname(descriptor, $0, &length)
             }
         }
-        guard result == 0 else { return "unknown" }
-        return text(&storage)
-    }
-
-    private static func text(_ storage: inout sockaddr_storage) -> String {
-        var buffer = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN) + 1)
-        let family = CInt(storage.ss_family)
-        return withUnsafeBytes(of: &storage) { bytes in
-            if family == AF_INET {
-                var address = bytes.load(as: sockaddr_in.self)
-                inet_ntop(AF_INET, &address.sin_addr, &buffer, socklen_t(buffer.count))
-                return "\(string(buffer)):\(UInt16(bigEndian: address.sin_port))"
-            }
-            guard family == AF_INET6 else { return "unknown" }
-            var address = bytes.load(as: sockaddr_in6.self)
-            inet_ntop(AF_INET6, &address.sin6_addr, &buffer, socklen_t(buffer.count))
-            return "[\(string(buffer))]:\(UInt16(bigEndian: address.sin6_port))"
-        }
-    }
-
-    private static func string(_ buffer: [CChar]) -> String {
-        String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return result == 0 ? PeerAddress(storage).text : "unknown"
     }
 }

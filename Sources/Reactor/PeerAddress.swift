@@ -1,0 +1,124 @@
+import Glibc
+
+/// The address of a peer with its port, of fixed size: to hold, to compare and to hash it allocates nothing.
+public struct PeerAddress: Hashable, Sendable, BitwiseCopyable {
+    public enum Family: UInt8, Sendable, BitwiseCopyable {
+        /// Neither of the two, or a socket whose peer the kernel does not know.
+        case unknown
+        case ipv4
+        case ipv6
+    }
+
+    /// The address as a number: all 16 bytes of IPv6, and of IPv4 the 4 lowest.
+    let high: UInt64
+    let low: UInt64
+    public let port: UInt16
+    public let family: Family
+
+    public static var unknown: PeerAddress { PeerAddress(high: 0, low: 0, port: 0, .unknown) }
+
+    init(high: UInt64, low: UInt64, port: UInt16, _ family: Family) {
+        self.high = high
+        self.low = low
+        self.port = port
+        self.family = family
+    }
+
+    /// An IPv4 address as a number, `0x7F00_0001` for 127.0.0.1.
+    public init(ipv4: UInt32, port: UInt16) {
+        self.init(high: 0, low: UInt64(ipv4), port: port, .ipv4)
+    }
+
+    /// The two halves of an IPv6 address as numbers: 0 and 1 for ::1.
+    public init(ipv6High: UInt64, low: UInt64, port: UInt16) {
+        self.init(high: ipv6High, low: low, port: port, .ipv6)
+    }
+
+    /// What the kernel filled in; ``unknown`` unless it is IPv4 or IPv6.
+    public init(_ storage: sockaddr_storage) {
+        self = withUnsafeBytes(of: storage) { bytes in
+            switch CInt(storage.ss_family) {
+            case AF_INET:
+                let address = bytes.load(as: sockaddr_in.self)
+                return PeerAddress(
+                    ipv4: UInt32(bigEndian: address.sin_addr.s_addr),
+                    port: UInt16(bigEndian: address.sin_port))
+            case AF_INET6:
+                let address = bytes.load(as: sockaddr_in6.self)
+                return withUnsafeBytes(of: address.sin6_addr) { six in
+                    PeerAddress(
+                        ipv6High: UInt64(bigEndian: six.loadUnaligned(as: UInt64.self)),
+                        low: UInt64(
+                            bigEndian: six.loadUnaligned(fromByteOffset: 8, as: UInt64.self)),
+                        port: UInt16(bigEndian: address.sin6_port))
+                }
+            default: return .unknown
+            }
+        }
+    }
+
+    /// The other end of a connected socket, also when its connection was reset or is over; a system
+    /// call or two.
+    public init(peerOf descriptor: CInt) {
+        var storage = sockaddr_storage()
+        var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        let result = withUnsafeMutablePointer(to: &storage) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                getpeername(descriptor, $0, &length)
+            }
+        }
+        // getpeername forgets the peer with the end of the connection, SO_PEERNAME with the socket. It
+        // fails when it is asked for more bytes than the address has.
+        if result != 0, !Self.askPeerName(descriptor, &storage, MemoryLayout<sockaddr_in6>.size),
+            !Self.askPeerName(descriptor, &storage, MemoryLayout<sockaddr_in>.size)
+        {
+            storage = sockaddr_storage()
+        }
+        self.init(storage)
+    }
+
+    private static func askPeerName(
+        _ descriptor: CInt, _ storage: inout sockaddr_storage, _ size: Int
+    ) -> Bool {
+        var length = socklen_t(size)
+        return getsockopt(descriptor, SOL_SOCKET, SO_PEERNAME, &storage, &length) == 0
+    }
+
+    /// `127.0.0.1:1883` or `[::1]:1883`; "unknown" when it is neither.
+    public var text: String {
+        switch family {
+        case .unknown: "unknown"
+        case .ipv4: "\(hostText):\(port)"
+        case .ipv6: "[\(hostText)]:\(port)"
+        }
+    }
+
+    /// The address alone, `127.0.0.1` or `::1`; "unknown" when it is neither.
+    public var hostText: String {
+        var buffer = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN) + 1)
+        switch family {
+        case .unknown: return "unknown"
+        case .ipv4:
+            var address = UInt32(truncatingIfNeeded: low).bigEndian
+            inet_ntop(AF_INET, &address, &buffer, socklen_t(buffer.count))
+        case .ipv6:
+            var address = (high.bigEndian, low.bigEndian)
+            inet_ntop(AF_INET6, &address, &buffer, socklen_t(buffer.count))
+        }
+        return String(
+            decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    /// IPv4 within IPv6, ::ffff:192.0.2.7, is that IPv4 address (RFC 4291, section 2.5.5.2).
+    var unmapped: PeerAddress {
+        guard family == .ipv6, high == 0, low >> 32 == 0xFFFF else { return self }
+        return PeerAddress(ipv4: UInt32(truncatingIfNeeded: low), port: port)
+    }
+
+    /// Whom to count together: an IPv4 address, or the /64 network of an IPv6 address, of which one
+    /// machine can have all.
+    public var prefix: PeerNetwork {
+        let address = unmapped
+        return PeerNetwork(address, length: address.family == .ipv6 ? 64 : 32)
+    }
+}

@@ -1,0 +1,80 @@
+import Glibc
+
+/// Addresses that begin alike: `192.0.2.7`, `10.0.0.0/8` or `2001:db8::/32`.
+public struct PeerNetwork: Hashable, Sendable, BitwiseCopyable {
+    /// The first address, with port 0: all bits behind ``length`` are 0.
+    public let first: PeerAddress
+    /// How many bits count; at most 32 of IPv4, 128 of IPv6, and 0 for addresses of unknown family.
+    public let length: UInt8
+
+    /// The network of `length` bits that the address is in; what is beyond the family's bits is cut.
+    public init(_ address: PeerAddress, length: UInt8) {
+        switch address.family {
+        case .unknown: self.length = 0
+        case .ipv4: self.length = min(length, 32)
+        case .ipv6: self.length = min(length, 128)
+        }
+        let bits = Int(self.length)
+        switch address.family {
+        case .unknown: first = .unknown
+        case .ipv4:
+            first = PeerAddress(
+                high: 0, low: address.low & ~(UInt64(UInt32.max) >> bits), port: 0, .ipv4)
+        case .ipv6:
+            // A shift by 64 or more gives 0.
+            first = PeerAddress(
+                high: address.high & ~(UInt64.max >> bits),
+                low: address.low & ~(UInt64.max >> max(bits - 64, 0)), port: 0, .ipv6)
+        }
+    }
+
+    /// `nil` unless the text is a numeric address, or one with `/` and a number of bits behind which
+    /// all are 0.
+    public init?(_ text: String) {
+        // inet_pton would stop at a NUL and accept what stands before it.
+        guard !text.utf8.contains(0) else { return nil }
+        let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+        guard let host = parts.first, let address = Self.address(String(host)) else { return nil }
+        let whole: UInt8 = address.family == .ipv4 ? 32 : 128
+        var length = whole
+        if parts.count == 2 {
+            guard (1...3).contains(parts[1].utf8.count),
+                parts[1].utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+                let bits = UInt8(parts[1]), bits <= whole
+            else { return nil }
+            length = bits
+        }
+        self.init(address, length: length)
+        guard first == address else { return nil }
+    }
+
+    private static func address(_ text: String) -> PeerAddress? {
+        var four = in_addr()
+        if inet_pton(AF_INET, text, &four) == 1 {
+            return PeerAddress(ipv4: UInt32(bigEndian: four.s_addr), port: 0)
+        }
+        var six: (UInt64, UInt64) = (0, 0)
+        guard inet_pton(AF_INET6, text, &six) == 1 else { return nil }
+        return PeerAddress(
+            ipv6High: UInt64(bigEndian: six.0), low: UInt64(bigEndian: six.1), port: 0)
+    }
+
+    /// Whether the address is in the network, whatever its port. IPv4 within IPv6 is in networks of both.
+    public func contains(_ address: PeerAddress) -> Bool {
+        holds(address) || holds(address.unmapped)
+    }
+
+    private func holds(_ address: PeerAddress) -> Bool {
+        address.family == first.family && first.family != .unknown
+            && PeerNetwork(address, length: length) == self
+    }
+
+    /// `192.0.2.7` for one address, `2001:db8::/64` for more; "unknown" without a family.
+    public var text: String {
+        switch first.family {
+        case .unknown: "unknown"
+        case .ipv4: length == 32 ? first.hostText : "\(first.hostText)/\(length)"
+        case .ipv6: length == 128 ? first.hostText : "\(first.hostText)/\(length)"
+        }
+    }
+}
