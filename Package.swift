@@ -112,8 +112,8 @@ let package = Package(
         module(
             "FuzzChecks",
             [
-                "AdminModel", "Broker", "HermesTesting", "MQTTCodec", "MQTTCore", "Store",
-                "Structures",
+                "AdminModel", "Broker", "HermesTesting", "MQTTCodec", "MQTTCore", "Reactor",
+                "Store", "Structures",
             ]),
 
         program(

@@ -52,8 +52,8 @@ let package = Package(
         module(
             "FuzzChecks",
             [
-                "AdminModel", "Broker", "HermesTesting", "MQTTCodec", "MQTTCore", "Store",
-                "Structures",
+                "AdminModel", "Broker", "HermesTesting", "MQTTCodec", "MQTTCore", "Reactor",
+                "Store", "Structures",
             ]),
         // libFuzzer brings `main`; the one that SwiftPM wants of a program gets another name.
         .executableTarget(

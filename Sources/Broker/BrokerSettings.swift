@@ -1,3 +1,4 @@
+import Reactor
 import TLS
 
 /// What an operator decides for a broker; the meaning of each limit stands in `docs/configuration.md`.
@@ -8,14 +9,18 @@ package struct BrokerSettings: Sendable {
         package var allowsAnonymous: Bool
         /// What its handshakes begin with; `nil` serves plain TCP.
         package var tls: TLSContext?
+        /// Whose connections begin with a header of the PROXY protocol.
+        package var proxies: [PeerNetwork]
 
         package init(
-            address: String, port: UInt16, allowsAnonymous: Bool, tls: TLSContext? = nil
+            address: String, port: UInt16, allowsAnonymous: Bool, tls: TLSContext? = nil,
+            proxies: [PeerNetwork] = []
         ) {
             self.address = address
             self.port = port
             self.allowsAnonymous = allowsAnonymous
             self.tls = tls
+            self.proxies = proxies
         }
     }
 

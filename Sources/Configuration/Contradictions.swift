@@ -53,21 +53,32 @@ extension ConfigurationDraft {
         guard configuration.passwordFile == nil, areUsable("password_file") else { return }
         for (index, listener) in configuration.listeners.enumerated() {
             let key = "listeners[\(index)].allow_anonymous"
-            guard areUsable(key, "listeners[\(index)].address"),
+            guard
+                areUsable(
+                    key, "listeners[\(index)].address", "listeners[\(index)].proxy_from"),
                 !listener.tls.identifiesEveryClient,
                 !configuration.allowsAnonymous(on: listener)
             else { continue }
             let isForbidden = listener.allowAnonymous == false
+            let cause =
+                if isForbidden {
+                    "anonymous clients are turned away"
+                } else if listener.isLoopback {
+                    "behind a proxy a client needs a user name"
+                } else {
+                    "beyond loopback a client needs a user name"
+                }
             problems.add(
-                isForbidden
-                    ? "nobody can connect to \(socket(index)): anonymous clients are turned away and there are no users"
-                    : "nobody can connect to \(socket(index)): beyond loopback a client needs a user name, and there are no users",
+                "nobody can connect to \(socket(index)): \(cause), and there are no users",
                 cure:
                     "Name users with password_file (hermesctl users add), or set allow_anonymous: true to let everyone in.",
                 key: key,
                 at: isForbidden
                     ? origin(key)
-                    : origin("listeners[\(index)].address", key, "listeners[\(index)]"))
+                    : origin(
+                        listener.isLoopback
+                            ? "listeners[\(index)].proxy_from" : "listeners[\(index)].address", key,
+                        "listeners[\(index)]"))
         }
     }
 

@@ -27,6 +27,8 @@ public struct HermesConfiguration: Sendable, Equatable {
         public var port: UInt16 = 1883
         /// `nil` allows anonymous clients on a loopback address only.
         public var allowAnonymous: Bool?
+        /// Addresses and networks, such as 10.0.0.0/8, whose connections begin with a PROXY header.
+        public var proxyFrom: [String] = []
         /// Serves plain TCP as long as it names no certificate.
         public var tls = TLS()
 

@@ -3,7 +3,7 @@ import Glibc
 /// A numeric IPv4 or IPv6 address, in the form that two spellings of it share.
 struct NetworkAddress: Hashable, Sendable {
     /// Network byte order: 4 bytes for IPv4, 16 for IPv6.
-    private let bytes: [UInt8]
+    private var bytes: [UInt8]
 
     /// Reads `127.0.0.1`, `::1` or the word `localhost`, which stands for 127.0.0.1.
     ///
@@ -37,6 +37,28 @@ struct NetworkAddress: Hashable, Sendable {
     /// `0.0.0.0` or `::`.
     private var isAny: Bool { bytes.allSatisfy { $0 == 0 } }
 
+    /// How many bits its family has.
+    var bitCount: Int { bytes.count * 8 }
+
+    /// The address with all bits behind the first `count` cleared.
+    func prefix(_ count: Int) -> Self {
+        var prefix = self
+        for index in bytes.indices {
+            let kept = min(max(count - index * 8, 0), 8)
+            prefix.bytes[index] &= ~(UInt8.max >> kept)
+        }
+        return prefix
+    }
+
+    /// Its numeric text.
+    var text: String {
+        var buffer = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
+        inet_ntop(
+            bytes.count == 4 ? AF_INET : AF_INET6, bytes, &buffer, socklen_t(buffer.count))
+        return String(
+            decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
     private static func parse(_ text: String, _ family: CInt, _ size: Int) -> [UInt8]? {
         var bytes = [UInt8](repeating: 0, count: size)
         return inet_pton(family, text, &bytes) == 1 ? bytes : nil
@@ -53,8 +75,10 @@ extension HermesConfiguration.Listener {
 
 extension HermesConfiguration {
     /// Whether a CONNECT without a user name is let in: what the operator said, and without a
-    /// word of theirs on a loopback address only, as long as there are no users.
+    /// word of theirs on a loopback address only, as long as there are no users and no proxy lets
+    /// others in.
     public func allowsAnonymous(on listener: Listener) -> Bool {
-        listener.allowAnonymous ?? (listener.isLoopback && passwordFile == nil)
+        listener.allowAnonymous
+            ?? (listener.isLoopback && listener.proxyFrom.isEmpty && passwordFile == nil)
     }
 }

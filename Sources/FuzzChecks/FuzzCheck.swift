@@ -2,6 +2,8 @@
 package enum FuzzCheck: String, CaseIterable, Sendable {
     /// Any bytes yield packets or ``MalformedPacket``.
     case packets
+    /// Any bytes yield a header of the PROXY protocol or ``MalformedProxyHeader``.
+    case proxy
     /// Subscriptions and retained messages match as a matcher of ten lines does.
     case topics
     /// A shard keeps its promises to several clients, whatever they and the disk do.
@@ -15,6 +17,7 @@ package enum FuzzCheck: String, CaseIterable, Sendable {
     ) throws(CheckFailure) {
         switch self {
         case .packets: try PacketCheck.run(input, trace: trace)
+        case .proxy: try ProxyHeaderCheck.run(input, trace: trace)
         case .topics: try TopicCheck.run(input, trace: trace)
         case .shard: try ShardCheck.run(input, trace: trace)
         }

@@ -34,6 +34,21 @@ public struct PeerAddress: Hashable, Sendable, BitwiseCopyable {
         self.init(high: ipv6High, low: low, port: port, .ipv6)
     }
 
+    /// `nil` unless the text is a numeric address: no name, no zone, no brackets.
+    init?(host: String, port: UInt16) {
+        // inet_pton would stop at a NUL and accept what stands before it.
+        guard !host.utf8.contains(0) else { return nil }
+        var four = in_addr()
+        if inet_pton(AF_INET, host, &four) == 1 {
+            self.init(ipv4: UInt32(bigEndian: four.s_addr), port: port)
+            return
+        }
+        var six: (UInt64, UInt64) = (0, 0)
+        guard inet_pton(AF_INET6, host, &six) == 1 else { return nil }
+        self.init(
+            ipv6High: UInt64(bigEndian: six.0), low: UInt64(bigEndian: six.1), port: port)
+    }
+
     /// What the kernel filled in; ``unknown`` unless it is IPv4 or IPv6.
     public init(_ storage: sockaddr_storage) {
         self = withUnsafeBytes(of: storage) { bytes in

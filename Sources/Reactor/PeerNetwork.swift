@@ -1,5 +1,3 @@
-import Glibc
-
 /// Addresses that begin alike: `192.0.2.7`, `10.0.0.0/8` or `2001:db8::/32`.
 public struct PeerNetwork: Hashable, Sendable, BitwiseCopyable {
     /// The first address, with port 0: all bits behind ``length`` are 0.
@@ -31,10 +29,9 @@ public struct PeerNetwork: Hashable, Sendable, BitwiseCopyable {
     /// `nil` unless the text is a numeric address, or one with `/` and a number of bits behind which
     /// all are 0.
     public init?(_ text: String) {
-        // inet_pton would stop at a NUL and accept what stands before it.
-        guard !text.utf8.contains(0) else { return nil }
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
-        guard let host = parts.first, let address = Self.address(String(host)) else { return nil }
+        guard let host = parts.first, let address = PeerAddress(host: String(host), port: 0)
+        else { return nil }
         let whole: UInt8 = address.family == .ipv4 ? 32 : 128
         var length = whole
         if parts.count == 2 {
@@ -46,17 +43,6 @@ public struct PeerNetwork: Hashable, Sendable, BitwiseCopyable {
         }
         self.init(address, length: length)
         guard first == address else { return nil }
-    }
-
-    private static func address(_ text: String) -> PeerAddress? {
-        var four = in_addr()
-        if inet_pton(AF_INET, text, &four) == 1 {
-            return PeerAddress(ipv4: UInt32(bigEndian: four.s_addr), port: 0)
-        }
-        var six: (UInt64, UInt64) = (0, 0)
-        guard inet_pton(AF_INET6, text, &six) == 1 else { return nil }
-        return PeerAddress(
-            ipv6High: UInt64(bigEndian: six.0), low: UInt64(bigEndian: six.1), port: 0)
     }
 
     /// Whether the address is in the network, whatever its port. IPv4 within IPv6 is in networks of both.

@@ -54,10 +54,9 @@ extension Reactor {
     /// Connections that speak TLS, their handshake being over.
     public var securedCount: Int { secured.count }
 
-    /// Whether this very connection's handshake is not over.
+    /// Whether this very connection's handshake is not over; a header before it counts as its begin.
     public func isShakingHands(_ handle: Handle) -> Bool {
-        slots[handle.index].generation == handle.generation
-            && slots[handle.index].security == Self.handshaking
+        slots[handle.index].generation == handle.generation && handshakes[handle.index] != nil
     }
 
     /// Whether this very connection's handshake waits for its client: no step is under way.

@@ -33,6 +33,7 @@ extension Reactor {
             prepareStep(handle)
             return .wouldBlock
         }
+        guard index != Self.awaitingProxyHeader else { return receiveProxyHeader(handle) }
         if let end = end(of: index, handle) { return end }
         let records = recordBuffer()
         let begun = Int(secured[index].inputCount)
@@ -43,11 +44,7 @@ extension Reactor {
         let (count, code) = retrying {
             recv(descriptor, records + begun, Self.sharedRecordBytes - begun, 0)
         }
-        guard count > 0 else {
-            if count == 0 { return .endOfStream }
-            if code == EAGAIN || code == EWOULDBLOCK { return .wouldBlock }
-            return .failed(SystemError(call: "recv", subject: address(of: handle), code: code))
-        }
+        guard count > 0 else { return nothingReceived(handle, count, code) }
         bytesReceived += UInt64(count)
         let arrived = UnsafeRawBufferPointer(start: records, count: begun + count)
         let target = roomForInput(handle, arrived.count)
@@ -130,6 +127,11 @@ extension Reactor {
         guard index != Self.handshaking else {
             prepareStep(handle)
             return .blocked
+        }
+        guard index != Self.awaitingProxyHeader else {
+            // Nobody has anything to say to a proxy.
+            output.removeAll(in: pool)
+            return .all
         }
         while true {
             switch sendSealed(handle, index) {
@@ -218,8 +220,8 @@ extension Reactor {
     /// which nothing waits.
     mutating func sendCloseNotify(_ handle: Handle) {
         let index = slots[handle.index].security
-        guard index != Self.plain, index != Self.handshaking, secured[index].sealed.isEmpty,
-            !secured[index].hasEnded
+        guard index != Self.plain, index != Self.handshaking, index != Self.awaitingProxyHeader,
+            secured[index].sealed.isEmpty, !secured[index].hasEnded
         else { return }
         secured[index].hasEnded = true
         let record = recordBuffer()
@@ -234,7 +236,9 @@ extension Reactor {
     mutating func releaseSecurity(_ handle: Handle) -> Bool {
         let index = slots[handle.index].security
         guard index != Self.plain else { return true }
-        guard index != Self.handshaking else { return abandonHandshake(handle) }
+        guard index != Self.handshaking, index != Self.awaitingProxyHeader else {
+            return abandonHandshake(handle)
+        }
         sendCloseNotify(handle)
         releaseRecord(index)
         secured[index].sealed.removeAll(in: pool)

@@ -20,7 +20,7 @@ public struct Reactor: ~Copyable {
         var inputCapacity: UInt32
         var isReading: Bool
         var awaitsWritable: Bool
-        /// Its record among ``secured``, or one of the two constants beside it.
+        /// Its record among ``secured``, or one of the constants below.
         var security: UInt32
     }
 
@@ -28,6 +28,8 @@ public struct Reactor: ~Copyable {
     static var plain: UInt32 { noIndex }
     /// A TLS handshake is under way.
     static var handshaking: UInt32 { noIndex - 1 }
+    /// The header of the PROXY protocol has not arrived.
+    static var awaitingProxyHeader: UInt32 { noIndex - 2 }
 
     public enum Event {
         /// A listener has connections to accept.
@@ -53,6 +55,11 @@ public struct Reactor: ~Copyable {
         case bytes(UnsafeRawBufferPointer)
         case wouldBlock
         case endOfStream
+        /// The header that ``expectProxyHeader(_:)`` asked for has arrived; what is behind it may be
+        /// there as well.
+        case proxyHeader
+        /// Something else came in its place: the owner closes the connection.
+        case malformedProxyHeader(MalformedProxyHeader)
         case failed(SystemError)
     }
 
@@ -87,6 +94,9 @@ public struct Reactor: ~Copyable {
     public internal(set) var bytesSent: UInt64 = 0
     /// Connections that speak TLS, once their handshake is over.
     var secured = Slab<Secured>()
+    /// By slot: the peers' addresses that headers of the PROXY protocol named, ``PeerAddress/unknown``
+    /// for others.
+    var sources: [PeerAddress] = []
     var ciphers = RecordCiphers()
     /// One buffer for the records that are read or sent at the moment; made for the first TLS connection.
     var sharedRecords: UnsafeMutableRawPointer?
@@ -276,13 +286,16 @@ public struct Reactor: ~Copyable {
         let (count, code) = retrying {
             recv(descriptor, base + kept, capacity - kept, 0)
         }
-        guard count > 0 else {
-            if count == 0 { return .endOfStream }
-            if code == EAGAIN || code == EWOULDBLOCK { return .wouldBlock }
-            return .failed(SystemError(call: "recv", subject: address(of: handle), code: code))
-        }
+        guard count > 0 else { return nothingReceived(handle, count, code) }
         bytesReceived += UInt64(count)
         return .bytes(UnsafeRawBufferPointer(start: base, count: kept + count))
+    }
+
+    /// What it means that `recv` returned 0 or failed.
+    func nothingReceived(_ handle: Handle, _ count: Int, _ code: CInt) -> Received {
+        if count == 0 { return .endOfStream }
+        if code == EAGAIN || code == EWOULDBLOCK { return .wouldBlock }
+        return .failed(SystemError(call: "recv", subject: address(of: handle), code: code))
     }
 
     /// Input that ``keep(_:_:from:)`` kept, without reading; empty when there is none.
@@ -377,15 +390,17 @@ public struct Reactor: ~Copyable {
         if releaseSecurity(handle) { _ = Glibc.close(slots[handle.index].descriptor) }
         takeSpareDescriptor()
         releaseInput(handle.index)
+        forgetSource(at: handle.index)
         slots[handle.index].descriptor = -1
         slots[handle.index].generation = Self.ownGeneration
         slots.remove(handle.index)
     }
 
-    /// The peer's address and port, also after a reset; a system call.
+    /// The peer's address and port, also after a reset: what a proxy's header named, else a system call.
     public func peerAddress(of handle: Handle) -> PeerAddress {
         guard slots[handle.index].generation == handle.generation else { return .unknown }
-        return PeerAddress(peerOf: slots[handle.index].descriptor)
+        return source(at: handle.index)
+            ?? PeerAddress(peerOf: slots[handle.index].descriptor)
     }
 
     /// The peer's address and port as text.

@@ -1,6 +1,7 @@
 import Broker
 import Glibc
 import OperatorConfiguration
+import Reactor
 import TLS
 
 extension BrokerSettings {
@@ -18,7 +19,13 @@ extension BrokerSettings {
             Listener(
                 address: listener.address, port: listener.port,
                 allowsAnonymous: configuration.allowsAnonymous(on: listener),
-                tls: index < contexts.count ? contexts[index] : nil)
+                tls: index < contexts.count ? contexts[index] : nil,
+                proxies: listener.proxyFrom.map { text in
+                    guard let network = PeerNetwork(text) else {
+                        preconditionFailure("\(text) was checked to be a network")
+                    }
+                    return network
+                })
         }
         systemTopicInterval = configuration.sysInterval
         let limits = configuration.limits

@@ -30,6 +30,7 @@ let changedValues: [String: String] = [
     "listeners[].address": "::1",
     "listeners[].port": "1884",
     "listeners[].allow_anonymous": "true",
+    "listeners[].proxy_from": "10.0.0.0/8,::1",
     "listeners[].tls.certificate": "/c1.crt,/c2.crt",
     "listeners[].tls.key": "/c1.key,/c2.key",
     "listeners[].tls.minimum_version": "1.3",
@@ -84,6 +85,8 @@ extension Setting: CustomTestStringConvertible {
 
     /// Values of other keys without which this one is an error, by their patterns.
     var companions: [String: String] {
+        // Behind a proxy nobody is let in for being on this machine.
+        if pattern == "listeners[].proxy_from" { return ["listeners[].allow_anonymous": "true"] }
         let tls = isOfListener ? "listeners[].tls" : "admin.tls"
         guard pattern.hasPrefix(tls) else { return [:] }
         var result =
@@ -112,6 +115,9 @@ extension Setting: CustomTestStringConvertible {
         return variables
     }
 
+    /// A value for a key that is not set by default.
+    var anotherValue: String { pattern == "listeners[].proxy_from" ? "192.0.2.1" : "/initial" }
+
     /// The line that ``yaml(_:)`` puts the value in.
     var line: Int { pattern.split(separator: ".").count }
 
@@ -125,7 +131,12 @@ extension Setting: CustomTestStringConvertible {
             let section = isOfListener ? "listeners:\n  - tls:\n" : "\(names[0]):\n  \(names[1]):\n"
             return "\(section)      \(names[2]): \(value)\n\(others.joined())"
         }
-        if isOfListener { return "listeners:\n  - \(names[1]): \(value)\n" }
+        if isOfListener {
+            let others = companions.map {
+                "    \($0.key.split(separator: ".")[1]): \($0.value)\n"
+            }
+            return "listeners:\n  - \(names[1]): \(value)\n\(others.joined())"
+        }
         return names.count == 1
             ? "\(names[0]): \(value)\n" : "\(names[0]):\n  \(names[1]): \(value)\n"
     }

@@ -35,7 +35,7 @@ struct ContradictionTests {
         ),
         (
             "listeners:\n  - port: 1\n    allow_anonymous: false\n",
-            "hermes.yaml:3: listeners[0].allow_anonymous: nobody can connect to 127.0.0.1:1: anonymous clients are turned away and there are no users. Name users with password_file (hermesctl users add), or set allow_anonymous: true to let everyone in."
+            "hermes.yaml:3: listeners[0].allow_anonymous: nobody can connect to 127.0.0.1:1: anonymous clients are turned away, and there are no users. Name users with password_file (hermesctl users add), or set allow_anonymous: true to let everyone in."
         ),
         (
             "limits:\n  max_packet: 64KiB\n  max_connect_packet: 65KiB\n",

@@ -31,7 +31,8 @@ struct DocumentationTests {
         let text = try Self.lines(of: Self.samplePath).map { line -> String in
             let content = line.drop { $0 == " " }
             let names = [
-                "tls", "certificate", "key", "minimum_version", "client_certificates",
+                "tls", "proxy_from", "certificate", "key", "minimum_version",
+                "client_certificates",
                 "user_name_from_certificate", "password_file", "acl_file", "unix_socket",
                 "tokens_file", "max_connect_packet", "queue_bytes",
             ]
@@ -42,6 +43,7 @@ struct DocumentationTests {
         let configuration = try load(text.joined(separator: "\n"))
         #expect(configuration.listeners.first?.tls.certificates == ["/etc/hermes/tls.crt"])
         #expect(configuration.listeners.first?.tls.keys == ["/etc/hermes/tls.key"])
+        #expect(configuration.listeners.first?.proxyFrom == ["10.0.0.0/8"])
         #expect(configuration.passwordFile == "/etc/hermes/users")
         #expect(configuration.aclFile == "/etc/hermes/acl")
         #expect(configuration.admin.tls.certificate == "/etc/hermes/admin.crt")

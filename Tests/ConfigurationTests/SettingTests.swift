@@ -30,7 +30,7 @@ struct SettingTests {
     func environmentWins(setting: Setting) throws {
         let value = try #require(changedValues[setting.pattern])
         let initial = setting.show(HermesConfiguration(), 0)
-        let yaml = setting.yaml(initial.isEmpty ? "/initial" : initial)
+        let yaml = setting.yaml(initial.isEmpty ? setting.anotherValue : initial)
         let configuration = try load(yaml, environment: [setting.variable(at: 0): value])
         #expect(setting.show(configuration, 0) == value)
     }

@@ -15,6 +15,8 @@ struct EchoServer: ~Copyable {
         var hasEnded = false
         var failure: SystemError?
         var isHungUp = false
+        var hasProxyHeader = false
+        var malformedHeader: MalformedProxyHeader?
         /// Whether frames are sent back.
         var echoes = true
         /// Most frames taken per turn; the rest stays in the reactor's input.
@@ -31,6 +33,8 @@ struct EchoServer: ~Copyable {
     private(set) var mailboxEvents = 0
     let address: String
     var accepts = true
+    /// Whether connections begin with a header of the PROXY protocol.
+    var expectsProxyHeader = false
 
     init(address: String = "127.0.0.1") throws(SystemError) {
         let pool = BytePool()
@@ -73,6 +77,7 @@ struct EchoServer: ~Copyable {
             switch reactor.accept(listener) {
             case .connection(let handle):
                 connections[handle] = Connection()
+                if expectsProxyHeader { reactor.expectProxyHeader(handle) }
                 handles.append(handle)
             case .refused: refused += 1
             case .none: return
@@ -87,6 +92,10 @@ struct EchoServer: ~Copyable {
         case .endOfStream:
             connections[handle]?.hasEnded = true
             reactor.setReading(handle, false)
+        case .proxyHeader: connections[handle]?.hasProxyHeader = true
+        case .malformedProxyHeader(let error):
+            connections[handle]?.malformedHeader = error
+            close(handle)
         case .failed(let error):
             connections[handle]?.failure = error
             close(handle)

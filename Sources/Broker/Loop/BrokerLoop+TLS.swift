@@ -40,8 +40,7 @@ extension BrokerLoop {
         fail(
             oldest.connection,
             TLSFailure(.displaced, "it took too long, and a newer one needed its place"))
-        shard.closeFailed()
-        for closing in shard.takeClosing() { close(closing) }
+        closeDoomed()
         return !reactor.isShakingHands(oldest.connection)
     }
 
@@ -86,8 +85,7 @@ extension BrokerLoop {
 
     private mutating func fail(_ handle: Handle, _ failure: TLSFailure) {
         shard.counters.handshakeFailures.add(failure.reason)
-        notices.logHandshakeFailed(
-            failure, handle, address: reactor.address(of: handle), now: shard.now)
+        notices.logHandshakeFailed(failure, handle, in: reactor, now: shard.now)
         shard.lost(handle, .tlsHandshake)
     }
 

@@ -151,7 +151,6 @@ package struct BrokerLoop: ~Copyable {
         }
         settle()
         endLingering()
-        for notice in shard.takeNotices() { notices.log(notice, now: shard.now) }
         return !isDrained
     }
 
@@ -225,6 +224,7 @@ package struct BrokerLoop: ~Copyable {
                 }
                 shard.open(handle, listener: listener)
                 secure(handle, onListener: listener)
+                expectProxyHeader(handle, onListener: listener)
             }
         }
     }
@@ -235,6 +235,8 @@ package struct BrokerLoop: ~Copyable {
         case .bytes(let bytes):
             let consumed = shard.receive(handle, bytes)
             reactor.keep(handle, bytes, from: consumed)
+        case .proxyHeader: read(handle)
+        case .malformedProxyHeader(let error): end(handle, .proxyHeader(error))
         case .endOfStream: end(handle, .peerClosed)
         case .failed(let error): end(handle, .networkError(code: error.code))
         }
@@ -270,9 +272,15 @@ package struct BrokerLoop: ~Copyable {
         submitAuthentications()
         submitHandshakes()
         while let handle = shard.takeDirty() { write(handle) }
-        shard.closeFailed()
-        for closing in shard.takeClosing() { close(closing) }
+        closeDoomed()
         resumeAccepting()
+    }
+
+    /// Closes what the shard is done with, logged while the kernel still knows the peers' addresses.
+    mutating func closeDoomed() {
+        shard.closeFailed()
+        for notice in shard.takeNotices() { notices.log(notice, in: reactor, now: shard.now) }
+        for closing in shard.takeClosing() { close(closing) }
     }
 
     private mutating func resume(_ handle: Handle) {

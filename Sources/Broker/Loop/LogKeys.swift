@@ -9,6 +9,8 @@ enum LogKeys {
     static let statement = "mqtt.statement"
     static let explanation = "mqtt.violation"
     static let tlsFailure = "tls.failure"
+    static let proxyFailure = "proxy.failure"
+    static let hint = "hint"
     static let setting = "setting"
     static let user = "user.name"
     static let topic = "topic"

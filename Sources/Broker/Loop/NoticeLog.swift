@@ -1,6 +1,7 @@
 import Logging
 import MQTTCore
 import OperatorLog
+import Reactor
 import Structures
 import TLS
 
@@ -9,7 +10,7 @@ struct NoticeLog {
     private let logger: Logger
     /// By statement and by reason, of which there are few: one kind does not hide another.
     private var violations: [String: LogLimiter] = [:]
-    private var refusals = LogLimiter(intervalMilliseconds: 1_000)
+    private var refusals: [String: LogLimiter] = [:]
     private var closings: [String: LogLimiter] = [:]
     private var handshakes: [String: LogLimiter] = [:]
     private var drops = LogLimiter(intervalMilliseconds: 1_000)
@@ -22,25 +23,31 @@ struct NoticeLog {
 
     var wantsLifecycle: Bool { logger.logLevel <= .debug }
 
-    mutating func log(_ notice: BrokerNotice, now: MonotonicTime) {
+    /// Asks the reactor for the address of a connection, which costs a system call, only when there
+    /// will be a line with it.
+    mutating func log(_ notice: BrokerNotice, in reactor: borrowing Reactor, now: MonotonicTime) {
         switch notice {
         case .opened(let handle, let identifier, let cleanSession, let sessionPresent):
+            let address = wantsLifecycle ? reactor.address(of: handle) : ""
             logger.debug(
                 "Client connected",
                 metadata: [
-                    LogKeys.connection: "\(handle.index)", LogKeys.client: Self.text(identifier),
+                    LogKeys.connection: "\(handle.index)", LogKeys.address: "\(address)",
+                    LogKeys.client: Self.text(identifier),
                     LogKeys.cleanSession: "\(cleanSession)",
                     LogKeys.sessionPresent: "\(sessionPresent)",
                 ])
-        case .closed(let handle, let identifier, let reason):
-            logClosed(handle, identifier, reason, now)
-        case .refused(let handle, let identifier, let reason):
+        case .closed(let handle, let identifier, let reason, let opening):
+            logClosed(handle, identifier, reason, opening, reactor, now)
+        case .refused(let handle, let identifier, let userName, let reason):
             var metadata: Logger.Metadata = [
                 LogKeys.connection: "\(handle.index)", LogKeys.client: Self.text(identifier),
                 LogKeys.reason: "\(reason.name)",
             ]
+            if let userName { metadata[LogKeys.user] = Self.text(userName) }
             if let setting = reason.setting { metadata[LogKeys.setting] = "\(setting)" }
-            admit(&refusals, now, metadata) { logger, metadata in
+            admit(&refusals[reason.name, default: Self.limiter], now, metadata, handle, reactor) {
+                logger, metadata in
                 logger.notice("Connection refused", metadata: metadata)
             }
         case .dropping(let identifier, .reservedTopic):
@@ -120,10 +127,13 @@ struct NoticeLog {
 
     /// A TLS handshake came to nothing; by reason, so that one kind does not hide another.
     mutating func logHandshakeFailed(
-        _ failure: TLSFailure, _ handle: Handle, address: String, now: MonotonicTime
+        _ failure: TLSFailure, _ handle: Handle, in reactor: borrowing Reactor,
+        now: MonotonicTime
     ) {
         guard failure.reason != .closed else {
             // Scanners and health checks that only connect: no news.
+            guard wantsLifecycle else { return }
+            let address = reactor.address(of: handle)
             logger.debug(
                 "TLS handshake failed",
                 metadata: [LogKeys.address: "\(address)", LogKeys.reason: "closed"])
@@ -132,57 +142,87 @@ struct NoticeLog {
         admit(
             &handshakes[failure.reason.name, default: Self.limiter], now,
             [
-                LogKeys.connection: "\(handle.index)", LogKeys.address: "\(address)",
-                LogKeys.reason: "\(failure.reason.name)",
+                LogKeys.connection: "\(handle.index)", LogKeys.reason: "\(failure.reason.name)",
                 LogKeys.tlsFailure: "\(failure.explanation)",
-            ]
+            ], handle, reactor
         ) { logger, metadata in
             logger.notice("TLS handshake failed", metadata: metadata)
         }
     }
 
     private mutating func logClosed(
-        _ handle: Handle, _ identifier: [UInt8]?, _ reason: CloseReason, _ now: MonotonicTime
+        _ handle: Handle, _ identifier: [UInt8]?, _ reason: CloseReason,
+        _ opening: ForeignProtocol?, _ reactor: borrowing Reactor, _ now: MonotonicTime
     ) {
         var metadata: Logger.Metadata = [
             LogKeys.connection: "\(handle.index)", LogKeys.reason: "\(reason.name)",
         ]
         if let identifier { metadata[LogKeys.client] = Self.text(identifier) }
         if let setting = reason.setting { metadata[LogKeys.setting] = "\(setting)" }
+        if case .networkError(let code) = reason { metadata[LogKeys.error] = "errno \(code)" }
         switch reason {
         case .protocolViolation(let violation):
             metadata[LogKeys.statement] = "\(violation.statement)"
             metadata[LogKeys.explanation] = "\(violation.explanation)"
-            admit(&violations[violation.statement, default: Self.limiter], now, metadata) {
+            var kind = violation.statement
+            if let opening {
+                metadata[LogKeys.hint] = "\(opening.hint)"
+                kind += " \(opening)"
+            }
+            admit(&violations[kind, default: Self.limiter], now, metadata, handle, reactor) {
                 logger, metadata in
                 logger.notice(
                     "Connection closed after a protocol violation", metadata: metadata)
             }
         case .tooManyInboundQoS2, .topicLevels, .outputLimit:
-            admit(&closings[reason.name, default: Self.limiter], now, metadata) {
+            admit(&closings[reason.name, default: Self.limiter], now, metadata, handle, reactor) {
                 logger, metadata in
                 logger.warning("Connection closed at a limit", metadata: metadata)
             }
         case .connectTimeout, .administrator, .takenOver:
-            admit(&closings[reason.name, default: Self.limiter], now, metadata) {
+            admit(&closings[reason.name, default: Self.limiter], now, metadata, handle, reactor) {
                 logger, metadata in
                 logger.info("Connection closed by the broker", metadata: metadata)
             }
         case .tlsOnPlainListener:
             metadata[LogKeys.tlsFailure] =
                 "the listener serves plain TCP; point the client to one with tls, or let it do without"
-            admit(&closings[reason.name, default: Self.limiter], now, metadata) {
+            admit(&closings[reason.name, default: Self.limiter], now, metadata, handle, reactor) {
                 logger, metadata in
                 logger.notice("Connection closed, the client speaks TLS", metadata: metadata)
             }
-        case .networkError(let code):
-            metadata[LogKeys.error] = "errno \(code)"
-            logger.debug("Connection closed", metadata: metadata)
-        case .disconnect, .peerClosed, .keepAlive, .notAuthorized, .badUserNameOrPassword,
+        case .proxyHeader(let flaw):
+            metadata[LogKeys.proxyFailure] = "\(flaw.explanation)"
+            admit(
+                &closings["\(reason.name) \(flaw)", default: Self.limiter], now, metadata, handle,
+                reactor
+            ) { logger, metadata in
+                logger.notice(
+                    "Connection closed, its proxy sent no valid PROXY header", metadata: metadata)
+            }
+        case .disconnect, .peerClosed, .networkError, .keepAlive, .notAuthorized,
+            .badUserNameOrPassword,
             .identifierRejected, .unacceptableProtocolVersion, .tooManySessions,
             .authenticationBusy, .publishDenied, .storeFailure, .shutdown, .tlsHandshake:
+            guard wantsLifecycle else { return }
+            metadata[LogKeys.address] = "\(reactor.address(of: handle))"
             logger.debug("Connection closed", metadata: metadata)
         }
+    }
+
+    /// A line about a connection, with its address.
+    private func admit(
+        _ limiter: inout LogLimiter, _ now: MonotonicTime, _ metadata: Logger.Metadata,
+        _ handle: Handle, _ reactor: borrowing Reactor,
+        _ body: (Logger, Logger.Metadata) -> Void
+    ) {
+        guard case .log(let suppressed) = limiter.admit(atMilliseconds: now.milliseconds) else {
+            return
+        }
+        var metadata = metadata
+        metadata[LogKeys.address] = "\(reactor.address(of: handle))"
+        if suppressed > 0 { metadata[LogKeys.suppressed] = "\(suppressed)" }
+        body(logger, metadata)
     }
 
     private func admit(

@@ -4,8 +4,11 @@ import Structures
 /// What the shard did that an operator may want to read; the loop logs it, once.
 package enum BrokerNotice: Sendable {
     case opened(Handle, clientIdentifier: [UInt8], cleanSession: Bool, sessionPresent: Bool)
-    case closed(Handle, clientIdentifier: [UInt8]?, CloseReason)
-    case refused(Handle, clientIdentifier: [UInt8], CloseReason)
+    /// `opening` is what the peer speaks instead of MQTT, if that is known.
+    case closed(
+        Handle, clientIdentifier: [UInt8]?, CloseReason, opening: ForeignProtocol?)
+    /// `userName` is what the CONNECT claimed.
+    case refused(Handle, clientIdentifier: [UInt8], userName: [UInt8]?, CloseReason)
     /// The first message that a session lost for this reason since its client connected.
     case dropping(clientIdentifier: [UInt8], DropReason)
     case sessionExpired(clientIdentifier: [UInt8])

@@ -1,5 +1,6 @@
 import AdminModel
 import MQTTCore
+import Reactor
 
 /// Why a connection ended.
 package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
@@ -12,6 +13,8 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
     case tlsHandshake
     /// The client began TLS where the listener serves plain TCP.
     case tlsOnPlainListener
+    /// A proxy's connection that does not begin with its header.
+    case proxyHeader(MalformedProxyHeader)
     case keepAlive
     case takenOver
     case notAuthorized
@@ -36,7 +39,7 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case takenOver, notAuthorized, badUserNameOrPassword, identifierRejected
         case unacceptableProtocolVersion, tooManySessions, authenticationBusy, tooManyInboundQoS2
         case topicLevels, outputLimit, publishDenied, administrator, storeFailure, shutdown
-        case tlsHandshake, tlsOnPlainListener
+        case tlsHandshake, tlsOnPlainListener, proxyHeader
 
         package var name: String {
             switch self {
@@ -62,6 +65,7 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
             case .shutdown: "shutdown"
             case .tlsHandshake: "tls_handshake"
             case .tlsOnPlainListener: "tls_on_plain_listener"
+            case .proxyHeader: "proxy_header"
             }
         }
     }
@@ -90,6 +94,7 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .shutdown: .shutdown
         case .tlsHandshake: .tlsHandshake
         case .tlsOnPlainListener: .tlsOnPlainListener
+        case .proxyHeader: .proxyHeader
         }
     }
 
@@ -104,6 +109,7 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .tooManyInboundQoS2: "limits.max_inbound_qos2"
         case .topicLevels: "limits.max_topic_levels"
         case .outputLimit: "limits.output_bytes"
+        case .proxyHeader: "listeners[].proxy_from"
         case .disconnect, .peerClosed, .networkError, .protocolViolation, .keepAlive, .takenOver,
             .notAuthorized, .badUserNameOrPassword, .identifierRejected,
             .unacceptableProtocolVersion, .authenticationBusy, .publishDenied, .administrator,
@@ -125,7 +131,8 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .disconnect, .peerClosed, .networkError, .protocolViolation, .keepAlive, .takenOver,
             .notAuthorized, .badUserNameOrPassword, .identifierRejected,
             .unacceptableProtocolVersion, .authenticationBusy, .publishDenied, .administrator,
-            .storeFailure, .shutdown, .tlsHandshake, .tlsOnPlainListener:
+            .storeFailure, .shutdown, .tlsHandshake, .tlsOnPlainListener,
+            .proxyHeader:
             nil
         }
     }

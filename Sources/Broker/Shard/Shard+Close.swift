@@ -7,15 +7,17 @@ extension Shard {
     /// Closes what was doomed; wills that this publishes may doom more.
     mutating func closeDoomed() {
         while !doomed.isEmpty {
-            var batch: [(handle: Handle, reason: CloseReason)] = []
+            var batch: [Doomed] = []
             swap(&batch, &doomed)
-            for (handle, reason) in batch { close(handle, reason) }
+            for one in batch { close(one.handle, one.reason, one.opening) }
         }
     }
 
     /// Ends a connection: its will, its session's place, its memory. Fenced by the generation: a late
     /// event of this connection finds nobody, least of all its successor.
-    private mutating func close(_ handle: Handle, _ reason: CloseReason) {
+    private mutating func close(
+        _ handle: Handle, _ reason: CloseReason, _ opening: ForeignProtocol?
+    ) {
         guard isCurrent(handle) else { return }
         let index = handle.index
         let session = connections[index].session
@@ -45,7 +47,8 @@ extension Shard {
         if connections[index].isPaused { counters.publishersPaused -= 1 }
         // A refusal is reported with its client identifier where it happens.
         if reportsLifecycle || isNoteworthy(reason) {
-            notices.append(.closed(handle, clientIdentifier: identifier, reason))
+            notices.append(
+                .closed(handle, clientIdentifier: identifier, reason, opening: opening))
         }
 
         // What we owe the peer still leaves, unless the peer is gone or broke the protocol.
@@ -103,7 +106,7 @@ extension Shard {
             true
         case .peerClosed, .networkError, .protocolViolation, .connectTimeout, .keepAlive,
             .takenOver, .tooManyInboundQoS2, .topicLevels, .outputLimit, .administrator,
-            .storeFailure, .tlsHandshake, .tlsOnPlainListener:
+            .storeFailure, .tlsHandshake, .tlsOnPlainListener, .proxyHeader:
             false
         }
     }
@@ -112,7 +115,7 @@ extension Shard {
     private func isNoteworthy(_ reason: CloseReason) -> Bool {
         switch reason {
         case .protocolViolation, .connectTimeout, .tooManyInboundQoS2, .topicLevels, .outputLimit,
-            .administrator, .takenOver, .tlsOnPlainListener:
+            .administrator, .takenOver, .tlsOnPlainListener, .proxyHeader:
             true
         case .disconnect, .peerClosed, .networkError, .keepAlive, .notAuthorized,
             .badUserNameOrPassword, .identifierRejected, .unacceptableProtocolVersion,

@@ -25,7 +25,9 @@ extension Shard {
         case .close(let violation):
             doom(handle, .protocolViolation(violation))
         case .refuse(let code):
-            refuse(handle, code, .identifierRejected, [UInt8](bytes[connect.clientIdentifier]))
+            refuse(
+                handle, code, .identifierRejected, [UInt8](bytes[connect.clientIdentifier]),
+                userName: connect.userName.map { [UInt8](bytes[$0]) })
         case .authenticate:
             authenticate(handle, connect, frame, bytes)
         }
@@ -91,7 +93,9 @@ extension Shard {
                     .notAuthorized:
                     .notAuthorized
                 }
-            refuse(handle, code, reason, [UInt8](bytes[connect.clientIdentifier]))
+            refuse(
+                handle, code, reason, [UInt8](bytes[connect.clientIdentifier]),
+                userName: connect.userName.map { [UInt8](bytes[$0]) })
         case .open:
             openSession(handle, connect, bytes)
         }
@@ -141,7 +145,9 @@ extension Shard {
         if let index = existing {
             // A session belongs to its client identifier and user name; nobody else takes it over.
             guard isOwner(user, of: index) else {
-                refuse(handle, .notAuthorized, .notAuthorized, [UInt8](identifier))
+                refuse(
+                    handle, .notAuthorized, .notAuthorized, [UInt8](identifier),
+                    userName: user.map { [UInt8]($0.name) })
                 return
             }
             // The existing client goes first [MQTT-3.1.4-2]; its will is published.
@@ -172,7 +178,9 @@ extension Shard {
             needsCommit = needsCommit || commits.pendingCount > 0
         } else {
             guard connect.cleanSession || persistentSessions < settings.maxSessions else {
-                refuse(handle, .serverUnavailable, .tooManySessions, [UInt8](identifier))
+                refuse(
+                    handle, .serverUnavailable, .tooManySessions, [UInt8](identifier),
+                    userName: user.map { [UInt8]($0.name) })
                 return
             }
             session = addSession(identifier, user, isPersistent: !connect.cleanSession)
@@ -252,14 +260,15 @@ extension Shard {
     /// CONNACK with a code that is not 0, then the end [MQTT-3.2.2-5].
     mutating func refuse(
         _ handle: Handle, _ code: Connack.ReturnCode, _ reason: CloseReason,
-        _ identifier: [UInt8]
+        _ identifier: [UInt8], userName: [UInt8]?
     ) {
         let word = PacketEncoder.fourBytes(.refused(code))
         connections[handle.index].output.append(4, pool: pool)
             .storeBytes(of: word.littleEndian, as: UInt32.self)
         counters.connectionsRefused += 1
         counters.otherPacketsSent += 1
-        notices.append(.refused(handle, clientIdentifier: identifier, reason))
+        notices.append(
+            .refused(handle, clientIdentifier: identifier, userName: userName, reason))
         doom(handle, reason)
     }
 

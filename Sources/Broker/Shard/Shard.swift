@@ -63,7 +63,7 @@ package struct Shard: ~Copyable {
     var replyNumber: UInt64 = 0
 
     var dirty = GrowableBuffer<Handle>()
-    var doomed: [(handle: Handle, reason: CloseReason)] = []
+    var doomed: [Doomed] = []
     var closing: [Closing] = []
     var resumed: [Handle] = []
     var overdue: [Handle] = []
@@ -104,6 +104,14 @@ package struct Shard: ~Copyable {
     var restoration = Restoration()
     /// Connection lifecycle is reported only when somebody reads it.
     package var reportsLifecycle = false
+
+    /// A connection that ends with the turn.
+    struct Doomed {
+        var handle: Handle
+        var reason: CloseReason
+        /// What its peer speaks instead of MQTT, if that is known.
+        var opening: ForeignProtocol?
+    }
 
     /// A connection that the glue has to close.
     package struct Closing: Sendable {
@@ -192,7 +200,7 @@ package struct Shard: ~Copyable {
                     if connections[handle.index].machine.isAwaitingConnect,
                         bytes[offset] >> 4 != PacketType.connect.rawValue
                     {
-                        doom(handle, .protocolViolation(.firstPacketNotConnect))
+                        doomStranger(handle, .firstPacketNotConnect, bytes, offset)
                         return bytes.count
                     }
                     return offset
@@ -215,7 +223,7 @@ package struct Shard: ~Copyable {
                 {
                     doom(handle, .tlsOnPlainListener)
                 } else {
-                    refuse(handle, error)
+                    refuse(handle, error, bytes, offset)
                 }
                 return bytes.count
             }
@@ -346,10 +354,23 @@ package struct Shard: ~Copyable {
 
     /// Ends the connection at the end of the turn: closing publishes wills, and must not happen while
     /// something else is being routed.
-    mutating func doom(_ handle: Handle, _ reason: CloseReason) {
+    mutating func doom(
+        _ handle: Handle, _ reason: CloseReason, opening: ForeignProtocol? = nil
+    ) {
         guard !connections[handle.index].isDoomed else { return }
         connections[handle.index].isDoomed = true
-        doomed.append((handle, reason))
+        doomed.append(Doomed(handle: handle, reason: reason, opening: opening))
+    }
+
+    /// Ends a connection whose first packet, which begins at `offset`, is no CONNECT.
+    private mutating func doomStranger(
+        _ handle: Handle, _ violation: ProtocolViolation, _ bytes: UnsafeRawBufferPointer,
+        _ offset: Int
+    ) {
+        doom(
+            handle, .protocolViolation(violation),
+            opening: ForeignProtocol(
+                beginning: UnsafeRawBufferPointer(rebasing: bytes[offset...])))
     }
 
     private mutating func process(
@@ -363,6 +384,9 @@ package struct Shard: ~Copyable {
         switch connections[handle.index].machine.receive(frame.type) {
         case .process: break
         case .ignore: return
+        case .close(.firstPacketNotConnect):
+            doomStranger(handle, .firstPacketNotConnect, bytes, frame.packet.start)
+            return
         case .close(let violation):
             doom(handle, .protocolViolation(violation))
             return
@@ -394,13 +418,19 @@ package struct Shard: ~Copyable {
     private static var tlsHandshakeRecord: UInt8 { 22 }
 
     /// A malformed packet closes its connection; only an unsupported level is answered [MQTT-3.1.2-2].
-    private mutating func refuse(_ handle: Handle, _ error: MalformedPacket) {
-        if case .unsupportedProtocolLevel = error,
-            connections[handle.index].machine.isAwaitingConnect
-        {
-            refuse(handle, .unacceptableProtocolVersion, .unacceptableProtocolVersion, [])
-        } else {
+    private mutating func refuse(
+        _ handle: Handle, _ error: MalformedPacket, _ bytes: UnsafeRawBufferPointer, _ offset: Int
+    ) {
+        guard connections[handle.index].machine.isAwaitingConnect else {
             doom(handle, .protocolViolation(.malformed(error)))
+            return
+        }
+        if case .unsupportedProtocolLevel = error {
+            refuse(
+                handle, .unacceptableProtocolVersion, .unacceptableProtocolVersion, [],
+                userName: nil)
+        } else {
+            doomStranger(handle, .malformed(error), bytes, offset)
         }
     }
 }

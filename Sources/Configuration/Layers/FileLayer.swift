@@ -102,8 +102,8 @@ struct FileLayer {
             if texts.count == items.count, !texts.isEmpty {
                 guard !texts.contains(where: { $0.contains(",") }) else {
                     draft.refuse(
-                        setting.key(at: index), "a path in the list holds a comma",
-                        cure: "Rename the file.", from: origin(value))
+                        setting.key(at: index), "an item of the list holds a comma",
+                        cure: "Make two items of it, or rename the file.", from: origin(value))
                     return
                 }
                 draft.assign(

@@ -17,7 +17,11 @@ extension Setting {
         .listener(
             "allow_anonymous", \.allowAnonymous, ValueFormat.boolean.optional("auto"),
             flag: "--allow-anonymous",
-            "Whether clients without a user name are let in. auto says yes on a loopback address as long as there is no password_file, and no otherwise."
+            "Whether clients without a user name are let in. auto says yes on a loopback address as long as there is neither a password_file nor proxy_from, and no otherwise."
+        ),
+        .listener(
+            "proxy_from", \.proxyFrom, .networks,
+            "Proxies in front of this listener: whoever connects from there must begin with a PROXY header (version 1 or 2, before TLS), and the address in it is the client's; from anywhere else there is none. 0.0.0.0/0 and ::/0 stand for everybody."
         ),
         .listener(
             "tls.certificate", \.tls.certificates, .paths("a PEM file"),

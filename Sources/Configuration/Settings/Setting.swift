@@ -34,7 +34,9 @@ struct Setting: Sendable {
     /// Whether its value may also be a YAML list of texts, which commas join.
     var isList: Bool { Self.lists.contains(pattern) }
 
-    private static let lists: Set<String> = ["listeners[].tls.certificate", "listeners[].tls.key"]
+    private static let lists: Set<String> = [
+        "listeners[].tls.certificate", "listeners[].tls.key", "listeners[].proxy_from",
+    ]
 
     /// Whether it belongs to a listener.
     var isOfListener: Bool { pattern.hasPrefix("listeners[]") }

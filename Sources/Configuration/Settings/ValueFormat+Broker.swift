@@ -131,6 +131,53 @@ extension ValueFormat where Value == HermesConfiguration.Durability {
 }
 
 extension ValueFormat where Value == [String] {
+    /// Addresses and networks: a YAML list, or in one text with commas between them.
+    static var networks: Self {
+        Self(
+            expectation:
+                "a numeric address or a network such as 10.0.0.0/8, or several with commas between them",
+            absent: [],
+            read: { (text: String) throws(RefusedValue) -> [String] in
+                var networks: [String] = []
+                for part in text.split(separator: ",", omittingEmptySubsequences: false) {
+                    networks.append(try network(String(part.trimmingPrefix { $0 == " " })))
+                }
+                return networks
+            },
+            write: { $0.joined(separator: ",") }
+        )
+    }
+
+    /// An address, or one with a number of bits behind which it has none.
+    private static func network(_ text: String) throws(RefusedValue) -> String {
+        let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+        guard let host = parts.first, host != "localhost",
+            let address = NetworkAddress(String(host))
+        else {
+            throw RefusedValue(
+                complaint: "\(quoted(text)) is neither an address nor a network",
+                cure: "Give 127.0.0.1, ::1, 10.0.0.0/8, fd00::/8 or the like.")
+        }
+        guard parts.count == 2 else { return text }
+        let isNumber =
+            (1...3).contains(parts[1].utf8.count)
+            && parts[1].allSatisfy { ("0"..."9").contains($0) }
+        guard isNumber, let bits = Int(parts[1]), bits <= address.bitCount else {
+            throw RefusedValue(
+                complaint: "\(quoted(text)) does not end in a number of bits",
+                cure: "Give 0 to \(address.bitCount) behind the /.")
+        }
+        let network = address.prefix(bits)
+        guard network == address else {
+            throw RefusedValue(
+                complaint: "\(quoted(text)) has bits set behind the first \(bits)",
+                cure:
+                    "Write \(network.text)/\(bits) for the network, or \(address.text) for the address alone."
+            )
+        }
+        return text
+    }
+
     /// Paths of the file system: a YAML list, or in one text with commas between them.
     static func paths(_ noun: String) -> Self {
         let path = ValueFormat<String>.path(noun)

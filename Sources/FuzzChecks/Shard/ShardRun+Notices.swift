@@ -11,7 +11,7 @@ extension ShardRun {
     func note(_ notice: BrokerNotice) throws(CheckFailure) {
         switch notice {
         case .opened(let handle, _, _, _): connections[handle]?.wasOpened = true
-        case .closed(let handle, _, let reason):
+        case .closed(let handle, _, let reason, _):
             guard let peer = connections.removeValue(forKey: handle) else {
                 throw CheckFailure("\(handle) ended twice, or never began")
             }

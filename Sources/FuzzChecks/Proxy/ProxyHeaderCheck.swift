@@ -1,0 +1,68 @@
+import Reactor
+
+/// Any bytes yield a header of the PROXY protocol, ``MalformedProxyHeader``, or a wish for more.
+///
+/// An input is a stream. Checked are: nothing traps; a header lies within its stream and its limit, and
+/// asks for no more than that; it does not depend on what follows it, nor on how it arrives; a flaw
+/// shows at one byte and stays; an address that was read is read again from its own text.
+enum ProxyHeaderCheck {
+    /// What the begin of a stream means.
+    private enum Reading: Hashable {
+        case header(ProxyHeader)
+        case malformed(MalformedProxyHeader)
+        case unfinished
+    }
+
+    static func run(_ input: [UInt8], trace: ((String) -> Void)?) throws(CheckFailure) {
+        let whole = read(input)
+        trace?("\(input.count) bytes: \(whole)")
+        try checkArrival(input, whole)
+        switch whole {
+        case .unfinished:
+            try CheckFailure.unless(
+                input.count < ProxyHeader.maximumSize, "\(input.count) bytes are not enough")
+        case .malformed: break
+        case .header(let header):
+            try CheckFailure.unless(
+                header.size <= min(input.count, ProxyHeader.maximumSize) && header.size > 0,
+                "a header of \(header.size) bytes in \(input.count)")
+            if let source = header.source { try checkText(source) }
+        }
+    }
+
+    /// Byte by byte the stream asks for more until it means what it means as a whole, at the byte where
+    /// a header ends.
+    private static func checkArrival(_ input: [UInt8], _ whole: Reading) throws(CheckFailure) {
+        for count in 0...min(input.count, ProxyHeader.maximumSize) {
+            let reading = read([UInt8](input.prefix(count)))
+            guard reading != .unfinished else { continue }
+            try CheckFailure.unless(
+                reading == whole, "\(count) bytes are \(reading), all of them \(whole)")
+            if case .header(let header) = reading {
+                try CheckFailure.unless(
+                    count == header.size, "\(count) bytes are a header of \(header.size)")
+            }
+            return
+        }
+        try CheckFailure.unless(
+            whole == .unfinished, "no part of the bytes is \(whole), all of them are")
+    }
+
+    private static func checkText(_ source: PeerAddress) throws(CheckFailure) {
+        let family = source.family == .ipv4 ? "TCP4" : "TCP6"
+        let host = source.hostText
+        let line = "PROXY \(family) \(host) \(host) \(source.port) \(source.port)\r\n"
+        let again = read([UInt8](line.utf8))
+        guard case .header(let header) = again, header.source == source else {
+            throw CheckFailure("\(source) as \(line) is read as \(again)")
+        }
+    }
+
+    private static func read(_ bytes: [UInt8]) -> Reading {
+        do throws(MalformedProxyHeader) {
+            return try ProxyHeader.decode(bytes.span.bytes).map { .header($0) } ?? .unfinished
+        } catch {
+            return .malformed(error)
+        }
+    }
+}
