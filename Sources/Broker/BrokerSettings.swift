@@ -24,6 +24,14 @@ package struct BrokerSettings: Sendable {
         }
     }
 
+    /// How much of something one peer address may have.
+    package enum AddressLimit: Sendable {
+        /// Half of what all together may have; on this machine as much as there is.
+        case auto
+        case off
+        case number(Int)
+    }
+
     package enum QueuePolicy: Sendable {
         case dropOldest, dropNewest
     }
@@ -46,8 +54,13 @@ package struct BrokerSettings: Sendable {
     package var maxSessions = 1_000_000
     package var sessionExpiry: Duration = .seconds(14 * 86_400)
     package var maxConnections = 10_000
+    package var connectionsPerAddress = AddressLimit.auto
+    /// Connections accepted in a second; `nil` is no limit.
+    package var connectRate: Int? = 10_000
+    package var connectRatePerAddress = AddressLimit.auto
     /// TLS handshakes at a time.
     package var maxHandshakes = 1_000
+    package var handshakesPerAddress = AddressLimit.auto
     package var outputBytes = 1_024 * 1_024
     package var drainTimeout: Duration = .seconds(5)
     /// Unacknowledged output ends a connection after this long.

@@ -141,14 +141,30 @@ public struct HermesConfiguration: Sendable, Equatable {
         public var sessionExpiry: Duration = .seconds(14 * 86_400)
         /// `nil` takes what the descriptor limit leaves after a reserve.
         public var maxConnections: Int?
+        /// Connections of one address at a time.
+        public var connectionsPerAddress = AddressLimit.auto
+        /// Connections accepted in a second; `nil` accepts as fast as they come.
+        public var connectRate: Int? = 10_000
+        /// Of one address in a second.
+        public var connectRatePerAddress = AddressLimit.auto
         /// TLS handshakes at a time.
         public var maxHandshakes = 1_000
+        /// Of one address at a time.
+        public var handshakesPerAddress = AddressLimit.auto
         /// Unsent bytes of one connection above which QoS 0 is dropped and QoS 1 and 2 wait.
         public var outputBytes = 1024 * 1024
         /// How long a stop waits for unsent output.
         public var drainTimeout: Duration = .seconds(5)
 
         public init() {}
+    }
+
+    /// What one peer address may have of something: an IPv4 address, or the /64 network of an IPv6 one.
+    public enum AddressLimit: Sendable, Equatable {
+        /// Half of what all together may have; without a limit on a loopback address.
+        case auto
+        case off
+        case number(Int)
     }
 
     public enum QueuePolicy: String, Sendable, Equatable, CaseIterable {

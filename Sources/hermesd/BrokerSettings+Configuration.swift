@@ -46,7 +46,11 @@ extension BrokerSettings {
         sessionExpiry = limits.sessionExpiry
         maxConnections =
             limits.maxConnections ?? max(1, descriptorLimit - Self.reservedDescriptors)
+        connectionsPerAddress = AddressLimit(limits.connectionsPerAddress)
+        connectRate = limits.connectRate
+        connectRatePerAddress = AddressLimit(limits.connectRatePerAddress)
         maxHandshakes = limits.maxHandshakes
+        handshakesPerAddress = AddressLimit(limits.handshakesPerAddress)
         outputBytes = limits.outputBytes
         drainTimeout = limits.drainTimeout
     }
@@ -61,5 +65,15 @@ extension BrokerSettings {
         _ = setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
         _ = getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
         return Int(clamping: limit.rlim_cur)
+    }
+}
+
+extension BrokerSettings.AddressLimit {
+    init(_ limit: HermesConfiguration.AddressLimit) {
+        switch limit {
+        case .auto: self = .auto
+        case .off: self = .off
+        case .number(let most): self = .number(most)
+        }
     }
 }

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from harness.admin import AdminAPI
-from harness.broker import Broker, Hermesd, Mosquitto, Settings
+from harness.broker import Broker, FromFile, Hermesd, Mosquitto, Settings
 from harness.command_line_clients import MosquittoSub
 from harness.paho_client import PahoClient
 from harness.raw_client import RawClient
@@ -87,6 +87,23 @@ def start_broker(broker_class: type[Broker]) -> Iterator[StartBroker]:
     for broker in started:
         if broker.process is not None:
             _end(broker)
+
+
+@pytest.fixture
+def from_file(broker_class: type[Broker]) -> Iterator[Callable[..., FromFile]]:
+    """Starts brokers whose limits come from a file: `from_file("limits: {...}")`."""
+    started: list[FromFile] = []
+
+    def start(configuration: str, **settings: object) -> FromFile:
+        broker = FromFile(configuration, Settings(**settings))
+        started.append(broker)
+        broker.start()
+        return broker
+
+    yield start
+    for broker in started:
+        assert broker.stop() == 0
+        broker.remove_files()
 
 
 class Names:

@@ -2,54 +2,11 @@
 
 from __future__ import annotations
 
-import signal
 from pathlib import Path
 
 import pytest
 
-from harness.broker import Hermesd, Settings
-
 pytestmark = pytest.mark.hermesd("SIGHUP means something else elsewhere")
-
-
-class FromFile(Hermesd):
-    """A broker whose log level and limits come from its file alone."""
-
-    def __init__(self, configuration: str, settings: Settings = Settings()) -> None:
-        super().__init__(settings)
-        self.file = self.directory / "hermes.yaml"
-        self.file.write_text(configuration)
-
-    def command(self) -> list[str]:
-        command = super().command()
-        level = command.index("--log-level")
-        del command[level : level + 2]
-        return [*command, "--config", str(self.file)]
-
-    def reload(self, configuration: str | None = None) -> int:
-        """Sends SIGHUP; returns the number of log lines before it."""
-        assert self.process is not None and self.log is not None
-        if configuration is not None:
-            self.file.write_text(configuration)
-        lines = len(self.log.lines)
-        self.process.send_signal(signal.SIGHUP)
-        return lines
-
-
-@pytest.fixture
-def from_file(broker_class):
-    started: list[FromFile] = []
-
-    def start(configuration: str, **settings: object) -> FromFile:
-        broker = FromFile(configuration, Settings(**settings))
-        started.append(broker)
-        broker.start()
-        return broker
-
-    yield start
-    for broker in started:
-        assert broker.stop() == 0
-        broker.remove_files()
 
 
 def test_new_limits_count_and_nobody_is_dropped(from_file, client):

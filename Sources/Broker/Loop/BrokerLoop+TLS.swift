@@ -20,8 +20,8 @@ extension BrokerLoop {
         shard.counters.limits.add(.maxHandshakes)
         notices.logHandshakesWait(now: shard.now)
         if displaceHandshake() { return true }
-        reactor.setAccepting(listener, false)
         waitsForHandshakes = true
+        updateAccepting()
         return false
     }
 
@@ -29,11 +29,10 @@ extension BrokerLoop {
     mutating func secure(_ handle: Handle, onListener listener: Int) {
         guard let context = contexts[listener] else { return }
         reactor.secure(handle, with: context)
-        handshakeOrder.begin(handle, at: shard.now)
     }
 
     /// Ends the handshake whose client has kept us waiting longest, when that is too long.
-    private mutating func displaceHandshake() -> Bool {
+    mutating func displaceHandshake() -> Bool {
         guard let oldest = handshakeOrder.oldest(in: reactor), oldest.endsAt <= shard.now else {
             return false
         }
@@ -42,16 +41,6 @@ extension BrokerLoop {
             TLSFailure(.displaced, "it took too long, and a newer one needed its place"))
         closeDoomed()
         return !reactor.isShakingHands(oldest.connection)
-    }
-
-    /// Accepts again once there is room.
-    mutating func resumeAccepting() {
-        guard waitsForHandshakes, drainDeadline == nil else { return }
-        guard reactor.handshakeCount < settings.maxHandshakes || displaceHandshake() else { return }
-        waitsForHandshakes = false
-        for listener in contexts.indices where contexts[listener] != nil {
-            reactor.setAccepting(listener, true)
-        }
     }
 
     /// When the next handshake may have to give way; `nil` while nobody waits for that.
@@ -77,6 +66,7 @@ extension BrokerLoop {
         case .underWay: handshakeOrder.awaitClient(handle, at: shard.now)
         case .established(let peer):
             handshakeOrder.end(handle)
+            admission.endHandshake(shard.origin(of: handle))
             shard.counters.handshakes.add(peer.isResumed ? .resumed : .full)
             if let userName = peer.userName { shard.identify(handle, userName) }
         case .failed(let failure): fail(handle, failure)

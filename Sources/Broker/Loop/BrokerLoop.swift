@@ -32,6 +32,8 @@ package struct BrokerLoop: ~Copyable {
     private struct Lingering: BitwiseCopyable {
         var handle: Handle
         var isFinished: Bool
+        /// The key of its address.
+        var origin: UInt32
     }
 
     /// When a lingering connection's time is over.
@@ -40,7 +42,6 @@ package struct BrokerLoop: ~Copyable {
         var time: MonotonicTime
     }
 
-    private static var acceptsPerEvent: Int { 256 }
     /// A peer that was answered and told to go has this long to read the answer.
     private static var lingerMilliseconds: UInt64 { 2_000 }
     /// Rounds in which held-back input may lead to further completions within one turn.
@@ -59,6 +60,13 @@ package struct BrokerLoop: ~Copyable {
     var handshakeOrder = HandshakeOrder()
     /// Listeners with TLS accept nobody until a handshake is over.
     var waitsForHandshakes = false
+    var admission: Admission
+    /// Listeners that have somebody waiting, one bit each: they are accepted at the end of the turn.
+    var acceptable: UInt64 = 0
+    /// By listener.
+    var isAccepting: [Bool]
+    /// Nobody is accepted before: they come faster than `limits.connect_rate`.
+    var acceptAgainAt: MonotonicTime?
     var notices: NoticeLog
     var settings: BrokerSettings
     private let identity: Identity
@@ -109,11 +117,13 @@ package struct BrokerLoop: ~Copyable {
         shard.outside.version = identity.version
         shard.outside.durability = identity.durability
         shard.outside.setMemory(ProcessFigures.memory())
+        admission = Admission(hash: shard.hash)
         self.reactor = reactor
         self.shard = shard
         self.mailbox = mailbox
         self.authenticator = authenticator
         contexts = settings.listeners.map(\.tls)
+        isAccepting = settings.listeners.map { _ in true }
         self.handshakes = handshakes
         self.settings = settings
         self.identity = identity
@@ -143,6 +153,7 @@ package struct BrokerLoop: ~Copyable {
         shard.wallClockMs = hermes_wall_ms()
         tellShard()
         for index in 0..<count { handle(reactor.event(index)) }
+        acceptWaiting()
         shard.expireTimers()
         for handle in shard.takeOverdue() {
             // What its socket already holds counts before it is judged.
@@ -176,6 +187,7 @@ package struct BrokerLoop: ~Copyable {
         if let handshakeDeadline {
             deadline = min(deadline ?? handshakeDeadline, handshakeDeadline)
         }
+        if let acceptAgainAt { deadline = min(deadline ?? acceptAgainAt, acceptAgainAt) }
         if let drainDeadline { deadline = min(deadline ?? drainDeadline, drainDeadline) }
         guard let deadline else { return -1 }
         let now = Self.clock()
@@ -189,7 +201,7 @@ package struct BrokerLoop: ~Copyable {
         case .stale: return
         case .mailbox:
             for message in mailbox.take() { handle(message) }
-        case .acceptable(let listener): accept(listener)
+        case .acceptable(let listener): acceptable |= 1 << UInt64(listener)
         case .connection(let handle, let isReadable, let isWritable, let isHungUp):
             if isWritable { write(handle) }
             guard isReadable else { return }
@@ -207,35 +219,13 @@ package struct BrokerLoop: ~Copyable {
         }
     }
 
-    private mutating func accept(_ listener: Int) {
-        for _ in 0..<Self.acceptsPerEvent {
-            guard hasRoom(onListener: listener) else { return }
-            switch reactor.accept(listener) {
-            case .none: return
-            case .refused:
-                shard.counters.limits.add(.openFiles)
-                notices.logTurnedAway("the open files limit (ulimit -n)", now: shard.now)
-            case .connection(let handle):
-                guard reactor.socketCount <= settings.maxConnections else {
-                    reactor.close(handle)
-                    shard.counters.limits.add(.maxConnections)
-                    notices.logTurnedAway("limits.max_connections", now: shard.now)
-                    continue
-                }
-                shard.open(handle, listener: listener)
-                secure(handle, onListener: listener)
-                expectProxyHeader(handle, onListener: listener)
-            }
-        }
-    }
-
     private mutating func read(_ handle: Handle) {
         switch reactor.receive(handle) {
         case .wouldBlock: return
         case .bytes(let bytes):
             let consumed = shard.receive(handle, bytes)
             reactor.keep(handle, bytes, from: consumed)
-        case .proxyHeader: read(handle)
+        case .proxyHeader: if admitProxied(handle) { read(handle) }
         case .malformedProxyHeader(let error): end(handle, .proxyHeader(error))
         case .endOfStream: end(handle, .peerClosed)
         case .failed(let error): end(handle, .networkError(code: error.code))
@@ -253,7 +243,9 @@ package struct BrokerLoop: ~Copyable {
     }
 
     private mutating func end(_ handle: Handle, _ reason: CloseReason) {
-        if lingering[handle.index]?.handle == handle { drop(handle) }
+        if let entry = lingering[handle.index], entry.handle == handle {
+            drop(handle, origin: entry.origin)
+        }
         shard.lost(handle, reason)
     }
 
@@ -304,11 +296,11 @@ package struct BrokerLoop: ~Copyable {
 
     mutating func close(_ closing: Shard.Closing) {
         guard closing.afterOutput else {
-            drop(closing.connection)
+            drop(closing.connection, origin: closing.origin)
             return
         }
         lingering[closing.connection.index] = Lingering(
-            handle: closing.connection, isFinished: false)
+            handle: closing.connection, isFinished: false, origin: closing.origin)
         lingerDeadlines.append(
             LingerDeadline(
                 handle: closing.connection,
@@ -338,13 +330,14 @@ package struct BrokerLoop: ~Copyable {
                         handle: handle,
                         time: shard.now.advanced(byMilliseconds: Self.lingerMilliseconds)))
             } else {
-                drop(handle)
+                drop(handle, origin: entry.origin)
             }
         }
     }
 
-    private mutating func drop(_ handle: Handle) {
+    private mutating func drop(_ handle: Handle, origin: UInt32) {
         lingering[handle.index] = nil
+        leave(handle, origin: origin)
         shard.discardOutput(handle)
         if handshakes != nil { handshakeOrder.end(handle) }
         reactor.close(handle)
@@ -404,6 +397,9 @@ package struct BrokerLoop: ~Copyable {
         drainDeadline = shard.now.advanced(
             byMilliseconds: settings.drainTimeout.wholeMilliseconds)
         reactor.closeListeners()
+        isAccepting = []
+        waitsForHandshakes = false
+        acceptAgainAt = nil
         shard.shutDown()
     }
 

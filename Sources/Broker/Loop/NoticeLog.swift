@@ -13,6 +13,7 @@ struct NoticeLog {
     private var refusals: [String: LogLimiter] = [:]
     private var closings: [String: LogLimiter] = [:]
     private var handshakes: [String: LogLimiter] = [:]
+    private var addresses: [Limit: LogLimiter] = [:]
     private var drops = LogLimiter(intervalMilliseconds: 1_000)
     private var access = AccessLog()
     private var descriptors = LogLimiter()
@@ -112,6 +113,29 @@ struct NoticeLog {
     mutating func logTurnedAway(_ setting: String, now: MonotonicTime) {
         admit(&descriptors, now, [LogKeys.setting: "\(setting)"]) { logger, metadata in
             logger.warning("New connections refused, none is left", metadata: metadata)
+        }
+    }
+
+    /// A newcomer was closed at once, because its address has had its share; by limit.
+    mutating func logAddressTurnedAway(_ limit: Limit, _ peer: PeerAddress, now: MonotonicTime) {
+        guard
+            case .log(let suppressed) = addresses[limit, default: Self.limiter]
+                .admit(atMilliseconds: now.milliseconds)
+        else { return }
+        var metadata: Logger.Metadata = [
+            LogKeys.address: "\(peer.text)", LogKeys.setting: "limits.\(limit.name)",
+        ]
+        if suppressed > 0 { metadata[LogKeys.suppressed] = "\(suppressed)" }
+        logger.warning("New connection closed, its address has had its share", metadata: metadata)
+    }
+
+    /// Newcomers come faster than they may.
+    mutating func logNewcomersWait(_ limit: Limit, now: MonotonicTime) {
+        admit(
+            &addresses[limit, default: Self.limiter], now,
+            [LogKeys.setting: "limits.\(limit.name)"]
+        ) { logger, metadata in
+            logger.warning("New connections come too fast, further ones wait", metadata: metadata)
         }
     }
 

@@ -21,6 +21,10 @@ package enum Limit: UInt8, CountLabel {
     case maxHandshakes
     /// No setting: filters of one SUBSCRIBE, ``SubscribeRefusals``.
     case subscribeFilters
+    case connectionsPerAddress
+    case connectRate
+    case connectRatePerAddress
+    case handshakesPerAddress
 
     package var name: String {
         switch self {
@@ -43,6 +47,10 @@ package enum Limit: UInt8, CountLabel {
         case .outputBytes: "output_bytes"
         case .maxHandshakes: "max_handshakes"
         case .subscribeFilters: "subscribe_filters"
+        case .connectionsPerAddress: "connections_per_address"
+        case .connectRate: "connect_rate"
+        case .connectRatePerAddress: "connect_rate_per_address"
+        case .handshakesPerAddress: "handshakes_per_address"
         }
     }
 }

@@ -27,8 +27,11 @@ struct Connection: BitwiseCopyable {
     /// The last complete packet.
     var lastPacket = MonotonicTime(milliseconds: 0)
     var output = OutputQueue()
-    /// Redelivered at the start and perhaps not sent yet: no sign of a peer that does not read.
-    var resentBytes = 0
+    /// Redelivered at the start and perhaps not sent yet: no sign of a peer that does not read. At most
+    /// 2^32 - 1.
+    var resentBytes: UInt32 = 0
+    /// A key of the peer's address; 0 while that is not known.
+    var origin: UInt32 = 0
     var acknowledgements = AcknowledgementQueue()
     var will: Message?
     /// What it may publish to without another question.

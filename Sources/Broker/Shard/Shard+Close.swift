@@ -55,9 +55,10 @@ extension Shard {
         let owesOutput = !connections[index].output.isEmpty && sendsBeforeClosing(reason)
         if !owesOutput { connections[index].output.removeAll(in: pool) }
         let output = connections[index].output
+        let origin = connections[index].origin
         connections[index] = Connection()
         connections[index].output = output
-        closing.append(Closing(connection: handle, afterOutput: owesOutput))
+        closing.append(Closing(connection: handle, afterOutput: owesOutput, origin: origin))
 
         if let will {
             // Deleted by DISCONNECT [MQTT-3.14.4-3], published by every other end [MQTT-3.1.2-8].

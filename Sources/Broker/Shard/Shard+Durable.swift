@@ -266,7 +266,8 @@ extension Shard {
                 of: PacketEncoder.fourBytes(.pubrel, identifier).littleEndian, as: UInt32.self)
             counters.otherPacketsSent += 1
         }
-        connections[handle.index].resentBytes = connections[handle.index].output.count
+        connections[handle.index].resentBytes = UInt32(
+            clamping: connections[handle.index].output.count)
         markDirty(handle)
     }
 

@@ -132,7 +132,7 @@ extension Shard {
     mutating func limitOutput(_ handle: Handle) {
         let limit =
             2 * settings.outputBytes + settings.maxPacketBytes
-            + connections[handle.index].resentBytes
+            + Int(connections[handle.index].resentBytes)
         if connections[handle.index].output.count > limit { doom(handle, .outputLimit) }
     }
 

@@ -8,7 +8,7 @@ import Structures
 /// requests to close come out.
 ///
 /// It owns what it touches and shares nothing, so a process may run several. The glue around it
-/// (``BrokerLoop``) calls, within a turn: ``open(_:listener:)``, ``receive(_:_:)``, ``lost(_:_:)`` for what
+/// (``BrokerLoop``) calls, within a turn: ``open(_:listener:origin:)``, ``receive(_:_:)``, ``lost(_:_:)`` for what
 /// the sockets say; ``expireTimers()``; ``submitWrites()``; ``takeCompletions()``; then it sends what
 /// ``takeDirty()`` names and closes what ``takeClosing()`` names.
 package struct Shard: ~Copyable {
@@ -118,6 +118,8 @@ package struct Shard: ~Copyable {
         package var connection: Handle
         /// Send what is in the output first, and let the peer read it.
         package var afterOutput: Bool
+        /// As ``open(_:listener:origin:)`` got it.
+        package var origin: UInt32
     }
 
     /// What all sessions are owed together.
@@ -158,11 +160,13 @@ package struct Shard: ~Copyable {
 
     // MARK: What the sockets say
 
-    /// A connection was accepted; its CONNECT must come within the deadline.
-    package mutating func open(_ handle: Handle, listener: Int) {
+    /// A connection was accepted; its CONNECT must come within the deadline. `origin` is a key of the
+    /// peer's address, which those have in common that share the address; 0 when it is not known.
+    package mutating func open(_ handle: Handle, listener: Int, origin: UInt32 = 0) {
         var connection = Connection()
         connection.generation = handle.generation
         connection.listener = UInt8(truncatingIfNeeded: listener)
+        connection.origin = origin
         connection.lastPacket = now
         connection.timer = timers.schedule(
             TimerPayload.connection(handle).encoded,
@@ -170,6 +174,11 @@ package struct Shard: ~Copyable {
         connections.place(connection, at: handle.index)
         counters.connectionsOpened += 1
         pendingConnections += 1
+    }
+
+    /// The key of a connection's address; 0 for none.
+    package func origin(of handle: Handle) -> UInt32 {
+        isCurrent(handle) ? connections[handle.index].origin : 0
     }
 
     /// The certificate that a connection showed names its user, and proves it: its CONNECT needs no password, and a

@@ -187,8 +187,28 @@ extension Setting {
             ValueFormat.number(1...10_000_000).optional("auto"),
             "Connections at a time. auto takes what the descriptor limit leaves after a reserve."),
         .single(
+            "limits.connections_per_address", \.limits.connectionsPerAddress,
+            .addressLimit(10_000_000),
+            "Connections of one address at a time; a further one is closed at once. An IPv6 address counts by its /64 network. auto is half of max_connections, and no limit on loopback."
+        ),
+        .single(
+            "limits.connect_rate", \.limits.connectRate,
+            ValueFormat.number(1...1_000_000).optional("off"),
+            "Connections accepted in a second, and at once after a quiet one; further ones wait to be accepted."
+        ),
+        .single(
+            "limits.connect_rate_per_address", \.limits.connectRatePerAddress,
+            .addressLimit(1_000_000),
+            "The same of one address; a further one is closed at once. auto is half of connect_rate, and no limit on loopback."
+        ),
+        .single(
             "limits.max_handshakes", \.limits.maxHandshakes, .number(1...1_000_000),
             "TLS handshakes at a time. At the limit a new client takes the place of one that has kept us waiting for 2 s or longer, or else waits to be accepted."
+        ),
+        .single(
+            "limits.handshakes_per_address", \.limits.handshakesPerAddress,
+            .addressLimit(1_000_000),
+            "The same of one address; a further one is closed at once. auto is half of max_handshakes, and no limit on loopback."
         ),
         .single(
             "limits.output_bytes", \.limits.outputBytes, .size(1_024...(1 << 30)),

@@ -195,3 +195,34 @@ extension ValueFormat where Value == [String] {
         )
     }
 }
+
+extension ValueFormat where Value == HermesConfiguration.AddressLimit {
+    /// `auto`, `off`, or a number from 1 on.
+    static func addressLimit(_ most: Int) -> Self {
+        let number = ValueFormat<Int>.number(1...most)
+        let expectation = "\(number.expectation), auto or off"
+        return Self(
+            expectation: expectation,
+            read: { (text: String) throws(RefusedValue) -> HermesConfiguration.AddressLimit in
+                switch text {
+                case "auto": return .auto
+                case "off": return .off
+                default:
+                    do throws(RefusedValue) {
+                        return .number(try number.read(text))
+                    } catch {
+                        throw RefusedValue(
+                            complaint: error.complaint, cure: "Give \(expectation).")
+                    }
+                }
+            },
+            write: { limit in
+                switch limit {
+                case .auto: "auto"
+                case .off: "off"
+                case .number(let most): "\(most)"
+                }
+            }
+        )
+    }
+}

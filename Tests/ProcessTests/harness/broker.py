@@ -274,6 +274,30 @@ class Hermesd(Broker):
         return match[1], int(match[2])
 
 
+class FromFile(Hermesd):
+    """A broker whose log level and limits come from its file alone."""
+
+    def __init__(self, configuration: str, settings: Settings = Settings()) -> None:
+        super().__init__(settings)
+        self.file = self.directory / "hermes.yaml"
+        self.file.write_text(configuration)
+
+    def command(self) -> list[str]:
+        command = super().command()
+        level = command.index("--log-level")
+        del command[level : level + 2]
+        return [*command, "--config", str(self.file)]
+
+    def reload(self, configuration: str | None = None) -> int:
+        """Sends SIGHUP; returns the number of log lines before it."""
+        assert self.process is not None and self.log is not None
+        if configuration is not None:
+            self.file.write_text(configuration)
+        lines = len(self.log.lines)
+        self.process.send_signal(signal.SIGHUP)
+        return lines
+
+
 class Mosquitto(Broker):
     """Debian's mosquitto with an equivalent configuration."""
 

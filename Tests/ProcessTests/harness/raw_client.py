@@ -29,12 +29,23 @@ class RawClient:
     `take_*` calls acknowledge, so that a test decides when an acknowledgement leaves.
     """
 
-    def __init__(self, address: tuple[str, int], *, receive_buffer: int | None = None) -> None:
-        """Opens the connection; `receive_buffer` (bytes) makes a peer that soon stops taking."""
+    def __init__(
+        self,
+        address: tuple[str, int],
+        *,
+        receive_buffer: int | None = None,
+        source: str | None = None,
+    ) -> None:
+        """Opens the connection; `receive_buffer` (bytes) makes a peer that soon stops taking.
+
+        `source` is the address to come from, such as 127.0.0.2.
+        """
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self.socket.settimeout(PATIENCE)
         if receive_buffer is not None:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        if source is not None:
+            self.socket.bind((source, 0))
         self.socket.connect(address)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._reader = PacketReader()

@@ -1,0 +1,131 @@
+import Reactor
+import Structures
+
+/// Who comes in, and when: newcomers wait in the kernel while they come faster than
+/// `limits.connect_rate`, and those whose address has had its share are closed at once.
+extension BrokerLoop {
+    private static var acceptsPerTurn: Int { 256 }
+
+    /// Accepts from the listeners that have somebody waiting: behind the turn's other events, so that
+    /// whoever is connected goes first.
+    mutating func acceptWaiting() {
+        while acceptable != 0 {
+            let listener = acceptable.trailingZeroBitCount
+            acceptable &= acceptable - 1
+            accept(listener)
+        }
+    }
+
+    private mutating func accept(_ listener: Int) {
+        for _ in 0..<Self.acceptsPerTurn {
+            guard hasRoom(onListener: listener), hasToken() else { return }
+            switch reactor.accept(listener) {
+            case .none:
+                admission.putTokenBack()
+                return
+            case .refused:
+                admission.putTokenBack()
+                shard.counters.limits.add(.openFiles)
+                notices.logTurnedAway("the open files limit (ulimit -n)", now: shard.now)
+            case .connection(let handle):
+                guard reactor.socketCount <= settings.maxConnections else {
+                    admission.putTokenBack()
+                    reactor.close(handle)
+                    shard.counters.limits.add(.maxConnections)
+                    notices.logTurnedAway("limits.max_connections", now: shard.now)
+                    continue
+                }
+                // Of whoever comes by a proxy, the header will tell.
+                let isProxied = comesByProxy(handle, onListener: listener)
+                var origin: UInt32 = 0
+                if !isProxied {
+                    guard
+                        let key = admit(
+                            reactor.peerAddress(of: handle), isSecured: contexts[listener] != nil)
+                    else {
+                        admission.putTokenBack()
+                        reactor.close(handle)
+                        continue
+                    }
+                    origin = key
+                }
+                shard.open(handle, listener: listener, origin: origin)
+                secure(handle, onListener: listener)
+                if isProxied {
+                    reactor.expectProxyHeader(handle)
+                } else {
+                    beginHandshake(handle)
+                }
+            }
+        }
+    }
+
+    /// A connection's header has named its peer, who counts from here on; false when the peer's address
+    /// has had enough.
+    mutating func admitProxied(_ handle: Handle) -> Bool {
+        let peer = reactor.peerAddress(of: handle)
+        guard let origin = admit(peer, isSecured: reactor.isShakingHands(handle)) else {
+            shard.lost(handle, .addressLimit)
+            return false
+        }
+        shard.setOrigin(origin, of: handle)
+        beginHandshake(handle)
+        return true
+    }
+
+    /// From here on the client is to take part in its handshake, if it has one.
+    private mutating func beginHandshake(_ handle: Handle) {
+        guard reactor.isShakingHands(handle) else { return }
+        handshakeOrder.begin(handle, at: shard.now)
+    }
+
+    /// Called once for each connection, when its peer's address is known: counts it, and returns the key
+    /// of its address. `nil` when the address has had enough; then the connection closes.
+    mutating func admit(_ peer: PeerAddress, isSecured: Bool) -> UInt32? {
+        switch admission.admit(peer, isSecured: isSecured, settings, now: shard.now) {
+        case .admitted(let key): return key
+        case .refused(let limit):
+            shard.counters.limits.add(limit)
+            notices.logAddressTurnedAway(limit, peer, now: shard.now)
+            return nil
+        }
+    }
+
+    /// A connection with an address's key closes: its place is free.
+    mutating func leave(_ handle: Handle, origin: UInt32) {
+        if reactor.isShakingHands(handle) { admission.endHandshake(origin) }
+        admission.leave(origin)
+    }
+
+    /// Whether one more connection may be accepted now; else all listeners wait for the next token.
+    private mutating func hasToken() -> Bool {
+        guard !admission.takeToken(settings, now: shard.now) else { return true }
+        shard.counters.limits.add(.connectRate)
+        notices.logNewcomersWait(.connectRate, now: shard.now)
+        acceptAgainAt = admission.nextToken(settings, now: shard.now)
+        updateAccepting()
+        return false
+    }
+
+    /// Accepts again once there is room.
+    mutating func resumeAccepting() {
+        if let time = acceptAgainAt, time <= shard.now { acceptAgainAt = nil }
+        if waitsForHandshakes,
+            reactor.handshakeCount < settings.maxHandshakes || displaceHandshake()
+        {
+            waitsForHandshakes = false
+        }
+        updateAccepting()
+    }
+
+    /// Has each listener accept unless there is a reason to wait.
+    mutating func updateAccepting() {
+        for listener in isAccepting.indices {
+            let accepts =
+                acceptAgainAt == nil && !(waitsForHandshakes && contexts[listener] != nil)
+            guard accepts != isAccepting[listener] else { continue }
+            isAccepting[listener] = accepts
+            reactor.setAccepting(listener, accepts)
+        }
+    }
+}
