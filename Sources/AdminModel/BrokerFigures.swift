@@ -64,6 +64,8 @@ public struct BrokerFigures: Sendable, Equatable {
     /// By reason.
     public var connectionsClosed: [Count] = []
     public var protocolViolations: UInt64 = 0
+    /// Take-overs that had to wait, because two peers threw each other out again and again.
+    public var takeOversDelayed: UInt64 = 0
 
     public var sessions = 0
     public var persistentSessions = 0

@@ -76,6 +76,8 @@ public struct ClientDetail: Codable, Sendable, Equatable {
     public var dropped: [String: UInt64]
     /// Why the last connection ended; `nil` when there was none before.
     public var lastDisconnectReason: String?
+    /// Two peers throw each other out; `nil` when there are none.
+    public var takeOvers: TakeOverModel?
 
     enum CodingKeys: String, CodingKey {
         case summary
@@ -91,13 +93,15 @@ public struct ClientDetail: Codable, Sendable, Equatable {
         case publishesAcknowledged = "publishes_acknowledged"
         case dropped
         case lastDisconnectReason = "last_disconnect_reason"
+        case takeOvers = "take_overs"
     }
 
     public init(
         summary: ClientSummary, subscriptionList: [SubscriptionModel], willTopic: String?,
         lastPacketMsAgo: Int64?, inboundQoS2: Int, unacknowledgedPublishes: Int,
         unsentBytes: Int, readingPaused: Bool, publishesReceived: UInt64, publishesSent: UInt64,
-        publishesAcknowledged: UInt64, dropped: [String: UInt64], lastDisconnectReason: String?
+        publishesAcknowledged: UInt64, dropped: [String: UInt64], lastDisconnectReason: String?,
+        takeOvers: TakeOverModel? = nil
     ) {
         self.summary = summary
         self.subscriptionList = subscriptionList
@@ -112,6 +116,32 @@ public struct ClientDetail: Codable, Sendable, Equatable {
         self.publishesAcknowledged = publishesAcknowledged
         self.dropped = dropped
         self.lastDisconnectReason = lastDisconnectReason
+        self.takeOvers = takeOvers
+    }
+}
+
+/// Two peers have one client identifier and throw each other out again and again.
+public struct TakeOverModel: Codable, Sendable, Equatable {
+    /// Take-overs since the last quiet minute.
+    public var count: Int
+    /// How long the next one waits.
+    public var delayMs: Int64
+    /// Addresses of the two when the last one had to wait: who was connected, and who waited.
+    public var peers: [String]
+    /// Address of the one who waits now; `nil` when nobody does.
+    public var waiting: String?
+
+    enum CodingKeys: String, CodingKey {
+        case count
+        case delayMs = "delay_ms"
+        case peers, waiting
+    }
+
+    public init(count: Int, delayMs: Int64, peers: [String], waiting: String?) {
+        self.count = count
+        self.delayMs = delayMs
+        self.peers = peers
+        self.waiting = waiting
     }
 }
 

@@ -38,19 +38,20 @@ package final class ShardLink {
 
     // MARK: Connections
 
-    package func open() -> Handle {
+    /// `origin` stands for the address that it comes from.
+    package func open(origin: UInt32 = 1) -> Handle {
         let handle = Handle(index: nextIndex, generation: nextIndex + 1)
         nextIndex += 1
-        shard.open(handle, listener: 0)
+        shard.open(handle, listener: 0, origin: origin)
         return handle
     }
 
     /// A connection whose CONNECT was accepted; its CONNACK is taken off.
     package func connect(
-        _ identifier: String, cleanSession: Bool = true,
+        _ identifier: String, cleanSession: Bool = true, origin: UInt32 = 1,
         _ change: (inout PacketContent.Connect) -> Void = { _ in }
     ) throws -> Handle {
-        let handle = open()
+        let handle = open(origin: origin)
         var connect = PacketContent.Connect(clientIdentifier: identifier)
         connect.cleanSession = cleanSession
         change(&connect)

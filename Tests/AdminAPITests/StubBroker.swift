@@ -136,6 +136,7 @@ final class StubBroker: BrokerControl {
             BrokerFigures.Count("disconnect", 109), BrokerFigures.Count("keep_alive", 110),
         ]
         figures.protocolViolations = 111
+        figures.takeOversDelayed = 198
         figures.sessions = 112
         figures.persistentSessions = 113
         figures.sessionsExpired = 114

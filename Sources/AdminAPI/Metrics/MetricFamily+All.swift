@@ -44,6 +44,10 @@ extension MetricFamily {
         .counter(
             "hermes_protocol_violations_total", "Connections closed for breaking a rule of MQTT.",
             { $0.protocolViolations }),
+        .counter(
+            "hermes_take_overs_delayed_total",
+            "Take-overs that had to wait, because two peers threw each other out again and again.",
+            { $0.takeOversDelayed }),
     ]
 
     private static let sessions: [MetricFamily] = [

@@ -463,7 +463,19 @@ extension OpenAPIDocument {
                   "publishes_sent": {"type": "integer", "minimum": 0},
                   "publishes_acknowledged": {"type": "integer", "minimum": 0},
                   "dropped": {"$ref": "#/components/schemas/Drops"},
-                  "last_disconnect_reason": {"type": "string"}
+                  "last_disconnect_reason": {"type": "string"},
+                  "take_overs": {"$ref": "#/components/schemas/TakeOvers"}
+                }
+              },
+              "TakeOvers": {
+                "type": "object",
+                "description": "Two clients have this identifier and throw each other out again and again; absent otherwise.",
+                "required": ["count", "delay_ms", "peers"],
+                "properties": {
+                  "count": {"type": "integer", "minimum": 0},
+                  "delay_ms": {"type": "integer", "format": "int64", "minimum": 0},
+                  "peers": {"type": "array", "items": {"type": "string"}},
+                  "waiting": {"type": "string"}
                 }
               },
               "Subscription": {

@@ -91,6 +91,17 @@ extension BrokerLoop {
         }
     }
 
+    /// Logs what the shard reports; addresses are the loop's to tell.
+    mutating func log(_ notice: BrokerNotice) {
+        guard case .takeOverDelayed(let report) = notice else {
+            notices.log(notice, in: reactor, now: shard.now)
+            return
+        }
+        let peers = [report.connected, report.waiting].map { reactor.address(of: $0) }
+        shard.nameTakeOver(report, peers: peers)
+        notices.logTakeOverDelayed(report, peers: peers, now: shard.now)
+    }
+
     /// A connection with an address's key closes: its place is free.
     mutating func leave(_ handle: Handle, origin: UInt32) {
         if reactor.isShakingHands(handle) { admission.endHandshake(origin) }

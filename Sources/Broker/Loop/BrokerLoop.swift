@@ -271,7 +271,7 @@ package struct BrokerLoop: ~Copyable {
     /// Closes what the shard is done with, logged while the kernel still knows the peers' addresses.
     mutating func closeDoomed() {
         shard.closeFailed()
-        for notice in shard.takeNotices() { notices.log(notice, in: reactor, now: shard.now) }
+        for notice in shard.takeNotices() { log(notice) }
         for closing in shard.takeClosing() { close(closing) }
     }
 

@@ -2,6 +2,9 @@
 enum LogKeys {
     static let connection = "connection.id"
     static let address = "connection.address"
+    /// Both of two who fight over a client identifier: who is connected, and who waits.
+    static let peers = "connection.addresses"
+    static let delay = "delay_ms"
     static let client = "client.id"
     static let cleanSession = "session.clean"
     static let sessionPresent = "session.present"

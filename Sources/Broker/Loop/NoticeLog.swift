@@ -82,6 +82,7 @@ struct NoticeLog {
             ) { logger, metadata in
                 logger.notice("Subscription refused at a limit", metadata: metadata)
             }
+        case .takeOverDelayed(let report): logTakeOverDelayed(report, peers: [], now: now)
         case .access(let report): access.log(report, logger, now: now)
         case .unreadable(let identifier, let failure):
             logger.error(
@@ -127,6 +128,23 @@ struct NoticeLog {
         ]
         if suppressed > 0 { metadata[LogKeys.suppressed] = "\(suppressed)" }
         logger.warning("New connection closed, its address has had its share", metadata: metadata)
+    }
+
+    /// Two peers with one client identifier throw each other out, and the newcomer waits.
+    mutating func logTakeOverDelayed(
+        _ report: TakeOverReport, peers: [String], now: MonotonicTime
+    ) {
+        var metadata: Logger.Metadata = [
+            LogKeys.client: Self.text(report.clientIdentifier),
+            LogKeys.peers: "\(peers.joined(separator: " "))",
+            LogKeys.delay: "\(report.milliseconds)",
+        ]
+        if let userName = report.userName { metadata[LogKeys.user] = Self.text(userName) }
+        admit(&closings["take-over", default: Self.limiter], now, metadata) { logger, metadata in
+            logger.warning(
+                "Two clients with one identifier throw each other out, the newcomer waits",
+                metadata: metadata)
+        }
     }
 
     /// Newcomers come faster than they may.

@@ -12,6 +12,8 @@ package struct BrokerCounters: Sendable {
     package var connectionsRefused: UInt64 = 0
     /// The most clients that were connected at a time.
     package var connectionsPeak = 0
+    /// Take-overs that had to wait, because two peers threw each other out again and again.
+    package var takeOversDelayed: UInt64 = 0
     package var closed = Counts<CloseReason.Kind>()
     package var protocolViolations: UInt64 = 0
     package var sessionsExpired: UInt64 = 0

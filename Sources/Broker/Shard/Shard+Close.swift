@@ -77,6 +77,7 @@ extension Shard {
         } else {
             cancelRetained(session)
         }
+        releaseDelayed(session)
         sessions[session].connection = nil
         sessions[session].sinceMs = wallClockMs
         sessions[session].lastCloseReason = reason
@@ -154,6 +155,10 @@ extension Shard {
         connections[handle.index].timer = noIndex
         if connections[handle.index].machine.isAwaitingConnect {
             doom(handle, .connectTimeout)
+            return
+        }
+        if connections[handle.index].machine.isDelayed {
+            resumeDelayed(handle)
             return
         }
         // Its CONNECT came in time; what it waits for now is ours.

@@ -38,23 +38,20 @@ extension Shard {
         _ bytes: UnsafeRawBufferPointer
     ) {
         guard certificateUsers.isEmpty || certificateUsers[handle] == nil else {
-            finishAuthentication(handle, connect, bytes, nil)
+            finishAuthentication(handle, connect, bytes, bytes[frame.packet], nil)
             return
         }
         let allowsAnonymous =
             settings.listeners[Int(connections[handle.index].listener)].allowsAnonymous
         guard let userName = connect.userName, verifiesPasswords else {
             // Without a password file a user name proves nothing, so it counts as anonymous.
-            finishAuthentication(handle, connect, bytes, allowsAnonymous ? nil : .notAuthorized)
+            finishAuthentication(
+                handle, connect, bytes, bytes[frame.packet],
+                allowsAnonymous ? nil : .notAuthorized)
             return
         }
         // The packet waits with its connection; the check takes tens of milliseconds elsewhere.
-        let packet = bytes[frame.packet]
-        let copy = SharedBytes(count: packet.count, pool: pool)
-        if let base = packet.baseAddress {
-            copy.bytes.copyMemory(from: base, byteCount: packet.count)
-        }
-        connections[handle.index].pendingConnect = copy
+        keepConnect(handle, bytes[frame.packet])
         authenticationRequests.append(
             AuthenticationRequest(
                 connection: handle, userName: [UInt8](bytes[userName]),
@@ -64,22 +61,43 @@ extension Shard {
     /// The answer to an ``AuthenticationRequest``; `nil` accepts.
     package mutating func authenticated(_ handle: Handle, _ refusal: Connack.ReturnCode?) {
         guard isCurrent(handle), !connections[handle.index].isDoomed,
-            let copy = connections[handle.index].pendingConnect
+            !connections[handle.index].machine.isDelayed, let copy = takeConnect(handle)
         else { return }
-        connections[handle.index].pendingConnect = nil
         defer { copy.release(in: pool) }
+        let (connect, bytes) = Self.decoded(copy)
+        finishAuthentication(handle, connect, bytes, bytes, refusal)
+    }
+
+    /// Keeps a CONNECT packet with its connection, which has to wait.
+    mutating func keepConnect(_ handle: Handle, _ packet: UnsafeRawBufferPointer) {
+        let copy = SharedBytes(count: packet.count, pool: pool)
+        if let base = packet.baseAddress {
+            copy.bytes.copyMemory(from: base, byteCount: packet.count)
+        }
+        connections[handle.index].pendingConnect = copy
+    }
+
+    /// The CONNECT that was kept; the caller releases it.
+    mutating func takeConnect(_ handle: Handle) -> SharedBytes? {
+        defer { connections[handle.index].pendingConnect = nil }
+        return connections[handle.index].pendingConnect
+    }
+
+    /// A CONNECT that was kept, with the bytes that it refers to.
+    static func decoded(_ copy: SharedBytes) -> (Connect, UnsafeRawBufferPointer) {
         let bytes = UnsafeRawBufferPointer(start: copy.bytes, count: copy.count)
         guard
             case .frame(let frame)? = try? PacketDecoder.frame(
                 bytes.bytes, at: 0, maximumSize: bytes.count),
             case .connect(let connect)? = try? PacketDecoder.decode(frame, bytes.bytes)
         else { preconditionFailure("a CONNECT that was decoded no longer decodes") }
-        finishAuthentication(handle, connect, bytes, refusal)
+        return (connect, bytes)
     }
 
+    /// `connect` refers to `bytes`, in which `packet` is the whole CONNECT.
     private mutating func finishAuthentication(
         _ handle: Handle, _ connect: Connect, _ bytes: UnsafeRawBufferPointer,
-        _ refusal: Connack.ReturnCode?
+        _ packet: UnsafeRawBufferPointer, _ refusal: Connack.ReturnCode?
     ) {
         switch connections[handle.index].machine.authenticated(refusal) {
         case .ignore:
@@ -97,14 +115,15 @@ extension Shard {
                 handle, code, reason, [UInt8](bytes[connect.clientIdentifier]),
                 userName: connect.userName.map { [UInt8](bytes[$0]) })
         case .open:
-            openSession(handle, connect, bytes)
+            openSession(handle, connect, bytes, packet)
         }
     }
 
     // MARK: Sessions
 
-    private mutating func openSession(
-        _ handle: Handle, _ connect: Connect, _ bytes: UnsafeRawBufferPointer
+    mutating func openSession(
+        _ handle: Handle, _ connect: Connect, _ bytes: UnsafeRawBufferPointer,
+        _ packet: UnsafeRawBufferPointer
     ) {
         guard !certificateUsers.isEmpty,
             let userName = certificateUsers.removeValue(forKey: handle)
@@ -112,34 +131,36 @@ extension Shard {
             let user = connect.userName.map {
                 SessionUser(name: bytes[$0], isProven: verifiesPasswords)
             }
-            openSession(handle, connect, bytes, user: user)
+            openSession(handle, connect, bytes, packet, user: user)
             return
         }
         userName.withUnsafeBytes {
-            openSession(handle, connect, bytes, user: SessionUser(name: $0, isProven: true))
+            openSession(
+                handle, connect, bytes, packet, user: SessionUser(name: $0, isProven: true))
         }
+        if connections[handle.index].machine.isDelayed { certificateUsers[handle] = userName }
     }
 
     private mutating func openSession(
         _ handle: Handle, _ connect: Connect, _ bytes: UnsafeRawBufferPointer,
-        user: SessionUser?
+        _ packet: UnsafeRawBufferPointer, user: SessionUser?
     ) {
         guard connect.clientIdentifier.isEmpty else {
             openSession(
-                handle, connect, bytes, identifier: bytes[connect.clientIdentifier],
+                handle, connect, bytes, packet, identifier: bytes[connect.clientIdentifier],
                 user: user)
             return
         }
         // Made up as if the client had sent it [MQTT-3.1.3-6].
         let generated = generateIdentifier()
         generated.withUnsafeBytes {
-            openSession(handle, connect, bytes, identifier: $0, user: user)
+            openSession(handle, connect, bytes, packet, identifier: $0, user: user)
         }
     }
 
     private mutating func openSession(
         _ handle: Handle, _ connect: Connect, _ bytes: UnsafeRawBufferPointer,
-        identifier: UnsafeRawBufferPointer, user: SessionUser?
+        _ packet: UnsafeRawBufferPointer, identifier: UnsafeRawBufferPointer, user: SessionUser?
     ) {
         var existing = findSession(identifier)
         if let index = existing {
@@ -152,6 +173,7 @@ extension Shard {
             }
             // The existing client goes first [MQTT-3.1.4-2]; its will is published.
             if let old = sessions[index].connection {
+                guard !delaysTakeOver(handle, from: old, session: index, packet) else { return }
                 doom(old, .takenOver)
                 closeDoomed()
                 existing = findSession(identifier)

@@ -161,7 +161,8 @@ extension Shard {
             publishesReceived: session.publishesReceived, publishesSent: session.publishesSent,
             publishesAcknowledged: session.publishesAcknowledged,
             dropped: Self.dictionary(session.dropped.figures),
-            lastDisconnectReason: session.lastCloseReason?.name)
+            lastDisconnectReason: session.lastCloseReason?.name,
+            takeOvers: takeOverModel(index, address: address))
     }
 
     /// Closes a client's connection as a failure of the network would; false when it has none.

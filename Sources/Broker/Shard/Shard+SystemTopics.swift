@@ -52,6 +52,7 @@ extension Shard {
         figures.connectionsAdmitted = counters.connectionsAdmitted
         figures.connectionsRefused = counters.connectionsRefused
         figures.connectionsClosed = counters.closed.figures
+        figures.takeOversDelayed = counters.takeOversDelayed
         figures.protocolViolations = counters.protocolViolations
         figures.sessions = sessions.count
         figures.persistentSessions = persistentSessions

@@ -77,6 +77,8 @@ package struct Shard: ~Copyable {
     /// Sessions whose jobs can go on, in turn.
     var retainedTurns: [UInt32] = []
     var authenticationRequests: [AuthenticationRequest] = []
+    /// Client identifiers that are fought over.
+    var takeOvers = TakeOverDamper()
     /// Users whom their certificates name, until their CONNECT.
     var certificateUsers: [Handle: [UInt8]] = [:]
     var notices: [BrokerNotice] = []

@@ -4,16 +4,20 @@ import MQTTCodec
 /// ```
 ///                CONNECT                 verified                opened
 /// awaitingConnect ──────> authenticating ────────> opening ────────────> active ──> closed
-///        │                      │ refused             │ (commit of what        │
-///        └── anything else ─────┴──── closed <────────┘  CONNACK speaks of)    └ DISCONNECT, violation
+///        │                      │ refused          │  ^  │ (commit of what        │
+///        └── anything else ─────┴──── closed <─────│──│──┘  CONNACK speaks of)    └ DISCONNECT, violation
+///                                                  v  │
+///                                                delayed (a take-over that is damped)
 /// ```
-/// While a client waits for its password check or for the commit, its further input is held back: the
-/// specification lets it send before CONNACK, and nothing of it may count before it is accepted.
+/// While a client waits for its password check, for its turn to take over or for the commit, its further
+/// input is held back: the specification lets it send before CONNACK, and nothing of it may count before
+/// it is accepted.
 public struct ConnectionMachine: Sendable, BitwiseCopyable {
     private enum State: UInt8, BitwiseCopyable {
         case awaitingConnect
         case authenticating
         case opening
+        case delayed
         case active
         case closed
     }
@@ -42,8 +46,14 @@ public struct ConnectionMachine: Sendable, BitwiseCopyable {
         case ignore
     }
 
-    /// Whether input must wait for the password check or the commit.
-    public var holdsInput: Bool { state == .authenticating || state == .opening }
+    /// Whether input must wait for the password check, a take-over or the commit.
+    public var holdsInput: Bool {
+        switch state {
+        case .authenticating, .opening, .delayed: true
+        case .awaitingConnect, .active, .closed: false
+        }
+    }
+    public var isDelayed: Bool { state == .delayed }
     public var isActive: Bool { state == .active }
     public var isAwaitingConnect: Bool { state == .awaitingConnect }
     public var isClosed: Bool { state == .closed }
@@ -62,7 +72,7 @@ public struct ConnectionMachine: Sendable, BitwiseCopyable {
             }
             state = .authenticating
             return .authenticate
-        case .authenticating, .opening, .active:
+        case .authenticating, .opening, .delayed, .active:
             // One network connection carries exactly one CONNECT [MQTT-3.1.0-2].
             state = .closed
             return .close(.secondConnect)
@@ -74,7 +84,7 @@ public struct ConnectionMachine: Sendable, BitwiseCopyable {
     /// Any packet but CONNECT arrived.
     public mutating func receive(_ type: PacketType) -> OnPacket {
         switch state {
-        case .awaitingConnect, .authenticating, .opening:
+        case .awaitingConnect, .authenticating, .opening, .delayed:
             state = .closed
             return .close(.firstPacketNotConnect)
         case .active:
@@ -106,7 +116,7 @@ public struct ConnectionMachine: Sendable, BitwiseCopyable {
             }
             state = .opening
             return .open
-        case .awaitingConnect, .opening, .active, .closed:
+        case .awaitingConnect, .opening, .delayed, .active, .closed:
             return .ignore
         }
     }
@@ -118,7 +128,24 @@ public struct ConnectionMachine: Sendable, BitwiseCopyable {
         case .opening:
             state = .active
             return true
-        case .awaitingConnect, .authenticating, .active, .closed:
+        case .awaitingConnect, .authenticating, .delayed, .active, .closed:
+            return false
+        }
+    }
+
+    /// Its session is fought over: it may not take over yet.
+    public mutating func delay() {
+        precondition(state == .opening, "a take-over delayed in state \(state)")
+        state = .delayed
+    }
+
+    /// It may ask again. False when the connection closed meanwhile.
+    public mutating func endDelay() -> Bool {
+        switch state {
+        case .delayed:
+            state = .opening
+            return true
+        case .awaitingConnect, .authenticating, .opening, .active, .closed:
             return false
         }
     }

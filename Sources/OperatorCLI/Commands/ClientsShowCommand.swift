@@ -60,6 +60,15 @@ struct ClientsShowCommand: OperatorCommand {
         }
         list.add("will topic", detail.willTopic ?? "none")
         if let reason = detail.lastDisconnectReason { list.add("last disconnection", reason) }
+        if let fight = detail.takeOvers {
+            list.add(
+                "fought over by",
+                "\(fight.peers.joined(separator: " and ")), \(fight.count) take-overs")
+            list.add(
+                "next take-over",
+                "waits \(Wording.span(seconds: fight.delayMs / 1_000))"
+                    + (fight.waiting.map { ", \($0) does" } ?? ""))
+        }
         list.startGroup()
         list.add("subscriptions", "\(client.subscriptions)")
         list.add("in flight", "\(client.inFlight)")
