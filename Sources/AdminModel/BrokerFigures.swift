@@ -118,6 +118,10 @@ public struct BrokerFigures: Sendable, Equatable {
     public var tlsHandshakeFailures: [Count] = []
     public var certificates: [Certificate] = []
 
+    public var memory = MemoryModel()
+    /// 0 for none to 3: what is given up because memory is short.
+    public var memoryPressure = 0
+
     /// All 0 with `durability: none`.
     public var store = StoreModel()
 

@@ -30,6 +30,8 @@ public struct StatusModel: Codable, Sendable, Equatable {
     public var limitsReached: [String: UInt64]
     /// Publishers that are not read at present.
     public var publishersPaused: Int
+    /// `nil` of a broker that does not tell.
+    public var memory: MemoryModel?
     /// `nil` with `durability: none`.
     public var store: StoreModel?
 
@@ -54,7 +56,7 @@ public struct StatusModel: Codable, Sendable, Equatable {
         case protocolViolations = "protocol_violations"
         case limitsReached = "limits_reached"
         case publishersPaused = "publishers_paused"
-        case store
+        case memory, store
     }
 
     public init(
@@ -65,7 +67,7 @@ public struct StatusModel: Codable, Sendable, Equatable {
         queuedBytes: Int, inFlight: Int, publishesReceived: UInt64, publishesSent: UInt64,
         bytesReceived: UInt64, bytesSent: UInt64, dropped: [String: UInt64],
         protocolViolations: UInt64, limitsReached: [String: UInt64] = [:],
-        publishersPaused: Int = 0, store: StoreModel? = nil
+        publishersPaused: Int = 0, memory: MemoryModel? = nil, store: StoreModel? = nil
     ) {
         self.version = version
         self.startedAtMs = startedAtMs
@@ -91,6 +93,36 @@ public struct StatusModel: Codable, Sendable, Equatable {
         self.protocolViolations = protocolViolations
         self.limitsReached = limitsReached
         self.publishersPaused = publishersPaused
+        self.memory = memory
         self.store = store
+    }
+}
+
+/// How the broker does with its memory.
+public struct MemoryModel: Codable, Sendable, Equatable {
+    /// Resident memory of the process that it shares with nobody.
+    public var usedBytes: Int
+    /// Above it connections are given up; `nil` without a limit.
+    public var limitBytes: Int?
+    /// "none", "newcomers", "publishers" or "readers": what is given up at present.
+    public var pressure: String
+    /// Buffers of unfinished packets, of all connections together.
+    public var unfinishedBytes: Int
+
+    enum CodingKeys: String, CodingKey {
+        case usedBytes = "used_bytes"
+        case limitBytes = "limit_bytes"
+        case pressure
+        case unfinishedBytes = "unfinished_bytes"
+    }
+
+    public init(
+        usedBytes: Int = 0, limitBytes: Int? = nil, pressure: String = "none",
+        unfinishedBytes: Int = 0
+    ) {
+        self.usedBytes = usedBytes
+        self.limitBytes = limitBytes
+        self.pressure = pressure
+        self.unfinishedBytes = unfinishedBytes
     }
 }

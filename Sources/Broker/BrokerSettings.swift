@@ -61,6 +61,10 @@ package struct BrokerSettings: Sendable {
     /// TLS handshakes at a time.
     package var maxHandshakes = 1_000
     package var handshakesPerAddress = AddressLimit.auto
+    /// Private memory of the process above which connections are given up; `nil` is no limit.
+    package var memoryBytes: Int?
+    /// Unfinished packets of all connections together.
+    package var unfinishedBytes = 128 * 1_024 * 1_024
     package var outputBytes = 1_024 * 1_024
     package var drainTimeout: Duration = .seconds(5)
     /// Unacknowledged output ends a connection after this long.

@@ -13,6 +13,7 @@ package final class ShardLink {
     private var nextIndex: UInt32 = 0
     private var kept: [Handle: [UInt8]] = [:]
     private var received: [Handle: [UInt8]] = [:]
+    private var blocked: Set<Handle> = []
     package private(set) var closed: Set<Handle> = []
     package private(set) var notices: [BrokerNotice] = []
 
@@ -124,7 +125,11 @@ package final class ShardLink {
         notices.append(contentsOf: shard.takeNotices())
     }
 
+    /// Its socket takes nothing from now on.
+    package func block(_ handle: Handle) { blocked.insert(handle) }
+
     private func flush(_ handle: Handle) {
+        guard !blocked.contains(handle) else { return }
         let pool = shard.pool
         let bytes = shard.withOutput(of: handle) { output -> [UInt8] in
             var bytes: [UInt8] = []

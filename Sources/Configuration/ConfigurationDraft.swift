@@ -91,5 +91,9 @@ struct ConfigurationDraft {
         if origins["limits.queue_bytes"] == nil {
             configuration.limits.queueBytes = max(configuration.limits.queueBytes, maximum)
         }
+        if origins["limits.unfinished_bytes"] == nil {
+            configuration.limits.unfinishedBytes = max(
+                configuration.limits.unfinishedBytes, 4 * maximum)
+        }
     }
 }

@@ -151,6 +151,10 @@ public struct HermesConfiguration: Sendable, Equatable {
         public var maxHandshakes = 1_000
         /// Of one address at a time.
         public var handshakesPerAddress = AddressLimit.auto
+        /// Private memory of the process, above which connections are given up.
+        public var memory = MemoryLimit.auto
+        /// Unfinished packets of all connections together.
+        public var unfinishedBytes = 128 * 1024 * 1024
         /// Unsent bytes of one connection above which QoS 0 is dropped and QoS 1 and 2 wait.
         public var outputBytes = 1024 * 1024
         /// How long a stop waits for unsent output.
@@ -165,6 +169,14 @@ public struct HermesConfiguration: Sendable, Equatable {
         case auto
         case off
         case number(Int)
+    }
+
+    /// How much memory the process may use.
+    public enum MemoryLimit: Sendable, Equatable {
+        /// 80 % of what its control group or the machine has.
+        case auto
+        case off
+        case bytes(Int)
     }
 
     public enum QueuePolicy: String, Sendable, Equatable, CaseIterable {

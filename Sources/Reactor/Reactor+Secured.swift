@@ -105,6 +105,7 @@ extension Reactor {
             let capacity = BytePool.capacity(for: remaining)
             secured[index].input = pool.allocate(capacity)
             secured[index].inputCapacity = UInt32(capacity)
+            heldInputBytes += capacity
         }
         secured[index].input?.copyMemory(from: source + consumed, byteCount: remaining)
         secured[index].inputCount = UInt32(remaining)
@@ -113,6 +114,7 @@ extension Reactor {
     private mutating func releaseRecord(_ index: UInt32) {
         guard let input = secured[index].input else { return }
         pool.deallocate(input, count: Int(secured[index].inputCapacity))
+        heldInputBytes -= Int(secured[index].inputCapacity)
         secured[index].input = nil
         secured[index].inputCount = 0
         secured[index].inputCapacity = 0

@@ -104,6 +104,11 @@ public struct Reactor: ~Copyable {
     var handshakeSteps: [HandshakeStep] = []
     /// Sockets whose connection was closed during a step of its handshake: they close when it ends.
     var abandonedHandshakes: [UInt64: CInt] = [:]
+    /// What the buffers of unfinished packets and records take together.
+    public internal(set) var heldInputBytes = 0
+    /// Of connections that hold much, the number of their packet in the order of their begins.
+    var inputOrder: [UInt32: UInt64] = [:]
+    var inputCount: UInt64 = 0
 
     public init(pool: BytePool) throws(SystemError) {
         let descriptor = epoll_create1(CInt(EPOLL_CLOEXEC))
@@ -323,15 +328,22 @@ public struct Reactor: ~Copyable {
             // The source may be this very buffer.
             if input + 0 != source + consumed { memmove(input, source + consumed, remaining) }
             slots[handle.index].inputCount = UInt32(remaining)
+            if consumed > 0 {
+                noteInput(
+                    handle.index, 0, capacity: Int(slots[handle.index].inputCapacity),
+                    isNew: true)
+            }
             return
         }
+        let former = Int(slots[handle.index].inputCapacity)
         let capacity = BytePool.capacity(for: remaining)
         let buffer = pool.allocate(capacity)
         buffer.copyMemory(from: source + consumed, byteCount: remaining)
-        releaseInput(handle.index)
+        if let input = slots[handle.index].input { pool.deallocate(input, count: former) }
         slots[handle.index].input = buffer
         slots[handle.index].inputCount = UInt32(remaining)
         slots[handle.index].inputCapacity = UInt32(capacity)
+        noteInput(handle.index, capacity - former, capacity: capacity, isNew: consumed > 0)
     }
 
     /// Stops or goes on reading from a connection; its unread input waits in the kernel.
@@ -449,14 +461,18 @@ public struct Reactor: ~Copyable {
         let capacity = BytePool.capacity(for: size)
         let larger = pool.allocate(capacity)
         larger.copyMemory(from: old, byteCount: count)
-        pool.deallocate(old, count: Int(slots[index].inputCapacity))
+        let former = Int(slots[index].inputCapacity)
+        pool.deallocate(old, count: former)
         slots[index].input = larger
         slots[index].inputCapacity = UInt32(capacity)
+        noteInput(index, capacity - former, capacity: capacity, isNew: false)
     }
 
     private mutating func releaseInput(_ index: UInt32) {
         guard let input = slots[index].input else { return }
-        pool.deallocate(input, count: Int(slots[index].inputCapacity))
+        let former = Int(slots[index].inputCapacity)
+        pool.deallocate(input, count: former)
+        noteInput(index, -former, capacity: 0, isNew: false)
         slots[index].input = nil
         slots[index].inputCount = 0
         slots[index].inputCapacity = 0

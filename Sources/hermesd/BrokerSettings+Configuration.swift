@@ -51,6 +51,13 @@ extension BrokerSettings {
         connectRatePerAddress = AddressLimit(limits.connectRatePerAddress)
         maxHandshakes = limits.maxHandshakes
         handshakesPerAddress = AddressLimit(limits.handshakesPerAddress)
+        switch limits.memory {
+        case .auto:
+            memoryBytes = MachineMemory.available().map { $0 / 100 * MachineMemory.usualPercent }
+        case .off: memoryBytes = nil
+        case .bytes(let bytes): memoryBytes = bytes
+        }
+        unfinishedBytes = limits.unfinishedBytes
         outputBytes = limits.outputBytes
         drainTimeout = limits.drainTimeout
     }

@@ -162,6 +162,8 @@ final class StubBroker: BrokerControl {
         figures.limitsReached = [BrokerFigures.Count("max_packet", 135)]
         figures.accessRefusals = [BrokerFigures.Count("publish", 199)]
         figures.publishersPaused = 136
+        figures.memory = MemoryModel(usedBytes: 205, limitBytes: 206, unfinishedBytes: 207)
+        figures.memoryPressure = 208
         figures.authenticationsWaiting = 137
         figures.commitsPending = 138
         figures.process.residentBytes = 139

@@ -75,6 +75,8 @@ let changedValues: [String: String] = [
     "limits.connect_rate_per_address": "19",
     "limits.max_handshakes": "17",
     "limits.handshakes_per_address": "off",
+    "limits.memory": "3GiB",
+    "limits.unfinished_bytes": "77MiB",
     "limits.output_bytes": "15KiB",
     "limits.drain_timeout": "0s",
     "logging.level": "trace",

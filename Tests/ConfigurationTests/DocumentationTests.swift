@@ -34,7 +34,7 @@ struct DocumentationTests {
                 "tls", "proxy_from", "certificate", "key", "minimum_version",
                 "client_certificates",
                 "user_name_from_certificate", "password_file", "acl_file", "unix_socket",
-                "tokens_file", "max_connect_packet", "queue_bytes",
+                "tokens_file", "max_connect_packet", "queue_bytes", "unfinished_bytes",
             ]
             let key = content.drop { $0 == "#" || $0 == " " }.prefix { $0 != ":" }
             return content.hasPrefix("# ") && names.contains { key == $0 }

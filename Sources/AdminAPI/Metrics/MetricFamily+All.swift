@@ -104,6 +104,21 @@ extension MetricFamily {
         .counters(
             "hermes_acl_refusals_total", by: "action",
             "What the access rules refused, by what was attempted.", { $0.accessRefusals }),
+        .gauge(
+            "hermes_memory_used_bytes", "Resident memory that the process shares with nobody."
+        ) { $0.memory.usedBytes },
+        .gauge(
+            "hermes_memory_limit_bytes",
+            "Above it connections are given up; 0 without a limit."
+        ) { $0.memory.limitBytes ?? 0 },
+        .gauge(
+            "hermes_memory_pressure",
+            "What is given up for want of memory: 0 nothing, 1 newcomers, 2 publishers, 3 slow readers."
+        ) { $0.memoryPressure },
+        .gauge(
+            "hermes_unfinished_packet_bytes",
+            "Buffers of unfinished packets, of all connections together."
+        ) { $0.memory.unfinishedBytes },
         .gauge("hermes_publishers_paused", "Publishers that are not read at present.") {
             $0.publishersPaused
         },

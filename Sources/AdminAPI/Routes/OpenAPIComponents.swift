@@ -499,6 +499,20 @@ extension OpenAPIDocument {
                   "disconnected": {"type": "boolean"}
                 }
               },
+              "Memory": {
+                "type": "object",
+                "required": ["used_bytes", "pressure", "unfinished_bytes"],
+                "properties": {
+                  "used_bytes": {"type": "integer", "minimum": 0},
+                  "limit_bytes": {
+                    "type": "integer",
+                    "minimum": 0,
+                    "description": "limits.memory; absent when there is none."
+                  },
+                  "pressure": {"enum": ["none", "newcomers", "publishers", "readers"]},
+                  "unfinished_bytes": {"type": "integer", "minimum": 0}
+                }
+              },
               "Status": {
                 "type": "object",
                 "required": [
@@ -556,6 +570,7 @@ extension OpenAPIDocument {
                     "additionalProperties": {"type": "integer", "minimum": 0}
                   },
                   "publishers_paused": {"type": "integer", "minimum": 0},
+                  "memory": {"$ref": "#/components/schemas/Memory"},
                   "store": {"$ref": "#/components/schemas/Store"}
                 }
               }

@@ -133,7 +133,8 @@ extension BrokerLoop {
     mutating func updateAccepting() {
         for listener in isAccepting.indices {
             let accepts =
-                acceptAgainAt == nil && !(waitsForHandshakes && contexts[listener] != nil)
+                acceptAgainAt == nil && memory.pressure == .none
+                && !(waitsForHandshakes && contexts[listener] != nil)
             guard accepts != isAccepting[listener] else { continue }
             isAccepting[listener] = accepts
             reactor.setAccepting(listener, accepts)

@@ -75,6 +75,7 @@ package struct BrokerLoop: ~Copyable {
     /// All linger equally long, so the first is always the next; some are gone when their time comes.
     private var lingerDeadlines = RingBuffer<LingerDeadline>()
     var drainDeadline: MonotonicTime?
+    var memory = MemoryWatch()
 
     /// Loads what the store holds and opens the listeners; ``run()`` serves them. Without
     /// `passwords`, user names are taken as given; without `access`, everything is allowed.
@@ -160,6 +161,7 @@ package struct BrokerLoop: ~Copyable {
             read(handle)
             shard.judge(handle)
         }
+        watchMemory()
         settle()
         endLingering()
         return !isDrained
@@ -188,6 +190,7 @@ package struct BrokerLoop: ~Copyable {
             deadline = min(deadline ?? handshakeDeadline, handshakeDeadline)
         }
         if let acceptAgainAt { deadline = min(deadline ?? acceptAgainAt, acceptAgainAt) }
+        if let memoryDeadline { deadline = min(deadline ?? memoryDeadline, memoryDeadline) }
         if let drainDeadline { deadline = min(deadline ?? drainDeadline, drainDeadline) }
         guard let deadline else { return -1 }
         let now = Self.clock()
@@ -364,7 +367,7 @@ package struct BrokerLoop: ~Copyable {
         case .publish(let publication, let reply): shard.publish(publication, reply: reply)
         case .limits(let limits):
             settings.takeLimits(of: limits)
-            shard.settings = settings
+            passLimits()
             // The log's level may have changed along.
             shard.reportsLifecycle = notices.wantsLifecycle
         case .access(let rules):
@@ -375,10 +378,12 @@ package struct BrokerLoop: ~Copyable {
     }
 
     private var status: StatusModel {
-        shard.status(
+        var status = shard.status(
             version: identity.version, startedAtMs: startedAtMs, durability: identity.durability,
             listeners: reactor.listenerAddresses, bytesReceived: reactor.bytesReceived,
             bytesSent: reactor.bytesSent)
+        status.memory = memoryModel
+        return status
     }
 
     private var figures: BrokerFigures {
@@ -388,6 +393,8 @@ package struct BrokerLoop: ~Copyable {
             shard.outside.authenticationsWaiting = authenticator?.waitingCount ?? 0
             var figures = shard.figures
             addTLS(to: &figures)
+            figures.memory = memoryModel
+            figures.memoryPressure = Int(memory.pressure.rawValue)
             return figures
         }
     }

@@ -5,6 +5,8 @@ enum LogKeys {
     /// Both of two who fight over a client identifier: who is connected, and who waits.
     static let peers = "connection.addresses"
     static let delay = "delay_ms"
+    static let memoryUsed = "memory.used_bytes"
+    static let memoryLimit = "memory.limit_bytes"
     static let client = "client.id"
     static let cleanSession = "session.clean"
     static let sessionPresent = "session.present"

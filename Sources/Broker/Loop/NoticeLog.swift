@@ -147,6 +147,40 @@ struct NoticeLog {
         }
     }
 
+    /// Memory is short, or enough again; each change once.
+    func logMemory(_ pressure: MemoryPressure, used: Int, limit: Int) {
+        let metadata: Logger.Metadata = [
+            LogKeys.memoryUsed: "\(used)", LogKeys.memoryLimit: "\(limit)",
+            LogKeys.setting: "limits.memory",
+        ]
+        switch pressure {
+        case .none: logger.notice("Memory is enough again", metadata: metadata)
+        case .newcomers:
+            logger.warning("Memory is short, new connections wait", metadata: metadata)
+        case .publishers:
+            logger.warning(
+                "Memory is short, unfinished packets and large publishers are cut back",
+                metadata: metadata)
+        case .readers:
+            logger.error("Memory is short, slow readers are closed", metadata: metadata)
+        }
+    }
+
+    /// Memory is short, and none of it is a slow reader's.
+    mutating func logNothingToShed(used: Int, limit: Int, now: MonotonicTime) {
+        admit(
+            &closings["memory", default: LogLimiter(intervalMilliseconds: 10_000)], now,
+            [
+                LogKeys.memoryUsed: "\(used)", LogKeys.memoryLimit: "\(limit)",
+                LogKeys.setting: "limits.memory",
+            ]
+        ) { logger, metadata in
+            logger.error(
+                "Memory is short, and no slow reader holds it: sessions, queues or retained messages do",
+                metadata: metadata)
+        }
+    }
+
     /// Newcomers come faster than they may.
     mutating func logNewcomersWait(_ limit: Limit, now: MonotonicTime) {
         admit(
@@ -216,7 +250,8 @@ struct NoticeLog {
                 logger.notice(
                     "Connection closed after a protocol violation", metadata: metadata)
             }
-        case .tooManyInboundQoS2, .topicLevels, .outputLimit:
+        case .tooManyInboundQoS2, .topicLevels, .outputLimit, .memoryShortage,
+            .unfinishedPackets:
             admit(&closings[reason.name, default: Self.limiter], now, metadata, handle, reactor) {
                 logger, metadata in
                 logger.warning("Connection closed at a limit", metadata: metadata)
@@ -243,9 +278,9 @@ struct NoticeLog {
                     "Connection closed, its proxy sent no valid PROXY header", metadata: metadata)
             }
         case .disconnect, .peerClosed, .networkError, .keepAlive, .notAuthorized,
-            .badUserNameOrPassword,
-            .identifierRejected, .unacceptableProtocolVersion, .tooManySessions,
-            .authenticationBusy, .publishDenied, .storeFailure, .shutdown, .tlsHandshake:
+            .badUserNameOrPassword, .identifierRejected, .unacceptableProtocolVersion,
+            .tooManySessions, .authenticationBusy, .publishDenied, .storeFailure, .shutdown,
+            .tlsHandshake, .addressLimit:
             guard wantsLifecycle else { return }
             metadata[LogKeys.address] = "\(reactor.address(of: handle))"
             logger.debug("Connection closed", metadata: metadata)

@@ -17,7 +17,7 @@ extension ProcessFigures {
     /// Memory and processor time alone, which takes microseconds.
     static func memory() -> ProcessFigures {
         var figures = ProcessFigures()
-        figures.residentBytes = residentPages() * Int(sysconf(CInt(_SC_PAGESIZE)))
+        figures.residentBytes = pages().resident * pageBytes
         var usage = rusage()
         if getrusage(RUSAGE_SELF.rawValue, &usage) == 0 {
             // ru_maxrss counts KiB, and is brought up to date less often than the pages.
@@ -27,16 +27,25 @@ extension ProcessFigures {
         return figures
     }
 
-    /// The second number of /proc/self/statm (proc(5)).
-    private static func residentPages() -> Int {
+    /// Resident memory that is no file's and shared with nobody: what the process itself has asked for.
+    static func privateBytes() -> Int {
+        let (resident, shared) = pages()
+        return max(0, resident - shared) * pageBytes
+    }
+
+    private static var pageBytes: Int { Int(sysconf(CInt(_SC_PAGESIZE))) }
+
+    /// The second and third number of /proc/self/statm (proc(5)).
+    private static func pages() -> (resident: Int, shared: Int) {
         let descriptor = open("/proc/self/statm", O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return 0 }
+        guard descriptor >= 0 else { return (0, 0) }
         defer { _ = close(descriptor) }
         var text = [UInt8](repeating: 0, count: 128)
         let count = Glibc.read(descriptor, &text, text.count)
-        guard count > 0 else { return 0 }
+        guard count > 0 else { return (0, 0) }
         let fields = String(decoding: text[..<count], as: UTF8.self).split(separator: " ")
-        return fields.count > 1 ? Int(fields[1]) ?? 0 : 0
+        guard fields.count > 2 else { return (0, 0) }
+        return (Int(fields[1]) ?? 0, Int(fields[2]) ?? 0)
     }
 
     private static func countDescriptors() -> Int {

@@ -25,6 +25,8 @@ package enum Limit: UInt8, CountLabel {
     case connectRate
     case connectRatePerAddress
     case handshakesPerAddress
+    case memory
+    case unfinishedBytes
 
     package var name: String {
         switch self {
@@ -51,6 +53,8 @@ package enum Limit: UInt8, CountLabel {
         case .connectRate: "connect_rate"
         case .connectRatePerAddress: "connect_rate_per_address"
         case .handshakesPerAddress: "handshakes_per_address"
+        case .memory: "memory"
+        case .unfinishedBytes: "unfinished_bytes"
         }
     }
 }

@@ -26,6 +26,12 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
     case tooManyInboundQoS2
     case topicLevels
     case outputLimit
+    /// Memory was short: it had not been let in yet, or it did not read what it was sent.
+    case memoryShortage
+    /// All connections together held too much of unfinished packets.
+    case unfinishedPackets
+    /// A proxy's header named an address that has had its share, which was said and counted there.
+    case addressLimit
     /// It published to a topic that the access rules do not allow it.
     case publishDenied
     case administrator
@@ -39,7 +45,8 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case takenOver, notAuthorized, badUserNameOrPassword, identifierRejected
         case unacceptableProtocolVersion, tooManySessions, authenticationBusy, tooManyInboundQoS2
         case topicLevels, outputLimit, publishDenied, administrator, storeFailure, shutdown
-        case tlsHandshake, tlsOnPlainListener, proxyHeader
+        case tlsHandshake, tlsOnPlainListener, proxyHeader, memoryShortage, unfinishedPackets
+        case addressLimit
 
         package var name: String {
             switch self {
@@ -66,6 +73,9 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
             case .tlsHandshake: "tls_handshake"
             case .tlsOnPlainListener: "tls_on_plain_listener"
             case .proxyHeader: "proxy_header"
+            case .memoryShortage: "memory_shortage"
+            case .unfinishedPackets: "unfinished_packets"
+            case .addressLimit: "address_limit"
             }
         }
     }
@@ -95,6 +105,9 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .tlsHandshake: .tlsHandshake
         case .tlsOnPlainListener: .tlsOnPlainListener
         case .proxyHeader: .proxyHeader
+        case .memoryShortage: .memoryShortage
+        case .unfinishedPackets: .unfinishedPackets
+        case .addressLimit: .addressLimit
         }
     }
 
@@ -110,10 +123,12 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .topicLevels: "limits.max_topic_levels"
         case .outputLimit: "limits.output_bytes"
         case .proxyHeader: "listeners[].proxy_from"
+        case .memoryShortage: "limits.memory"
+        case .unfinishedPackets: "limits.unfinished_bytes"
         case .disconnect, .peerClosed, .networkError, .protocolViolation, .keepAlive, .takenOver,
             .notAuthorized, .badUserNameOrPassword, .identifierRejected,
             .unacceptableProtocolVersion, .authenticationBusy, .publishDenied, .administrator,
-            .storeFailure, .shutdown, .tlsHandshake, .tlsOnPlainListener:
+            .storeFailure, .shutdown, .tlsHandshake, .tlsOnPlainListener, .addressLimit:
             nil
         }
     }
@@ -126,13 +141,15 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .tooManyInboundQoS2: .maxInboundQoS2
         case .topicLevels: .maxTopicLevels
         case .outputLimit: .outputBytes
+        case .memoryShortage: .memory
+        case .unfinishedPackets: .unfinishedBytes
         case .protocolViolation(.malformed(.packetTooLarge)):
             wasOpen ? .maxPacket : .maxConnectPacket
         case .disconnect, .peerClosed, .networkError, .protocolViolation, .keepAlive, .takenOver,
             .notAuthorized, .badUserNameOrPassword, .identifierRejected,
             .unacceptableProtocolVersion, .authenticationBusy, .publishDenied, .administrator,
             .storeFailure, .shutdown, .tlsHandshake, .tlsOnPlainListener,
-            .proxyHeader:
+            .proxyHeader, .addressLimit:
             nil
         }
     }

@@ -108,7 +108,8 @@ extension Shard {
             true
         case .peerClosed, .networkError, .protocolViolation, .connectTimeout, .keepAlive,
             .takenOver, .tooManyInboundQoS2, .topicLevels, .outputLimit, .administrator,
-            .storeFailure, .tlsHandshake, .tlsOnPlainListener, .proxyHeader:
+            .storeFailure, .tlsHandshake, .tlsOnPlainListener, .proxyHeader, .memoryShortage,
+            .unfinishedPackets, .addressLimit:
             false
         }
     }
@@ -117,12 +118,13 @@ extension Shard {
     private func isNoteworthy(_ reason: CloseReason) -> Bool {
         switch reason {
         case .protocolViolation, .connectTimeout, .tooManyInboundQoS2, .topicLevels, .outputLimit,
-            .administrator, .takenOver, .tlsOnPlainListener, .proxyHeader:
+            .administrator, .takenOver, .tlsOnPlainListener, .proxyHeader, .memoryShortage,
+            .unfinishedPackets:
             true
         case .disconnect, .peerClosed, .networkError, .keepAlive, .notAuthorized,
             .badUserNameOrPassword, .identifierRejected, .unacceptableProtocolVersion,
             .tooManySessions, .authenticationBusy, .publishDenied, .storeFailure, .shutdown,
-            .tlsHandshake:
+            .tlsHandshake, .addressLimit:
             false
         }
     }

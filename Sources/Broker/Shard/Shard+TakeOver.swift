@@ -1,3 +1,4 @@
+import AdminModel
 import MQTTCodec
 import MQTTCore
 import Structures

@@ -183,6 +183,11 @@ package struct Shard: ~Copyable {
         isCurrent(handle) ? connections[handle.index].origin : 0
     }
 
+    /// A connection's address has become known.
+    package mutating func setOrigin(_ key: UInt32, of handle: Handle) {
+        if isCurrent(handle) { connections[handle.index].origin = key }
+    }
+
     /// The certificate that a connection showed names its user, and proves it: its CONNECT needs no password, and a
     /// user name in it does not count.
     package mutating func identify(_ handle: Handle, _ userName: [UInt8]) {

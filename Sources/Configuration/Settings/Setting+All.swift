@@ -211,6 +211,14 @@ extension Setting {
             "The same of one address; a further one is closed at once. auto is half of max_handshakes, and no limit on loopback."
         ),
         .single(
+            "limits.memory", \.limits.memory, .memoryLimit((16 << 20)...(1 << 50)),
+            "Private memory of the process. Above it, newcomers wait; 5 % above it, unfinished packets and large publishers are cut back; 10 % above it, slow readers are closed, largest first. auto is 80 % of what the control group or the machine has."
+        ),
+        .single(
+            "limits.unfinished_bytes", \.limits.unfinishedBytes, .size((64 << 10)...(64 << 30)),
+            "Unfinished packets of all clients together; beyond it those are closed whose packet began longest ago. Left out, it is never below four times max_packet."
+        ),
+        .single(
             "limits.output_bytes", \.limits.outputBytes, .size(1_024...(1 << 30)),
             "Unsent bytes of one connection above which QoS 0 is dropped and QoS 1 and 2 wait."),
         .single(

@@ -226,3 +226,34 @@ extension ValueFormat where Value == HermesConfiguration.AddressLimit {
         )
     }
 }
+
+extension ValueFormat where Value == HermesConfiguration.MemoryLimit {
+    /// `auto`, `off`, or a size.
+    static func memoryLimit(_ range: ClosedRange<Int>) -> Self {
+        let size = ValueFormat<Int>.size(range)
+        let expectation = "\(size.expectation), auto or off"
+        return Self(
+            expectation: expectation,
+            read: { (text: String) throws(RefusedValue) -> HermesConfiguration.MemoryLimit in
+                switch text {
+                case "auto": return .auto
+                case "off": return .off
+                default:
+                    do throws(RefusedValue) {
+                        return .bytes(try size.read(text))
+                    } catch {
+                        throw RefusedValue(
+                            complaint: error.complaint, cure: "\(error.cure) Or auto, or off.")
+                    }
+                }
+            },
+            write: { limit in
+                switch limit {
+                case .auto: "auto"
+                case .off: "off"
+                case .bytes(let bytes): Quantity.size(bytes)
+                }
+            }
+        )
+    }
+}

@@ -53,6 +53,8 @@ public struct ConnectionMachine: Sendable, BitwiseCopyable {
         case .awaitingConnect, .active, .closed: false
         }
     }
+    /// Whether it is not known yet who this is.
+    public var isUnknown: Bool { state == .awaitingConnect || state == .authenticating }
     public var isDelayed: Bool { state == .delayed }
     public var isActive: Bool { state == .active }
     public var isAwaitingConnect: Bool { state == .awaitingConnect }

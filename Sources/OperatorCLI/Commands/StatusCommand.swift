@@ -31,6 +31,7 @@ struct StatusCommand: OperatorCommand {
             "since the start",
             "\(status.connectionsTotal) accepted, \(status.connectionsRefused) refused")
         list.add("protocol violations", "\(status.protocolViolations)")
+        if let memory = status.memory { list.add("memory", Self.text(memory)) }
         list.startGroup()
         list.add("sessions", "\(status.sessions) (\(status.persistentSessions) persistent)")
         list.add("subscriptions", "\(status.subscriptions)")
@@ -46,6 +47,13 @@ struct StatusCommand: OperatorCommand {
         list.add("limits reached", Wording.counts(status.limitsReached))
         if let store = status.store { add(store, to: &list) }
         return list.rendered()
+    }
+
+    private static func text(_ memory: MemoryModel) -> String {
+        let limit = memory.limitBytes.map { " of \(Wording.bytes($0))" } ?? ""
+        let pressure =
+            memory.pressure == "none" ? "" : ", short: \(memory.pressure) are cut back"
+        return Wording.bytes(memory.usedBytes) + limit + pressure
     }
 
     private static func add(_ store: StoreModel, to list: inout FieldList) {

@@ -1,0 +1,72 @@
+import HermesTesting
+import Reactor
+import Structures
+import Testing
+
+@Suite("Reactor: unfinished input")
+struct UnfinishedInputTests {
+    private static func begin(_ bytes: Int, of size: Int = 100_000) -> [UInt8] {
+        Array(frame([UInt8](repeating: 7, count: size)).prefix(bytes))
+    }
+
+    /// Sends, and turns until the reactor holds more than before.
+    private static func hold(
+        _ server: inout EchoServer, _ peer: TestPeer, _ bytes: [UInt8]
+    ) throws {
+        let before = server.reactor.bytesReceived
+        peer.send(bytes)
+        let hasArrived = try server.turn {
+            $0.reactor.bytesReceived == before + UInt64(bytes.count)
+        }
+        try #require(hasArrived)
+    }
+
+    @Test("what is held counts, and nothing is left when packets are whole or peers go")
+    func counted() throws {
+        var server = try EchoServer()
+        #expect(server.reactor.heldInputBytes == 0)
+        let (first, _) = try server.connect()
+        let (second, handle) = try server.connect()
+        try Self.hold(&server, first, Self.begin(100))
+        let small = server.reactor.heldInputBytes
+        #expect((100..<200).contains(small))
+        try Self.hold(&server, second, Self.begin(60_000))
+        #expect(server.reactor.heldInputBytes >= small + 60_000)
+        // It grows in place, and then the packet is whole.
+        try Self.hold(&server, second, [UInt8](repeating: 7, count: 40_003))
+        #expect(server.connections[handle]?.frames.count == 1)
+        #expect(server.reactor.heldInputBytes == small)
+        first.end()
+        let isClosed = try server.turn { server in
+            server.connections.values.contains { $0.hasEnded }
+        }
+        #expect(isClosed)
+        server.close(server.handles[0])
+        #expect(server.reactor.heldInputBytes == 0)
+        #expect(server.reactor.unfinishedInputs().isEmpty)
+    }
+
+    @Test(
+        "whose packet began first stands first, also when it has grown since; small ones stand last"
+    )
+    func order() throws {
+        var server = try EchoServer()
+        var pairs: [(peer: TestPeer, handle: Handle)] = []
+        for _ in 0..<4 { pairs.append(try server.connect()) }
+        try Self.hold(&server, pairs[3].peer, Self.begin(50))
+        try Self.hold(&server, pairs[2].peer, Self.begin(9_000))
+        try Self.hold(&server, pairs[0].peer, Self.begin(30_000))
+        try Self.hold(&server, pairs[1].peer, Self.begin(6_000))
+        try Self.hold(&server, pairs[2].peer, [UInt8](repeating: 7, count: 50_000))
+        #expect(
+            server.reactor.unfinishedInputs().map(\.connection)
+                == [2, 0, 1, 3].map { pairs[$0].handle })
+        // The packet of the first ends, and another begins behind it.
+        try Self.hold(
+            &server, pairs[2].peer,
+            [UInt8](repeating: 7, count: 100_003 - 59_000) + Self.begin(20_000))
+        #expect(
+            server.reactor.unfinishedInputs().map(\.connection)
+                == [0, 1, 2, 3].map { pairs[$0].handle })
+    }
+}
