@@ -1,6 +1,6 @@
 /// Metadata keys of the admin plane's log lines.
 enum LogKeys {
-    static let address = "admin.address"
+    static let peer = "admin.peer"
     static let durationMicroseconds = "http.duration_us"
     static let limit = "admin.limit"
     static let messages = "admin.messages"
@@ -9,6 +9,8 @@ enum LogKeys {
     static let problem = "http.problem"
     static let reason = "admin.reason"
     static let scope = "admin.scope"
+    static let setting = "setting"
+    static let retryAfter = "admin.retry_after_s"
     static let status = "http.status"
     static let suppressed = "log.suppressed"
     static let token = "admin.token_name"

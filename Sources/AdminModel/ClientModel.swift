@@ -155,8 +155,8 @@ public struct SubscriptionModel: Codable, Sendable, Equatable {
     }
 }
 
-/// A page of a list; `next` continues it. Pages come in no particular order, and one may be empty and
-/// still have a next: the broker looks at a bounded number of sessions for each.
+/// A page of a list in the order of client identifiers, by their bytes; `next` continues it. A client
+/// that stays is on one page, whoever comes and goes meanwhile.
 public struct ClientPage: Codable, Sendable, Equatable {
     public var clients: [ClientSummary]
     /// Pass as `cursor` for the next page; `nil` at the end.

@@ -13,6 +13,8 @@ extension LogFormat {
     static let maximumEntries = 64
     /// Dictionaries and arrays inside each other; what lies deeper is left out.
     static let maximumDepth = 8
+    /// The key of what is wrong with a file, and how to put it right: text of ours.
+    static let explanationKey = "problem"
 
     /// Writes one event as a line that ends in a line feed.
     func line(
@@ -34,7 +36,7 @@ extension LogFormat {
                 // Keys are ours, but another package's may be anything.
                 Self.appendText(field.key, to: &line)
                 line.append("=")
-                Self.appendText(field.value, to: &line)
+                Self.appendText(field.value, to: &line, limit: Self.limit(of: field.key))
             }
         case .json:
             line.append("{\"time\":\"")
@@ -51,7 +53,7 @@ extension LogFormat {
                 line.append(field.key, .json)
                 line.append("\":\"")
                 switch field.value {
-                case .text(let text): line.append(text, .json)
+                case .text(let text): line.append(text, .json, limit: Self.limit(of: field.key))
                 case .bytes(let bytes):
                     line.append(bytes.kept.span, totalBytes: bytes.totalBytes, .json)
                 }
@@ -78,24 +80,33 @@ extension LogFormat {
         }
     }
 
-    private static func appendText(_ value: LogFields.Value, to line: inout LogLine) {
+    private static func limit(of key: String) -> Int {
+        key == explanationKey ? LogLine.maximumMessageLength : LogLine.maximumValueLength
+    }
+
+    private static func appendText(
+        _ value: LogFields.Value, to line: inout LogLine, limit: Int
+    ) {
         switch value {
-        case .text(let text): appendText(text, to: &line)
+        case .text(let text): appendText(text, to: &line, limit: limit)
         case .bytes(let bytes):
             appendText(bytes.kept.span, totalBytes: bytes.totalBytes, to: &line)
         }
     }
 
-    private static func appendText(_ text: String, to line: inout LogLine) {
+    private static func appendText(
+        _ text: String, to line: inout LogLine, limit: Int = LogLine.maximumValueLength
+    ) {
         let utf8 = text.utf8
-        appendText(utf8.span, totalBytes: utf8.count, to: &line)
+        appendText(utf8.span, totalBytes: utf8.count, to: &line, limit: limit)
     }
 
     /// As it is when it is one plain word, else in quotes.
     private static func appendText(
-        _ bytes: Span<UInt8>, totalBytes: Int, to line: inout LogLine
+        _ bytes: Span<UInt8>, totalBytes: Int, to line: inout LogLine,
+        limit: Int = LogLine.maximumValueLength
     ) {
-        var isPlain = !bytes.isEmpty && totalBytes <= LogLine.maximumValueLength
+        var isPlain = !bytes.isEmpty && totalBytes <= limit
         if isPlain {
             for index in bytes.indices where !isPlainByte(bytes[index]) { isPlain = false }
         }
@@ -103,7 +114,7 @@ extension LogFormat {
             line.append(bytes, totalBytes: totalBytes, .text)
         } else {
             line.append("\"")
-            line.append(bytes, totalBytes: totalBytes, .text)
+            line.append(bytes, totalBytes: totalBytes, .text, limit: limit)
             line.append("\"")
         }
     }

@@ -3,7 +3,8 @@
 struct LogLine {
     /// Characters of one value that are shown; the rest is cut with a mark.
     static let maximumValueLength = 256
-    /// The same for messages, which are constants of ours but for other packages' loggers.
+    /// The same for messages, which are constants of ours but for other packages' loggers, and for
+    /// values that explain a mistake to the operator: a path may be long, and the cure comes last.
     static let maximumMessageLength = 1_024
 
     /// How unsafe characters are written.

@@ -1,42 +1,72 @@
 import Authorization
 import Broker
+import Credentials
 import Glibc
 import Logging
 import Reactor
+import Synchronization
 
 /// The file of access rules: read at the start, and again at each reload.
-struct AccessFile: Sendable {
+final class AccessFile: Sendable {
     /// Tries, a millisecond apart, to hand new rules to a broker whose mailbox is full: that is worked
     /// off within a turn.
     private static let tries = 5_000
 
-    let path: String
-    let logger: Logger
+    private let path: String
+    private let logger: Logger
+    /// Of the file as it is in use.
+    private let stamp = Mutex<FileStamp?>(nil)
 
-    /// Reads and checks all of it.
-    func read() throws(AccessRulesError) -> AccessRules {
+    init(path: String, logger: Logger) {
+        self.path = path
+        self.logger = logger
+    }
+
+    /// Reads and checks all of it for the start of the broker.
+    func start() throws(AccessRulesError) -> AccessRules {
+        let stamp = FileStamp(of: path)
         let rules = try AccessRules.load(path: path)
-        if let warning = rules.accessWarning {
-            logger.warning("ACL file can be changed by others", metadata: ["file": "\(warning)"])
-        }
-        logger.info(
-            "ACL file read", metadata: ["file": "\(path)", "acl.rules": "\(rules.rules.count)"])
+        take(rules, stamp, "ACL file read")
         return rules
     }
 
     /// What a reload does: rules that cannot be read leave those in use.
     func part(_ mailbox: Mailbox<ShardMessage>) -> Reload.Part {
-        Reload.Part(name: "ACL file") {
-            let rules = try read()
-            return {
-                for _ in 0..<Self.tries {
-                    guard mailbox.post(.access(rules), isUrgent: true) == .full else { return }
-                    usleep(1_000)
-                }
-                logger.critical(
-                    "The broker does not take the new access rules, the former ones still apply; send SIGHUP again"
-                )
+        Reload.Part(name: "ACL file") { [self] in
+            let stamp = FileStamp(of: path)
+            let rules = try AccessRules.load(path: path)
+            let isNew = stamp != self.stamp.withLock { $0 }
+            return Reload.Prepared(changed: isNew ? "acl_file" : nil) { [self] in
+                guard hand(rules, to: mailbox) else { return }
+                take(rules, stamp, isNew ? "ACL file read again" : nil)
             }
+        }
+    }
+
+    private func hand(_ rules: AccessRules, to mailbox: Mailbox<ShardMessage>) -> Bool {
+        for _ in 0..<Self.tries {
+            guard mailbox.post(.access(rules), isUrgent: true) == .full else { return true }
+            usleep(1_000)
+        }
+        logger.critical(
+            "The broker does not take the new access rules, the former ones still apply; send SIGHUP again"
+        )
+        return false
+    }
+
+    /// They are in use from now on; says what the operator should know of them.
+    private func take(_ rules: AccessRules, _ stamp: FileStamp?, _ news: Logger.Message?) {
+        self.stamp.withLock { $0 = stamp }
+        if let warning = rules.accessWarning {
+            logger.warning("ACL file can be changed by others", metadata: ["problem": "\(warning)"])
+        }
+        if let news {
+            logger.info(
+                news, metadata: ["file": "\(path)", "acl.rules": "\(rules.rules.count)"])
+        }
+        if rules.rules.isEmpty {
+            logger.warning(
+                "ACL file holds no rule, everything is denied", metadata: ["file": "\(path)"])
         }
     }
 }

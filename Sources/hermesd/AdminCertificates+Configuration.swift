@@ -30,7 +30,9 @@ extension AdminCertificates {
     var part: Reload.Part {
         Reload.Part(name: "certificate of the HTTP API") {
             let read = try self.read()
-            return { self.use(read) }
+            return Reload.Prepared(changed: self.isChanged(by: read) ? "admin.tls" : nil) {
+                self.use(read)
+            }
         }
     }
 }

@@ -25,7 +25,9 @@ struct BrokerBridge: BrokerControl {
     }
 
     func clients(_ query: ClientQuery) async throws(BrokerUnavailable) -> ClientPage {
-        try await ask { .clients(query, $0) }
+        let page: ClientPage? = try await ask { .clients(query, $0) }
+        guard let page else { throw .stopping }
+        return page
     }
 
     func client(_ clientID: String) async throws(BrokerUnavailable) -> ClientDetail? {

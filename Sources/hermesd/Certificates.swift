@@ -1,4 +1,4 @@
-import Glibc
+import Credentials
 import Logging
 import OperatorConfiguration
 import Synchronization
@@ -63,6 +63,9 @@ final class Certificates: Sendable {
     /// Takes note of what is in use from now on.
     func use(_ read: Read) { current.withLock { $0 = read } }
 
+    /// True when the files are others than those in use.
+    func isChanged(by read: Read) -> Bool { read.stamps != stampsInUse }
+
     /// How the files are now, to be compared.
     var stamps: [FileStamp?] { files.map { FileStamp(of: $0) } }
 
@@ -71,22 +74,4 @@ final class Certificates: Sendable {
 
     /// What is in use, by listener.
     var contexts: [TLSContext?] { current.withLock { $0?.contexts ?? [] } }
-}
-
-/// Tells one state of a file from another, through symbolic links.
-struct FileStamp: Equatable, Sendable {
-    private let inode: UInt64
-    private let seconds: Int
-    private let nanoseconds: Int
-    private let size: Int
-
-    /// `nil` when there is no such file.
-    init?(of path: String) {
-        var status = stat()
-        guard stat(path, &status) == 0 else { return nil }
-        inode = UInt64(status.st_ino)
-        seconds = status.st_mtim.tv_sec
-        nanoseconds = status.st_mtim.tv_nsec
-        size = Int(status.st_size)
-    }
 }

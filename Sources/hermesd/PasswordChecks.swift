@@ -11,6 +11,8 @@ final class PasswordChecks: Sendable {
     struct Users: Sendable {
         fileprivate var verifier: PasswordVerifier
         fileprivate var stamp: FileStamp?
+        /// Why the file should not stay as it is.
+        fileprivate var accessWarning: String?
     }
 
     private struct State {
@@ -34,15 +36,12 @@ final class PasswordChecks: Sendable {
 
     /// Reads the file, which must be good at the start.
     init(path: String, logger: Logger) throws(PasswordFileError) {
-        let stamp = FileStamp(of: path)
-        let file = try PasswordFile.load(path: path)
-        if let warning = file.accessWarning {
-            logger.warning("Password file is open to others", metadata: ["file": "\(warning)"])
-        }
+        let users = try Self.load(path)
         self.path = path
         self.logger = logger
-        passwords = RememberingVerifier(PasswordVerifier(file)) { hermes_monotonic_ms() }
-        state = Mutex(State(stamp: stamp))
+        passwords = RememberingVerifier(users.verifier) { hermes_monotonic_ms() }
+        state = Mutex(State(stamp: users.stamp))
+        warn(of: users)
     }
 
     /// True when the password was found right a short while ago; takes microseconds.
@@ -57,17 +56,46 @@ final class PasswordChecks: Sendable {
         return passwords.verify(userName: userName, password: password)
     }
 
-    /// The file as it is now, for ``use(_:)``.
-    func read() throws(PasswordFileError) -> Users {
-        let stamp = FileStamp(of: path)
-        return Users(verifier: PasswordVerifier(try PasswordFile.load(path: path)), stamp: stamp)
+    /// What a reload does: a file that cannot be used leaves the users as they were.
+    var part: Reload.Part {
+        Reload.Part(name: "password file") { [self] in
+            let users = try Self.load(path)
+            let isNew = users.stamp != state.withLock { $0.stamp }
+            return Reload.Prepared(changed: isNew ? "password_file" : nil) { [self] in
+                state.withLock { use(users, &$0) }
+                if isNew { sayRead(users) }
+                warn(of: users)
+            }
+        }
     }
 
-    func use(_ users: Users) { state.withLock { use(users, &$0) } }
+    private static func load(_ path: String) throws(PasswordFileError) -> Users {
+        let stamp = FileStamp(of: path)
+        let file = try PasswordFile.load(path: path)
+        return Users(
+            verifier: PasswordVerifier(file), stamp: stamp, accessWarning: file.accessWarning)
+    }
 
     private func use(_ users: Users, _ state: inout State) {
         state = State(stamp: users.stamp)
         passwords.use(users.verifier)
+    }
+
+    private func sayRead(_ users: Users) {
+        logger.info(
+            "Password file read again",
+            metadata: ["file": "\(path)", "users": "\(users.verifier.userCount)"])
+    }
+
+    private func warn(of users: Users) {
+        if let warning = users.accessWarning {
+            logger.warning("Password file is open to others", metadata: ["problem": "\(warning)"])
+        }
+        if users.verifier.userCount == 0 {
+            logger.warning(
+                "Password file names no user, nobody gets in by a password",
+                metadata: ["file": "\(path)"])
+        }
     }
 
     private func readIfChanged() {
@@ -83,17 +111,14 @@ final class PasswordChecks: Sendable {
             return
         }
         do throws(PasswordFileError) {
-            let verifier = PasswordVerifier(try PasswordFile.load(path: path))
-            use(Users(verifier: verifier, stamp: stamp), &state)
-            logger.info(
-                "Password file read again",
-                metadata: ["file": "\(path)", "users": "\(verifier.userCount)"])
+            let users = try Self.load(path)
+            use(users, &state)
+            sayRead(users)
+            warn(of: users)
         } catch {
             // Tried again, and said once.
             if state.refused == nil || state.refused?.stamp != stamp {
-                logger.error(
-                    "Password file unusable, users stay as they were",
-                    metadata: ["file": "\(path)", "error": "\(error)"])
+                logger.error("Password file unusable, users stay as they were", problems: error)
             }
             state.refused = Refused(
                 stamp: stamp, retryAtMilliseconds: now + Self.retryMilliseconds)

@@ -9,8 +9,17 @@ struct Reload {
     struct Part: Sendable {
         /// As the log names it: "password file".
         var name: String
-        /// Reads and checks the new state, and returns what puts it to use.
-        var prepare: @Sendable () throws -> @Sendable () -> Void
+        /// Reads and checks the new state.
+        var prepare: @Sendable () throws -> Prepared
+    }
+
+    /// A new state that is good.
+    struct Prepared: Sendable {
+        /// The key of the setting that names the file, when the file is another than that in use;
+        /// `nil` when nothing has changed.
+        var changed: String?
+        /// Puts it to use.
+        var use: @Sendable () -> Void
     }
 
     private let loader: ConfigurationLoader
@@ -38,22 +47,18 @@ struct Reload {
         do throws(ConfigurationError) {
             change = ConfigurationChange(from: running, to: try loader.load())
         } catch {
-            for problem in error.problems {
-                logger.error("Configuration unusable", metadata: ["problem": "\(problem)"])
-            }
+            logger.error("Configuration unusable", problems: error)
             logger.error("Reload refused, everything stays as it was")
             return
         }
-        var commits: [@Sendable () -> Void] = []
+        var prepared: [Prepared] = []
         var isUsable = true
         for part in parts {
             do {
-                commits.append(try part.prepare())
+                prepared.append(try part.prepare())
             } catch {
                 isUsable = false
-                for problem in "\(error)".split(separator: "\n") {
-                    logger.error("Unusable \(part.name)", metadata: ["problem": "\(problem)"])
-                }
+                logger.error("Unusable \(part.name)", problems: error)
             }
         }
         guard isUsable else {
@@ -61,19 +66,29 @@ struct Reload {
             return
         }
         running = change.configuration
-        for commit in commits { commit() }
+        for part in prepared { part.use() }
         log.level = Logger.Level(running.logging.level)
         apply(running)
+        let changed = change.applied + prepared.compactMap(\.changed)
         logger.notice(
             "Configuration read again",
             metadata: [
-                "changed":
-                    "\(change.applied.isEmpty ? "nothing" : change.applied.joined(separator: " "))"
+                "changed": "\(changed.isEmpty ? "nothing" : changed.joined(separator: " "))"
             ])
         if !change.deferred.isEmpty {
             logger.warning(
                 "These keys take effect at the next start",
                 metadata: ["keys": "\(change.deferred.joined(separator: " "))"])
+        }
+    }
+}
+
+extension Logger {
+    /// Says everything that is wrong with a file, each mistake in a line of its own. The error's
+    /// description has one a line, and counts those beyond a bound.
+    func error(_ message: Logger.Message, problems: some Error) {
+        for problem in "\(problems)".split(separator: "\n") {
+            error(message, metadata: ["problem": "\(problem)"])
         }
     }
 }

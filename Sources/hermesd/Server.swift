@@ -53,7 +53,7 @@ struct Server {
             configuration, descriptorLimit: BrokerSettings.raiseDescriptorLimit(),
             contexts: try certificates.start())
         let accessFile = configuration.aclFile.map { AccessFile(path: $0, logger: logger) }
-        let access = try accessFile?.read()
+        let access = try accessFile?.start()
         let (brokerEnd, listeners) = try startBroker(mailbox, store, settings, passwords, access)
         let adminConfiguration = adminConfiguration(token, tokens, adminCertificates)
         let admin = try AdminServer(
@@ -73,6 +73,7 @@ struct Server {
                             "admin.address": "\(Self.text(endpoints))",
                             "admin.socket": "\(endpoints.unixSocketPath ?? "none")",
                             "admin.tls": "\(adminCertificates == nil ? "off" : "on")",
+                            "admin.url": "\(adminURL(endpoints))",
                         ])
                     notification.ready(listeners: listeners, admin: Self.text(endpoints))
                 }
@@ -208,23 +209,21 @@ struct Server {
         var parts: [Reload.Part] = [
             Reload.Part(name: "token file") {
                 let read = try tokens.read()
-                return { tokens.use(read) }
+                return Reload.Prepared(
+                    changed: tokens.isChanged(by: read) ? "admin.tokens_file" : nil
+                ) { tokens.use(read) }
             }
         ]
         if certificates.isUsed {
             parts.append(
                 Reload.Part(name: "TLS files") {
                     let read = try certificates.read()
-                    return { use(certificates, mailbox, read) }
+                    return Reload.Prepared(
+                        changed: certificates.isChanged(by: read) ? "listeners[].tls" : nil
+                    ) { use(certificates, mailbox, read) }
                 })
         }
-        if let passwords {
-            parts.append(
-                Reload.Part(name: "password file") {
-                    let read = try passwords.read()
-                    return { passwords.use(read) }
-                })
-        }
+        if let passwords { parts.append(passwords.part) }
         if let accessFile { parts.append(accessFile.part(mailbox)) }
         if let adminCertificates { parts.append(adminCertificates.part) }
         return Reload(
@@ -293,6 +292,16 @@ struct Server {
         result.orderChannelTemplate = configuration.orders.channelTemplate
         result.orderQoS = configuration.orders.qos
         return result
+    }
+
+    /// As `hermesctl --url` takes it, on this machine.
+    private func adminURL(_ endpoints: AdminEndpoints) -> String {
+        let scheme = configuration.admin.tls.isOn ? "https" : "http"
+        return switch endpoints.address {
+        case "0.0.0.0": "\(scheme)://127.0.0.1:\(endpoints.port)"
+        case "::": "\(scheme)://[::1]:\(endpoints.port)"
+        default: "\(scheme)://\(Self.text(endpoints))"
+        }
     }
 
     private static func text(_ endpoints: AdminEndpoints) -> String {

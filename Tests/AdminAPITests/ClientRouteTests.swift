@@ -13,14 +13,15 @@ struct ClientRouteTests {
         try await TestServer.run(StubBroker { $0.page = page }) { server in
             let response = try server.request(
                 "GET",
-                "/v1/clients?connected=false&prefix=ph%2F&user_name=ann&limit=7&cursor=x%26y")
+                "/v1/clients?connected=false&prefix=ph%2F&user_name=ann&limit=7&cursor=782679")
             #expect(response.status == 200)
             #expect(try response.json(ClientPage.self) == page)
             #expect(try server.request("GET", "/v1/clients").status == 200)
             #expect(
                 server.broker.queries == [
                     ClientQuery(
-                        connected: false, prefix: "ph/", userName: "ann", limit: 7, cursor: "x&y"),
+                        connected: false, prefix: "ph/", userName: "ann", limit: 7, cursor: "782679"
+                    ),
                     ClientQuery(),
                 ])
         }
@@ -30,7 +31,8 @@ struct ClientRouteTests {
         "a wrong filter is refused by name",
         arguments: [
             ("connected=maybe", "connected"), ("limit=0", "limit"), ("limit=1001", "limit"),
-            ("limit=+5", "limit"), ("user=ann", "user"),
+            ("limit=+5", "limit"), ("user=ann", "user"), ("cursor=17a", "cursor"),
+            ("cursor=1G", "cursor"), ("cursor=7A", "cursor"),
         ])
     func wrongFilter(query: String, field: String) async throws {
         try await TestServer.run { server in

@@ -64,6 +64,31 @@ struct FailureBudgetTests {
         #expect(judge(&budget, one, isGuess: true, at: start + .seconds(61)).suppressed == nil)
     }
 
+    @Test("that an address has to wait is logged at once, and then once a minute")
+    func waits() throws {
+        var budget = FailureBudget(perMinute: 2)
+        let (one, other) = (try peer("192.0.2.1"), try peer("192.0.2.2"))
+        let lines = (0..<5).map { _ in judge(&budget, one, isGuess: true, at: start).reportsWait }
+        #expect(lines == [false, false, true, false, false])
+        for _ in 0..<2 { #expect(!judge(&budget, other, isGuess: true, at: start).reportsWait) }
+        #expect(judge(&budget, other, isGuess: true, at: start).reportsWait)
+        #expect(!judge(&budget, one, isGuess: true, at: start + .seconds(29)).reportsWait)
+        // Two have come back meanwhile, and are used up again.
+        let later = start + .seconds(90)
+        for _ in 0..<2 { #expect(!judge(&budget, one, isGuess: true, at: later).reportsWait) }
+        #expect(judge(&budget, one, isGuess: true, at: later).reportsWait)
+    }
+
+    @Test("the log names a peer with its port, an IPv6 address in brackets")
+    func peerText() throws {
+        let four = try SocketAddress(ipAddress: "192.0.2.1", port: 1234)
+        let six = try SocketAddress(ipAddress: "2001:db8::1", port: 1234)
+        #expect(PeerAddress.text(four) == "192.0.2.1:1234")
+        #expect(PeerAddress.text(six) == "[2001:db8::1]:1234")
+        #expect(PeerAddress.text(nil) == "unix")
+        #expect(PeerAddress.text(try SocketAddress(unixDomainSocketPath: "/x")) == "unix")
+    }
+
     @Test("one address never pays for another")
     func apart() throws {
         var budget = FailureBudget(perMinute: 1)

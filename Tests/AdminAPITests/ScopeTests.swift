@@ -161,7 +161,7 @@ struct ScopeTests {
             }
             let lines = log.lines(of: "Token file unusable, tokens stay as they were")
             #expect(lines.count == 1)
-            #expect(lines.first?.metadata["error"]?.contains("tokens:1: ") == true)
+            #expect(lines.first?.metadata["problem"]?.contains("tokens:1: ") == true)
             try tokens.write("# none left\n")
             #expect(try server.request("GET", "/v1/status", token: secret).status == 401)
         }

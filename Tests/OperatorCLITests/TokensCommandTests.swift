@@ -118,6 +118,16 @@ struct TokensCommandTests {
         #expect(access(folder.file("tokens"), F_OK) != 0)
     }
 
+    @Test(
+        "a bad --expires is answered with what is good",
+        arguments: ["90", "1s", "0d", "1w", "-1d", "36501d", "1.5h", "9\u{1B}d"])
+    func expires(text: String) async throws {
+        let run = try await run(["tokens", "create", "a", "--scope", "read", "--expires=\(text)"])
+        #expect(run.exitCode == 64)
+        #expect(run.errors.contains("m (minutes), h (hours) or d (days), from 1m to 36500d"))
+        #expect(!run.errors.contains("\u{1B}"))
+    }
+
     @Test("a malformed file is shown with its line and stays as it is")
     func malformed() async throws {
         let folder = try TemporaryFolder()

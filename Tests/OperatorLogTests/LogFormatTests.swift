@@ -130,6 +130,11 @@ struct LogFormatTests {
         #expect(value(.string(exact + "yz")) == "\"\(exact)…(+2 bytes)\"")
         let wide = String(repeating: "é", count: 300)
         #expect(value(.string(wide)) == "\"\(wide.prefix(256))…(+88 bytes)\"")
+
+        let mistake = String(repeating: "é", count: 1_100)
+        let kept = "\"\(mistake.prefix(1_024))…(+152 bytes)\""
+        #expect(line(.text, "m", ["problem": .string(mistake)]).hasSuffix(" problem=\(kept)\n"))
+        #expect(line(.json, "m", ["problem": .string(mistake)]).contains("\"problem\":\(kept)"))
         let large = [UInt8](repeating: 0x78, count: 1_000_000)
         #expect(LoggedBytes(large).kept.count < 2_000)
         #expect(value(.bytes(large)) == "\"\(exact)…(+999744 bytes)\"")

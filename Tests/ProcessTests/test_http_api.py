@@ -1,4 +1,4 @@
-"""The back office's HTTP API (DESIGN 7)."""
+"""The back office's HTTP API."""
 
 import base64
 import http.client
@@ -357,7 +357,8 @@ def test_the_list_filters_and_pages(api, client, names):
         if page.get("next") is None:
             break
         page = api.get(f"{path}&cursor={quote(page['next'], safe='')}")
-    assert sorted(found) == expected, "every client once"
+    assert found == expected, "every client once, in order"
+    api.request("GET", f"{path}&cursor=zz").problem(400)
 
     connected = api.get(f"/v1/clients?prefix={prefix}&connected=false")["clients"]
     assert [one["client_id"] for one in connected] == [f"{prefix}away"]

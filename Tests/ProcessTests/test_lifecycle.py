@@ -104,16 +104,24 @@ def test_the_data_directory_is_private(start_broker):
         assert stat.S_IMODE(file.stat().st_mode) in (0o600, 0o700), file
 
 
-def test_a_port_in_use_is_an_error_that_names_it(start_broker, tmp_path):
+@pytest.mark.parametrize("section", ["listeners[0]", "admin"])
+def test_a_port_in_use_is_an_error_that_names_it(section, start_broker, tmp_path):
+    """What, where, and what to do."""
     broker = start_broker()
+    port = broker.port if section == "listeners[0]" else broker.admin_address[1]
+    ports = ("--port", "0", "--admin-port", str(port))
+    if section == "listeners[0]":
+        ports = ("--port", str(port), "--admin-port", "0")
     done = subprocess.run(
-        [str(Hermesd.executable()), "--port", str(broker.port), "--admin-port", "0",
-         "--data-dir", str(tmp_path / "data")],
+        [str(Hermesd.executable()), *ports, "--data-dir", str(tmp_path / "data")],
         capture_output=True, timeout=PATIENCE, check=False,
         env={"HERMES_ADMIN_TOKEN": ADMIN_TOKEN},
     )
-    assert done.returncode != 0
-    assert str(broker.port) in done.stderr.decode()
+    assert done.returncode == 1
+    assert done.stderr.decode().splitlines()[-1] == (
+        f"hermesd: {section}: cannot listen on 127.0.0.1:{port}: address already in use. Stop what "
+        f"uses the address, or set another with {section}.port and {section}.address."
+    )
 
 
 def test_it_listens_on_several_ports(start_broker, names):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import os
+import re
 import resource
 import signal
 import stat
@@ -116,7 +117,13 @@ def test_guessing_is_counted_slowed_and_logged_once(start_broker):
     metrics = api.request("GET", "/metrics").body.decode()
     assert 'hermes_admin_refused_total{reason="unknown_token"} 5\n' in metrics
     assert 'hermes_admin_refused_total{reason="too_many_failures"} 4\n' in metrics
-    assert broker.log.text.count("Admin request without a good token") == 1
+    text = broker.log.text
+    assert text.count("Admin request without a good token") == 1
+    assert len(re.findall(
+        r"WARNING Admin requests answered 429.* admin\.peer=127\.0\.0\.1 .*"
+        r"admin\.retry_after_s=\d+ setting=admin\.max_failures", text)) == 1
+    assert re.search(r"without a good token admin\.peer=127\.0\.0\.1:\d+ ", text)
+    assert "log.suppressed" not in text, "nothing was suppressed before these"
 
 
 def test_a_bad_file_stops_a_start_and_not_a_running_broker(start_broker):
@@ -156,6 +163,7 @@ def test_the_token_of_the_first_start_is_left_alone(start_broker):
 
 
 def test_a_link_to_somebody_elses_file_is_refused(start_broker, tmp_path: Path):
+    """Who planted it would otherwise say who is let in."""
     if os.geteuid() != 0:
         pytest.skip("only root can give files away")
     for name in ("tokens", "passwords"):

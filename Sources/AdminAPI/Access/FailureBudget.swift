@@ -12,6 +12,8 @@ struct FailureBudget {
         /// How many failures of this address were not logged since its last line; `nil` when this one
         /// is not logged either.
         var suppressed: Int?
+        /// Whether to log that the address has to wait: at once, and then once a minute.
+        var reportsWait = false
     }
 
     private struct Record {
@@ -19,6 +21,7 @@ struct FailureBudget {
         var fullAgain: ContinuousClock.Instant
         var lastSeen: ContinuousClock.Instant
         var nextLine: ContinuousClock.Instant
+        var nextWaitLine: ContinuousClock.Instant
         var suppressed = 0
     }
 
@@ -47,13 +50,18 @@ struct FailureBudget {
         _ address: PeerAddress, isGuess: Bool, at now: ContinuousClock.Instant
     ) -> Verdict {
         var record =
-            records[address] ?? Record(fullAgain: now, lastSeen: now, nextLine: now)
+            records[address]
+            ?? Record(fullAgain: now, lastSeen: now, nextLine: now, nextWaitLine: now)
         var verdict = Verdict()
         if isGuess {
             let charged = max(record.fullAgain, now) + cost
             let excess = charged - now - Self.window
             if excess > .zero {
                 verdict.retryAfterSeconds = max(1, Int((excess / .seconds(1)).rounded(.up)))
+                if now >= record.nextWaitLine {
+                    verdict.reportsWait = true
+                    record.nextWaitLine = now + Self.logInterval
+                }
             } else {
                 record.fullAgain = charged
             }

@@ -13,8 +13,10 @@ final class Gatekeeper: Sendable {
     private let counters: AdminCounters
     private let logger: Logger
     private let budget: Mutex<FailureBudget>
-    /// So that many addresses together do not fill the disk either.
-    private let lines = LogThrottle()
+    /// So that many addresses together do not fill the disk either; by kind, so that one hides no other.
+    private let failureLines = LogThrottle()
+    private let waitLines = LogThrottle()
+    private let scopeLines = LogThrottle()
 
     init(
         adminToken: AdminToken, tokens: TokenChecks?, failuresPerMinute: Int,
@@ -42,9 +44,14 @@ final class Gatekeeper: Sendable {
         let caller = try identify(authorization, peer)
         if caller.scopes.grant(scope) { return caller }
         counters.count(.missingScope)
-        log(
-            "Token lacks a scope",
-            [LogKeys.token: "\(caller.name)", LogKeys.scope: "\(scope.rawValue)"], peer)
+        if let suppressed = scopeLines.admit() {
+            logger.notice(
+                "Token lacks a scope",
+                metadata: [
+                    LogKeys.token: "\(caller.name)", LogKeys.scope: "\(scope.rawValue)",
+                    LogKeys.peer: "\(PeerAddress.text(peer))",
+                ].suppressing(suppressed))
+        }
         throw Problem(
             .missingScope,
             "The token \"\(caller.name)\" has the scopes \(caller.scopes); this request needs "
@@ -62,7 +69,7 @@ final class Gatekeeper: Sendable {
     private func identify(
         _ authorization: String?, _ peer: SocketAddress?
     ) throws(Problem) -> Caller {
-        let parts = (authorization ?? "").split(separator: " ")
+        let parts = (authorization ?? "").utf8.split(separator: UInt8(ascii: " "))
         if parts.isEmpty {
             throw refusal(
                 .missingToken, peer,
@@ -71,12 +78,12 @@ final class Gatekeeper: Sendable {
                     field: "Authorization", fix: Self.howToAuthenticate,
                     headers: [.wwwAuthenticate: "Bearer realm=\"hermes\""]))
         }
-        guard parts.count == 2, parts[0].lowercased() == "bearer" else {
+        guard parts.count == 2, parts[0].isWord("bearer") else {
             throw refusal(
                 .unknownToken, peer,
                 Self.invalid("The Authorization header does not hold a bearer token."))
         }
-        let presented = parts[1].utf8
+        let presented = parts[1]
         if adminToken.matches(presented) { return .admin }
         guard let entry = tokens?.entry(of: presented) else {
             throw refusal(
@@ -100,15 +107,23 @@ final class Gatekeeper: Sendable {
             budget.judge(address, isGuess: reason == .unknownToken, at: .now)
         }
         counters.count(verdict.retryAfterSeconds == nil ? reason : .tooManyFailures)
-        if let suppressed = verdict.suppressed {
-            log(
+        if let suppressed = verdict.suppressed, failureLines.admit() != nil {
+            logger.notice(
                 "Admin request without a good token",
-                [
+                metadata: [
                     LogKeys.reason: "\(reason.rawValue)",
-                    LogKeys.suppressed: "\(suppressed)",
-                ], peer)
+                    LogKeys.peer: "\(PeerAddress.text(peer))",
+                ].suppressing(suppressed))
         }
         guard let seconds = verdict.retryAfterSeconds else { return problem }
+        if verdict.reportsWait, waitLines.admit() != nil {
+            logger.warning(
+                "Admin requests answered 429, their address presents too many unknown tokens",
+                metadata: [
+                    LogKeys.peer: "\(address)", LogKeys.retryAfter: "\(seconds)",
+                    LogKeys.setting: "admin.max_failures",
+                ])
+        }
         return Problem(
             .tooManyFailures,
             "Too many requests from this address had a token that is not known here.",
@@ -116,14 +131,6 @@ final class Gatekeeper: Sendable {
             fix: "Send a good token, or wait for the seconds named in Retry-After; "
                 + "admin.max_failures sets how many there may be in a minute.",
             headers: [.retryAfter: "\(seconds)"])
-    }
-
-    private func log(_ message: Logger.Message, _ metadata: Logger.Metadata, _ peer: SocketAddress?)
-    {
-        guard lines.admit() != nil else { return }
-        var metadata = metadata
-        metadata[LogKeys.address] = "\(PeerAddress(peer))"
-        logger.notice(message, metadata: metadata)
     }
 
     private static func invalid(_ detail: String) -> Problem {

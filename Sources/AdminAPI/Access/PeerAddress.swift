@@ -21,6 +21,14 @@ struct PeerAddress: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
+    /// One peer as the log names it, with its port: `192.0.2.7:50312` or `[2001:db8::1]:50312`.
+    static func text(_ address: SocketAddress?) -> String {
+        guard let address, let host = address.ipAddress, let port = address.port else {
+            return "unix"
+        }
+        return host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+    }
+
     /// Without the port: `192.0.2.7`, or the network `2001:db8:0:1::/64`.
     var description: String {
         switch bytes.count {

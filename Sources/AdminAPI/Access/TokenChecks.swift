@@ -40,7 +40,15 @@ package final class TokenChecks: Sendable {
     /// The file as it is now, for ``use(_:)``.
     package func read() throws(TokenFileError) -> Tokens { try Self.load(path, logger) }
 
-    package func use(_ tokens: Tokens) { state.withLock { $0 = tokens } }
+    /// True when the file is another than that in use.
+    package func isChanged(by tokens: Tokens) -> Bool {
+        state.withLock { $0.stamp != tokens.stamp }
+    }
+
+    package func use(_ tokens: Tokens) {
+        if isChanged(by: tokens) { sayReadAgain(tokens) }
+        state.withLock { $0 = tokens }
+    }
 
     private func current() -> TokenBook {
         let stamp = FileStamp(of: path)
@@ -50,13 +58,13 @@ package final class TokenChecks: Sendable {
             state.retryAt = nil
             do throws(TokenFileError) {
                 state = try Self.load(path, logger)
-                logger.info(
-                    "Token file read again",
-                    metadata: ["file": "\(path)", "tokens": "\(state.book.count)"])
+                sayReadAgain(state)
             } catch {
-                logger.error(
-                    "Token file unusable, tokens stay as they were",
-                    metadata: ["file": "\(path)", "error": "\(error)"])
+                for problem in "\(error)".split(separator: "\n") {
+                    logger.error(
+                        "Token file unusable, tokens stay as they were",
+                        metadata: ["problem": "\(problem)"])
+                }
                 // The file may be good; for want of a descriptor, say, nobody knows.
                 if case .system = error { state.retryAt = .now + Self.retryInterval }
             }
@@ -68,6 +76,12 @@ package final class TokenChecks: Sendable {
         time.map { $0 <= .now } ?? false
     }
 
+    private func sayReadAgain(_ tokens: Tokens) {
+        logger.info(
+            "Token file read again",
+            metadata: ["file": "\(path)", "tokens": "\(tokens.book.count)"])
+    }
+
     private static func load(_ path: String, _ logger: Logger) throws(TokenFileError) -> Tokens {
         let stamp = FileStamp(of: path)
         var file = TokenFile()
@@ -77,7 +91,7 @@ package final class TokenChecks: Sendable {
             // As good as empty, and the safe side: no token but the administrator's counts.
         }
         if let warning = file.accessWarning {
-            logger.warning("Token file is open to others", metadata: ["file": "\(warning)"])
+            logger.warning("Token file is open to others", metadata: ["problem": "\(warning)"])
         }
         return Tokens(book: TokenBook(file), stamp: stamp)
     }

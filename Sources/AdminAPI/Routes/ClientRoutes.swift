@@ -20,7 +20,7 @@ struct ClientRoutes: Sendable {
             if let limit = try request.query.integer("limit", in: 1...1000) {
                 query.limit = Int(limit)
             }
-            query.cursor = request.query["cursor"]
+            query.cursor = try cursor(request.query)
             let page: ClientPage
             do throws(BrokerUnavailable) {
                 page = try await broker.clients(query)
@@ -29,6 +29,16 @@ struct ClientRoutes: Sendable {
             }
             return try Response.json(page)
         }
+    }
+
+    private func cursor(_ query: QueryItems) throws(Problem) -> String? {
+        guard let text = query["cursor"] else { return nil }
+        guard ClientCursor(text: text) != nil else {
+            throw Problem(
+                .invalidQuery, "The cursor is \"\(text.visible())\", which no page has named.",
+                field: "cursor", fix: "Pass the `next` of the page before, as it is.")
+        }
+        return text
     }
 
     private var show: Route {

@@ -282,12 +282,12 @@ enum OpenAPIDocument {
                     "name": "cursor",
                     "in": "query",
                     "description": "The member next of the page before.",
-                    "schema": {"type": "string"}
+                    "schema": {"type": "string", "pattern": "^([0-9a-f]{2})*$", "maxLength": 1024}
                   }
                 ],
                 "responses": {
                   "200": {
-                    "description": "A page, in no particular order. It may be empty and still name a next one.",
+                    "description": "A page, in the order of client identifiers by their bytes. A client that stays is on one page, whoever comes and goes.",
                     "content": {
                       "application/json": {
                         "schema": {"$ref": "#/components/schemas/ClientPage"}

@@ -231,9 +231,8 @@ struct AdminResponder: Sendable {
                 LogKeys.problem: "\(problem.kind.rawValue)",
                 LogKeys.method: "\(request.method.rawValue)",
                 LogKeys.path: "\((request.head.path ?? "").visible())",
-                LogKeys.address: "\(channel.remoteAddress?.description ?? "unix")",
-                LogKeys.suppressed: "\(suppressed)",
-            ])
+                LogKeys.peer: "\(PeerAddress.text(channel.remoteAddress))",
+            ].suppressing(suppressed))
     }
 }
 

@@ -1,3 +1,4 @@
+import AdminModel
 import Hummingbird
 import HummingbirdCore
 import Logging
@@ -128,10 +129,14 @@ package struct AdminServer: Sendable {
     private func run(_ listener: Listener) async throws {
         do {
             try await listener.run()
-        } catch {
+        } catch let error as IOError {
             let host = bindAddress.contains(":") ? "[\(bindAddress)]" : bindAddress
             throw AdminServerError.cannotListen(
-                address: "\(host):\(configuration.port)", reason: "\(error)")
+                ListenFailure(
+                    section: "admin", address: "\(host):\(configuration.port)",
+                    code: error.errnoCode))
+        } catch {
+            throw AdminServerError.failed(reason: "\(error)")
         }
     }
 

@@ -1,3 +1,5 @@
+import AdminModel
+
 /// What the admin server needs to know.
 package struct AdminServerConfiguration: Sendable {
     /// Numeric IPv4 or IPv6 address, or `localhost` for 127.0.0.1.
@@ -48,15 +50,15 @@ package struct AdminEndpoints: Sendable, Equatable {
 /// Why the admin server cannot start or go on.
 package enum AdminServerError: Error, Equatable, CustomStringConvertible {
     case template(TopicTemplateError)
-    case cannotListen(address: String, reason: String)
+    case cannotListen(ListenFailure)
+    case failed(reason: String)
     case unixSocket(path: String, reason: String, fix: String)
 
     package var description: String {
         switch self {
         case .template(let error): "\(error)"
-        case .cannotListen(let address, let reason):
-            "admin: cannot listen on \(address): \(reason). "
-                + "Stop what uses the address, or set another with admin.port and admin.address."
+        case .cannotListen(let failure): "\(failure)"
+        case .failed(let reason): "admin: \(reason). Start the broker again."
         case .unixSocket(let path, let reason, let fix):
             "admin.unix_socket: \(path): \(reason). \(fix)"
         }

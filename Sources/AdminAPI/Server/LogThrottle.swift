@@ -1,4 +1,14 @@
+import Logging
 import Synchronization
+
+extension Logger.Metadata {
+    /// With the number of lines that were held back before this one, if there were any.
+    func suppressing(_ count: Int) -> Self {
+        var result = self
+        if count > 0 { result[LogKeys.suppressed] = "\(count)" }
+        return result
+    }
+}
 
 /// Lets one log line a second through, because what a peer can cause often must not fill the disk.
 final class LogThrottle: Sendable {

@@ -49,6 +49,11 @@ package final class AdminCertificates: Sendable {
         }
     }
 
+    /// True when the files are others than those in use.
+    package func isChanged(by certificate: Certificate) -> Bool {
+        state.withLock { $0.certificate.stamps != certificate.stamps }
+    }
+
     /// The certificate in use, as the metrics show it.
     var figures: AdminFigures.Certificate {
         let left = state.withLock { $0.certificate.expires } - Int64(time(nil))

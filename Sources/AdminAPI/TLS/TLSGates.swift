@@ -131,8 +131,7 @@ final class HandshakeWatch: ChannelInboundHandler {
             "Admin TLS handshake failed",
             metadata: [
                 LogKeys.reason: "\(reason)",
-                LogKeys.address: "\(PeerAddress(context.remoteAddress))",
-                LogKeys.suppressed: "\(suppressed)",
-            ])
+                LogKeys.peer: "\(PeerAddress.text(context.remoteAddress))",
+            ].suppressing(suppressed))
     }
 }

@@ -80,7 +80,7 @@ package struct BrokerLoop: ~Copyable {
     /// Loads what the store holds and opens the listeners; ``run()`` serves them. Without
     /// `passwords`, user names are taken as given; without `access`, everything is allowed.
     ///
-    /// - Throws: ``SystemError``, or what the store could not read.
+    /// - Throws: ``SystemError``, ``ListenFailure``, or what the store could not read.
     package init(
         settings: BrokerSettings, store: any Store, mailbox: Mailbox<ShardMessage>,
         passwords: PasswordCheck?, access: AccessRules? = nil, identity: Identity,
@@ -97,9 +97,15 @@ package struct BrokerLoop: ~Copyable {
         }
         var reactor = try Reactor(pool: shard.pool)
         try reactor.register(mailbox)
-        for listener in settings.listeners {
-            _ = try reactor.listen(
-                address: listener.address, port: listener.port, userTimeout: settings.userTimeout)
+        for (index, listener) in settings.listeners.enumerated() {
+            do throws(SystemError) {
+                _ = try reactor.listen(
+                    address: listener.address, port: listener.port,
+                    userTimeout: settings.userTimeout)
+            } catch {
+                throw ListenFailure(
+                    section: "listeners[\(index)]", address: error.subject, code: error.code)
+            }
         }
         var authenticator: Authenticator?
         if let passwords {
@@ -155,6 +161,7 @@ package struct BrokerLoop: ~Copyable {
         tellShard()
         for index in 0..<count { handle(reactor.event(index)) }
         acceptWaiting()
+        shard.continueListings { reactor.address(of: $0) }
         shard.expireTimers()
         for handle in shard.takeOverdue() {
             // What its socket already holds counts before it is judged.
@@ -355,8 +362,7 @@ package struct BrokerLoop: ~Copyable {
         case .certificates(let contexts): take(contexts)
         case .status(let reply): reply(status)
         case .figures(let reply): reply(figures)
-        case .clients(let query, let reply):
-            reply(shard.clients(query) { reactor.address(of: $0) })
+        case .clients(let query, let reply): shard.listClients(query, reply: reply)
         case .client(let identifier, let reply):
             reply(shard.client(identifier) { reactor.address(of: $0) })
         case .disconnect(let identifier, let reply): reply(shard.disconnect(identifier))
@@ -422,7 +428,7 @@ package struct BrokerLoop: ~Copyable {
         case .status(let reply): reply(status)
         case .figures(let reply): reply(figures)
         case .client(_, let reply): reply(nil)
-        case .clients(_, let reply): reply(ClientPage(clients: [], next: nil))
+        case .clients(_, let reply): reply(nil)
         case .disconnect(_, let reply): reply(false)
         case .queue(_, _, _, let reply): reply(.stopping)
         case .dropQueue(_, _, let reply): reply(.stopping)

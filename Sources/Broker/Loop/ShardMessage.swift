@@ -14,7 +14,8 @@ package enum ShardMessage: Sendable {
     case status(@Sendable (StatusModel) -> Void)
     /// The answer leaves process figures to whoever shows them.
     case figures(@Sendable (BrokerFigures) -> Void)
-    case clients(ClientQuery, @Sendable (ClientPage) -> Void)
+    /// `nil` when the shard stops.
+    case clients(ClientQuery, @Sendable (ClientPage?) -> Void)
     case client([UInt8], @Sendable (ClientDetail?) -> Void)
     case disconnect([UInt8], @Sendable (Bool) -> Void)
     /// A page of what a client is owed, from a position on.

@@ -29,9 +29,6 @@ package struct InboundPublication: Sendable {
 }
 
 extension Shard {
-    /// Sessions that one list request looks at, so that a million of them stall nobody.
-    private static var scannedSessions: UInt32 { 20_000 }
-
     // MARK: Publishing
 
     /// Publishes for the admin plane; `reply` is called once the message is stored.
@@ -100,6 +97,8 @@ extension Shard {
         pendingReplies.removeAll()
         for question in queueQuestions.values { question.reply(.stopping) }
         queueQuestions.removeAll()
+        for listing in listings { listing.reply(nil) }
+        listings.removeAll()
     }
 
     // MARK: Questions
@@ -123,22 +122,6 @@ extension Shard {
             protocolViolations: counters.protocolViolations,
             limitsReached: Self.dictionary(counters.limits.figures),
             publishersPaused: counters.publishersPaused)
-    }
-
-    /// A page of clients in the order of their sessions' places. It ends at the limit, or when enough
-    /// sessions were looked at for one turn: then it may hold few or none and still go on.
-    package func clients(
-        _ query: ClientQuery, address: (Handle) -> String
-    ) -> ClientPage {
-        var clients: [ClientSummary] = []
-        var index = query.cursor.flatMap { UInt32($0) } ?? 0
-        let end = min(sessions.endIndex, index.addingClamped(Self.scannedSessions))
-        while index < end, clients.count < query.limit {
-            defer { index += 1 }
-            guard sessions[index].generation != 0, matches(query, index) else { continue }
-            clients.append(summary(index, address))
-        }
-        return ClientPage(clients: clients, next: index < sessions.endIndex ? "\(index)" : nil)
     }
 
     package func client(_ identifier: [UInt8], address: (Handle) -> String) -> ClientDetail? {
@@ -175,24 +158,7 @@ extension Shard {
         return true
     }
 
-    private func matches(_ query: ClientQuery, _ index: UInt32) -> Bool {
-        let session = sessions[index]
-        if let connected = query.connected, connected != (session.connection != nil) {
-            return false
-        }
-        if let prefix = query.prefix {
-            let starts = session.clientIdentifier.withBytes { $0.starts(with: prefix.utf8) }
-            guard starts else { return false }
-        }
-        if let userName = query.userName {
-            guard session.hasUserName, session.userName.array == [UInt8](userName.utf8) else {
-                return false
-            }
-        }
-        return true
-    }
-
-    private func summary(_ index: UInt32, _ address: (Handle) -> String) -> ClientSummary {
+    func summary(_ index: UInt32, _ address: (Handle) -> String) -> ClientSummary {
         let session = sessions[index]
         return ClientSummary(
             clientID: Self.text(session.clientIdentifier.array),
@@ -212,12 +178,5 @@ extension Shard {
         var result: [String: UInt64] = [:]
         for count in counts { result[count.label] = count.value }
         return result
-    }
-}
-
-extension UInt32 {
-    fileprivate func addingClamped(_ other: UInt32) -> UInt32 {
-        let (sum, overflow) = addingReportingOverflow(other)
-        return overflow ? .max : sum
     }
 }

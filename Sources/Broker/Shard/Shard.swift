@@ -93,6 +93,8 @@ package struct Shard: ~Copyable {
     var postponedLoads: [UInt64: Handle] = [:]
     /// Questions of the admin plane that wait for the store, by their number.
     var queueQuestions: [UInt64: QueueQuestion] = [:]
+    /// Lists of clients that are being made, one after the other.
+    var listings: [ClientListing] = []
     /// What was dropped while it was on its way from the store, by the session's number.
     var droppedWhileLoading: [UInt64: ClosedRange<UInt64>] = [:]
     /// The store takes no new messages at present; whoever publishes one that it needs has to wait.
@@ -333,7 +335,7 @@ package struct Shard: ~Copyable {
         let hasWork =
             !writes.isEmpty || !reads.isEmpty || !dirty.isEmpty || !doomed.isEmpty
             || !retainedTurns.isEmpty
-            || !resumed.isEmpty
+            || !resumed.isEmpty || !listings.isEmpty
         guard !hasWork else { return now }
         guard let refresh = system.deadline else { return timers.nextDeadline }
         return min(timers.nextDeadline ?? refresh, refresh)

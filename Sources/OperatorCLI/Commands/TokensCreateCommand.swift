@@ -27,7 +27,8 @@ struct TokensCreateCommand: OperatorCommand {
     @Option(
         help: ArgumentHelp(
             "After how long it is refused, such as 90d, 12h or 30m (default: never).",
-            valueName: "time"))
+            valueName: "time"),
+        transform: LifetimeArgument.parse)
     var expires: LifetimeArgument?
 
     @OptionGroup var file: TokenFileOptions
@@ -91,12 +92,23 @@ struct ScopeArgument: ExpressibleByArgument {
 }
 
 /// A span of 1 minute to 100 years: a whole number with m, h or d.
-struct LifetimeArgument: ExpressibleByArgument {
+struct LifetimeArgument {
     let seconds: Int64
 
     private static let range: ClosedRange<Int64> = 60...100 * 365 * 86_400
 
-    init?(argument: String) {
+    /// Throws the parser's error, which says what is good.
+    static func parse(_ text: String) throws -> LifetimeArgument {
+        if let lifetime = LifetimeArgument(text) { return lifetime }
+        throw ValidationError(
+            """
+            "\(VisibleText.escaped(text))" is no time that a token can have. Give a whole number \
+            with m (minutes), h (hours) or d (days), from 1m to 36500d, such as 90d; without \
+            --expires it never ends.
+            """)
+    }
+
+    private init?(_ argument: String) {
         let units: [Character: Int64] = ["m": 60, "h": 3_600, "d": 86_400]
         guard let last = argument.last, let unit = units[last] else { return nil }
         let digits = argument.dropLast()

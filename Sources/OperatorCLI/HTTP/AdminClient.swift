@@ -35,10 +35,10 @@ struct AdminClient: Sendable {
             page.cursor = result.next
             let answer: Answer<ClientPage> = try await get(
                 ["v1", "clients"], query: Self.items(page))
-            // An empty page with a continuation could go on for ever.
-            if answer.model.clients.isEmpty && answer.model.next != nil {
+            // A page that leads to itself would go on for ever.
+            if let next = answer.model.next, next == page.cursor {
                 throw CommandFailure(
-                    .unexpectedAnswer, "\(endpoint) sent an empty page that is not the last.")
+                    .unexpectedAnswer, "\(endpoint) sent a page whose next is the page itself.")
             }
             result.clients += answer.model.clients
             result.next = answer.model.next
