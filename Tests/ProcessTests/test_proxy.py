@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import ssl
 
 import pytest
 
@@ -209,6 +210,37 @@ def test_a_check_that_only_connects_is_no_news(broker, from_proxy):
         from_proxy(broker, header).close()
     eventually(lambda: closed(broker, "peer_closed") == 2, "both to be gone")
     assert [one for one in broker.log.lines[start:] if " DEBUG " not in one] == []
+
+
+def test_the_limits_of_an_address_count_whom_the_header_names(
+    start_broker, pair, authority, proxy, from_proxy
+):
+    broker = start_broker(environment={
+        **proxied(HERMES_LIMITS_CONNECTIONS_PER_ADDRESS="2"), **tls_environment(pair)})
+    context = client_context(authority.certificate)
+    waiting = [from_proxy(broker, b"P") for _ in range(3)]
+    eventually(lambda: AdminAPI(broker).status()["connections_pending"] == 3, "three to wait")
+
+    front, other = proxy(broker, line(FOUR, 50_001)), proxy(broker, binary(SIX, 50_002))
+    held = [TLSClient(front, context) for _ in range(2)]
+    for number, one in enumerate(held):
+        assert one.connect(f"held{number}").return_code == 0
+    with pytest.raises((ssl.SSLError, ConnectionError)):
+        TLSClient(front, context)
+    elsewhere = TLSClient(other, context)
+    assert elsewhere.connect("elsewhere").return_code == 0
+
+    found = broker.log.await_match("New connection closed, its address has had its share").string
+    assert f"connection.address={FOUR}:50001" in found
+    assert closed(broker, "address_limit") == 1
+    held[0].disconnect()
+    eventually(lambda: AdminAPI(broker).status()["connections"] == 2, "a free place")
+    again = TLSClient(front, context)
+    assert again.connect("again").return_code == 0
+    for one in (held[1], elsewhere, again):
+        one.disconnect()
+    for one in waiting:
+        one.close()
 
 
 # --- what is refused ------------------------------------------------------------------------
