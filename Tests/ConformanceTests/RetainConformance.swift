@@ -156,6 +156,8 @@ struct RetainConformance {
         let publisher = try broker.connect("publisher")
         try publisher.publish(topic, "kept", qos: .exactlyOnce, retain: true)
         try publisher.publish(broker.topic("b"), "other", retain: true)
+        // Committed: else it would wait in the queue, at a place of its own with an identifier.
+        try broker.fence()
         let client = try broker.subscriber(to: broker.topic("#"), .exactlyOnce)
         _ = try client.takeAll()
         try publisher.publish(topic, "", qos: qos, retain: true)

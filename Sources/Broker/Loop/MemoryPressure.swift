@@ -37,7 +37,7 @@ package enum MemoryPressure: UInt8, CaseIterable, Comparable, Sendable {
     /// What the next measurement makes of it: up at once to where it is that bad, down only where it has
     /// become better by a little.
     func next(used: Int, limit: Int) -> MemoryPressure {
-        let percent = Int((Double(used) / Double(max(1, limit)) * 100).rounded(.down))
+        let percent = used / max(1, limit / 100)
         let risen = Self.allCases.last { percent >= $0.begin } ?? .none
         let held = Self.allCases.last { $0 <= self && percent >= $0.end } ?? .none
         return max(risen, held)
