@@ -153,7 +153,7 @@ struct AdmissionTests {
     }
 
     @Test(
-        "millions of IPv6 networks neither stay in memory nor make one forgotten that has connections"
+        "a flood of IPv6 networks neither stay in memory nor make one forgotten that has connections"
     )
     func flood() throws {
         var settings = BrokerSettings()
@@ -163,7 +163,7 @@ struct AdmissionTests {
         for _ in 0..<2 {
             _ = try Self.key(admission.admit(Self.phone, isSecured: false, settings, now: ms(0)))
         }
-        for network in 0..<UInt64(2_000_000) {
+        for network in 0..<UInt64(300_000) {
             let key = try Self.key(
                 admission.admit(Self.six(network, 1), isSecured: false, settings, now: ms(0)))
             admission.leave(key)

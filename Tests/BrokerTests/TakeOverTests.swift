@@ -99,6 +99,7 @@ struct TakeOverTests {
         let link = ShardLink()
         for network in 10..<40 as Range<UInt32> { _ = try link.connect("tv", origin: network) }
         #expect(link.shard.counters.takeOversDelayed == 0)
+        #expect(link.shard.client(Array("tv".utf8)) { _ in "" }?.takeOvers == nil)
     }
 
     @Test("three peers with one identifier are a fight, too")

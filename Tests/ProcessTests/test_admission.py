@@ -89,13 +89,12 @@ def test_every_way_to_go_frees_the_place(start_broker, raw):
         go(raw(broker, source=HERE))
         eventually(all_gone, "the connection to be gone")
     # A refused client's socket lingers for a moment, and counts as long as it is there.
-    eventually(lambda: connects(broker, HERE), "a free place")
-    assert reached(broker, "connections_per_address") <= 200
+    eventually(lambda: connects(broker, HERE, 2), "a free place")
 
 
-def connects(broker: Hermesd, source: str) -> bool:
-    """Whether two at a time come in from an address."""
-    clients = [RawClient(broker.address, source=source) for _ in range(2)]
+def connects(broker: Hermesd, source: str, count: int) -> bool:
+    """Whether so many come in at a time from an address."""
+    clients = [RawClient(broker.address, source=source) for _ in range(count)]
     try:
         for number, one in enumerate(clients):
             one.connect(f"probe{number}")
@@ -125,7 +124,7 @@ def test_one_address_connects_only_so_fast(start_broker, raw):
     assert f"{HERE}:" in line and "limits.connect_rate_per_address" in line
     raw(broker, source=THERE).connect("other")
     # Tokens come back by themselves.
-    eventually(lambda: connects(broker, HERE), "a token")
+    eventually(lambda: connects(broker, HERE, 1), "a token")
 
 
 def test_newcomers_wait_and_all_get_in(start_broker, raw):

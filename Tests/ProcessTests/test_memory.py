@@ -84,18 +84,18 @@ def test_slow_readers_go_and_the_others_lose_nothing(from_file, raw):
 
 def test_newcomers_wait_until_there_is_memory(from_file, raw):
     """Those without a CONNECT are closed, later ones wait in the kernel, and get in afterwards."""
-    broker = from_file("limits: {memory: off, output_bytes: 64MiB, connect_timeout: 60s}")
+    rest = "output_bytes: 256MiB, connect_timeout: 60s"
+    broker = from_file(f"limits: {{memory: off, {rest}}}")
     silent = raw(broker)
     held = raw(broker)
     held.connect("held")
     reader = slow_reader(broker, raw, "reader")
     publisher = raw(broker)
     publisher.connect("publisher")
-    fill(broker, publisher, "reader", 48 * MIB)
+    fill(broker, publisher, "reader", 160 * MIB)
     used = memory(broker)["used_bytes"]
     # Just above the limit: no reader is closed for that.
-    start = broker.reload(
-        f"limits: {{memory: {used * 100 // 102}, output_bytes: 64MiB, connect_timeout: 60s}}")
+    start = broker.reload(f"limits: {{memory: {used * 100 // 103}, {rest}}}")
     broker.log.await_match("Memory is short, new connections wait", start=start)
     assert silent.await_closed() == []
     status = memory(broker)

@@ -80,12 +80,12 @@ struct KeyRatesTests {
         #expect(rates.take(7, rate: 3, now: ms(339)))
     }
 
-    @Test("a million keys that come once do not make one forgotten that comes again and again")
+    @Test("200,000 keys that come once do not make one forgotten that comes again and again")
     func flood() {
         let rates = Rates()
         let heavy: UInt32 = 0x4242
         for _ in 0..<10 { #expect(rates.take(heavy, rate: 10, now: ms(1))) }
-        for key in 1...UInt32(1_000_000) where key != heavy {
+        for key in 1...UInt32(200_000) where key != heavy {
             #expect(rates.take(key, rate: 10, now: ms(1)))
         }
         #expect(!rates.take(heavy, rate: 10, now: ms(1)))

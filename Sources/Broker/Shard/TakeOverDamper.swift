@@ -93,10 +93,11 @@ struct TakeOverDamper {
         if let place = find(key) { entries[place].peers = peers }
     }
 
-    /// `nil` for an identifier that is not fought over.
+    /// `nil` for an identifier over which nobody has had to wait.
     func report(_ key: UInt64, now: MonotonicTime) -> Report? {
         guard let place = find(key), isFight(place, now) else { return nil }
         let entry = entries[place]
+        guard entry.delayed > 0 || entry.notBefore != nil else { return nil }
         return Report(
             takeOvers: Int(entry.count), delayMilliseconds: delay(entry.delayed),
             waiting: entry.waiting, peers: entry.peers)

@@ -193,7 +193,7 @@ extension Setting {
         ),
         .single(
             "limits.connect_rate", \.limits.connectRate,
-            ValueFormat.number(1...1_000_000).optional("off"),
+            ValueFormat.number(1...1_000_000).orOff(),
             "Connections accepted in a second, and at once after a quiet one; further ones wait to be accepted."
         ),
         .single(

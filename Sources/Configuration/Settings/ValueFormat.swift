@@ -50,6 +50,13 @@ struct ValueFormat<Value: Sendable>: Sendable {
 }
 
 extension ValueFormat {
+    /// The same value, or none by the word `off`, and not by an empty value.
+    func orOff() -> ValueFormat<Value?> {
+        let format = optional("off")
+        return ValueFormat<Value?>(
+            expectation: format.expectation, read: format.read, write: format.write)
+    }
+
     /// The same value, or none as long as nobody sets the key: where an empty value must not switch off
     /// what a full one guards.
     func orUnset() -> ValueFormat<Value?> {
