@@ -12,6 +12,7 @@ import pytest
 from harness.admin import AdminAPI
 from harness.certificates import Authority, Certificate, self_signed
 from harness.command_line_clients import mosquitto_pub
+from harness.raw_client import RawClient
 from harness.tls import TLSClient, client_context, tls_environment
 from harness.waiting import PATIENCE, eventually
 
@@ -278,6 +279,9 @@ def test_a_certificate_revoked_by_a_reloaded_list(
     live = TLSClient(strict, context)
     live.connect("live")
     session = live.socket.session
+    other = TLSClient(
+        strict, client_context(own_authority.certificate, certificate=kept))
+    other.connect("other")
 
     own_authority.revoke(lost)
     own_authority.write_list(own_authority.directory / "revoked.crl")
@@ -295,10 +299,47 @@ def test_a_certificate_revoked_by_a_reloaded_list(
             again.connect("again")
     with pytest.raises((ssl.SSLError, ConnectionError, AssertionError)):
         paho_client("lost", to=strict, context=context)
-    # Who is connected stays: an operator ends that connection (docs/security.md).
-    live.ping()
+    # Who is connected is closed; others stay.
+    assert live.await_closed() == []
+    strict.log.await_match(
+        "Connection closed, its certificate counts no more.*reason=certificate_revoked", start=start)
+    assert metric(
+        strict, 'hermes_connections_closed_total{reason="certificate_revoked"}') == 1
+    other.ping()
     mosquitto_pub(strict, *certificate_options(own_authority, kept), "-t", "a", "-m", "b")
-    live.close()
+    other.disconnect()
+
+
+def test_a_handshake_that_began_before_its_certificate_was_revoked(strict, own_authority):
+    lost = own_authority.issue("lost phone", names=None)
+    context = client_context(own_authority.certificate, certificate=lost)
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls = context.wrap_bio(incoming, outgoing, server_hostname="localhost")
+    client = RawClient(strict.address)
+    with pytest.raises(ssl.SSLWantReadError):
+        tls.do_handshake()
+    client.socket.sendall(outgoing.read())
+    while True:
+        incoming.write(client.socket.recv(65_536))
+        try:
+            tls.do_handshake()
+            break
+        except ssl.SSLWantReadError:
+            continue
+
+    # Its last message is still here when the list is read.
+    own_authority.revoke(lost)
+    own_authority.write_list(own_authority.directory / "revoked.crl")
+    start = len(strict.log.lines)
+    strict.process.send_signal(signal.SIGHUP)
+    strict.log.await_match("Configuration read again", start=start)
+    # What was read is in use once the broker has had another turn.
+    metric(strict, "hermes_tls_connections")
+
+    client.socket.sendall(outgoing.read())
+    line = strict.log.await_match("TLS handshake failed", start=start).string
+    assert "reason=certificate " in line and "revoked during the handshake" in line
+    client.socket.close()
 
 
 def test_an_authority_between_and_its_revocation(start_broker, own_authority, paho_client, tmp_path):

@@ -67,6 +67,10 @@ extension BrokerLoop {
         case .established(let peer):
             handshakeOrder.end(handle)
             admission.endHandshake(shard.origin(of: handle))
+            guard admits(peer, handle) else {
+                fail(handle, TLSFailure(.certificate, "certificate revoked during the handshake"))
+                return
+            }
             shard.counters.handshakes.add(peer.isResumed ? .resumed : .full)
             if let userName = peer.userName { shard.identify(handle, userName) }
         case .failed(let failure): fail(handle, failure)
@@ -91,12 +95,26 @@ extension BrokerLoop {
         }
     }
 
-    /// Certificates and rules for the next handshakes; a listener goes on serving what it serves.
+    /// Certificates and rules for the next handshakes; a listener goes on serving what it serves. Who
+    /// showed a certificate that counts no more is closed.
     mutating func take(_ contexts: [TLSContext?]) {
         for listener in self.contexts.indices
         where listener < contexts.count && self.contexts[listener] != nil {
             self.contexts[listener] = contexts[listener] ?? self.contexts[listener]
         }
+        for handle in verifiedClients.refused(by: self.contexts) {
+            shard.lost(handle, .certificateRevoked)
+        }
+    }
+
+    /// Whether what counts now lets in a client whose handshake may have begun before it was read;
+    /// notes down by what it can be judged later.
+    private mutating func admits(_ peer: TLSPeer, _ handle: Handle) -> Bool {
+        guard let client = peer.client else { return true }
+        let listener = shard.listener(of: handle)
+        guard let context = contexts[listener], context.admits(client) else { return false }
+        verifiedClients.add(handle, client, listener: listener)
+        return true
     }
 
     mutating func addTLS(to figures: inout BrokerFigures) {

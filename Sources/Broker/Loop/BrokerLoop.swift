@@ -58,6 +58,8 @@ package struct BrokerLoop: ~Copyable {
     /// `nil` without a listener that speaks TLS.
     let handshakes: HandshakeWorkers?
     var handshakeOrder = HandshakeOrder()
+    /// Open connections whose clients showed a certificate.
+    var verifiedClients = VerifiedClients()
     /// Listeners with TLS accept nobody until a handshake is over.
     var waitsForHandshakes = false
     var admission: Admission
@@ -349,7 +351,10 @@ package struct BrokerLoop: ~Copyable {
         lingering[handle.index] = nil
         leave(handle, origin: origin)
         shard.discardOutput(handle)
-        if handshakes != nil { handshakeOrder.end(handle) }
+        if handshakes != nil {
+            handshakeOrder.end(handle)
+            verifiedClients.remove(handle)
+        }
         reactor.close(handle)
     }
 

@@ -277,6 +277,12 @@ struct NoticeLog {
                 logger.notice(
                     "Connection closed, its proxy sent no valid PROXY header", metadata: metadata)
             }
+        case .certificateRevoked:
+            admit(&closings[reason.name, default: Self.limiter], now, metadata, handle, reactor) {
+                logger, metadata in
+                logger.notice(
+                    "Connection closed, its certificate counts no more", metadata: metadata)
+            }
         case .disconnect, .peerClosed, .networkError, .keepAlive, .notAuthorized,
             .badUserNameOrPassword, .identifierRejected, .unacceptableProtocolVersion,
             .tooManySessions, .authenticationBusy, .publishDenied, .storeFailure, .shutdown,

@@ -15,6 +15,8 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
     case tlsOnPlainListener
     /// A proxy's connection that does not begin with its header.
     case proxyHeader(MalformedProxyHeader)
+    /// The certificate that it showed counts no more: TLS files that were read again say so.
+    case certificateRevoked
     case keepAlive
     case takenOver
     case notAuthorized
@@ -46,7 +48,7 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case unacceptableProtocolVersion, tooManySessions, authenticationBusy, tooManyInboundQoS2
         case topicLevels, outputLimit, publishDenied, administrator, storeFailure, shutdown
         case tlsHandshake, tlsOnPlainListener, proxyHeader, memoryShortage, unfinishedPackets
-        case addressLimit
+        case addressLimit, certificateRevoked
 
         package var name: String {
             switch self {
@@ -76,6 +78,7 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
             case .memoryShortage: "memory_shortage"
             case .unfinishedPackets: "unfinished_packets"
             case .addressLimit: "address_limit"
+            case .certificateRevoked: "certificate_revoked"
             }
         }
     }
@@ -108,6 +111,7 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .memoryShortage: .memoryShortage
         case .unfinishedPackets: .unfinishedPackets
         case .addressLimit: .addressLimit
+        case .certificateRevoked: .certificateRevoked
         }
     }
 
@@ -128,7 +132,8 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .disconnect, .peerClosed, .networkError, .protocolViolation, .keepAlive, .takenOver,
             .notAuthorized, .badUserNameOrPassword, .identifierRejected,
             .unacceptableProtocolVersion, .authenticationBusy, .publishDenied, .administrator,
-            .storeFailure, .shutdown, .tlsHandshake, .tlsOnPlainListener, .addressLimit:
+            .storeFailure, .shutdown, .tlsHandshake, .tlsOnPlainListener, .certificateRevoked,
+            .addressLimit:
             nil
         }
     }
@@ -148,7 +153,7 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .disconnect, .peerClosed, .networkError, .protocolViolation, .keepAlive, .takenOver,
             .notAuthorized, .badUserNameOrPassword, .identifierRejected,
             .unacceptableProtocolVersion, .authenticationBusy, .publishDenied, .administrator,
-            .storeFailure, .shutdown, .tlsHandshake, .tlsOnPlainListener,
+            .storeFailure, .shutdown, .tlsHandshake, .tlsOnPlainListener, .certificateRevoked,
             .proxyHeader, .addressLimit:
             nil
         }

@@ -190,6 +190,9 @@ package struct Shard: ~Copyable {
         if isCurrent(handle) { connections[handle.index].origin = key }
     }
 
+    /// The listener that accepted a connection.
+    package func listener(of handle: Handle) -> Int { Int(connections[handle.index].listener) }
+
     /// The certificate that a connection showed names its user, and proves it: its CONNECT needs no password, and a
     /// user name in it does not count.
     package mutating func identify(_ handle: Handle, _ userName: [UInt8]) {

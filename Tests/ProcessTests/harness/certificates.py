@@ -108,17 +108,18 @@ class Authority:
         self._run("ca", "-batch", "-revoke", str(certificate.certificate))
 
     def write_list(
-        self, path: Path, *others: Authority, days: int = 30, seconds: int | None = None
+        self, path: Path, *others: Authority, days: int = 30
     ) -> Path:
         """Writes the list of what has been revoked so far, with those of `others` behind it.
 
-        It is good for so many days, or else seconds.
+        It is good until in so many days, which may be over.
         """
         fresh = path.with_suffix(".new")
         texts = []
         for authority in (self, *others):
-            span = ["-crldays", str(days)] if seconds is None else ["-crlsec", str(seconds)]
-            authority._run("ca", "-gencrl", *span, "-out", str(fresh))
+            authority._run(
+                "ca", "-gencrl", "-crl_lastupdate", _time(min(days, 0) - 1), "-crl_nextupdate",
+                _time(days), "-out", str(fresh))
             texts.append(fresh.read_text())
         fresh.write_text("".join(texts))
         fresh.rename(path)
