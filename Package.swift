@@ -88,12 +88,14 @@ let package = Package(
             name: "OperatorConfiguration",
             dependencies: [.product(name: "Yams", package: "Yams")],
             path: "Sources/Configuration", swiftSettings: swiftSettings),
+        module("ListenerTLS", ["OperatorConfiguration", "TLS"]),
         module("Credentials", ["CArgon2"]),
         module("HermesMessages", ["CHermesProtos"]),
         module(
             "OperatorCLI",
             [
-                "AdminModel", "Authorization", "Credentials", "OperatorConfiguration", "Store",
+                "AdminModel", "Authorization", "Credentials", "ListenerTLS",
+                "OperatorConfiguration", "Store", "TLS",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -120,8 +122,9 @@ let package = Package(
             "hermesd",
             [
                 "AdminAPI", "AdminModel", "Authorization", "Broker", "CLinux", "Credentials",
-                "MQTTCodec", "OperatorConfiguration", "OperatorLog", "Reactor", "Store", "TLS",
-                "Threads",
+                "ListenerTLS", "MQTTCodec", "OperatorConfiguration", "OperatorLog", "Reactor",
+                "Store",
+                "TLS", "Threads",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),

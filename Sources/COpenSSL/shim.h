@@ -84,6 +84,13 @@ static inline int hermes_ssl_set_server_name(SSL *ssl, const char *name)
     return (int)SSL_set_tlsext_host_name(ssl, name);
 }
 
+/* Wipes what calls that have returned left on the stack: copies of keys that the compiler made. */
+__attribute__((noinline)) static void hermes_wipe_stack(void)
+{
+    unsigned char bytes[16384];
+    OPENSSL_cleanse(bytes, sizeof bytes);
+}
+
 static inline int hermes_chain_count(const STACK_OF(X509) *chain)
 {
     return chain == NULL ? 0 : sk_X509_num(chain);

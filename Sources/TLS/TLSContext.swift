@@ -17,6 +17,10 @@ public final class TLSContext: @unchecked Sendable {
     /// with a certificate of its issuer gets in. `nil` without a list that says so.
     public let revocationsEndAt: Int64?
 
+    /// When the first of those who may have issued clients' certificates ends, in seconds since 1970;
+    /// `nil` without any.
+    public let authoritiesEndAt: Int64?
+
     /// How long a session may be resumed after it began or was resumed.
     static let sessionSeconds = 24 * 3_600
     /// A chain of clients' certificates has some 3 KB; more than this is refused.
@@ -63,6 +67,9 @@ public final class TLSContext: @unchecked Sendable {
         }
         revocationsEndAt = loaded.revocations.compactMap {
             CertificateTime.seconds(X509_CRL_get0_nextUpdate($0))
+        }.min()
+        authoritiesEndAt = loaded.authorities.compactMap {
+            CertificateTime.seconds(X509_get0_notAfter($0))
         }.min()
         revoked = Self.revoked(on: loaded.revocations)
         authorities = Set(loaded.authorities.map { CertificateNumber.ofAuthority($0) })

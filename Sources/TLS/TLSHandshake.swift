@@ -78,7 +78,10 @@ public final class TLSHandshake: @unchecked Sendable {
         }
         steps += 1
         let result = SSL_do_handshake(ssl)
-        if result == 1 { return finish() }
+        if result == 1 {
+            defer { hermes_wipe_stack() }
+            return finish()
+        }
         let code = SSL_get_error(ssl, result)
         guard !trace.pointee.isOverBudget else {
             return .failed(
@@ -130,13 +133,21 @@ public final class TLSHandshake: @unchecked Sendable {
     /// Moves the record layer of a handshake that is ``Outcome/established(_:)`` to its place, once; false
     /// when there is none.
     public func takeChannel(into place: inout SecureChannel) -> Bool {
-        guard channel != nil else { return false }
-        place = channel ?? .none
-        channel?.eraseKeys()
-        channel = nil
+        defer { hermes_wipe_stack() }
+        return moveChannel(into: &place)
+    }
+
+    @inline(never)
+    private func moveChannel(into place: inout SecureChannel) -> Bool {
+        guard let channel else { return false }
+        place = channel
+        self.channel?.eraseKeys()
+        self.channel = nil
         return true
     }
 
+    // Not inlined: what it leaves on the stack is below that of its caller, who wipes it.
+    @inline(never)
     private func finish() -> Outcome {
         defer {
             SSL_free(ssl)

@@ -3,7 +3,8 @@ import Glibc
 import Logging
 import TLS
 
-/// Has certificates read again when their files change, and says once a day which of them end soon.
+/// Has certificates read again when their files change, and says at the start and once a day which of
+/// them end soon.
 ///
 /// It looks at the files' times every five seconds, which costs a few microseconds and needs no watch
 /// on folders that a renewal replaces. A change counts once a second has passed without another one, so
@@ -14,7 +15,7 @@ struct CertificateWatch {
     private static let settling = Duration.seconds(1)
     private static let retry = Duration.seconds(1)
     /// Authorities that renew by themselves do it 30 days ahead: at 14 something does not work.
-    private static let warningDays: Int64 = 14
+    private static let warningSeconds: Int64 = 14 * secondsOfDay
     private static let secondsOfDay: Int64 = 86_400
 
     private let certificates: Certificates
@@ -79,37 +80,21 @@ struct CertificateWatch {
         let now = Int64(time(nil))
         nextReminder = now + Self.secondsOfDay
         for context in certificates.contexts {
-            guard let context else { continue }
-            for certificate in context.certificates {
-                remind(
-                    of: "Certificate", certificate.expiresAt - now,
-                    ["file": "\(certificate.file)", "listener": "\(context.settings.place)"],
-                    "renew it; the broker reads the files by itself when they change")
-            }
-            if let end = context.revocationsEndAt {
-                remind(
-                    of: "Revocation list", end - now,
-                    [
-                        "file": "\(context.settings.crlFile ?? "")",
-                        "listener": "\(context.settings.place)",
-                    ],
-                    "have its authority issue another; without one no client with a certificate gets in"
-                )
+            for ending in context?.endings ?? [] where ending.time - now < Self.warningSeconds {
+                remind(of: ending, listener: context?.settings.place ?? "", at: now)
             }
         }
     }
 
-    private func remind(
-        of noun: String, _ secondsLeft: Int64, _ metadata: Logger.Metadata, _ cure: String
-    ) {
-        guard secondsLeft < Self.warningDays * Self.secondsOfDay else { return }
-        var metadata = metadata
-        metadata["cure"] = "\(cure)"
-        if secondsLeft <= 0 {
-            logger.error("\(noun) is over", metadata: metadata)
+    private func remind(of ending: TLSContext.Ending, listener: String, at now: Int64) {
+        var metadata: Logger.Metadata = [
+            "file": "\(ending.file)", "listener": "\(listener)", "cure": "\(ending.cure)",
+        ]
+        if ending.time <= now {
+            logger.error("\(ending.noun.rawValue) is over", metadata: metadata)
         } else {
-            metadata["days_left"] = "\(secondsLeft / Self.secondsOfDay)"
-            logger.warning("\(noun) ends soon", metadata: metadata)
+            metadata["days_left"] = "\((ending.time - now) / Self.secondsOfDay)"
+            logger.warning("\(ending.noun.rawValue) ends soon", metadata: metadata)
         }
     }
 }

@@ -1,5 +1,5 @@
 import Credentials
-import Logging
+import ListenerTLS
 import OperatorConfiguration
 import Synchronization
 import TLS
@@ -18,26 +18,17 @@ final class Certificates: Sendable {
     private let settings: [TLSSettings?]
     private let files: [String]
     private let tickets = TicketKeys()
-    private let logger: Logger
     private let current = Mutex<Read?>(nil)
 
-    init(_ configuration: HermesConfiguration, logger: Logger) {
-        settings = configuration.listeners.enumerated().map { index, listener in
-            TLSSettings(listener.tls, listener: index)
-        }
+    /// Reads the files, which must be good at the start.
+    init(_ configuration: HermesConfiguration) throws(TLSProblems) {
+        settings = configuration.listenersTLS
         files = settings.flatMap { $0?.files ?? [] }
-        self.logger = logger
+        use(try read())
     }
 
     /// Whether any listener speaks TLS.
     var isUsed: Bool { settings.contains { $0 != nil } }
-
-    /// Reads all files for the start of the broker.
-    func start() throws(TLSProblems) -> [TLSContext?] {
-        let read = try read()
-        use(read)
-        return read.contexts
-    }
 
     /// Reads all files; everything that is wrong with them comes together.
     func read() throws(TLSProblems) -> Read {

@@ -72,6 +72,10 @@ struct Hermesd: AsyncParsableCommand {
         defer { log.stop() }
         do {
             try await Server(configuration, loader: loader, log: log).run()
+        } catch let error as TLSFilesUnusable {
+            log.flush()
+            Self.say("\(error)")
+            throw ExitCode(EX_CONFIG)
         } catch {
             log.flush()
             Self.say("hermesd: \(error)")

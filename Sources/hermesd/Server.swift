@@ -9,6 +9,7 @@ import OperatorLog
 import Reactor
 import Store
 import Synchronization
+import TLS
 import Threads
 import UnixSignals
 
@@ -16,6 +17,9 @@ import UnixSignals
 struct Server {
     private let configuration: HermesConfiguration
     private let loader: ConfigurationLoader
+    private let certificates: Certificates
+    /// `nil` when the HTTP API speaks without TLS.
+    private let adminCertificates: AdminCertificates?
     private let log: OperatorLog
     private let logger: Logger
 
@@ -26,12 +30,35 @@ struct Server {
     /// What the store may take at a stop to bring the journal into the database.
     private static let storeStopMilliseconds: Int32 = 10_000
 
-    /// `loader` reads the configuration again when SIGHUP comes.
-    init(_ configuration: HermesConfiguration, loader: ConfigurationLoader, log: OperatorLog) {
+    /// Reads the TLS files, and makes nothing yet: what they lack is a mistake of the configuration.
+    /// `loader` reads that again when SIGHUP comes.
+    ///
+    /// - Throws: ``TLSFilesUnusable``.
+    init(
+        _ configuration: HermesConfiguration, loader: ConfigurationLoader, log: OperatorLog
+    ) throws(TLSFilesUnusable) {
         self.configuration = configuration
         self.loader = loader
         self.log = log
         logger = log.logger(label: "hermesd")
+        var problems: [String] = []
+        var certificates: Certificates?
+        var adminCertificates: AdminCertificates?
+        do throws(TLSProblems) {
+            certificates = try Certificates(configuration)
+        } catch {
+            problems += error.problems.map(\.description)
+        }
+        do throws(AdminTLSUnusable) {
+            adminCertificates = try AdminCertificates(configuration.admin, logger: logger)
+        } catch {
+            problems += error.problems
+        }
+        guard let certificates, problems.isEmpty else {
+            throw TLSFilesUnusable(problems: problems)
+        }
+        self.certificates = certificates
+        self.adminCertificates = adminCertificates
     }
 
     func run() async throws {
@@ -47,11 +74,9 @@ struct Server {
         let tokens = try TokenChecks(
             path: configuration.admin.tokensFile ?? "\(directory.path)/\(TokenFile.defaultName)",
             logger: logger)
-        let certificates = Certificates(configuration, logger: logger)
-        let adminCertificates = try AdminCertificates(configuration.admin, logger: logger)
         let settings = BrokerSettings(
             configuration, descriptorLimit: BrokerSettings.raiseDescriptorLimit(),
-            contexts: try certificates.start())
+            contexts: certificates.contexts)
         let accessFile = configuration.aclFile.map { AccessFile(path: $0, logger: logger) }
         let access = try accessFile?.start()
         let (brokerEnd, listeners) = try startBroker(mailbox, store, settings, passwords, access)
@@ -309,6 +334,13 @@ struct Server {
             ? "[\(endpoints.address)]:\(endpoints.port)"
             : "\(endpoints.address):\(endpoints.port)"
     }
+}
+
+/// Everything that is wrong with the TLS files of a configuration.
+struct TLSFilesUnusable: Error, CustomStringConvertible {
+    let problems: [String]
+
+    var description: String { problems.joined(separator: "\n") }
 }
 
 /// How the broker's thread ended, once it has.

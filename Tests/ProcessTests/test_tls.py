@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import ssl
 
 import pytest
 
 from harness import wire
+from harness.admin import AdminAPI
 from harness.certificates import Authority
 from harness.command_line_clients import mosquitto_pub
 from harness.tls import TLSClient, client_context, tls_environment
+from harness.waiting import eventually
 
 pytestmark = pytest.mark.hermesd("its TLS settings are its own")
 
@@ -84,3 +87,46 @@ def test_many_packets_share_a_record(tls_broker, authority):
     client.send(*(wire.publish("b", b"%d" % index) for index in range(1_000)))
     assert [client.take_message().payload for _ in range(1_000)] == [
         b"%d" % index for index in range(1_000)]
+
+
+# --- keys in memory ---------------------------------------------------------------------------
+
+
+def copies(broker, secret: bytes) -> int:
+    """How often the broker's memory holds these bytes."""
+    count = 0
+    with (
+        open(f"/proc/{broker.process.pid}/maps") as maps,
+        open(f"/proc/{broker.process.pid}/mem", "rb", buffering=0) as memory,
+    ):
+        for line in maps:
+            if place := re.match(r"([0-9a-f]+)-([0-9a-f]+) rw", line):
+                begin, end = (int(number, 16) for number in place.groups())
+                memory.seek(begin)
+                count += memory.read(end - begin).count(secret)
+    return count
+
+
+def test_keys_are_held_once_and_wiped_at_the_end(tls_broker, authority, tmp_path):
+    context = client_context(authority.certificate, version=ssl.TLSVersion.TLSv1_3)
+    context.keylog_filename = str(tmp_path / "keys")
+    clients = []
+    for number in range(3):
+        clients.append(TLSClient(tls_broker, context))
+        clients[-1].connect(f"client {number}")
+        clients[-1].ping()
+    secrets = [
+        bytes.fromhex(line.split()[2])
+        for line in (tmp_path / "keys").read_text().splitlines()
+        if "_TRAFFIC_SECRET_0 " in line]
+    assert len(secrets) == 6
+    assert [copies(tls_broker, secret) for secret in secrets] == [1] * 6
+
+    for client in clients:
+        client.send(wire.DISCONNECT)
+        client.await_closed()
+    eventually(
+        lambda: "hermes_tls_connections 0"
+        in AdminAPI(tls_broker).request("GET", "/metrics").body.decode().splitlines(),
+        "all connections to be closed")
+    assert [copies(tls_broker, secret) for secret in secrets] == [0] * 6

@@ -15,7 +15,7 @@ import pytest
 from harness import wire
 from harness.admin import AdminAPI
 from harness.broker import Hermesd, Settings, inherited_environment
-from harness.certificates import Authority
+from harness.certificates import Authority, Certificate
 from harness.raw_client import RawClient
 from harness.tls import TLSClient, client_context, tls_environment
 from harness.waiting import PATIENCE, eventually
@@ -278,7 +278,9 @@ def refused_start(environment: dict[str, str], tmp_path) -> str:
          str(tmp_path / "data")],
         env=inherited_environment() | environment, capture_output=True, text=True,
         timeout=PATIENCE, check=False)
-    assert done.returncode != 0, "it started"
+    # As for every mistake of a configuration, and before anything is made.
+    assert done.returncode == 78, done.stderr
+    assert not (tmp_path / "data").exists()
     assert "MQTT listener ready" not in done.stdout + done.stderr
     return done.stderr
 
@@ -310,3 +312,67 @@ def test_files_that_cannot_serve_are_all_named_at_the_start(pair, authority, tmp
     assert "listeners[0].tls.key" in text and "chmod 600" in text
     assert "listeners[0].tls.client_ca_file" in text
     assert "listeners[0].tls.crl_file" in text and "No such file" in text
+
+
+def config_check(environment: dict[str, str], tmp_path) -> subprocess.CompletedProcess[str]:
+    file = tmp_path / "hermes.yaml"
+    file.write_text("logging:\n  level: info\n")
+    return subprocess.run(
+        [str(Hermesd.control_executable()), "config", "check", str(file)],
+        env=inherited_environment() | environment, capture_output=True, text=True,
+        timeout=PATIENCE, check=False)
+
+
+def test_config_check_reads_the_files_as_the_broker_does(pair, authority, tmp_path):
+    good = config_check(tls_environment(pair), tmp_path)
+    assert (good.returncode, good.stderr) == (0, ""), good.stderr
+
+    other = authority.issue("other")
+    broken = tmp_path / "broken.pem"
+    broken.write_text("nothing")
+    wrong = Certificate(pair.certificate, other.key)
+    done = config_check(
+        {
+            **tls_environment(
+                wrong, client_certificates="required", client_ca_file=broken,
+                crl_file=tmp_path / "missing"),
+            "HERMES_ADMIN_TLS_CERTIFICATE": str(tmp_path / "missing"),
+            "HERMES_ADMIN_TLS_KEY": str(other.key),
+        }, tmp_path)
+    assert done.returncode == 2 and done.stdout == ""
+    for text in (
+        "listeners[0].tls.key", "is not the key of", "listeners[0].tls.client_ca_file",
+        "listeners[0].tls.crl_file", "No such file", "admin.tls.certificate",
+    ):
+        assert text in done.stderr, text
+
+
+def test_config_check_says_what_is_over_and_what_ends_soon(authority, tmp_path):
+    over = authority.issue("over", valid_from_days=-10, valid_until_days=-1)
+    done = config_check(tls_environment(over), tmp_path)
+    assert done.returncode == 2
+    assert "listeners[0].tls.certificate" in done.stderr and "is over since 20" in done.stderr
+
+    soon = Authority(tmp_path / "soon", valid_days=3)
+    lists = soon.write_list(tmp_path / "lists", days=2)
+    done = config_check(
+        tls_environment(
+            soon.issue("soon", valid_until_days=1), client_certificates="required",
+            client_ca_file=soon.certificate, crl_file=lists), tmp_path)
+    assert done.returncode == 0 and done.stdout.endswith(": ok\n")
+    for key in ("certificate", "client_ca_file", "crl_file"):
+        assert f"warning: listeners[0].tls.{key}" in done.stderr
+
+
+def test_a_broker_says_at_the_start_what_is_over_and_what_ends_soon(
+    start_broker, authority, tmp_path
+):
+    soon = Authority(tmp_path / "soon", valid_days=3)
+    lists = soon.write_list(tmp_path / "lists", days=-1)
+    broker = start_broker(
+        environment=tls_environment(
+            authority.issue("here"), client_certificates="required",
+            client_ca_file=soon.certificate, crl_file=lists))
+    assert str(lists) in broker.log.await_match("ERROR.*Revocation list is over").string
+    line = broker.log.await_match("WARNING.*Authority of clients' certificates ends soon").string
+    assert "days_left=" in line and str(soon.certificate) in line

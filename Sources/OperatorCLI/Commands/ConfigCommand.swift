@@ -12,10 +12,11 @@ struct ConfigCommand: ParsableCommand {
 struct ConfigCheckCommand: OperatorCommand {
     static let configuration = CommandConfiguration(
         commandName: "check",
-        abstract: "Check a configuration file, and the password, ACL and token files it names.",
+        abstract: "Check a configuration file, and the files it names.",
         discussion: """
-            Variables of the environment count as they do for the broker. All problems are shown \
-            at once, each with its line and what to do.
+            Password, ACL, token and TLS files are read as the broker reads them. Variables of the \
+            environment count as they do for the broker. All problems are shown at once, each \
+            with its line and what to do.
             """)
 
     @Argument(
@@ -61,6 +62,11 @@ struct ConfigCheckCommand: OperatorCommand {
             } catch {
                 throw CommandFailure(error)
             }
+        }
+        let tls = TLSFileCheck(configuration)
+        for warning in tls.warnings { context.console.complain(warning) }
+        guard tls.problems.isEmpty else {
+            throw CommandFailure(.localFile, tls.problems.joined(separator: "\n"))
         }
         try context.console.print("\(VisibleText.escaped(file)): ok\n")
     }

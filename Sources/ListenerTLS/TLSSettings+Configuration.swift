@@ -3,7 +3,7 @@ import TLS
 
 extension TLSSettings {
     /// The TLS part of a listener's configuration; `nil` when it serves plain TCP.
-    init?(_ tls: HermesConfiguration.TLS, listener: Int) {
+    package init?(_ tls: HermesConfiguration.TLS, listener: Int) {
         guard tls.isOn else { return nil }
         self.init(
             place: "listeners[\(listener)].tls",
@@ -24,5 +24,22 @@ extension TLSSettings {
         clientCAFile = tls.clientCAFile
         crlFile = tls.crlFile
         takesUserName = tls.userNameFromCertificate
+    }
+
+    /// That of the HTTP API, for a check of its files: they are to be as a listener's; `nil` when it
+    /// serves plain HTTP.
+    package init?(_ tls: HermesConfiguration.Admin.TLS) {
+        guard let certificate = tls.certificate, let key = tls.key else { return nil }
+        self.init(
+            place: "admin.tls", certificates: [Pair(certificate: certificate, key: key)])
+        clientCertificates = tls.clientCAFile == nil ? .off : .required
+        clientCAFile = tls.clientCAFile
+    }
+}
+
+extension HermesConfiguration {
+    /// The TLS part of each listener, in order; `nil` for one that serves plain TCP.
+    package var listenersTLS: [TLSSettings?] {
+        listeners.enumerated().map { TLSSettings($1.tls, listener: $0) }
     }
 }
