@@ -3,7 +3,7 @@
 public struct BrokerFigures: Sendable, Equatable {
     /// A count of a case, such as a reason: the cases are fixed, so that the number of series is.
     public struct Count: Sendable, Equatable {
-        /// A word of lower-case letters, digits and `_`.
+        /// A word of lower-case letters, digits, `_` and `.`.
         public var label: String
         public var value: UInt64
 
@@ -28,12 +28,12 @@ public struct BrokerFigures: Sendable, Equatable {
         public var total: UInt64 { atMostOnce + atLeastOnce + exactlyOnce }
     }
 
-    /// One certificate of a TLS listener.
-    public struct Certificate: Sendable, Equatable {
+    /// A file of a TLS listener that is over one day: a certificate, or revocation lists.
+    public struct ExpiringFile: Sendable, Equatable {
         /// The listener's number in the configuration.
         public var listener: Int
         public var file: String
-        /// Until it ends; below 0 once it has.
+        /// Until it ends, or the first in it does; below 0 once it has.
         public var daysLeft: Double
 
         public init(listener: Int, file: String, daysLeft: Double) {
@@ -116,7 +116,10 @@ public struct BrokerFigures: Sendable, Equatable {
     public var tlsHandshakes: [Count] = []
     /// By reason.
     public var tlsHandshakeFailures: [Count] = []
-    public var certificates: [Certificate] = []
+    /// Handshakes that succeeded, by version.
+    public var tlsVersions: [Count] = []
+    public var certificates: [ExpiringFile] = []
+    public var revocationLists: [ExpiringFile] = []
 
     public var memory = MemoryModel()
     /// 0 for none to 3: what is given up because memory is short.

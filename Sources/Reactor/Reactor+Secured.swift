@@ -74,6 +74,18 @@ extension Reactor {
         }
     }
 
+    /// The alert that answers what the peer sent, once ``receive(_:)`` has failed for it: `closeNotify`
+    /// when the peer itself sent one. `nil` when no record is to blame.
+    public func brokenRecordAlert(of handle: Handle) -> SecureChannel.Alert? {
+        guard slots[handle.index].generation == handle.generation else { return nil }
+        let index = slots[handle.index].security
+        guard index != Self.plain, index != Self.handshaking else { return nil }
+        switch secured[index].channel.state {
+        case .open, .closed: return nil
+        case .failed: return secured[index].channel.alert
+        }
+    }
+
     /// Where opened bytes go: behind the input that was kept, as in ``receive(_:)``.
     private mutating func roomForInput(
         _ handle: Handle, _ size: Int

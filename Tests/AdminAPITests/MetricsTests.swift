@@ -39,6 +39,11 @@ struct MetricsTests {
             text.contains(
                 #"hermes_tls_certificate_days_left{listener="admin",file="/etc/b.crt"} -0.5"#
                     + "\n"))
+        #expect(
+            text.contains(
+                #"hermes_tls_revocation_list_days_left{listener="2",file="/etc/c.crl"} 6.5"#
+                    + "\n"))
+        #expect(text.contains(#"hermes_tls_versions_total{version="1.3"} 206"# + "\n"))
         #expect(text.contains("\nprocess_start_time_seconds 1700000000.25\n"))
         #expect(text.hasSuffix("\n"))
         #expect(!text.contains("\n\n"))

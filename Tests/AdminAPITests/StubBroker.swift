@@ -188,8 +188,12 @@ final class StubBroker: BrokerControl {
         figures.tlsHandshakes = [BrokerFigures.Count("full", 203)]
         figures.tlsHandshakeFailures = [BrokerFigures.Count("not_tls", 204)]
         figures.certificates = [
-            BrokerFigures.Certificate(listener: 1, file: "/etc/a \"b\".crt", daysLeft: -2.5)
+            BrokerFigures.ExpiringFile(listener: 1, file: "/etc/a \"b\".crt", daysLeft: -2.5)
         ]
+        figures.revocationLists = [
+            BrokerFigures.ExpiringFile(listener: 2, file: "/etc/c.crl", daysLeft: 6.5)
+        ]
+        figures.tlsVersions = [BrokerFigures.Count("1.2", 205), BrokerFigures.Count("1.3", 206)]
         figures.admin.certificate = .init(file: "/etc/b.crt", daysLeft: -0.5)
         figures.store.damage = ["one", "two", "three"]
         return figures

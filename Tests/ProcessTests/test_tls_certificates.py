@@ -33,9 +33,7 @@ def own_authority(tmp_path):
 
 
 def metric(broker, name: str) -> float:
-    """The sum of a metric's series whose line begins with `name`."""
-    lines = AdminAPI(broker).request("GET", "/metrics").body.decode().splitlines()
-    return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(name))
+    return AdminAPI(broker).metric(name)
 
 
 def refused_mosquitto(broker, *arguments: str) -> str:
@@ -140,6 +138,8 @@ def test_sessions_are_resumed(start_broker, authority):
             client.disconnect()
     assert metric(broker, 'hermes_tls_handshakes_total{kind="full"}') == 2
     assert metric(broker, 'hermes_tls_handshakes_total{kind="resumed"}') == 6
+    for version in ("1.2", "1.3"):
+        assert metric(broker, f'hermes_tls_versions_total{{version="{version}"}}') == 4
 
 
 # --- change ---------------------------------------------------------------------------------
@@ -292,6 +292,7 @@ def test_a_certificate_revoked_by_a_reloaded_list(
     refused_mosquitto(strict, *options)
     line = strict.log.await_match("TLS handshake failed", start=start).string
     assert "reason=certificate " in line and "certificate revoked" in line
+    assert 29 < metric(strict, "hermes_tls_revocation_list_days_left") < 31
     # Neither with the session that began before.
     for known in (None, session):
         with pytest.raises((ssl.SSLError, ConnectionError, AssertionError)):

@@ -152,20 +152,31 @@ extension MetricFamily {
         .counters(
             "hermes_tls_handshake_failures_total", by: "reason",
             "TLS handshakes that came to nothing.", { $0.tlsHandshakeFailures }),
+        .counters(
+            "hermes_tls_versions_total", by: "version",
+            "TLS handshakes that succeeded, by the version agreed on.", { $0.tlsVersions }),
         MetricFamily(
             name: "hermes_tls_certificate_days_left", kind: .gauge,
             help: "Days until a listener's certificate ends; below 0 once it has."
         ) { figures in
-            let listeners = figures.certificates.map { certificate in
-                ("\(certificate.listener)", certificate.file, certificate.daysLeft)
+            let admin = figures.admin.certificate.map {
+                daysLeft(listener: "admin", $0.file, $0.daysLeft)
             }
-            let admin = figures.admin.certificate.map { ("admin", $0.file, $0.daysLeft) }
-            return (listeners + [admin].compactMap { $0 }).map { listener, file, daysLeft in
-                Sample(
-                    labels: [("listener", listener), ("file", file)], value: .real(daysLeft))
-            }
+            return daysLeft(figures.certificates) + [admin].compactMap { $0 }
         },
+        MetricFamily(
+            name: "hermes_tls_revocation_list_days_left", kind: .gauge,
+            help: "Days until the first revocation list of a listener ends; below 0 once it has."
+        ) { figures in daysLeft(figures.revocationLists) },
     ]
+
+    private static func daysLeft(_ files: [BrokerFigures.ExpiringFile]) -> [Sample] {
+        files.map { daysLeft(listener: "\($0.listener)", $0.file, $0.daysLeft) }
+    }
+
+    private static func daysLeft(listener: String, _ file: String, _ days: Double) -> Sample {
+        Sample(labels: [("listener", listener), ("file", file)], value: .real(days))
+    }
 
     /// Under the names that Prometheus' own client libraries use, which dashboards expect.
     private static let store: [MetricFamily] = [

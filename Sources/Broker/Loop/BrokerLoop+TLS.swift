@@ -72,6 +72,7 @@ extension BrokerLoop {
                 return
             }
             shard.counters.handshakes.add(peer.isResumed ? .resumed : .full)
+            shard.counters.tlsVersions.add(HandshakeVersion(peer.version))
             if let userName = peer.userName { shard.identify(handle, userName) }
         case .failed(let failure): fail(handle, failure)
         }
@@ -120,14 +121,23 @@ extension BrokerLoop {
     mutating func addTLS(to figures: inout BrokerFigures) {
         figures.tlsConnections = reactor.securedCount
         figures.tlsHandshakesUnderWay = reactor.handshakeCount
-        let now = Double(shard.wallClockMs) / 1_000
         for (listener, context) in contexts.enumerated() {
             for certificate in context?.certificates ?? [] {
                 figures.certificates.append(
-                    BrokerFigures.Certificate(
-                        listener: listener, file: certificate.file,
-                        daysLeft: (Double(certificate.expiresAt) - now) / 86_400))
+                    expiring(certificate.file, certificate.expiresAt, listener))
+            }
+            if let end = context?.revocationsEndAt, let file = context?.settings.crlFile {
+                figures.revocationLists.append(expiring(file, end, listener))
             }
         }
+    }
+
+    /// `end` in seconds since 1970.
+    private func expiring(
+        _ file: String, _ end: Int64, _ listener: Int
+    ) -> BrokerFigures.ExpiringFile {
+        let now = Double(shard.wallClockMs) / 1_000
+        return BrokerFigures.ExpiringFile(
+            listener: listener, file: file, daysLeft: (Double(end) - now) / 86_400)
     }
 }

@@ -240,7 +240,9 @@ package struct BrokerLoop: ~Copyable {
         case .proxyHeader: if admitProxied(handle) { read(handle) }
         case .malformedProxyHeader(let error): end(handle, .proxyHeader(error))
         case .endOfStream: end(handle, .peerClosed)
-        case .failed(let error): end(handle, .networkError(code: error.code))
+        case .failed(let error):
+            let alert = reactor.brokenRecordAlert(of: handle)
+            end(handle, alert.map { .tlsRecord($0) } ?? .networkError(code: error.code))
         }
     }
 

@@ -277,6 +277,12 @@ struct NoticeLog {
                 logger.notice(
                     "Connection closed, its proxy sent no valid PROXY header", metadata: metadata)
             }
+        case .tlsRecord(let alert):
+            metadata[LogKeys.tlsFailure] = "\(Self.explanation(alert))"
+            admit(&closings[reason.name, default: Self.limiter], now, metadata, handle, reactor) {
+                logger, metadata in
+                logger.notice("Connection closed, its TLS was broken", metadata: metadata)
+            }
         case .certificateRevoked:
             admit(&closings[reason.name, default: Self.limiter], now, metadata, handle, reactor) {
                 logger, metadata in
@@ -290,6 +296,17 @@ struct NoticeLog {
             guard wantsLifecycle else { return }
             metadata[LogKeys.address] = "\(reactor.address(of: handle))"
             logger.debug("Connection closed", metadata: metadata)
+        }
+    }
+
+    private static func explanation(_ alert: SecureChannel.Alert) -> String {
+        switch alert {
+        case .closeNotify: "the client sent an alert"
+        case .unexpectedMessage: "a message that has no place there, or too many without data"
+        case .badRecordMAC: "a record that was not sealed by the client, or not for this place"
+        case .recordOverflow: "a record that is too long"
+        case .decodeError: "an alert that is none"
+        case .noRenegotiation: "the client began a handshake anew"
         }
     }
 

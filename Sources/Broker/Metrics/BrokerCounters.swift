@@ -36,6 +36,7 @@ package struct BrokerCounters: Sendable {
     package var accessRefusals = Counts<AccessRefusal>()
     package var handshakes = Counts<HandshakeKind>()
     package var handshakeFailures = Counts<TLSFailure.Reason>()
+    package var tlsVersions = Counts<HandshakeVersion>()
     /// A gauge: publishers that are not read at present.
     package var publishersPaused = 0
 
@@ -106,9 +107,29 @@ package enum HandshakeKind: UInt8, CountLabel {
 
 extension TLSFailure.Reason: CountLabel {}
 
+/// Which version of TLS a handshake that succeeded agreed on.
+package enum HandshakeVersion: UInt8, CountLabel {
+    case tls12, tls13
+
+    package init(_ version: SecureChannel.Version) {
+        self =
+            switch version {
+            case .tls12: .tls12
+            case .tls13: .tls13
+            }
+    }
+
+    package var name: String {
+        switch self {
+        case .tls12: "1.2"
+        case .tls13: "1.3"
+        }
+    }
+}
+
 /// A reason or a limit that is counted: its raw values count from 0.
 package protocol CountLabel: CaseIterable, RawRepresentable<UInt8>, Sendable {
-    /// A word of lower-case letters, digits and `_`, for tables, logs and metrics.
+    /// A word of lower-case letters, digits, `_` and `.`, for tables, logs and metrics.
     var name: String { get }
 }
 

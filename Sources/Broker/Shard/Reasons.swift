@@ -1,6 +1,7 @@
 import AdminModel
 import MQTTCore
 import Reactor
+import TLS
 
 /// Why a connection ended.
 package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
@@ -17,6 +18,9 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
     case proxyHeader(MalformedProxyHeader)
     /// The certificate that it showed counts no more: TLS files that were read again say so.
     case certificateRevoked
+    /// What came behind its TLS handshake broke a rule of TLS, which this alert says; `closeNotify` when
+    /// the client itself sent an alert.
+    case tlsRecord(SecureChannel.Alert)
     case keepAlive
     case takenOver
     case notAuthorized
@@ -48,7 +52,7 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case unacceptableProtocolVersion, tooManySessions, authenticationBusy, tooManyInboundQoS2
         case topicLevels, outputLimit, publishDenied, administrator, storeFailure, shutdown
         case tlsHandshake, tlsOnPlainListener, proxyHeader, memoryShortage, unfinishedPackets
-        case addressLimit, certificateRevoked
+        case addressLimit, certificateRevoked, tlsRecord
 
         package var name: String {
             switch self {
@@ -79,6 +83,7 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
             case .unfinishedPackets: "unfinished_packets"
             case .addressLimit: "address_limit"
             case .certificateRevoked: "certificate_revoked"
+            case .tlsRecord: "tls_record"
             }
         }
     }
@@ -112,6 +117,7 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .unfinishedPackets: .unfinishedPackets
         case .addressLimit: .addressLimit
         case .certificateRevoked: .certificateRevoked
+        case .tlsRecord: .tlsRecord
         }
     }
 
@@ -133,7 +139,7 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
             .notAuthorized, .badUserNameOrPassword, .identifierRejected,
             .unacceptableProtocolVersion, .authenticationBusy, .publishDenied, .administrator,
             .storeFailure, .shutdown, .tlsHandshake, .tlsOnPlainListener, .certificateRevoked,
-            .addressLimit:
+            .addressLimit, .tlsRecord:
             nil
         }
     }
@@ -154,7 +160,7 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
             .notAuthorized, .badUserNameOrPassword, .identifierRejected,
             .unacceptableProtocolVersion, .authenticationBusy, .publishDenied, .administrator,
             .storeFailure, .shutdown, .tlsHandshake, .tlsOnPlainListener, .certificateRevoked,
-            .proxyHeader, .addressLimit:
+            .proxyHeader, .addressLimit, .tlsRecord:
             nil
         }
     }

@@ -109,7 +109,7 @@ extension Shard {
         case .peerClosed, .networkError, .protocolViolation, .connectTimeout, .keepAlive,
             .takenOver, .tooManyInboundQoS2, .topicLevels, .outputLimit, .administrator,
             .storeFailure, .tlsHandshake, .tlsOnPlainListener, .proxyHeader, .memoryShortage,
-            .unfinishedPackets, .addressLimit, .certificateRevoked:
+            .unfinishedPackets, .addressLimit, .certificateRevoked, .tlsRecord:
             false
         }
     }
@@ -119,7 +119,7 @@ extension Shard {
         switch reason {
         case .protocolViolation, .connectTimeout, .tooManyInboundQoS2, .topicLevels, .outputLimit,
             .administrator, .takenOver, .tlsOnPlainListener, .proxyHeader, .memoryShortage,
-            .unfinishedPackets, .certificateRevoked:
+            .unfinishedPackets, .certificateRevoked, .tlsRecord:
             true
         case .disconnect, .peerClosed, .networkError, .keepAlive, .notAuthorized,
             .badUserNameOrPassword, .identifierRejected, .unacceptableProtocolVersion,

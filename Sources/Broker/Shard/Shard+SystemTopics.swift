@@ -67,6 +67,7 @@ extension Shard {
         figures.authenticationsWaiting = outside.authenticationsWaiting
         figures.commitsPending = commits.pendingCount
         figures.tlsHandshakes = counters.handshakes.figures
+        figures.tlsVersions = counters.tlsVersions.figures
         figures.tlsHandshakeFailures = counters.handshakeFailures.figures
         figures.process.residentBytes = outside.residentBytes
         figures.process.peakResidentBytes = outside.peakResidentBytes

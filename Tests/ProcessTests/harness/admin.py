@@ -73,6 +73,11 @@ class AdminAPI:
     def status(self) -> dict[str, Any]:
         return self.get("/v1/status")
 
+    def metric(self, series: str) -> float:
+        """The sum of all series of /metrics whose line begins with `series`."""
+        lines = self.request("GET", "/metrics").body.decode().splitlines()
+        return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(series))
+
 
 def curl(*arguments: str, stdin: bytes = b"") -> Answer:
     """Runs curl; the answer has no headers but the content type."""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 from pathlib import Path
 
+from . import wire
 from .broker import Hermesd
 from .certificates import Certificate
 from .raw_client import RawClient
+from .waiting import PATIENCE
+from .wire import Will
 
 
 def tls_environment(*pairs: Certificate, **keys: object) -> dict[str, str]:
@@ -37,6 +41,71 @@ def client_context(
     if ciphers is not None:
         context.set_ciphers(ciphers)
     return context
+
+
+class RecordClient:
+    """A TLS client whose records a test holds in its hands before they go out, if they do."""
+
+    def __init__(
+        self, broker: Hermesd, context: ssl.SSLContext, *, server_name: str = "localhost"
+    ) -> None:
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls = context.wrap_bio(
+            self._incoming, self._outgoing, server_hostname=server_name)
+        self.socket = socket.create_connection(broker.address, PATIENCE)
+
+    def hello(self) -> bytes:
+        """The record with the first message of the handshake, which has not been sent."""
+        try:
+            self._tls.do_handshake()
+        except ssl.SSLWantReadError:
+            return self._outgoing.read()
+        raise AssertionError("a handshake without an answer")
+
+    def shake_hands(self) -> None:
+        while True:
+            try:
+                self._tls.do_handshake()
+            except ssl.SSLWantReadError:
+                self.send(self._outgoing.read())
+                self._incoming.write(self._receive())
+            else:
+                self.send(self._outgoing.read())
+                return
+
+    def seal(self, packet: bytes) -> bytes:
+        """One record with this packet in it, which has not been sent."""
+        self._tls.write(packet)
+        return self._outgoing.read()
+
+    def send(self, data: bytes) -> None:
+        self.socket.sendall(data)
+
+    def read(self) -> bytes:
+        """Some application data; nothing at the end of the stream, and SSLError after an alert."""
+        while True:
+            try:
+                return self._tls.read(1 << 16)
+            except ssl.SSLWantReadError:
+                data = self._receive()
+                if not data:
+                    return b""
+                self._incoming.write(data)
+            except ssl.SSLZeroReturnError:
+                return b""
+
+    def connect(self, client_id: str, *, will: Will | None = None) -> None:
+        self.send(self.seal(wire.connect(client_id, will=will)))
+        assert self.read() == b"\x20\x02\x00\x00"
+
+    def _receive(self) -> bytes:
+        try:
+            return self.socket.recv(1 << 16)
+        except ConnectionResetError:
+            return b""
+
+    def close(self) -> None:
+        self.socket.close()
 
 
 class TLSClient(RawClient):

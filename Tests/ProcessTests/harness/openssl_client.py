@@ -1,0 +1,52 @@
+"""openssl s_client, which does to a TLS server what no library for applications does."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+from .broker import BrokerLog, Hermesd
+from .waiting import PATIENCE
+
+
+class OpenSSLClient:
+    """An s_client that runs until it is closed; what it prints is in `output`."""
+
+    def __init__(self, broker: Hermesd, authority: Path, *arguments: str) -> None:
+        self.process = subprocess.Popen(
+            ["openssl", "s_client", "-connect", f"{broker.address[0]}:{broker.port}",
+             "-CAfile", str(authority), *arguments],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.output = BrokerLog(self.process.stdout)
+
+    def __enter__(self) -> OpenSSLClient:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def await_handshake(self) -> str:
+        """Returns "New" or "Reused" once the handshake is over."""
+        return self.output.await_match(r"^(New|Reused), TLS").group(1)
+
+    def command(self, letter: str, echo: str) -> None:
+        """One of its commands, which it reads one at a time: awaits what it prints for it."""
+        start = len(self.output.lines)
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{letter}\n".encode())
+        self.process.stdin.flush()
+        self.output.await_match(f"^{re.escape(echo)}", start=start)
+
+    def await_end(self) -> str:
+        """Waits until it has ended by itself; returns all that it printed."""
+        self.process.wait(PATIENCE)
+        self.output.join()
+        return self.output.text
+
+    def close(self) -> None:
+        if self.process.stdin is not None:
+            self.process.stdin.close()
+        self.process.kill()
+        self.process.wait(PATIENCE)
+        self.output.join()
