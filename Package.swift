@@ -115,7 +115,7 @@ let package = Package(
             "FuzzChecks",
             [
                 "AdminModel", "Broker", "HermesTesting", "MQTTCodec", "MQTTCore", "Reactor",
-                "Store", "Structures",
+                "Store", "Structures", "TLS",
             ]),
 
         program(

@@ -53,7 +53,7 @@ let package = Package(
             "FuzzChecks",
             [
                 "AdminModel", "Broker", "HermesTesting", "MQTTCodec", "MQTTCore", "Reactor",
-                "Store", "Structures",
+                "Store", "Structures", "TLS",
             ]),
         // libFuzzer brings `main`; the one that SwiftPM wants of a program gets another name.
         .executableTarget(

@@ -4,6 +4,8 @@ package enum FuzzCheck: String, CaseIterable, Sendable {
     case packets
     /// Any bytes yield a header of the PROXY protocol or ``MalformedProxyHeader``.
     case proxy
+    /// What comes out of a TLS connection is what its peer sealed, in order and once.
+    case records
     /// Subscriptions and retained messages match as a matcher of ten lines does.
     case topics
     /// A shard keeps its promises to several clients, whatever they and the disk do.
@@ -18,6 +20,7 @@ package enum FuzzCheck: String, CaseIterable, Sendable {
         switch self {
         case .packets: try PacketCheck.run(input, trace: trace)
         case .proxy: try ProxyHeaderCheck.run(input, trace: trace)
+        case .records: try RecordCheck.run(input, trace: trace)
         case .topics: try TopicCheck.run(input, trace: trace)
         case .shard: try ShardCheck.run(input, trace: trace)
         }

@@ -87,7 +87,7 @@ public enum KeyDigest: UInt8, Sendable, BitwiseCopyable {
     }
 
     /// HKDF-Expand-Label with an empty context (RFC 8446, section 7.1), for at most a digest's bytes.
-    func expandLabel(_ secret: [UInt8], _ label: String, _ count: Int) -> [UInt8] {
+    package func expandLabel(_ secret: [UInt8], _ label: String, _ count: Int) -> [UInt8] {
         precondition(count <= byteCount, "\(count) bytes of \(self)")
         let label = [UInt8]("tls13 \(label)".utf8)
         // Length, label, an empty context, and the counter of HKDF-Expand's only block.

@@ -1,0 +1,198 @@
+import HermesTesting
+import TLS
+
+/// Whatever bytes arrive on a TLS connection, what comes out of them is what the peer sealed, whole, in
+/// order and once; everything else ends the connection.
+///
+/// The first byte of an input chooses version, cipher, fragment limit and sequence numbers, the second
+/// seeds how the stream is split; the rest is a program that seals records and changes, withholds,
+/// repeats and cuts them, or puts any bytes between them. Checked are: nothing traps; nothing is
+/// written beyond the room that there is; records up to the first that differs from what was sealed
+/// mean what ``RecordModel`` says, that one is never taken, and nothing after it; splits change nothing;
+/// what is sealed in answer, a KeyUpdate and an alert included, the peer can open.
+enum RecordCheck {
+    /// What a stream came to.
+    private struct Reading: Hashable {
+        var consumed = 0
+        var plaintext: [UInt8] = []
+        var state = SecureChannel.State.open
+        var alert = SecureChannel.Alert.closeNotify
+        var owesKeyUpdate = false
+    }
+
+    /// What it must come to.
+    private struct Expectation {
+        var consumed = 0
+        var plaintextCount = 0
+        var state = SecureChannel.State.open
+        /// Which of these is sent is the receiver's choice.
+        var alerts: [SecureChannel.Alert] = [.closeNotify]
+        var owesKeyUpdate = false
+    }
+
+    static func run(_ input: [UInt8], trace: ((String) -> Void)?) throws(CheckFailure) {
+        var program = ByteProgram(input)
+        var ciphers = RecordCiphers()
+        let keys = RecordKeys(&program)
+        var random = SplitMix64(seed: UInt64(program.byte()))
+        trace?("\(keys.version) \(keys.algorithm), fragments of \(keys.largestFragment)")
+        let stream = RecordStream(keys, &program, &ciphers, trace: trace)
+        let expected = expectation(stream)
+
+        let whole = try read(stream, &ciphers) { stream.bytes.count }
+        trace?(
+            "\(whole.consumed) of \(stream.bytes.count) bytes gave \(whole.plaintext.count), "
+                + "then \(whole.state) \(whole.alert)")
+        try check(whole, expected, stream)
+        // Whoever keeps long records copies them with each piece.
+        let size = stream.bytes.count
+        for largestPiece in [max(7, size / 64), max(600, size / 8)] {
+            let pieces = try read(stream, &ciphers) { random.number(in: 1...largestPiece) }
+            try CheckFailure.unless(
+                pieces == whole,
+                "in pieces of up to \(largestPiece) bytes it ends \(pieces.state) \(pieces.alert) "
+                    + "after \(pieces.consumed) and \(pieces.plaintext.count) bytes, at once "
+                    + "\(whole.state) \(whole.alert) after \(whole.consumed) and "
+                    + "\(whole.plaintext.count)")
+        }
+    }
+
+    // MARK: What must come of it
+
+    private static func expectation(_ stream: RecordStream) -> Expectation {
+        var expected = Expectation()
+        for record in stream.sealed {
+            guard stream.bytes[expected.consumed...].starts(with: record.wire) else { break }
+            expected.consumed += record.wire.count
+            expected.plaintextCount = record.after.plaintextCount
+            expected.owesKeyUpdate = record.after.owesKeyUpdate
+            expected.state = record.after.state
+            expected.alerts = [record.after.alert]
+            guard expected.state == .open else { return expected }
+        }
+        // What follows is not what was sealed: it ends the connection, once it is whole.
+        let rest = stream.bytes[expected.consumed...]
+        guard rest.count >= 5 else { return expected }
+        let length = Int(rest[rest.startIndex + 3]) << 8 | Int(rest[rest.startIndex + 4])
+        let expansion = stream.keys.version == .tls13 ? 256 : 2_048
+        if length > SecureChannel.largestPlaintext + expansion {
+            expected.state = .failed
+            expected.alerts = [.recordOverflow]
+        } else if rest.count >= 5 + length {
+            expected.consumed += 5 + length
+            expected.state = .failed
+            expected.alerts = [.badRecordMAC, .unexpectedMessage, .recordOverflow]
+        }
+        return expected
+    }
+
+    private static func check(
+        _ reading: Reading, _ expected: Expectation, _ stream: RecordStream
+    ) throws(CheckFailure) {
+        let plaintext = stream.plaintext[..<expected.plaintextCount]
+        try CheckFailure.unless(
+            reading.plaintext.elementsEqual(plaintext),
+            "\(reading.plaintext.count) bytes came out that are not the \(plaintext.count) bytes "
+                + "that were sealed")
+        try CheckFailure.unless(
+            reading.state == expected.state && expected.alerts.contains(reading.alert),
+            "it ends \(reading.state) \(reading.alert), not \(expected.state) \(expected.alerts)")
+        try CheckFailure.unless(
+            reading.consumed == expected.consumed,
+            "\(reading.consumed) bytes were taken, not \(expected.consumed)")
+        try CheckFailure.unless(
+            reading.state != .open || reading.owesKeyUpdate == expected.owesKeyUpdate,
+            "it owes a KeyUpdate: \(reading.owesKeyUpdate), not \(expected.owesKeyUpdate)")
+    }
+
+    // MARK: Reading
+
+    /// As a connection does it: keeps what is unfinished and offers it again with more behind it.
+    private static func read(
+        _ stream: RecordStream, _ ciphers: inout RecordCiphers, _ pieceSize: () -> Int
+    ) throws(CheckFailure) -> Reading {
+        var channel = stream.keys.receiver()
+        var reading = Reading()
+        var arrived = 0
+        while arrived < stream.bytes.count, channel.state == .open {
+            arrived = min(stream.bytes.count, arrived + pieceSize())
+            try open(stream.bytes[reading.consumed..<arrived], &channel, &reading, &ciphers)
+        }
+        if channel.state != .open {
+            let before = reading
+            try open(stream.bytes[reading.consumed...], &channel, &reading, &ciphers)
+            try CheckFailure.unless(reading == before, "after its end it takes more")
+        }
+        try answer(channel, stream.keys.peer(), &ciphers)
+        return reading
+    }
+
+    private static func open(
+        _ bytes: ArraySlice<UInt8>, _ channel: inout SecureChannel, _ reading: inout Reading,
+        _ ciphers: inout RecordCiphers
+    ) throws(CheckFailure) {
+        // Exactly the room that is promised, and what must stay as it is behind it.
+        let canary: [UInt8] = [0xCA, 0xFE, 0xBA, 0xBE, 0xCA, 0xFE, 0xBA, 0xBE]
+        var target = [UInt8](repeating: 0, count: bytes.count) + canary
+        let (consumed, produced) = bytes.withUnsafeBytes { source in
+            target.withUnsafeMutableBytes { target in
+                guard let base = target.baseAddress else { return (-1, -1) }
+                let opened = channel.open(source, into: base, &ciphers)
+                return (opened.consumed, opened.produced)
+            }
+        }
+        try CheckFailure.unless(
+            target.suffix(canary.count).elementsEqual(canary),
+            "opening \(bytes.count) bytes writes beyond them")
+        try CheckFailure.unless(
+            (0...bytes.count).contains(consumed)
+                && (0...consumed).contains(produced),
+            "of \(bytes.count) bytes \(consumed) were taken and gave \(produced)")
+        reading.consumed += consumed
+        reading.plaintext += target[..<produced]
+        reading.state = channel.state
+        reading.alert = channel.alert
+        reading.owesKeyUpdate = channel.owesKeyUpdate
+    }
+
+    // MARK: Answering
+
+    /// Our direction goes on whatever became of the peer's: new keys if they are due, data, an alert.
+    private static func answer(
+        _ channel: SecureChannel, _ peer: SecureChannel, _ ciphers: inout RecordCiphers
+    ) throws(CheckFailure) {
+        var (channel, peer) = (channel, peer)
+        var reading = Reading()
+        var record = [UInt8](repeating: 0, count: 64)
+        if channel.needsKeyUpdate {
+            let size = record.withUnsafeMutableBytes { record in
+                record.baseAddress.map { channel.sealKeyUpdate(in: $0, &ciphers) } ?? 0
+            }
+            try open(record[..<size], &peer, &reading, &ciphers)
+            try CheckFailure.unless(
+                !channel.needsKeyUpdate && reading == Reading(consumed: size),
+                "our KeyUpdate leaves the peer \(peer.state) \(peer.alert)")
+        }
+        let data = [UInt8](0..<100)
+        var sealed = channel.sealed(
+            SecureChannel.ContentType.applicationData, data, &ciphers)
+        try open(sealed[...], &peer, &reading, &ciphers)
+        try CheckFailure.unless(
+            reading.plaintext == data && peer.state == .open,
+            "the peer cannot open what we seal: \(peer.state) \(peer.alert)")
+        let size = record.withUnsafeMutableBytes { record in
+            record.baseAddress.map { channel.seal(channel.alert, in: $0, &ciphers) } ?? 0
+        }
+        sealed = [UInt8](record[..<size])
+        try open(sealed[...], &peer, &reading, &ciphers)
+        let expected: SecureChannel.State =
+            switch channel.alert {
+            case .closeNotify: .closed
+            // A warning.
+            case .noRenegotiation: .open
+            case .unexpectedMessage, .badRecordMAC, .recordOverflow, .decodeError: .failed
+            }
+        try CheckFailure.unless(
+            peer.state == expected, "our alert \(channel.alert) leaves the peer \(peer.state)")
+    }
+}

@@ -1,0 +1,101 @@
+import TLS
+
+/// What a receiver makes of records that arrive whole, unchanged and in order: the rules of
+/// ``SecureChannel`` in as few lines as they take.
+struct RecordModel {
+    private static let mostIdleRecords = 32
+    private static let mostHastyKeyUpdates = 32
+    /// A key that has opened so many records may be changed without a count.
+    private static let fewRecords: UInt64 = 1_024
+
+    let version: SecureChannel.Version
+    let largestFragment: Int
+    /// Records under the present key.
+    private(set) var sequence: UInt64
+    private(set) var state = SecureChannel.State.open
+    private(set) var alert = SecureChannel.Alert.closeNotify
+    private(set) var owesKeyUpdate = false
+    /// Application data so far.
+    private(set) var plaintextCount = 0
+    private var idleRecords = 0
+    private var hastyKeyUpdates = 0
+    /// The handshake message that is not whole yet.
+    private var message: [UInt8] = []
+
+    init(_ version: SecureChannel.Version, largestFragment: Int, sequence: UInt64) {
+        self.version = version
+        self.largestFragment = largestFragment
+        self.sequence = sequence
+    }
+
+    /// Takes one record; true when the next one has another key. `content` may have zeros behind it.
+    mutating func take(_ type: UInt8, _ content: [UInt8]) -> Bool {
+        guard state == .open else { return false }
+        var (type, content) = (type, content)
+        if version == .tls13 {
+            let inner = content + [type]
+            // The type counts towards the length, and so does padding.
+            guard inner.count <= SecureChannel.largestPlaintext + 1 else {
+                return fail(.recordOverflow)
+            }
+            guard let end = inner.lastIndex(where: { $0 != 0 }) else {
+                return fail(.unexpectedMessage)
+            }
+            type = inner[end]
+            content = [UInt8](inner[..<end])
+        }
+        sequence += 1
+        guard content.count <= largestFragment else { return fail(.recordOverflow) }
+        switch type {
+        case SecureChannel.ContentType.applicationData where message.isEmpty:
+            plaintextCount += content.count
+            if content.isEmpty { countIdle() } else { idleRecords = 0 }
+            return false
+        case SecureChannel.ContentType.alert:
+            take(alert: content)
+            return false
+        case SecureChannel.ContentType.handshake: return take(handshake: content)
+        default: return fail(.unexpectedMessage)
+        }
+    }
+
+    private mutating func take(alert content: [UInt8]) {
+        switch (content.count, content.first, content.last) {
+        case (2, _, 0): state = .closed
+        case (2, _, 90): countIdle()
+        case (2, 1, _) where version == .tls12: countIdle()
+        // There is nothing to answer an alert with.
+        case (2, _, _): state = .failed
+        default: fail(.decodeError)
+        }
+    }
+
+    private mutating func take(handshake content: [UInt8]) -> Bool {
+        guard version == .tls13 else { return fail(.noRenegotiation) }
+        message += content
+        guard !content.isEmpty, message.count <= 5 else { return fail(.unexpectedMessage) }
+        countIdle()
+        guard message.count == 5 else { return false }
+        defer { message = [] }
+        guard state == .open, message.starts(with: [24, 0, 0, 1]), message[4] <= 1 else {
+            return fail(.unexpectedMessage)
+        }
+        if sequence < Self.fewRecords { hastyKeyUpdates += 1 }
+        guard hastyKeyUpdates <= Self.mostHastyKeyUpdates else { return fail(.unexpectedMessage) }
+        if message[4] == 1 { owesKeyUpdate = true }
+        sequence = 0
+        return true
+    }
+
+    private mutating func countIdle() {
+        idleRecords += 1
+        if idleRecords > Self.mostIdleRecords { fail(.unexpectedMessage) }
+    }
+
+    @discardableResult
+    private mutating func fail(_ alert: SecureChannel.Alert) -> Bool {
+        state = .failed
+        self.alert = alert
+        return false
+    }
+}
