@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -42,19 +42,35 @@ def _command(broker: Broker, arguments: list[str]) -> list[str]:
 
 
 @contextmanager
-def running(broker: Broker, arguments: list[str]) -> Iterator[subprocess.Popen[bytes]]:
-    """hermes-bench in the background, whose figures nobody wants; killed when it is still there."""
-    process = subprocess.Popen(
-        _command(broker, arguments),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
+def running(
+    broker: Broker, arguments: list[str], *, seconds: float
+) -> Iterator[Callable[[], dict]]:
+    """hermes-bench in the background; what it yields waits for its end and returns its figures.
+
+    It has `seconds` for that, and is killed when it is still there on leaving.
+    """
+    with tempfile.NamedTemporaryFile(suffix=".json") as document:
+        process = subprocess.Popen(
+            [*_command(broker, arguments), "--json", document.name],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+
+        def finish() -> dict:
+            try:
+                _, said = process.communicate(timeout=seconds)
+            except subprocess.TimeoutExpired as error:
+                raise ScenarioError(f"the background did not end in {seconds:.0f} s") from error
+            if process.returncode != 0:
+                raise ScenarioError(f"in the background: {said.decode(errors='replace').strip()}")
+            return json.loads(Path(document.name).read_text())["results"]
+
+        try:
+            yield finish
+        finally:
+            process.kill()
+            process.communicate()
 
 
 def run(broker: Broker, arguments: list[str], *, seconds: float) -> dict:

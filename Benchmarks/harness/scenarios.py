@@ -35,8 +35,9 @@ class Scenario:
     repeats_once: bool = False
     # The broker gets a second listener, with TLS.
     has_tls: bool = False
-    # Goes on in the background meanwhile.
+    # So many clients a second connect meanwhile, by this command; it ends after the measured time.
     background: list[str] = field(default_factory=list)
+    background_rate: int = 0
     # Arguments of the quick form, in place of those above.
     quick_command: list[str] = field(default_factory=list)
 
@@ -197,14 +198,31 @@ def handshakes(name: str, extra: list[str], goal: float) -> Scenario:
     )
 
 
-def beside_handshakes(name: str, background: list[str]) -> Scenario:
+def tls_pairs(qos: int) -> Scenario:
+    return Scenario(
+        f"tls-pairs-qos{qos}",
+        ["pairs", "--pairs", "50", "--window", "16", "--qos", str(qos), "--tls"],
+        [cpu(None), RATE],
+        has_tls=True,
+    )
+
+
+def beside_handshakes(name: str, rate: int, extra: list[str]) -> Scenario:
     """Established clients, plain and steady, while others connect with TLS all the time."""
     return Scenario(
         name,
         ["open-loop", "--rate", "1000", "--pairs", "50", "--qos", "1"],
-        [P50, P99, P999, LAG],
+        [
+            P50,
+            P99,
+            P999,
+            LAG,
+            Figure("background_clients_per_second", "TLS connects per second meanwhile", 0),
+            Figure("background_done_p99_us", "  each takes, p99 (ms)", 1, scale=1_000),
+        ],
         has_tls=True,
-        background=background,
+        background=["connect", "--tls", *extra] if rate > 0 else [],
+        background_rate=rate,
     )
 
 
@@ -287,16 +305,10 @@ SCENARIOS = [
         [cpu(None), P50, P99, LAG],
         has_tls=True,
     ),
-    Scenario(
-        "tls-pairs-qos1",
-        ["pairs", "--pairs", "50", "--window", "16", "--qos", "1", "--tls"],
-        [cpu(None), RATE],
-        has_tls=True,
-    ),
-    beside_handshakes("beside-no-handshakes", []),
-    beside_handshakes(
-        "beside-handshakes",
-        ["connect", "--clients", "10000", "--rate", "500", "--tls"],
-    ),
+    tls_pairs(0),
+    tls_pairs(1),
+    beside_handshakes("beside-no-handshakes", 0, []),
+    beside_handshakes("beside-handshakes", 500, []),
+    beside_handshakes("beside-resumptions", 500, ["--resume"]),
     idle("away", ["--subscribe", "--persistent", "--user-name", "phone-user", "--away"], 400),
 ]
