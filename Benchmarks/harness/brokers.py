@@ -222,7 +222,6 @@ class Hermesd(Broker):
     def command(self, folder: Path) -> list[str]:
         return [
             str(self.binary),
-            *("--port", str(self.port)),
             *("--admin-port", "0"),
             *("--data-dir", str(self.data_directory)),
             *("--durability", self.durability),
@@ -236,7 +235,11 @@ class Hermesd(Broker):
         return sum(path.stat().st_size for path in segments)
 
     def environment(self) -> dict[str, str]:
-        variables = {"HERMES_LIMITS_QUEUE_BYTES": QUEUE_BYTES}
+        variables = {
+            # With --port there would be no second listener.
+            "HERMES_LISTENERS_0_PORT": str(self.port),
+            "HERMES_LIMITS_QUEUE_BYTES": QUEUE_BYTES,
+        }
         if self.tls_port:
             variables |= {
                 "HERMES_LISTENERS_1_PORT": str(self.tls_port),
@@ -247,8 +250,12 @@ class Hermesd(Broker):
 
     def listening_port(self) -> int | None:
         log = self.log_path.read_text(errors="replace")
-        found = re.search(r"MQTT listener ready.*?127\.0\.0\.1:(\d+)", log)
-        return int(found.group(1)) if found else None
+        ports = [
+            int(port) for port in re.findall(r"MQTT listener ready.*?127\.0\.0\.1:(\d+)", log)
+        ]
+        if self.tls_port and self.tls_port not in ports:
+            return None
+        return next((port for port in ports if port != self.tls_port), None)
 
     def version(self) -> str:
         shown = subprocess.run(
