@@ -7,6 +7,7 @@ package final class DelayedStore: Store {
         var message: StoreRecord
         var queued: StoreRecord
         var isReleased = false
+        var shared: [UInt8] = []
     }
 
     /// Every group that was submitted, in order.
@@ -82,6 +83,8 @@ package final class DelayedStore: Store {
                     preconditionFailure("message \(message) is not in the group that refers to it")
                 }
                 queues[session, default: [:]][position] = Row(message: content, queued: record)
+            case .shared(let session, let position, let filter):
+                queues[session]?[position]?.shared = filter
             case .released(let session, let position):
                 queues[session]?[position]?.isReleased = true
             case .finished(let session, let position): queues[session]?[position] = nil
@@ -122,6 +125,11 @@ package final class DelayedStore: Store {
         batch.queued(
             session: session, position: position, message: number, qos: qos, retain: retain,
             isInWindow: false)
+        if !row.shared.isEmpty {
+            row.shared.withUnsafeBytes {
+                batch.shared(session: session, position: position, filter: $0)
+            }
+        }
         if row.isReleased { batch.released(session: session, position: position) }
     }
 }

@@ -15,6 +15,8 @@ public struct QueueSlice: Sendable {
         public var expiresAtMs: Int64
         /// PUBREC came, and only the PUBREL is owed: topic and payload are empty.
         public var isReleased: Bool
+        /// The shared subscription that it came by, the whole filter; empty for none.
+        public var shared: UnsafeRawBufferPointer
     }
 
     public let request: QueueRead
@@ -29,7 +31,7 @@ public struct QueueSlice: Sendable {
     /// - Parameters:
     ///   - request: what was asked for.
     ///   - next: where the next read begins.
-    ///   - bytes: records `message`, `queued` and perhaps `released` for each position, in order.
+    ///   - bytes: records `message`, `queued` and perhaps `shared` and `released` for each position, in order.
     ///   - released: positions that are released although `bytes` does not say so; rising.
     ///   - failure: why nothing more could be read.
     public init(
@@ -56,11 +58,13 @@ public struct QueueSlice: Sendable {
                         position: 0, topic: Self.part(bytes, topic),
                         payload: Self.part(bytes, payload), qos: 0, retain: false,
                         publishedQoS: qos, publishedRetain: retain, expiresAtMs: expiresAtMs,
-                        isReleased: false)
+                        isReleased: false,
+                        shared: UnsafeRawBufferPointer(start: nil, count: 0))
                 case .queued(_, let position, _, let qos, let retain, _):
                     pending?.position = position
                     pending?.qos = qos
                     pending?.retain = retain
+                case .shared(_, _, let filter): pending?.shared = Self.part(bytes, filter)
                 case .released: pending?.isReleased = true
                 default: continue
                 }

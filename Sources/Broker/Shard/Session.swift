@@ -22,6 +22,8 @@ struct Session: BitwiseCopyable {
     var hasUserName = false
     /// A password or a certificate proved its user name; one that is only claimed gives no rights.
     var isUserProven = false
+    /// Messages of shared subscriptions may be in its queue in the store.
+    var holdsShared = false
     /// A part of its queue is on its way from the store.
     var isLoading = false
     /// Positions below are on their way from the store, or have come.

@@ -26,6 +26,7 @@ extension Shard {
         if !storeRefuses, !awaitingStore.isEmpty { resumeAwaitingStore() }
         takeCommits()
         takeSlices()
+        readEnded()
         closeDoomed()
     }
 

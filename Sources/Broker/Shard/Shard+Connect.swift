@@ -338,7 +338,11 @@ extension Shard {
     mutating func removeSession(_ index: UInt32) {
         precondition(sessions[index].connection == nil, "a connected session was removed")
         if sessions[index].isPersistent {
-            writes.sessionRemoved(sessions[index].number)
+            if leavesShared(index) {
+                endSession(index)
+            } else {
+                writes.sessionRemoved(sessions[index].number)
+            }
             persistentSessions -= 1
         }
         cancelExpiry(index)

@@ -39,6 +39,14 @@ extension Shard {
             session: sessions[session].number, position: sessions[session].outbound.end,
             message: kept.number == 0 ? record(kept.message) : kept.number,
             qos: kept.qos.rawValue, retain: kept.retain, isInWindow: isInWindow)
+        if kept.group != noIndex {
+            sessions[session].holdsShared = true
+            shared.text(of: kept.group).withBytes {
+                writes.shared(
+                    session: sessions[session].number, position: sessions[session].outbound.end,
+                    filter: $0)
+            }
+        }
         totals.waiting += 1
         totals.waitingBytes += kept.message.count
         guard isInWindow else {
@@ -176,6 +184,7 @@ extension Shard {
                 guard isCurrent(handle), !connections[handle.index].isDoomed else { continue }
                 take(slice, for: handle)
             case .question(let number): answer(number, slice)
+            case .ended: takeEnded(slice)
             }
         }
     }
@@ -218,6 +227,9 @@ extension Shard {
                 revoke(session, item.topic, item.position)
             } else if item.position < before.firstStored {
                 placeSent(item, session, handle)
+            } else if item.position < next, belongsToOthers(item, session) {
+                finished(session, item.position)
+                pass(item)
             } else if item.position < next,
                 !placeWaiting(item, session, slice.request.ticket)
             {
@@ -245,14 +257,14 @@ extension Shard {
         _ item: QueueSlice.Item, _ session: UInt32, _ ticket: UInt64
     ) -> Bool {
         guard sessions[session].outbound.canPlace(item.position) else { return false }
-        sessions[session].outbound.placeWaiting(loaded(item), ticket: ticket, pool: pool)
+        sessions[session].outbound.placeWaiting(loaded(item, session), ticket: ticket, pool: pool)
         return true
     }
 
     /// Sent before, so it goes out again at once: DUP 1 [MQTT-3.3.1-1], in the old order
     /// [MQTT-4.6.0-1]; after PUBREC only PUBREL is owed [MQTT-4.3.3-1].
     private mutating func placeSent(_ item: QueueSlice.Item, _ session: UInt32, _ handle: Handle) {
-        let loaded = loaded(item)
+        let loaded = loaded(item, session)
         sessions[session].outbound.placeSent(loaded, pool: pool)
         let identifier = PacketIdentifier(position: item.position)
         if let message = loaded.message {
@@ -271,17 +283,21 @@ extension Shard {
         markDirty(handle)
     }
 
-    private func loaded(_ item: QueueSlice.Item) -> OutboundQueue.Loaded {
-        let qos = QoS(rawValue: item.qos) ?? .atLeastOnce
-        var message: Message?
-        if !item.isReleased {
-            message = Message(
-                topic: item.topic, payload: item.payload,
-                qos: QoS(rawValue: item.publishedQoS) ?? qos, retain: item.publishedRetain,
-                expiresAtMs: item.expiresAtMs, pool: pool)
+    /// Whether the session has left the group that gave it the message, which another member can have.
+    private func belongsToOthers(_ item: QueueSlice.Item, _ session: UInt32) -> Bool {
+        guard !item.shared.isEmpty, let group = shared.group(item.shared) else { return false }
+        return !shared.contains(sessions[session].shared, group)
+    }
+
+    private func loaded(_ item: QueueSlice.Item, _ session: UInt32) -> OutboundQueue.Loaded {
+        var group = noIndex
+        if !item.shared.isEmpty, let found = shared.group(item.shared),
+            shared.contains(sessions[session].shared, found)
+        {
+            group = found
         }
         return OutboundQueue.Loaded(
-            message: message, position: item.position, qos: qos, retain: item.retain,
-            group: noIndex)
+            message: item.isReleased ? nil : message(item), position: item.position,
+            qos: QoS(rawValue: item.qos) ?? .atLeastOnce, retain: item.retain, group: group)
     }
 }

@@ -9,20 +9,26 @@ enum ReadTag {
     case connection(Handle)
     /// A question of the admin plane, by its number.
     case question(UInt64)
+    /// A session that is over, by its number.
+    case ended(UInt64)
 
     private static var questionFlag: UInt64 { 1 << 63 }
+    private static var endedFlag: UInt64 { 3 << 62 }
 
     var encoded: UInt64 {
         switch self {
         case .connection(let handle): handle.packed
         case .question(let number): number | Self.questionFlag
+        case .ended(let number): number | Self.endedFlag
         }
     }
 
     init(encoded: UInt64) {
-        self =
-            encoded & Self.questionFlag == 0
-            ? .connection(Handle(packed: encoded)) : .question(encoded & ~Self.questionFlag)
+        switch encoded & Self.endedFlag {
+        case Self.endedFlag: self = .ended(encoded & ~Self.endedFlag)
+        case Self.questionFlag: self = .question(encoded & ~Self.endedFlag)
+        default: self = .connection(Handle(packed: encoded))
+        }
     }
 }
 

@@ -18,6 +18,13 @@ extension Shard: StoreVisitor {
     }
 
     package mutating func visit(_ stored: StoredSession) {
+        guard !stored.hasEnded else {
+            endedSessions.append(
+                EndedSession(
+                    number: stored.number, clientIdentifier: [UInt8](stored.clientIdentifier),
+                    horizon: stored.horizon, below: stored.end))
+            return
+        }
         let index = addSession(
             stored.clientIdentifier,
             stored.userName.map { SessionUser(stored: $0, verifiesPasswords: verifiesPasswords) },
@@ -30,6 +37,7 @@ extension Shard: StoreVisitor {
             horizon: stored.horizon, end: end,
             inFlight: UInt32(clamping: max(0, stored.waitingMessages - waiting)),
             bytes: stored.waitingBytes)
+        sessions[index].holdsShared = stored.holdsShared
         totals.waiting += Int(sessions[index].outbound.waiting)
         totals.waitingBytes += sessions[index].outbound.waitingBytes
         totals.inFlight += Int(sessions[index].outbound.inFlight)

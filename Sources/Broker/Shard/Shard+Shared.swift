@@ -114,7 +114,7 @@ extension Shard {
     }
 
     /// Delivers a message that a member gave back to another one, if there is any.
-    private mutating func pass(_ message: Message, to group: UInt32, isStored: Bool) {
+    mutating func pass(_ message: Message, to group: UInt32, isStored: Bool) {
         guard shared.hasMembers(group),
             let choice = chooseMember(of: group, message.topic, qos: message.qos)
         else {

@@ -51,7 +51,11 @@ extension Shard {
             }
         }
         // What it was sent stays with it [MQTT-3.10.4-3]; what waits is for the others.
-        if !groups.isEmpty { handOver(session, groups, unacknowledged: false) }
+        if !groups.isEmpty {
+            handOver(session, groups, unacknowledged: false)
+            // So is what only the store has, which leaves when it is loaded.
+            if isDurable { pump(session) }
+        }
         // Answered also when nothing was deleted [MQTT-3.10.4-5].
         acknowledge(
             handle, .unsuback, unsubscribe.packetIdentifier, needsCommit: needsCommit,

@@ -97,6 +97,10 @@ package struct Shard: ~Copyable {
     var listings: [ClientListing] = []
     /// What was dropped while it was on its way from the store, by the session's number.
     var droppedWhileLoading: [UInt64: ClosedRange<UInt64>] = [:]
+    /// Sessions that are over, and whose queues are still to be read.
+    var endedSessions: [EndedSession] = []
+    /// Those that the store is reading, by their number.
+    var endedUnderWay: [UInt64: EndedSession] = [:]
     /// The store takes no new messages at present; whoever publishes one that it needs has to wait.
     var storeRefuses = false
     var awaitingStore: Set<Handle> = []
@@ -338,7 +342,7 @@ package struct Shard: ~Copyable {
         let hasWork =
             !writes.isEmpty || !reads.isEmpty || !dirty.isEmpty || !doomed.isEmpty
             || !retainedTurns.isEmpty
-            || !resumed.isEmpty || !listings.isEmpty
+            || !resumed.isEmpty || !listings.isEmpty || canReadEnded
         guard !hasWork else { return now }
         guard let refresh = system.deadline else { return timers.nextDeadline }
         return min(timers.nextDeadline ?? refresh, refresh)

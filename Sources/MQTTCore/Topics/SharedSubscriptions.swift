@@ -164,6 +164,15 @@ public struct SharedSubscriptions: ~Copyable {
         return result
     }
 
+    /// The group of this text; `nil` when it has no member.
+    public func group(_ text: UnsafeRawBufferPointer) -> UInt32? { findGroup(text) }
+
+    /// Whether a session is a member of a group.
+    public func contains(_ list: List, _ group: UInt32) -> Bool { find(list, group) != nil }
+
+    /// The text of a group that has members, valid as long as it has.
+    public func text(of group: UInt32) -> CompactBytes { groups[group].text }
+
     // MARK: Choosing
 
     /// The groups that want a topic; valid until the next change or call.

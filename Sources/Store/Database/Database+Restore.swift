@@ -6,7 +6,7 @@ extension Database {
         let row = try connection.prepare(
             """
             SELECT number, client_identifier, user_name, attached, since_ms, horizon, end,
-                waiting_messages, waiting_bytes
+                waiting_messages, waiting_bytes, holds_shared, ended
             FROM sessions ORDER BY number
             """, "read")
         while try row.next() {
@@ -15,7 +15,8 @@ extension Database {
                     number: row.number(0), clientIdentifier: row.bytes(1),
                     userName: row.isNull(2) ? nil : row.bytes(2), isAttached: row.flag(3),
                     detachedSinceMs: row.integer(4), horizon: row.number(5), end: row.number(6),
-                    waitingMessages: Int(row.integer(7)), waitingBytes: Int(row.integer(8))))
+                    waitingMessages: Int(row.integer(7)), waitingBytes: Int(row.integer(8)),
+                    holdsShared: row.flag(9), hasEnded: row.flag(10)))
         }
     }
 

@@ -73,7 +73,8 @@ public struct DatabaseCheck: ~Copyable {
         Rule(
             finding: "session # has the client identifier of an earlier one",
             query: """
-                SELECT max(number) FROM sessions GROUP BY client_identifier HAVING count(*) > 1
+                SELECT max(number) FROM sessions WHERE NOT ended
+                GROUP BY client_identifier HAVING count(*) > 1
                 """),
         Rule(
             finding: "session # has a number above the last one given, @",

@@ -15,7 +15,8 @@ struct DatabaseFormat: Sendable {
     /// What makes version N + 1 out of version N, by N; one entry for each version below `version`.
     var upgrades: [Int64: String]
 
-    static let current = DatabaseFormat(version: 1, schema: schemaVersion1, upgrades: [:])
+    static let current = DatabaseFormat(
+        version: 2, schema: schemaVersion1 + upgradeToVersion2, upgrades: [1: upgradeToVersion2])
 
     /// Makes the tables in an empty file, or brings an older file up to date, in one transaction.
     func install(in connection: borrowing SQLiteConnection) throws(StoreFailure) {

@@ -32,7 +32,7 @@ public final class QueueReader {
         rows = try connection.prepare(
             """
             SELECT position, message, bytes, qos, retain, released, shared, message, published_qos,
-                published_retain, expires_at_ms, topic, payload
+                published_retain, expires_at_ms, topic, payload, shared_filter
             FROM queue WHERE session = ?1 AND position >= ?2 AND position < ?3 ORDER BY position
             """, "read")
         sharedMessage = try connection.prepare(
@@ -45,8 +45,8 @@ public final class QueueReader {
 
     /// Appends a part of a session's queue to a batch, in the order of positions.
     ///
-    /// Each row becomes the records `message` and `queued`; a released one has an empty topic and
-    /// payload, and `released` follows. The window ends before `maxMessages` or `maxBytes` would be
+    /// Each row becomes the records `message` and `queued`, and `shared` if a shared subscription brought
+    /// it; a released one has an empty topic and payload, and `released` follows. The window ends before `maxMessages` or `maxBytes` would be
     /// exceeded, but not before its first row: whoever goes on at its end gets on. `isInWindow` is
     /// false throughout: whether a position may have been sent is told by the session's horizon.
     /// - Parameters:
@@ -116,6 +116,9 @@ public final class QueueReader {
         batch.queued(
             session: session, position: position, message: number, qos: rows.byte(3),
             retain: rows.flag(4), isInWindow: false)
+        if !rows.isNull(13) {
+            batch.shared(session: session, position: position, filter: rows.bytes(13))
+        }
         if rows.flag(5) { batch.released(session: session, position: position) }
     }
 

@@ -3,6 +3,8 @@ struct QueueTotals {
     var session: UInt64 = 0
     var messages: Int64 = 0
     var bytes: Int64 = 0
+    /// One of the messages came by a shared subscription.
+    var holdsShared = false
 }
 
 /// Writes and deletes rows of the queues, and keeps each session's sums with them.
@@ -24,12 +26,17 @@ extension SegmentTransaction {
                     try database.writer.insertQueued.run(
                         entry.session, entry.position, entry.message, bytes, entry.qos,
                         entry.retain, false, false, message.qos, message.retain,
-                        message.expiresAtMs, topic, payload)
-                    try add(to: entry.session, messages: 1, bytes: bytes)
+                        message.expiresAtMs, topic, payload, sharedFilter(entry))
+                    try add(
+                        to: entry.session, messages: 1, bytes: bytes, isShared: entry.isShared)
                 }
             }
         }
         try flushTotals()
+    }
+
+    private func sharedFilter(_ entry: SegmentChanges.QueuedPosition) -> [UInt8]? {
+        entry.isShared ? changes.sharedFilters[Int(entry.shared)] : nil
     }
 
     /// Writes a row without content: a released one, or one whose content lies in `messages`.
@@ -39,8 +46,8 @@ extension SegmentTransaction {
         let null: Int64? = nil
         try database.writer.insertQueued.run(
             entry.session, entry.position, entry.message, bytes, entry.qos, entry.retain,
-            entry.isReleased, !entry.isReleased, null, null, null, null, null)
-        try add(to: entry.session, messages: 1, bytes: bytes)
+            entry.isReleased, !entry.isReleased, null, null, null, null, null, sharedFilter(entry))
+        try add(to: entry.session, messages: 1, bytes: bytes, isShared: entry.isShared)
     }
 
     /// PUBREC came: nobody needs the content again.
@@ -82,7 +89,7 @@ extension SegmentTransaction {
     }
 
     private mutating func add(
-        to session: UInt64, messages: Int64, bytes: Int64
+        to session: UInt64, messages: Int64, bytes: Int64, isShared: Bool = false
     ) throws(StoreFailure) {
         if totals.session != session {
             try flushTotals()
@@ -90,11 +97,13 @@ extension SegmentTransaction {
         }
         totals.messages += messages
         totals.bytes += bytes
+        if isShared { totals.holdsShared = true }
     }
 
     private mutating func flushTotals() throws(StoreFailure) {
         guard totals.messages != 0 || totals.bytes != 0 else { return }
-        try database.writer.addToSession.run(totals.session, totals.messages, totals.bytes)
+        try database.writer.addToSession.run(
+            totals.session, totals.messages, totals.bytes, totals.holdsShared)
         totals = QueueTotals()
     }
 }

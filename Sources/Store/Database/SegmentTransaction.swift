@@ -23,6 +23,7 @@ struct SegmentTransaction {
     mutating func run(_ content: Content) throws(StoreFailure) {
         try removeSessions()
         try writeSessions()
+        try endSessions()
         try writeSubscriptions()
         try writeMessages(content)
         try writeQueued(content)
@@ -56,6 +57,16 @@ struct SegmentTransaction {
         for state in changes.sessionStates {
             try database.writer.updateSession.run(
                 state.number, state.isAttached, state.detachedSinceMs, state.horizon, state.end)
+        }
+    }
+
+    /// What they own but their queues goes.
+    private mutating func endSessions() throws(StoreFailure) {
+        for session in changes.endedSessions {
+            try dropWill(of: session)
+            try database.writer.deleteSubscriptions.run(session)
+            try database.writer.deleteAllInbound.run(session)
+            try database.writer.endSession.run(session)
         }
     }
 

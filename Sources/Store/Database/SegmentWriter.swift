@@ -5,6 +5,7 @@ struct SegmentWriter: ~Copyable {
     let insertSession: SQLiteStatement
     let updateSession: SQLiteStatement
     let addToSession: SQLiteStatement
+    let endSession: SQLiteStatement
     let deleteSession: SQLiteStatement
     let upsertSubscription: SQLiteStatement
     let deleteSubscription: SQLiteStatement
@@ -32,7 +33,7 @@ struct SegmentWriter: ~Copyable {
         let range = "WHERE session = ?1 AND position BETWEEN ?2 AND ?3"
         return SegmentWriter(
             insertSession: try connection.prepare(
-                "INSERT INTO sessions VALUES (?1, ?2, ?3, 0, 0, 0, 0, 0, 0)", "write"),
+                "INSERT INTO sessions VALUES (?1, ?2, ?3, 0, 0, 0, 0, 0, 0, 0, 0)", "write"),
             updateSession: try connection.prepare(
                 """
                 UPDATE sessions SET attached = coalesce(?2, attached), since_ms = coalesce(?3, since_ms),
@@ -42,9 +43,12 @@ struct SegmentWriter: ~Copyable {
             addToSession: try connection.prepare(
                 """
                 UPDATE sessions SET waiting_messages = waiting_messages + ?2,
-                    waiting_bytes = waiting_bytes + ?3
+                    waiting_bytes = waiting_bytes + ?3,
+                    holds_shared = waiting_messages + ?2 > 0 AND (holds_shared OR ?4)
                 WHERE number = ?1
                 """, "write"),
+            endSession: try connection.prepare(
+                "UPDATE sessions SET ended = 1, attached = 0 WHERE number = ?1", "write"),
             deleteSession: try connection.prepare(
                 "DELETE FROM sessions WHERE number = ?1", "write"),
             upsertSubscription: try connection.prepare(
@@ -64,7 +68,7 @@ struct SegmentWriter: ~Copyable {
                 "UPDATE messages SET reference_count = reference_count - ?2 WHERE number = ?1",
                 "write"),
             insertQueued: try connection.prepare(
-                "INSERT INTO queue VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+                "INSERT INTO queue VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
                 "write"),
             selectQueued: try connection.prepare(
                 "SELECT bytes, shared, message FROM queue \(range)", "write"),

@@ -17,6 +17,10 @@ public struct StoredSession {
     /// Bytes of their topics and payloads; released ones have none. An estimate while acknowledgements
     /// of what is in the database wait in the journal.
     public let waitingBytes: Int
+    /// Some of them may have come by a shared subscription.
+    public let holdsShared: Bool
+    /// It is over; only what its queue owes to other members of its shared subscriptions is left.
+    public let hasEnded: Bool
 }
 
 /// A message as the store holds it; its bytes are valid within the call that hands it over.

@@ -19,7 +19,7 @@ extension JournalOverlay {
         let index = entries.insert(
             Entry(
                 position: position, segment: active.number, message: message, next: noIndex,
-                session: session, qos: qos, retain: retain, isReleased: false))
+                session: session, qos: qos, retain: retain, isReleased: false, shared: noIndex))
         activeEntries.append(EntryPlace(position: position, session: session, index: index))
         if last == noIndex {
             sessions[session].first = index
@@ -27,6 +27,16 @@ extension JournalOverlay {
             entries[last].next = index
         }
         sessions[session].last = index
+        return true
+    }
+
+    /// False when the position is not the last one queued.
+    mutating func setShared(_ number: UInt64, _ position: UInt64, _ filter: [UInt8]) -> Bool {
+        let session = session(number)
+        let last = sessions[session].last
+        guard last != noIndex, entries[last].position == position, entries[last].shared == noIndex
+        else { return delta(ofRecord: session).isRemoved }
+        entries[last].shared = sharedFilters.take(filter)
         return true
     }
 
@@ -64,6 +74,7 @@ extension JournalOverlay {
 
     mutating func removeEntry(_ index: UInt32) {
         dropReference(entries[index].message)
+        sharedFilters.drop(entries[index].shared)
         // No segment's any more, whatever still knows the index.
         entries[index].segment = 0
         entries.remove(index)

@@ -10,6 +10,8 @@ extension JournalOverlay {
         var isReleased: Bool
         /// `nil` once it is released.
         var content: Content?
+        /// The shared subscription that it came by; empty for none.
+        var shared: [UInt8]
     }
 
     struct Content: Sendable {
@@ -38,7 +40,8 @@ extension JournalOverlay {
                     StoredPosition(
                         position: entry.position, qos: entry.qos, retain: entry.retain,
                         isReleased: entry.isReleased,
-                        content: entry.isReleased ? nil : content(entry.message)))
+                        content: entry.isReleased ? nil : content(entry.message),
+                        shared: sharedFilters[entry.shared]))
             }
             index = entry.next
         }
@@ -117,6 +120,7 @@ extension JournalOverlay {
             changes.sequences.append(
                 SegmentChanges.SequenceChange(channel: channel, number: number))
         }
+        changes.sharedFilters = sharedFilters.texts
         for place in activeEntries.contents {
             let entry = entries[place.index]
             guard entry.position == place.position, entry.session == place.session,
@@ -126,7 +130,8 @@ extension JournalOverlay {
                 SegmentChanges.QueuedPosition(
                     session: sessions[entry.session].number, position: entry.position,
                     message: entry.isReleased ? 0 : messages[entry.message].number,
-                    qos: entry.qos, retain: entry.retain, isReleased: entry.isReleased))
+                    qos: entry.qos, retain: entry.retain, isReleased: entry.isReleased,
+                    shared: entry.shared))
         }
         for place in activeMessages.contents {
             let message = messages[place.index]
@@ -143,6 +148,7 @@ extension JournalOverlay {
     private func collect(_ delta: SessionDelta, into changes: inout SegmentChanges) {
         let session = delta.session
         if let new = delta.newSession { changes.newSessions.append(new) }
+        if delta.hasEnded { changes.endedSessions.append(session) }
         if delta.isAttached != nil || delta.horizon != nil || delta.end != nil {
             changes.sessionStates.append(
                 SegmentChanges.SessionState(

@@ -39,6 +39,8 @@ extension JournalOverlay {
             activeMessages.append(MessagePlace(number: number, index: index))
         case .queued(let session, let position, let message, let qos, let retain, let isInWindow):
             return queue(session, position, message, qos, retain, isInWindow)
+        case .shared(let session, let position, let filter):
+            return setShared(session, position, Self.array(filter, bytes))
         case .horizon(let session, let position):
             delta(of: session).horizon = position
         case .released(let session, let position): release(session, position)
@@ -49,6 +51,7 @@ extension JournalOverlay {
                 number: number, clientIdentifier: Self.array(identifier, bytes),
                 userName: userName.map { Self.array($0, bytes) })
         case .sessionRemoved(let number): removeSession(number)
+        case .sessionEnded(let number): endSession(number)
         case .attached(let number):
             delta(of: number).isAttached = true
         case .detached(let number, let sinceMs):
@@ -131,6 +134,12 @@ extension JournalOverlay {
         if case .message(let message) = delta.will { dropReference(message) }
         delta.will = .unchanged
         delta.isRemoved = true
+    }
+
+    private mutating func endSession(_ number: UInt64) {
+        let delta = delta(of: number)
+        if case .message(let message) = delta.will { dropReference(message) }
+        delta.endSession()
     }
 
     private mutating func setSubscription(_ session: UInt64, _ filter: [UInt8], _ qos: UInt8?) {

@@ -8,6 +8,8 @@ extension JournalOverlay {
         var newSession: SegmentChanges.NewSession?
         /// Nothing else of it counts.
         var isRemoved = false
+        /// Only its queue counts.
+        var hasEnded = false
         var isAttached: Bool?
         var detachedSinceMs: Int64?
         var horizon: UInt64?
@@ -16,6 +18,9 @@ extension JournalOverlay {
         var subscriptions: [[UInt8]: UInt8?] = [:]
         var inbound: [UInt16: Bool] = [:]
         var will = SessionDelta.WillState.unchanged
+
+        /// Whether subscriptions, identifiers and the will count.
+        var isLive: Bool { !isRemoved && !hasEnded }
 
         /// Adds what an earlier segment says: what is known already counts.
         mutating func add(_ older: SessionDelta) {
@@ -51,20 +56,23 @@ extension JournalOverlay {
         while let delta = delta(at: place) {
             // Numbers are never given again, so nothing comes behind it.
             change.isRemoved = change.isRemoved || delta.isRemoved
+            change.hasEnded = change.hasEnded || delta.hasEnded
             change.add(delta)
             place = delta.older
         }
         return change
     }
 
-    /// What a session's queue has in the journal: positions, and bytes of those that are not released.
-    func queueTotals(of number: UInt64) -> (messages: Int, bytes: Int) {
-        guard let session = findSession(number) else { return (0, 0) }
-        var totals = (messages: 0, bytes: 0)
+    /// What a session's queue has in the journal: positions, bytes of those that are not released, and
+    /// whether one of them came by a shared subscription.
+    func queueTotals(of number: UInt64) -> (messages: Int, bytes: Int, holdsShared: Bool) {
+        guard let session = findSession(number) else { return (0, 0, false) }
+        var totals = (messages: 0, bytes: 0, holdsShared: false)
         var index = sessions[session].first
         while index != noIndex {
             let entry = entries[index]
             totals.messages += 1
+            if entry.shared != noIndex { totals.holdsShared = true }
             if !entry.isReleased {
                 let message = messages[entry.message]
                 totals.bytes += Int(message.topicCount) + Int(message.payloadCount)

@@ -19,6 +19,8 @@ struct JournalOverlay: ~Copyable {
         var qos: UInt8
         var retain: Bool
         var isReleased: Bool
+        /// The shared subscription that it came by, in ``sharedFilters``; ``noIndex`` for none.
+        var shared: UInt32
     }
 
     struct Message: BitwiseCopyable {
@@ -78,6 +80,7 @@ struct JournalOverlay: ~Copyable {
     var entries = Slab<Entry>()
     var messages = Slab<Message>()
     var sessions = Slab<Session>()
+    var sharedFilters = SharedFilters()
     private var sessionsByNumber = HashIndex()
     /// The last session that was looked up: records mostly come in runs.
     private var recent: (number: UInt64, index: UInt32) = (0, noIndex)
@@ -221,6 +224,7 @@ struct JournalOverlay: ~Copyable {
         entries = Slab()
         messages = Slab()
         sessions = Slab()
+        sharedFilters = SharedFilters()
         activeEntries = GrowableBuffer()
         activeMessages = GrowableBuffer()
         recent = (0, noIndex)

@@ -153,6 +153,12 @@ final class QueueLoader {
         batch.queued(
             session: task.request.session, position: position.position, message: number,
             qos: position.qos, retain: position.retain, isInWindow: false)
+        if !position.shared.isEmpty {
+            position.shared.withUnsafeBytes {
+                batch.shared(
+                    session: task.request.session, position: position.position, filter: $0)
+            }
+        }
         if position.isReleased {
             batch.released(session: task.request.session, position: position.position)
         }

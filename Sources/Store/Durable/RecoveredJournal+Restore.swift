@@ -35,7 +35,8 @@ extension RecoveredJournal {
                         number: change.number, clientIdentifier: identifier,
                         userName: new.userName.map { $0.isEmpty ? nothing : userName },
                         isAttached: false, detachedSinceMs: 0, horizon: 0, end: 0,
-                        waitingMessages: 0, waitingBytes: 0)
+                        waitingMessages: 0, waitingBytes: 0, holdsShared: false,
+                        hasEnded: false)
                     visitor.visit(updated(stored, change))
                 }
             }
@@ -62,7 +63,9 @@ extension RecoveredJournal {
             detachedSinceMs: change.detachedSinceMs ?? stored.detachedSinceMs,
             horizon: change.horizon ?? stored.horizon, end: change.end ?? stored.end,
             waitingMessages: left + waiting.messages,
-            waitingBytes: (left == rows ? stored.waitingBytes : leftBytes) + waiting.bytes)
+            waitingBytes: (left == rows ? stored.waitingBytes : leftBytes) + waiting.bytes,
+            holdsShared: stored.holdsShared || waiting.holdsShared,
+            hasEnded: stored.hasEnded || change.hasEnded)
     }
 
     private borrowing func restoreSubscriptions(
@@ -76,11 +79,11 @@ extension RecoveredJournal {
                 lastSession = session
                 known = overlay.change(of: session)
             }
-            if let known, known.isRemoved || known.subscriptions[[UInt8](filter)] != nil { return }
+            if let known, !known.isLive || known.subscriptions[[UInt8](filter)] != nil { return }
             visitor.visit(subscription: filter, of: session, qos: qos)
         }
         overlay.forEachChange { change in
-            guard !change.isRemoved else { return }
+            guard change.isLive else { return }
             for case (let filter, let qos?) in change.subscriptions {
                 filter.withUnsafeBytes {
                     visitor.visit(subscription: $0, of: change.number, qos: qos)
@@ -94,11 +97,11 @@ extension RecoveredJournal {
     ) throws(StoreFailure) {
         try database.forEachInbound { session, identifier in
             let change = overlay.change(of: session)
-            if let change, change.isRemoved || change.inbound[identifier] != nil { return }
+            if let change, !change.isLive || change.inbound[identifier] != nil { return }
             visitor.visit(packetIdentifier: identifier, of: session)
         }
         overlay.forEachChange { change in
-            guard !change.isRemoved else { return }
+            guard change.isLive else { return }
             for (identifier, isPresent) in change.inbound where isPresent {
                 visitor.visit(packetIdentifier: identifier, of: change.number)
             }
@@ -132,13 +135,13 @@ extension RecoveredJournal {
                 visitor.visit(will: message, of: session)
                 return
             }
-            if case .unchanged = change.will, !change.isRemoved {
+            if case .unchanged = change.will, change.isLive {
                 visitor.visit(will: message, of: session)
             }
         }
         var wills: [(session: UInt64, message: JournalOverlay.Content)] = []
         overlay.forEachChange { change in
-            guard case .message(let index) = change.will, !change.isRemoved else { return }
+            guard case .message(let index) = change.will, change.isLive else { return }
             wills.append((change.number, overlay.content(index)))
         }
         for will in wills {

@@ -101,10 +101,15 @@ public struct SegmentChanges: Sendable {
         public var retain: Bool
         /// PUBREC came; only the PUBREL is owed.
         public var isReleased: Bool
+        /// The shared subscription that it came by, among `sharedFilters`; ``none`` for none.
+        public var shared: UInt32
+
+        public static let none = UInt32.max
+        var isShared: Bool { shared != Self.none }
 
         public init(
             session: UInt64, position: UInt64, message: UInt64, qos: UInt8, retain: Bool,
-            isReleased: Bool
+            isReleased: Bool, shared: UInt32 = none
         ) {
             self.session = session
             self.position = position
@@ -112,6 +117,7 @@ public struct SegmentChanges: Sendable {
             self.qos = qos
             self.retain = retain
             self.isReleased = isReleased
+            self.shared = shared
         }
     }
 
@@ -181,10 +187,14 @@ public struct SegmentChanges: Sendable {
     /// Applied before all else.
     public var removedSessions: [UInt64] = []
     public var newSessions: [NewSession] = []
+    /// Sessions, new ones too, that are over but for their queues.
+    public var endedSessions: [UInt64] = []
     public var sessionStates: [SessionState] = []
     public var subscriptions: [SubscriptionChange] = []
     /// By number, rising.
     public var messages: [SurvivingMessage] = []
+    /// What positions in `queued` name; some of them may be named by none.
+    public var sharedFilters: [[UInt8]] = []
     /// By session and position, rising; none of them is in `finished`.
     public var queued: [QueuedPosition] = []
     /// Positions of earlier segments that are released now.
@@ -201,6 +211,7 @@ public struct SegmentChanges: Sendable {
     /// Sorts all but the messages, which are: a database takes rows in the order of their keys.
     mutating func sort() {
         removedSessions.sort()
+        endedSessions.sort()
         newSessions.sort { $0.number < $1.number }
         sessionStates.sort { $0.number < $1.number }
         subscriptions.sort { $0.session < $1.session }

@@ -8,6 +8,8 @@ final class SessionDelta {
     var newSession: SegmentChanges.NewSession?
     /// The segment removed the session: nothing else of it counts.
     var isRemoved = false
+    /// The segment ended the session: what it owns but its queue is gone.
+    private(set) var hasEnded = false
     var isAttached: Bool?
     var detachedSinceMs: Int64?
     var horizon: UInt64?
@@ -37,6 +39,15 @@ final class SessionDelta {
     init(session: UInt64, record: UInt32) {
         self.session = session
         self.record = record
+    }
+
+    /// Ends the session; whoever calls this has let the will's message go.
+    func endSession() {
+        hasEnded = true
+        isAttached = false
+        subscriptions = [:]
+        inbound = [:]
+        will = .unchanged
     }
 
     func finish(_ position: UInt64) { Self.add(position, to: &finished) }

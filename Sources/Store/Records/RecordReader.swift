@@ -10,6 +10,7 @@ public enum RecordView: BitwiseCopyable {
     case commit(UInt64)
     case session(UInt64, clientIdentifier: Bytes, userName: Bytes?)
     case sessionRemoved(UInt64)
+    case sessionEnded(UInt64)
     case attached(UInt64)
     case detached(UInt64, sinceMs: Int64)
     case subscription(UInt64, filter: Bytes, qos: UInt8)
@@ -19,6 +20,7 @@ public enum RecordView: BitwiseCopyable {
     case queued(
         session: UInt64, position: UInt64, message: UInt64, qos: UInt8, retain: Bool,
         isInWindow: Bool)
+    case shared(session: UInt64, position: UInt64, filter: Bytes)
     case horizon(session: UInt64, position: UInt64)
     case released(session: UInt64, position: UInt64)
     case finished(session: UInt64, position: UInt64)
@@ -42,6 +44,8 @@ enum RecordKind: UInt8 {
     case session, sessionRemoved, attached, detached, subscription, subscriptionRemoved, message
     case queued, horizon, released, finished, inbound, inboundRemoved, retained, retainedRemoved
     case will, willRemoved, sequence
+    /// Since version 2 of the journal.
+    case shared, sessionEnded
 }
 
 /// Reads the records of a ``WriteBatch`` without copying or allocating.
@@ -67,6 +71,7 @@ public struct RecordReader {
             return .session(
                 number, clientIdentifier: identifier, userName: hasUserName ? userName : nil)
         case .sessionRemoved: return .sessionRemoved(try integer())
+        case .sessionEnded: return .sessionEnded(try integer())
         case .attached: return .attached(try integer())
         case .detached:
             return .detached(try integer(), sinceMs: Int64(bitPattern: try integer()))
@@ -86,6 +91,9 @@ public struct RecordReader {
             return .queued(
                 session: try integer(), position: try integer(), message: try integer(),
                 qos: try byte(), retain: try flag(), isInWindow: try flag())
+        case .shared:
+            return .shared(
+                session: try integer(), position: try integer(), filter: try string())
         case .horizon: return .horizon(session: try integer(), position: try integer())
         case .released: return .released(session: try integer(), position: try integer())
         case .finished: return .finished(session: try integer(), position: try integer())
@@ -148,6 +156,7 @@ extension StoreRecord {
             self = .session(
                 number, clientIdentifier: text(identifier), userName: userName.map(text))
         case .sessionRemoved(let number): self = .sessionRemoved(number)
+        case .sessionEnded(let number): self = .sessionEnded(number)
         case .attached(let number): self = .attached(number)
         case .detached(let number, let sinceMs): self = .detached(number, sinceMs: sinceMs)
         case .subscription(let session, let filter, let qos):
@@ -162,6 +171,8 @@ extension StoreRecord {
             self = .queued(
                 session: session, position: position, message: message, qos: qos,
                 retain: retain, isInWindow: isInWindow)
+        case .shared(let session, let position, let filter):
+            self = .shared(session: session, position: position, filter: text(filter))
         case .horizon(let session, let position):
             self = .horizon(session: session, position: position)
         case .released(let session, let position):

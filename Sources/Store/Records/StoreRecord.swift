@@ -6,6 +6,9 @@ public enum StoreRecord: Hashable, Sendable {
     case session(UInt64, clientIdentifier: [UInt8], userName: [UInt8]?)
     /// The session is gone with everything that is keyed by it.
     case sessionRemoved(UInt64)
+    /// The session is over, and its subscriptions with it; its queue stays until the session is removed,
+    /// because other members of its shared subscriptions get some of it.
+    case sessionEnded(UInt64)
     /// The session's client is connected; what a crash finds attached was connected when it came.
     case attached(UInt64)
     /// The client has been away since this UNIX time in milliseconds.
@@ -20,6 +23,8 @@ public enum StoreRecord: Hashable, Sendable {
     case queued(
         session: UInt64, position: UInt64, message: UInt64, qos: UInt8, retain: Bool,
         isInWindow: Bool)
+    /// The position just queued came by this shared subscription, which is the whole filter.
+    case shared(session: UInt64, position: UInt64, filter: [UInt8])
     /// Positions below this one may have been sent; those from it on have not.
     case horizon(session: UInt64, position: UInt64)
     /// PUBREC came: PUBREL is owed.

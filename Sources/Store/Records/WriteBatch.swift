@@ -74,6 +74,11 @@ public struct WriteBatch: ~Copyable {
         put(number)
     }
 
+    public mutating func sessionEnded(_ number: UInt64) {
+        guard begin(.sessionEnded) else { return }
+        put(number)
+    }
+
     public mutating func attached(_ session: UInt64) {
         guard begin(.attached) else { return }
         put(session)
@@ -124,6 +129,16 @@ public struct WriteBatch: ~Copyable {
         bytes.append(qos)
         bytes.append(retain ? 1 : 0)
         bytes.append(isInWindow ? 1 : 0)
+    }
+
+    /// Follows the record ``queued(session:position:message:qos:retain:isInWindow:)`` of the position.
+    public mutating func shared(
+        session: UInt64, position: UInt64, filter: UnsafeRawBufferPointer
+    ) {
+        guard begin(.shared) else { return }
+        put(session)
+        put(position)
+        put(filter)
     }
 
     public mutating func horizon(session: UInt64, position: UInt64) {

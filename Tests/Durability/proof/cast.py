@@ -8,11 +8,11 @@ from harness import wire
 from harness.wire import Pingresp, Publish, ServerPacket, Suback
 
 from .actor import Actor
-from .ledger import Ledger, require
+from .ledger import Ledger, Message, require
 from .network import Network
 from .publisher import HTTPPublisher, OrderPublisher, Publisher
 from .restless import FILTERS, MARK, Mortal, OrderWatcher, Restless
-from .shared import Pool, SharedMember
+from .shared import QUITTERS_FILTER, Pool, Quitter, SharedMember
 from .subscriber import Subscriber
 from .witness import Witness
 
@@ -81,6 +81,12 @@ class Cast:
         self.members = [
             SharedMember(network, ledger, f"member{n}", self.pool, restless=n > 0)
             for n in range(2)]
+        self.quitters_pool = Pool(ledger, sessions_end=True)
+        self.keeper = SharedMember(
+            network, ledger, "keeper", self.quitters_pool, restless=False,
+            group=(QUITTERS_FILTER, 1))
+        self.quitters = [
+            Quitter(network, ledger, f"quitter{n}", self.quitters_pool) for n in range(2)]
         self.order_watcher = OrderWatcher(network, ledger, "order-watcher")
         self.restless = [Restless(network, ledger, f"restless{n}") for n in range(2)]
         self.mortals = [Mortal(network, ledger, f"mortal{n}", 1 + n % 2) for n in range(3)]
@@ -97,7 +103,7 @@ class Cast:
 
     @property
     def watchers(self) -> list[Subscriber]:
-        return [*self.subscribers, *self.members, self.order_watcher]
+        return [*self.subscribers, *self.members, self.keeper, self.order_watcher]
 
     @property
     def senders(self) -> list[Publisher | HTTPPublisher]:
@@ -106,7 +112,9 @@ class Cast:
 
     @property
     def everyone(self) -> Iterable[Actor | HTTPPublisher]:
-        return [*self.senders, *self.watchers, *self.restless, *self.mortals, self.witness]
+        return [
+            *self.senders, *self.watchers, *self.quitters, *self.restless, *self.mortals,
+            self.witness]
 
     @property
     def outstanding(self) -> dict[int, int]:
@@ -121,7 +129,8 @@ class Cast:
         """Who waits for what, for a failure's message."""
         return "; ".join(
             f"{actor.name}: {actor.outstanding}" for actor in self.everyone
-            if isinstance(actor, Actor) and actor.outstanding)
+            if isinstance(actor, Actor) and actor.outstanding
+        ) + f"; no member of the shared subscription got {self._missing_of_quitters}"
 
     # --- after a start -------------------------------------------------------------------
 
@@ -150,6 +159,13 @@ class Cast:
             last = self.ledger.last_certain(topic)
             allowed = [messages[last - 1].payload if last else b""]
             allowed += [one.payload for one in messages[last:]]
+            # What was repeated after a crash: at QoS 1 it is a new message, which at QoS 2 the next
+            # ones, stored before the crash, are not.
+            for one in reversed(messages[:last]):
+                if one.sends == 1:
+                    break
+                if one.qos == 1:
+                    allowed.append(one.payload)
             found = self._reader.found.get(topic, b"")
             require(
                 found in allowed,
@@ -165,6 +181,9 @@ class Cast:
             poster.connect(self._admin)
         for restless in self.restless:
             restless.connect(self._address)
+        for quitter in self.quitters:
+            # What was theirs is the keeper's.
+            quitter.connect(self._address, clean_session=True)
         for watcher in self.watchers:
             watcher.held_back = rng.choice((0, 0, 3, 9))
             if everybody or not watcher.is_subscribed or rng.random() < 0.6:
@@ -176,6 +195,7 @@ class Cast:
         return (
             all(sender.is_idle for sender in self.senders)
             and all(restless.is_idle for restless in self.restless)
+            and all(quitter.is_connected for quitter in self.quitters)
             and all(
                 watcher.link is None or (watcher.is_connected and watcher.is_subscribed)
                 for watcher in self.watchers))
@@ -207,9 +227,18 @@ class Cast:
         return (
             self.prober.is_idle
             and all(restless.has_answer for restless in self.restless)
+            and self._missing_of_quitters is None
             and all(
                 watcher.mailbox.last(SENTINEL) >= self._sentinel and watcher.is_settled()
                 for watcher in present))
+
+    @property
+    def _missing_of_quitters(self) -> Message | None:
+        """What ended sessions left behind goes to the keeper in its own time."""
+        if self.keeper.link is None:
+            return None
+        topic = self.sharer.topics[0][0]
+        return self.quitters_pool.missing(topic, self._due.get(topic, 0))
 
     def check_drained(self) -> None:
         for watcher in self.watchers:
@@ -259,13 +288,15 @@ class Cast:
                 watcher.disconnect(abruptly=rng.random() < 0.5)
         elif chance < 0.06:
             rng.choice(self.members).step()
-        elif chance < 0.08:
+        elif chance < 0.07:
+            rng.choice(self.quitters).step(self._address)
+        elif chance < 0.09:
             mortal = rng.choice(self.mortals)
             if mortal.link is None:
                 mortal.live(self._address)
             else:
                 mortal.say_goodbye()
-        elif chance < 0.10:
+        elif chance < 0.11:
             publisher = rng.choice([*self.publishers, self.sharer])
             if publisher.link is None:
                 publisher.connect(self._address)

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from harness import wire
-from harness.wire import Publish, ServerPacket, Unsuback
+from harness.wire import Publish, ServerPacket, Suback, Unsuback
 
+from .actor import Actor
 from .ledger import Ledger, Message, require
 from .network import Network
 from .subscriber import Subscriber
 
 FILTER = "$share/pool/sh/#"
+QUITTERS_FILTER = "$share/quitters/sh/1"
+"""A group with members whose sessions end; its messages are QoS 1."""
 
 
 class Pool:
     """What all members together were given.
 
-    All sessions are persistent and none ends, so a QoS 2 message comes to one of them, once. There is
+    If all sessions are persistent and none ends, a QoS 2 message comes to one of them, once. There is
     no order across members, and none within one that was given what another had not been sent.
     """
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, *, sessions_end: bool = False) -> None:
+        """With `sessions_end` another member gets what a session left unacknowledged."""
         self._ledger = ledger
+        self._sessions_end = sessions_end
         self._arrivals: dict[tuple[str, int], set[tuple[str, int]]] = {}
         """Per topic and sequence, who got it with which packet identifiers."""
 
@@ -31,25 +36,31 @@ class Pool:
         if arrival in arrivals and packet.dup and message.qos == 1:
             return
         require(
-            len(arrivals) < (message.sends if message.qos == 1 else 1),
+            self._sessions_end or len(arrivals) < (message.sends if message.qos == 1 else 1),
             f"{member} got {message}, sent {message.sends} times, as {arrival} after {arrivals}")
         arrivals.add(arrival)
 
     def require_complete(self, topic: str, through: int) -> None:
         """What was acknowledged up to this sequence has come to somebody."""
+        missing = self.missing(topic, through)
+        require(missing is None, f"no member of the shared subscription got {missing}")
+
+    def missing(self, topic: str, through: int) -> Message | None:
+        """The first acknowledged message up to this sequence that has come to nobody yet."""
         for message in self._ledger.topics.get(topic, [])[:through]:
-            require(
-                not message.is_acknowledged or (topic, message.sequence) in self._arrivals,
-                f"no member of the shared subscription got {message}")
+            if message.is_acknowledged and (topic, message.sequence) not in self._arrivals:
+                return message
+        return None
 
 
 class SharedMember(Subscriber):
     """One session in the group; if it is `restless`, it leaves the group and joins it again."""
 
     def __init__(
-        self, network: Network, ledger: Ledger, name: str, pool: Pool, *, restless: bool
+        self, network: Network, ledger: Ledger, name: str, pool: Pool, *, restless: bool,
+        group: tuple[str, int] = (FILTER, 2),
     ) -> None:
-        super().__init__(network, ledger, name, [(FILTER, 2), ("sentinel", 1)])
+        super().__init__(network, ledger, name, [group, ("sentinel", 1)])
         self._pool = pool
         self._restless = restless
         self._leaving: int | None = None
@@ -90,3 +101,35 @@ class SharedMember(Subscriber):
             super().delivered(message, packet)
         else:
             self._pool.deliver(self.name, message, packet)
+
+
+class Quitter(Actor):
+    """A member that leaves half of its messages unacknowledged and throws its session away."""
+
+    def __init__(self, network: Network, ledger: Ledger, name: str, pool: Pool) -> None:
+        super().__init__(network, ledger, name)
+        self._pool = pool
+
+    def step(self, address: tuple[str, int]) -> None:
+        """Comes or goes; each time it comes, its session may end."""
+        rng = self.ledger.rng
+        if self.link is None:
+            self.connect(address, clean_session=rng.random() < 0.4)
+        elif self.is_connected:
+            self.disconnect(abruptly=rng.random() < 0.5)
+
+    def connected(self, session_present: bool) -> None:
+        if not self._asked_clean:
+            self.send(wire.subscribe(self.next_identifier(), (QUITTERS_FILTER, 1)))
+
+    def receive(self, packet: ServerPacket) -> None:
+        if isinstance(packet, Suback):
+            require(packet.return_codes == (1,), f"{self.name}: {packet}")
+            return
+        require(isinstance(packet, Publish), f"{self.name} got {packet}")
+        assert isinstance(packet, Publish)
+        # What it does not acknowledge does not count: the others must get it.
+        if self.ledger.rng.random() < 0.5:
+            self._pool.deliver(
+                self.name, self.ledger.find(packet.topic, packet.payload), packet)
+            self.send(wire.puback(packet.packet_id or 0))

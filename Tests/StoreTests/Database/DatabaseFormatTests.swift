@@ -7,14 +7,14 @@ import Testing
 struct DatabaseFormatTests {
     private let folder = DatabaseFolder()
 
-    @Test("a new file is Hermes's, version 1, in WAL mode, synchronised, and shrinks by slices")
+    @Test("a new file is Hermes's, version 2, in WAL mode, synchronised, and shrinks by slices")
     func created() throws {
         let database = try Database(directory: folder.path)
         func pragma(_ name: String) throws -> Int64 {
             try database.connection.number("PRAGMA \(name)", "read")
         }
         #expect(try pragma("application_id") == 0x4852_4D53)
-        #expect(try pragma("user_version") == 1)
+        #expect(try pragma("user_version") == 2)
         #expect(try pragma("page_size") == 16_384)
         #expect(try pragma("auto_vacuum") == 2)
         #expect(try pragma("synchronous") == 2)
@@ -72,7 +72,7 @@ struct DatabaseFormatTests {
     func newer() throws {
         do {
             let database = try Database(directory: folder.path)
-            try database.connection.execute("PRAGMA user_version = 2", "test")
+            try database.connection.execute("PRAGMA user_version = 3", "test")
             try database.checkpoint()
         }
         let bytes = DatabaseFolder.read(folder.file)
@@ -82,8 +82,8 @@ struct DatabaseFormatTests {
         #expect(failure?.kind == .newerFormat)
         #expect(
             failure?.description
-                == "cannot open \"\(folder.file)\": its format is version 2, and this program knows "
-                + "versions up to 1. Start the newer version of Hermes that wrote it, or start on a "
+                == "cannot open \"\(folder.file)\": its format is version 3, and this program knows "
+                + "versions up to 2. Start the newer version of Hermes that wrote it, or start on a "
                 + "backup.")
         #expect(DatabaseFolder.read(folder.file) == bytes)
     }
@@ -97,10 +97,10 @@ struct DatabaseFormatTests {
             try segment.apply(to: database)
         }
         var format = DatabaseFormat.current
-        format.version = 3
+        format.version = 4
         format.upgrades = [
-            1: "ALTER TABLE sessions ADD COLUMN note TEXT DEFAULT 'upgraded'",
-            2: "CREATE TABLE receipts (number INTEGER PRIMARY KEY) ; no such statement",
+            2: "ALTER TABLE sessions ADD COLUMN note TEXT DEFAULT 'upgraded'",
+            3: "CREATE TABLE receipts (number INTEGER PRIMARY KEY) ; no such statement",
         ]
         #expect(throws: StoreFailure.self) {
             _ = try Database(directory: folder.path, format: format)
@@ -108,13 +108,13 @@ struct DatabaseFormatTests {
         do {
             let database = try Database(directory: folder.path)
             let version = try database.connection.number("PRAGMA user_version", "read")
-            #expect(version == 1, "the failed upgrade left nothing")
+            #expect(version == 2, "the failed upgrade left nothing")
         }
-        format.upgrades[2] = "CREATE TABLE receipts (number INTEGER PRIMARY KEY)"
+        format.upgrades[3] = "CREATE TABLE receipts (number INTEGER PRIMARY KEY)"
         let path = try DatabaseFile.path(in: folder.path)
         let connection = try SQLiteConnection.open(path, .readWrite, cacheBytes: 1_000_000)
         try format.install(in: connection)
-        #expect(try connection.number("PRAGMA user_version", "read") == 3)
+        #expect(try connection.number("PRAGMA user_version", "read") == 4)
         #expect(
             try connection.number("SELECT count(*) FROM sessions WHERE note = 'upgraded'", "read")
                 == 1)
@@ -122,16 +122,49 @@ struct DatabaseFormatTests {
         try format.install(in: connection)
     }
 
+    @Test("a file of version 1 keeps all it holds, and its queue knows of no shared subscription")
+    func upgradedFromVersion1() throws {
+        do {
+            let connection = try SQLiteConnection.open(
+                prepared(), .readWrite, cacheBytes: 1_000_000)
+            try DatabaseFormat(version: 1, schema: schemaVersion1, upgrades: [:])
+                .install(in: connection)
+            try connection.execute(
+                """
+                INSERT INTO sessions VALUES (1, x'61', NULL, 0, 5, 1, 3, 2, 6);
+                INSERT INTO subscriptions VALUES (1, x'24', 1);
+                INSERT INTO queue VALUES (1, 1, 1, 3, 1, 0, 0, 0, 1, 0, 0, x'61', x'6262');
+                INSERT INTO queue VALUES (1, 2, 2, 3, 1, 0, 0, 1, NULL, NULL, NULL, NULL, NULL);
+                INSERT INTO messages VALUES (2, 1, 1, 0, 0, x'61', x'6363');
+                UPDATE meta SET value = 2 WHERE name <> 'applied_segment';
+                """, "test")
+        }
+        let database = try Database(directory: folder.path)
+        let model = try #require(try StoreModel(reading: database, folder: folder))
+        #expect(model.sessions[1]?.queue.keys.sorted() == [1, 2])
+        #expect(model.sessions[1]?.queue.values.map(\.shared) == [[], []])
+        #expect(model.sessions[1]?.subscriptions == [[0x24]: 1])
+        #expect(model.sessions[1]?.hasEnded == false)
+        var segment = SegmentBuilder(1)
+        segment.message(3, "a", "dd")
+        segment.queued(1, 3, message: 3, shared: "$share/g/a")
+        segment.state(1, end: 4)
+        try segment.apply(to: database)
+        let after = try #require(try StoreModel(reading: database, folder: folder))
+        #expect(after.sessions[1]?.queue[3]?.shared == Array("$share/g/a".utf8))
+        #expect(try DatabaseCheck(directory: folder.path).run() == [])
+    }
+
     @Test("a version that has no upgrade any more is refused")
     func tooOld() throws {
         do { _ = try Database(directory: folder.path) }
         var format = DatabaseFormat.current
-        format.version = 3
-        format.upgrades = [2: "SELECT 1"]
+        format.version = 4
+        format.upgrades = [3: "SELECT 1"]
         let failure = #expect(throws: StoreFailure.self) {
             _ = try Database(directory: folder.path, format: format)
         }
-        #expect(failure?.description.contains("version 1, which this program no longer") == true)
+        #expect(failure?.description.contains("version 2, which this program no longer") == true)
     }
 
     @Test("another program's file is refused")
@@ -157,7 +190,7 @@ struct DatabaseFormatTests {
                 "test")
         }
         let database = try Database(directory: folder.path)
-        #expect(try database.connection.number("PRAGMA user_version", "read") == 1)
+        #expect(try database.connection.number("PRAGMA user_version", "read") == 2)
         #expect(try database.connection.number("PRAGMA auto_vacuum", "read") == 2)
     }
 

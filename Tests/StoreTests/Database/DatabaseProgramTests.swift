@@ -60,6 +60,7 @@ struct SegmentProgram {
             alive.append(lastSession)
             ends[lastSession] = UInt64(random.number(in: 0...5))
         }
+        segment.changes.endedSessions = alive.filter { _ in random.once(in: 15) }
         queue(alive, &ends, &segment)
         acknowledge(alive, before, &segment)
         for session in alive {
@@ -97,7 +98,8 @@ struct SegmentProgram {
                 ends[session] = position + 1
                 segment.queued(
                     session, position, message: number, qos: UInt8(random.number(in: 1...2)),
-                    retain: random.once(in: 5), isReleased: random.once(in: 10))
+                    retain: random.once(in: 5), isReleased: random.once(in: 10),
+                    shared: random.once(in: 4) ? "$share/g/\(random.number(in: 0...3))" : nil)
             }
         }
     }

@@ -50,12 +50,16 @@ struct SegmentBuilder {
 
     mutating func queued(
         _ session: UInt64, _ position: UInt64, message: UInt64, qos: UInt8 = 1,
-        retain: Bool = false, isReleased: Bool = false
+        retain: Bool = false, isReleased: Bool = false, shared: String? = nil
     ) {
+        if let shared { changes.sharedFilters.append(Array(shared.utf8)) }
         changes.queued.append(
             SegmentChanges.QueuedPosition(
                 session: session, position: position, message: message, qos: qos, retain: retain,
-                isReleased: isReleased))
+                isReleased: isReleased,
+                shared: shared == nil
+                    ? SegmentChanges.QueuedPosition.none
+                    : UInt32(changes.sharedFilters.count - 1)))
     }
 
     mutating func finished(_ session: UInt64, _ positions: ClosedRange<UInt64>) {

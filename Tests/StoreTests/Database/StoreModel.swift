@@ -17,6 +17,7 @@ struct StoreModel: Equatable {
         var qos: UInt8
         var retain: Bool
         var isReleased: Bool
+        var shared: [UInt8] = []
     }
 
     struct Session: Equatable {
@@ -26,10 +27,21 @@ struct StoreModel: Equatable {
         var detachedSinceMs: Int64 = 0
         var horizon: UInt64 = 0
         var end: UInt64 = 0
+        var hasEnded = false
         var queue: [UInt64: Row] = [:]
         var subscriptions: [[UInt8]: UInt8] = [:]
         var inbound: Set<UInt16> = []
         var will: Message?
+
+        mutating func endSession() {
+            hasEnded = true
+            isAttached = false
+            subscriptions = [:]
+            inbound = []
+            will = nil
+        }
+
+        var holdsShared: Bool { queue.values.contains { !$0.shared.isEmpty } }
 
         var waitingBytes: Int {
             queue.values.reduce(0) { $0 + $1.message.topic.count + $1.message.payload.count }
@@ -74,13 +86,15 @@ extension StoreModel {
             if let value = state.horizon { sessions[state.number]?.horizon = value }
             if let value = state.end { sessions[state.number]?.end = value }
         }
+        for session in changes.endedSessions { sessions[session]?.endSession() }
         for change in changes.subscriptions {
             sessions[change.session]?.subscriptions[change.filter] = change.qos
         }
         for entry in changes.queued {
             guard let message = messages[entry.message] ?? released(entry) else { continue }
             var row = Row(
-                message: message, qos: entry.qos, retain: entry.retain, isReleased: false)
+                message: message, qos: entry.qos, retain: entry.retain, isReleased: false,
+                shared: entry.isShared ? changes.sharedFilters[Int(entry.shared)] : [])
             if entry.isReleased { row.release() }
             sessions[entry.session]?.queue[entry.position] = row
         }
@@ -125,12 +139,15 @@ extension StoreModel {
     init?(reading database: Database, folder: DatabaseFolder, windowMessages: Int = 7) throws {
         progress = database.progress
         var counted: [UInt64: (messages: Int, bytes: Int)] = [:]
+        var holdShared: Set<UInt64> = []
         var sessions: [UInt64: Session] = [:]
         try database.forEachSession { stored in
             sessions[stored.number] = Session(
                 clientIdentifier: [UInt8](stored.clientIdentifier),
                 userName: stored.userName.map { [UInt8]($0) }, isAttached: stored.isAttached,
-                detachedSinceMs: stored.detachedSinceMs, horizon: stored.horizon, end: stored.end)
+                detachedSinceMs: stored.detachedSinceMs, horizon: stored.horizon, end: stored.end,
+                hasEnded: stored.hasEnded)
+            if stored.holdsShared { holdShared.insert(stored.number) }
             counted[stored.number] = (stored.waitingMessages, stored.waitingBytes)
         }
         try database.forEachSubscription { session, filter, qos in
@@ -154,7 +171,9 @@ extension StoreModel {
         for number in sessions.keys {
             self.sessions[number]?.queue = try Self.queue(number, reader, windowMessages)
             guard let session = self.sessions[number], let counted = counted[number],
-                counted.messages == session.queue.count, counted.bytes == session.waitingBytes
+                counted.messages == session.queue.count, counted.bytes == session.waitingBytes,
+                holdShared.contains(number) || !session.holdsShared,
+                !holdShared.contains(number) || !session.queue.isEmpty
             else { return nil }
         }
     }
@@ -182,6 +201,8 @@ extension StoreModel {
                     guard let message = messages[message] else { continue }
                     rows[position] = Row(
                         message: message, qos: qos, retain: retain, isReleased: false)
+                case .shared(session, let position, let filter):
+                    rows[position]?.shared = filter
                 case .released(session, let position):
                     rows[position]?.isReleased = true
                 default:

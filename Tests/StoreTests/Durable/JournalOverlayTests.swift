@@ -19,6 +19,7 @@ struct JournalOverlayTests {
         #expect(parts.overlay.entries.count == 0)
         #expect(parts.overlay.messages.count == 0)
         #expect(parts.overlay.sessions.count == 0)
+        #expect(parts.overlay.sharedFilters.texts.allSatisfy { $0.isEmpty })
         let problems = try DatabaseCheck(directory: parts.folder.path).run()
         #expect(problems == [])
     }
@@ -65,6 +66,7 @@ struct JournalOverlayTests {
                     session: 1, position: 2, message: 8, qos: 1, retain: false, isInWindow: true),
             ],
             [.message(7, topic: [97], payload: [], qos: 1, retain: false, expiresAtMs: 0)],
+            [.shared(session: 1, position: 1, filter: [97])],
         ] as [[StoreRecord]])
     func contradictions(records: [StoreRecord]) throws {
         var overlay = JournalOverlay(activeSegment: 1, lastSession: 0, lastMessage: 0)

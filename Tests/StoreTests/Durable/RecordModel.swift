@@ -13,6 +13,7 @@ extension StoreModel {
             sessions[number] = Session(clientIdentifier: identifier, userName: userName)
             progress.lastSession = max(progress.lastSession, number)
         case .sessionRemoved(let number): sessions[number] = nil
+        case .sessionEnded(let number): sessions[number]?.endSession()
         case .attached(let session): sessions[session]?.isAttached = true
         case .detached(let session, let sinceMs):
             sessions[session]?.isAttached = false
@@ -32,6 +33,8 @@ extension StoreModel {
                 message: message, qos: qos, retain: retain, isReleased: false)
             sessions[session]?.end = position + 1
             if isInWindow { sessions[session]?.horizon = position + 1 }
+        case .shared(let session, let position, let filter):
+            sessions[session]?.queue[position]?.shared = filter
         case .horizon(let session, let position): sessions[session]?.horizon = position
         case .released(let session, let position): sessions[session]?.queue[position]?.release()
         case .finished(let session, let position): sessions[session]?.queue[position] = nil
@@ -54,7 +57,9 @@ extension StoreModel {
         var model = self
         model.progress.appliedSegment = 0
         for (number, session) in model.sessions {
-            if session.isAttached { model.sessions[number]?.detachedSinceMs = 0 }
+            if session.isAttached || session.hasEnded {
+                model.sessions[number]?.detachedSinceMs = 0
+            }
             for position in session.queue.keys {
                 model.sessions[number]?.queue[position]?.message.number = 0
             }
@@ -81,6 +86,7 @@ struct QueueItem: Equatable {
     var published: [UInt8]
     var expiresAtMs: Int64
     var isReleased: Bool
+    var shared: [UInt8]
 
     init(_ position: UInt64, _ row: StoreModel.Row) {
         self.position = position
@@ -92,6 +98,7 @@ struct QueueItem: Equatable {
             row.isReleased ? [] : [row.message.qos, row.message.retain ? 1 : 0]
         expiresAtMs = row.isReleased ? 0 : row.message.expiresAtMs
         isReleased = row.isReleased
+        shared = row.shared
     }
 
     init(_ item: QueueSlice.Item) {
@@ -103,6 +110,7 @@ struct QueueItem: Equatable {
         published = item.isReleased ? [] : [item.publishedQoS, item.publishedRetain ? 1 : 0]
         expiresAtMs = item.isReleased ? 0 : item.expiresAtMs
         isReleased = item.isReleased
+        shared = [UInt8](item.shared)
     }
 }
 
@@ -115,7 +123,8 @@ extension QueueSlice {
                 qos: item.published.first ?? 0, retain: item.published.last == 1,
                 expiresAtMs: item.expiresAtMs)
             var row = StoreModel.Row(
-                message: message, qos: item.qos, retain: item.retain, isReleased: false)
+                message: message, qos: item.qos, retain: item.retain, isReleased: false,
+                shared: item.shared)
             if item.isReleased { row.release() }
             body(item.position, row)
         }
@@ -133,6 +142,7 @@ struct ModelVisitor: StoreVisitor {
     var model = StoreModel()
     /// What each session's queue adds up to, as the store counts it.
     var waiting: [UInt64: (messages: Int, bytes: Int)] = [:]
+    var holdShared: Set<UInt64> = []
 
     mutating func visit(lastSession: UInt64, lastMessage: UInt64) {
         model.progress.lastSession = lastSession
@@ -143,7 +153,9 @@ struct ModelVisitor: StoreVisitor {
         model.sessions[stored.number] = StoreModel.Session(
             clientIdentifier: [UInt8](stored.clientIdentifier),
             userName: stored.userName.map { [UInt8]($0) }, isAttached: stored.isAttached,
-            detachedSinceMs: stored.detachedSinceMs, horizon: stored.horizon, end: stored.end)
+            detachedSinceMs: stored.detachedSinceMs, horizon: stored.horizon, end: stored.end,
+            hasEnded: stored.hasEnded)
+        if stored.holdsShared { holdShared.insert(stored.number) }
         waiting[stored.number] = (stored.waitingMessages, stored.waitingBytes)
     }
 

@@ -64,8 +64,16 @@ struct RecordProgram {
             !(sessions.count < 8 && random.once(in: 20))
         else { return addSession(&model) }
         let queue = model.sessions[session]?.queue.keys.sorted() ?? []
+        if model.sessions[session]?.hasEnded == true {
+            if random.once(in: 6) {
+                add(.sessionRemoved(session), &model)
+            } else {
+                finish(session, queue, &model)
+            }
+            return
+        }
         switch random.number(in: 1...100) {
-        case 1: add(.sessionRemoved(session), &model)
+        case 1: add(random.once(in: 2) ? .sessionRemoved(session) : .sessionEnded(session), &model)
         case 2...4: add(.attached(session), &model)
         case 5...7:
             add(.detached(session, sinceMs: Int64(random.number(in: 1...1_000_000))), &model)
@@ -92,7 +100,8 @@ struct RecordProgram {
             add(.horizon(session: session, position: end), &model)
         case 36...46: release(session, queue, &model)
         case 47...72: finish(session, queue, &model)
-        default: publish(sessions, &model)
+        default:
+            publish(sessions.filter { model.sessions[$0]?.hasEnded == false }, &model)
         }
     }
 
@@ -151,11 +160,15 @@ struct RecordProgram {
         let number = addMessage(&model)
         for session in sessions.shuffled(using: &random).prefix(random.number(in: 0...3)) {
             let end = model.sessions[session]?.end ?? 0
+            let position = end + UInt64(random.once(in: 9) ? 2 : 0)
             add(
                 .queued(
-                    session: session, position: end + UInt64(random.once(in: 9) ? 2 : 0),
-                    message: number, qos: UInt8(random.number(in: 1...2)),
-                    retain: random.once(in: 3), isInWindow: random.once(in: 2)), &model)
+                    session: session, position: position, message: number,
+                    qos: UInt8(random.number(in: 1...2)), retain: random.once(in: 3),
+                    isInWindow: random.once(in: 2)), &model)
+            if random.once(in: 3) {
+                add(.shared(session: session, position: position, filter: text(3)), &model)
+            }
         }
         if random.once(in: 6) { add(.retained(message: number), &model) }
     }

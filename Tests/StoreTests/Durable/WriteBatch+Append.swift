@@ -15,6 +15,7 @@ extension WriteBatch {
                 }
             }
         case .sessionRemoved(let number): sessionRemoved(number)
+        case .sessionEnded(let number): sessionEnded(number)
         case .attached(let number): attached(number)
         case .detached(let number, let sinceMs): detached(number, sinceMs: sinceMs)
         case .subscription(let number, let filter, let qos):
@@ -33,6 +34,8 @@ extension WriteBatch {
             queued(
                 session: session, position: position, message: message, qos: qos, retain: retain,
                 isInWindow: isInWindow)
+        case .shared(let session, let position, let filter):
+            filter.withUnsafeBytes { shared(session: session, position: position, filter: $0) }
         case .horizon(let session, let position): horizon(session: session, position: position)
         case .released(let session, let position): released(session: session, position: position)
         case .finished(let session, let position): finished(session: session, position: position)

@@ -1,0 +1,161 @@
+"""Shared subscriptions whose members are away: no crash and no end of a session costs a message."""
+
+import pytest
+
+from harness import wire
+from harness.admin import AdminAPI
+from harness.broker import Hermesd, Settings
+from harness.raw_client import RawClient
+from harness.waiting import eventually
+
+pytestmark = pytest.mark.hermesd("the store is hermesd's own")
+
+FILTER = "$share/workers/jobs/#"
+
+
+@pytest.fixture
+def hermesd(broker_class):
+    """Starts brokers, also on a data directory that an earlier one left: `hermesd(data=old.data)`."""
+    started = []
+
+    def start(*, data=None, **settings):
+        broker = Hermesd(Settings(**settings), data=data)
+        started.append(broker)
+        broker.start()
+        return broker
+
+    yield start
+    for broker in started:
+        if broker.process is not None and broker.is_running:
+            broker.stop()
+        broker.remove_files()
+
+
+def killed(hermesd, broker, **settings):
+    broker.kill()
+    return hermesd(data=broker.data, **settings)
+
+
+def absent(broker, *names):
+    """Persistent members whose clients are away."""
+    for name in names:
+        client = RawClient(broker.address)
+        client.connect(name, clean_session=False)
+        assert client.subscribe((FILTER, 2)) == (2,)
+        client.disconnect()
+
+
+def publish(broker, numbers, qos=1):
+    client = RawClient(broker.address)
+    client.connect("publisher")
+    for number in numbers:
+        client.publish("jobs/one", b"%d" % number, qos=qos)
+    client.disconnect()
+
+
+def owed(broker, name):
+    """What waits for a member, taken and acknowledged until nothing is left."""
+    client = RawClient(broker.address)
+    assert client.connect(name, clean_session=False).session_present
+    received = []
+
+    def is_empty():
+        for one in client.messages_so_far():
+            received.append(int(one.payload))
+            if one.qos == 1:
+                client.send(wire.puback(one.packet_id))
+            else:
+                client.send(wire.pubrec(one.packet_id))
+                client.await_packet(wire.Pubrel)
+                client.send(wire.pubcomp(one.packet_id))
+        summary = AdminAPI(broker).client(name)["summary"]
+        return summary["queued"] == summary["in_flight"] == 0
+
+    eventually(is_empty, f"{name}'s queue to be empty")
+    client.disconnect()
+    return received
+
+
+def throw_away(broker, name):
+    client = RawClient(broker.address)
+    assert not client.connect(name, clean_session=True).session_present
+    client.disconnect()
+
+
+def waiting(broker, name):
+    return AdminAPI(broker).client(name)["summary"]["queued"]
+
+
+def test_what_waits_for_absent_members_outlives_a_crash(hermesd):
+    broker = hermesd()
+    absent(broker, "a", "b", "c")
+    publish(broker, range(30))
+    publish(broker, range(30, 60), qos=2)
+    broker = killed(hermesd, broker)
+    assert [waiting(broker, name) for name in "abc"] == [20, 20, 20]
+    received = [owed(broker, name) for name in "abc"]
+    assert sorted(sum(received, [])) == list(range(60))
+
+
+@pytest.mark.parametrize("crash", ["before", "after", "both"])
+def test_a_session_that_is_thrown_away_gives_its_share_back(hermesd, crash):
+    broker = hermesd()
+    absent(broker, "a", "b")
+    publish(broker, range(300))
+    if crash != "after":
+        broker = killed(hermesd, broker)
+    throw_away(broker, "a")
+    if crash != "before":
+        broker = killed(hermesd, broker)
+    # In slices, behind the answer to the client that threw it away.
+    eventually(lambda: waiting(broker, "b") == 300, "all to wait for the other member")
+    assert sorted(owed(broker, "b")) == list(range(300))
+    assert broker.stop() == 0
+    assert owed(hermesd(data=broker.data), "b") == []
+
+
+def test_a_session_that_expires_after_a_restart_gives_its_share_back(hermesd):
+    broker = hermesd()
+    absent(broker, "a")
+    publish(broker, range(100))
+    broker = killed(hermesd, broker, environment={"HERMES_LIMITS_SESSION_EXPIRY": "1s"})
+    client = RawClient(broker.address)
+    client.connect("b", clean_session=False)
+    client.subscribe((FILTER, 1))
+    messages = [int(one.payload) for one in client.take_messages(100)]
+    assert messages == list(range(100))
+    client.close()
+
+
+def test_what_a_member_had_and_not_acknowledged_goes_to_another_after_a_crash(hermesd):
+    broker = hermesd(max_in_flight=5)
+    absent(broker, "a", "b")
+    client = RawClient(broker.address)
+    client.connect("a", clean_session=False)
+    publish(broker, range(20))
+    assert [client.receive_publish().payload for _ in range(5)] == [b"%d" % n for n in range(5)]
+    broker = killed(hermesd, broker)
+    client.close()
+    throw_away(broker, "a")
+    eventually(lambda: waiting(broker, "b") == 20, "all to wait for the other member")
+    assert owed(broker, "b") == list(range(20))
+
+
+def test_leaving_the_group_before_a_crash_gives_back_what_was_not_sent(hermesd):
+    broker = hermesd(max_in_flight=5)
+    absent(broker, "a")
+    client = RawClient(broker.address)
+    client.connect("a", clean_session=False)
+    publish(broker, range(200))
+    sent = [client.receive_publish() for _ in range(5)]
+    absent(broker, "b")
+    client.send(wire.unsubscribe(9, FILTER))
+    client.await_packet(wire.Unsuback)
+    broker = killed(hermesd, broker, max_in_flight=5)
+    client.close()
+    # What the crash cut off goes on when the former member comes back. What may have been sent to it
+    # stays with it; a crash makes that more than what was.
+    kept = owed(broker, "a")
+    assert kept[:5] == [int(one.payload) for one in sent]
+    eventually(lambda: waiting(broker, "b") == 200 - len(kept), "the rest to wait for the other one")
+    assert sorted(kept + owed(broker, "b")) == list(range(200))
