@@ -5,6 +5,8 @@ public struct StatusModel: Codable, Sendable, Equatable {
     public var uptimeSeconds: Int64
     /// "none", "interval" or "sync".
     public var durability: String
+    /// What a power cut may take back, in milliseconds; `nil` unless `durability` is "interval".
+    public var durabilityIntervalMs: Int?
     /// Addresses that accept MQTT, with the ports in use.
     public var listeners: [String]
     public var connections: Int
@@ -39,7 +41,9 @@ public struct StatusModel: Codable, Sendable, Equatable {
         case version
         case startedAtMs = "started_at_ms"
         case uptimeSeconds = "uptime_s"
-        case durability, listeners, connections
+        case durability
+        case durabilityIntervalMs = "durability_interval_ms"
+        case listeners, connections
         case connectionsPending = "connections_pending"
         case connectionsTotal = "connections_total"
         case connectionsRefused = "connections_refused"
@@ -61,7 +65,8 @@ public struct StatusModel: Codable, Sendable, Equatable {
 
     public init(
         version: String, startedAtMs: Int64, uptimeSeconds: Int64, durability: String,
-        listeners: [String], connections: Int, connectionsPending: Int,
+        durabilityIntervalMs: Int? = nil, listeners: [String], connections: Int,
+        connectionsPending: Int,
         connectionsTotal: UInt64, connectionsRefused: UInt64, sessions: Int,
         persistentSessions: Int, subscriptions: Int, retained: Int, queued: Int,
         queuedBytes: Int, inFlight: Int, publishesReceived: UInt64, publishesSent: UInt64,
@@ -73,6 +78,7 @@ public struct StatusModel: Codable, Sendable, Equatable {
         self.startedAtMs = startedAtMs
         self.uptimeSeconds = uptimeSeconds
         self.durability = durability
+        self.durabilityIntervalMs = durabilityIntervalMs
         self.listeners = listeners
         self.connections = connections
         self.connectionsPending = connectionsPending

@@ -158,8 +158,7 @@ struct Server {
         case .none: return MemoryStore()
         case .sync: options.durability = .sync
         case .interval(let time):
-            options.durability = .interval(
-                milliseconds: Int32(clamping: Int64(time / .milliseconds(1))))
+            options.durability = .interval(milliseconds: Int32(clamping: Self.milliseconds(time)))
         }
         options.reserveBytes = UInt64(configuration.diskReserveBytes)
         // For tests of crashes: small segments are moved to the database often.
@@ -196,17 +195,16 @@ struct Server {
         let end = BrokerEnd()
         let started = try WorkQueue<Result<[String], any Error>>(name: "hermes-shard-0")
         let logger = logger
-        let durability = durabilityName
+        let identity = BrokerLoop.Identity(
+            version: Hermesd.version, durability: durabilityName,
+            durabilityIntervalMs: durabilityIntervalMs)
         nonisolated(unsafe) let store = store
         try WorkerThread.start(name: "hermes-shard-0") {
             let outcome: Result<Void, any Error>
             do {
                 var loop = try BrokerLoop(
                     settings: settings, store: store, mailbox: mailbox, passwords: check,
-                    access: access,
-                    identity: BrokerLoop.Identity(
-                        version: Hermesd.version, durability: durability),
-                    logger: logger)
+                    access: access, identity: identity, logger: logger)
                 for address in loop.listenerAddresses {
                     logger.info("MQTT listener ready", metadata: ["listener.address": "\(address)"])
                 }
@@ -282,6 +280,13 @@ struct Server {
         case .none: "none"
         }
     }
+
+    private var durabilityIntervalMs: Int? {
+        guard case .interval(let time) = configuration.durability else { return nil }
+        return Self.milliseconds(time)
+    }
+
+    private static func milliseconds(_ time: Duration) -> Int { Int(time / .milliseconds(1)) }
 
     private func stopBroker(_ mailbox: Mailbox<ShardMessage>, _ end: BrokerEnd) async throws {
         // A full mailbox is worked off within a turn.

@@ -120,6 +120,10 @@ struct ProblemTests {
             "hermes.yaml:1: durability: interval is not a durability. Give sync, none, or interval with a time: interval 50ms."
         ),
         (
+            "durability: interval 50",
+            "hermes.yaml:1: durability: \"interval 50\" has no unit. Write interval 50ms."
+        ),
+        (
             "durability: interval 2h",
             "hermes.yaml:1: durability: 2h is too large. Give 1ms to 1m."
         ),

@@ -140,6 +140,14 @@ def test_without_durability_it_is_ready_and_says_so(hermesd):
     assert check(broker).code == LOCAL_FILE
 
 
+def test_the_length_of_the_interval_is_shown(hermesd):
+    broker = hermesd(environment={"HERMES_DURABILITY": "interval 50ms"})
+    status = AdminAPI(broker).status()
+    assert (status["durability"], status["durability_interval_ms"]) == ("interval", 50)
+    table = hermesctl("status", broker=broker).output
+    assert re.search(r"^durability +interval 50ms$", table, re.MULTILINE), table
+
+
 def test_the_store_is_measured(hermesd):
     broker = hermesd()
     absent_phone(broker)
@@ -464,6 +472,13 @@ def test_a_backup_goes_nowhere_but_to_an_empty_folder(hermesd):
     assert nowhere.code == REFUSED and "no such file" in nowhere.errors
     answer = AdminAPI(broker).request("POST", f"/v1/backup?directory={full}", b"")
     assert answer.problem(409)["type"].endswith("backup-folder")
+
+    link = broker.directory / "link"
+    link.symlink_to(broker.data)
+    for inside in (broker.data / "copy", broker.data / "journal" / "copy", broker.data, link / "copy"):
+        refused = hermesctl("backup", str(inside), broker=broker)
+        assert refused.code == REFUSED and "lies in the data directory" in refused.errors, refused
+        assert "outside" in refused.errors and not (broker.data / "copy").exists()
 
     empty = broker.directory / "empty"
     empty.mkdir(mode=0o700)

@@ -546,6 +546,11 @@ extension OpenAPIDocument {
                   "started_at_ms": {"type": "integer", "format": "int64"},
                   "uptime_s": {"type": "integer", "minimum": 0},
                   "durability": {"enum": ["none", "interval", "sync"]},
+                  "durability_interval_ms": {
+                    "type": "integer",
+                    "minimum": 1,
+                    "description": "With interval: what a power cut may take back."
+                  },
                   "listeners": {"type": "array", "items": {"type": "string"}},
                   "connections": {"type": "integer", "minimum": 0},
                   "connections_pending": {"type": "integer", "minimum": 0},

@@ -21,10 +21,13 @@ package struct BrokerLoop: ~Copyable {
     package struct Identity: Sendable {
         package var version: String
         package var durability: String
+        /// `nil` unless `durability` is "interval".
+        package var durabilityIntervalMs: Int?
 
-        package init(version: String, durability: String) {
+        package init(version: String, durability: String, durabilityIntervalMs: Int? = nil) {
             self.version = version
             self.durability = durability
+            self.durabilityIntervalMs = durabilityIntervalMs
         }
     }
 
@@ -393,6 +396,7 @@ package struct BrokerLoop: ~Copyable {
     private var status: StatusModel {
         var status = shard.status(
             version: identity.version, startedAtMs: startedAtMs, durability: identity.durability,
+            durabilityIntervalMs: identity.durabilityIntervalMs,
             listeners: reactor.listenerAddresses, bytesReceived: reactor.bytesReceived,
             bytesSent: reactor.bytesSent)
         status.memory = memoryModel

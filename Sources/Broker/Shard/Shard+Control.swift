@@ -105,13 +105,14 @@ extension Shard {
 
     /// Figures for `GET /v1/status`; the loop adds what only it knows.
     package func status(
-        version: String, startedAtMs: Int64, durability: String, listeners: [String],
-        bytesReceived: UInt64, bytesSent: UInt64
+        version: String, startedAtMs: Int64, durability: String, durabilityIntervalMs: Int? = nil,
+        listeners: [String], bytesReceived: UInt64, bytesSent: UInt64
     ) -> StatusModel {
         StatusModel(
             version: version, startedAtMs: startedAtMs,
             uptimeSeconds: max(0, wallClockMs - startedAtMs) / 1_000, durability: durability,
-            listeners: listeners, connections: activeConnections,
+            durabilityIntervalMs: durabilityIntervalMs, listeners: listeners,
+            connections: activeConnections,
             connectionsPending: pendingConnections, connectionsTotal: counters.connectionsOpened,
             connectionsRefused: counters.connectionsRefused, sessions: sessions.count,
             persistentSessions: persistentSessions, subscriptions: trie.count + shared.count,

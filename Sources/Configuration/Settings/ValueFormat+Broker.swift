@@ -99,7 +99,7 @@ extension ValueFormat where Value == String {
 }
 
 extension ValueFormat where Value == HermesConfiguration.Durability {
-    /// `sync`, `none`, or `interval` with a time: a bare number counts milliseconds.
+    /// `sync`, `none`, or `interval` with a time and its unit.
     static var durability: Self {
         let interval = ValueFormat<Duration>.duration(.milliseconds(1)...(.seconds(60)))
         return Self(
@@ -115,8 +115,11 @@ extension ValueFormat where Value == HermesConfiguration.Durability {
                             cure: "Give sync, none, or interval with a time: interval 50ms.")
                     }
                     let time = text.dropFirst("interval ".count)
-                    let isBare = time.allSatisfy { ("0"..."9").contains($0) }
-                    return .interval(try interval.read(isBare ? "\(time)ms" : String(time)))
+                    guard time.isEmpty || !time.allSatisfy({ ("0"..."9").contains($0) }) else {
+                        throw RefusedValue(
+                            complaint: "\(quoted(text)) has no unit", cure: "Write \(text)ms.")
+                    }
+                    return .interval(try interval.read(String(time)))
                 }
             },
             write: { durability in

@@ -22,7 +22,9 @@ struct StatusCommand: OperatorCommand {
         var list = FieldList()
         list.add("version", status.version)
         list.add("started", Wording.moment(status.startedAtMs, now: now))
-        list.add("durability", status.durability)
+        list.add(
+            "durability",
+            status.durability + (status.durabilityIntervalMs.map { " \($0)ms" } ?? ""))
         list.add("listeners", status.listeners.joined(separator: ", "))
         list.startGroup()
         list.add(

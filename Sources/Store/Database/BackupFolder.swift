@@ -19,16 +19,20 @@ struct BackupFolder: ~Copyable {
     /// Makes or checks the folder, and that its file system has room for so many bytes.
     ///
     /// - Parameters:
-    ///   - path: absolute; its parent folder must exist.
+    ///   - path: absolute; its parent folder must exist, and is not the data directory or in it.
+    ///   - database: the path of the database's file, in the data directory.
     ///   - bytes: of the database.
     /// - Returns: the folder, which goes again unless it is kept.
     /// - Throws: ``StoreFailure`` that says what is wrong with it; `.outOfSpace` without room.
-    static func prepare(_ path: String, bytes: Int) throws(StoreFailure) -> BackupFolder {
+    static func prepare(
+        _ path: String, of database: String, bytes: Int
+    ) throws(StoreFailure) -> BackupFolder {
         guard path.utf8.first == UInt8(ascii: "/") else {
             throw StoreFailure(
                 operation: "back up to", path: path, reason: "it is no absolute path", kind: .other,
                 cure: "Name the folder from / on.")
         }
+        try checkOutside(path, of: database)
         let isOurs = mkdir(path, 0o700) == 0
         if !isOurs {
             guard errno == EEXIST else {
@@ -45,6 +49,33 @@ struct BackupFolder: ~Copyable {
 
     /// The copy is in it.
     mutating func keep() { isOurs = false }
+
+    /// A copy in the data directory goes where the data goes: it saves nobody.
+    private static func checkOutside(
+        _ path: String, of database: String
+    ) throws(StoreFailure) {
+        // Of a folder that is still to be made, its parent tells; with none, making it says why.
+        guard let resolved = realpath(path, nil) ?? realpath(parent(of: path), nil)
+        else { return }
+        defer { free(resolved) }
+        let folder = String(cString: resolved)
+        let data = parent(of: database)
+        guard folder != data, !folder.hasPrefix(data == "/" ? data : "\(data)/") else {
+            throw StoreFailure(
+                operation: "back up to", path: path,
+                reason: "it lies in the data directory, and would be lost with it", kind: .other,
+                cure: "Name a folder outside, best on another disk.")
+        }
+    }
+
+    /// The path without its last name.
+    private static func parent(of path: String) -> String {
+        var bytes = path.utf8[...]
+        while bytes.count > 1, bytes.last == UInt8(ascii: "/") { bytes.removeLast() }
+        while let last = bytes.last, last != UInt8(ascii: "/") { bytes.removeLast() }
+        while bytes.count > 1, bytes.last == UInt8(ascii: "/") { bytes.removeLast() }
+        return String(decoding: bytes, as: UTF8.self)
+    }
 
     private static func checkRoom(_ path: String, bytes: Int) throws(StoreFailure) {
         var status = statvfs()

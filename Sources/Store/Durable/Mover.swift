@@ -209,7 +209,7 @@ final class Mover {
                 outbox.update { $0.backupPercent = max(0, percent) }
             } else {
                 folder = try BackupFolder.prepare(
-                    backup.directory, bytes: try database.sizes().file)
+                    backup.directory, of: database.path, bytes: try database.sizes().file)
                 copy = try DatabaseBackup(of: database, to: backup.directory)
             }
         } catch {

@@ -23,6 +23,8 @@ class Bench:
     def __init__(self, folder: Path, *, shim_folder: Path | None = None) -> None:
         self.data = folder / "data"
         self.data.mkdir(mode=0o700)
+        self.live = self.data
+        """The brokers' data directory: `data`, which the shim watches, or a folder in it."""
         self._shim_folder = shim_folder or folder / "shim"
         self.shim = Shim(self._shim_folder, self.data, records=shim_folder is None)
         self._brokers: list[ShimmedHermesd] = []
@@ -34,7 +36,7 @@ class Bench:
     def make(self, *arguments: str, **environment: str) -> ShimmedHermesd:
         """A broker that is not started yet."""
         broker = ShimmedHermesd(
-            self.data, self.shim, environment=environment, arguments=arguments)
+            self.live, self.shim, environment=environment, arguments=arguments)
         self._brokers.append(broker)
         return broker
 
