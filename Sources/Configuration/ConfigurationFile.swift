@@ -15,6 +15,8 @@ enum ConfigurationFile {
                 complaint: "the path of the configuration file is empty or holds a NUL",
                 cure: "Give --config the path of a YAML file.")
         }
+        var link = stat()
+        let isLink = lstat(path, &link) == 0 && link.st_mode & S_IFMT == S_IFLNK
         // A FIFO without a writer would hold a plain open for ever.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw cannot("open", errno) }
@@ -22,6 +24,7 @@ enum ConfigurationFile {
 
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw cannot("open", errno) }
+        if isLink { try checkLink(ownedBy: [link.st_uid, status.st_uid]) }
         guard status.st_mode & S_IFMT == S_IFREG else {
             let isFolder = status.st_mode & S_IFMT == S_IFDIR
             throw RefusedValue(
@@ -29,6 +32,17 @@ enum ConfigurationFile {
                 cure: "Give --config the path of a YAML file.")
         }
         return try readToEnd(descriptor)
+    }
+
+    /// Who could plant a link where we look would otherwise choose how the broker is set up.
+    private static func checkLink(ownedBy owners: [uid_t]) throws(RefusedValue) {
+        guard let stranger = owners.first(where: { $0 != 0 && $0 != geteuid() }) else { return }
+        throw RefusedValue(
+            complaint:
+                "this is a symbolic link, and it or what it leads to belongs to user \(stranger)",
+            cure:
+                "Make a link and a file that belong to the broker's user or to root, or name the file itself."
+        )
     }
 
     /// The size is checked on what is read, because a file can grow behind `fstat`.

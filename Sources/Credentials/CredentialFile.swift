@@ -54,6 +54,17 @@ package enum CredentialFile {
         return Contents(bytes: bytes, mode: status.st_mode & 0o7777, owner: status.st_uid)
     }
 
+    /// Refuses a symbolic link that ``read(_:maximumByteCount:)`` would not follow, before a change
+    /// follows it.
+    static func checkLink(_ path: String) throws(Failure) {
+        var link = stat()
+        guard lstat(path, &link) == 0, link.st_mode & S_IFMT == S_IFLNK else { return }
+        guard isOurs(link.st_uid) else { throw .foreignLink(owner: link.st_uid) }
+        var target = stat()
+        guard stat(path, &target) == 0, !isOurs(target.st_uid) else { return }
+        throw .foreignLink(owner: target.st_uid)
+    }
+
     /// Lets `change` make new contents of a file, with the lock held, so that two changes at a time
     /// never lose one.
     ///

@@ -34,7 +34,12 @@ extension PasswordFile {
         path: String, creating: Bool, lockTimeout: Duration = .seconds(10),
         _ change: (inout PasswordFile) -> Result
     ) throws(PasswordFileError) -> Result {
-        try CredentialFile.update(
+        do throws(CredentialFile.Failure) {
+            try CredentialFile.checkLink(path)
+        } catch {
+            throw PasswordFileError(error, path: path)
+        }
+        return try CredentialFile.update(
             path, lockTimeout: lockTimeout, describing: PasswordFileError.init
         ) { (target) throws(PasswordFileError) in
             var file: PasswordFile

@@ -41,7 +41,12 @@ extension TokenFile {
         path: String, creating: Bool, lockTimeout: Duration = .seconds(10),
         _ change: (inout TokenFile) -> Result
     ) throws(TokenFileError) -> Result {
-        try CredentialFile.update(
+        do throws(CredentialFile.Failure) {
+            try CredentialFile.checkLink(path)
+        } catch {
+            throw TokenFileError(error, path: path)
+        }
+        return try CredentialFile.update(
             path, lockTimeout: lockTimeout, describing: TokenFileError.init
         ) { (target) throws(TokenFileError) in
             var file: TokenFile

@@ -53,12 +53,15 @@ struct ConnectionTests {
                 "GET /healthz HTTP/1.0\r\nHost: localhost\r\n\r\n",
             ] {
                 let connection = try server.connect()
-                try connection.send(request)
+                // What comes behind it has no effect.
+                try connection.send(
+                    request + TestServer.head("DELETE", "/v1/clients/a"))
                 let response = try connection.readResponse()
                 #expect(response.status == 200)
                 #expect(response["Connection"] == "close")
                 #expect(try connection.isClosedByServer())
             }
+            #expect(server.broker.disconnected.isEmpty)
         }
     }
 

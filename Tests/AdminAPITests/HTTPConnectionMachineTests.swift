@@ -53,6 +53,18 @@ struct HTTPConnectionMachineTests {
         #expect(machine.tick(at: at(130)) == .close)
     }
 
+    @Test("behind a request that is the last, nothing is taken for a request")
+    func behindTheLast() {
+        var machine = afterRequest(at: 1, keepsAlive: false)
+        _ = machine.receiveBytes(10, at: at(1))
+        #expect(machine.receiveHead(keepsAlive: true, at: at(1)) == .drop)
+        #expect(machine.receiveBody(1) == .drop)
+        #expect(machine.receiveEnd(at: at(1)) == .drop)
+        #expect(machine.receiveBytes(10, at: at(2)) == .drop)
+        #expect(machine.beginResponse() == .announceEnd)
+        #expect(machine.endResponse(at: at(2)) == .linger)
+    }
+
     @Test("a head has its time from the first byte, however often bytes come")
     func lateHead() {
         var machine = machine()

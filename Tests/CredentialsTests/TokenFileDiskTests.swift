@@ -125,7 +125,15 @@ struct CredentialLinkTests {
             #expect(throws: PasswordFileError.foreignLink(path: path, owner: stranger)) {
                 try PasswordFile.load(path: path)
             }
+            // Nor is it changed.
+            #expect(throws: TokenFileError.foreignLink(path: path, owner: stranger)) {
+                try TokenFile.update(path: path, creating: true) { _ in }
+            }
+            #expect(throws: PasswordFileError.foreignLink(path: path, owner: stranger)) {
+                try PasswordFile.update(path: path, creating: true) { _ in }
+            }
         }
+        #expect(!folder.contents.contains { $0.hasSuffix(".lock") })
         unlink(folder.file("planted"))
     }
 }

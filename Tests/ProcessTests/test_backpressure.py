@@ -1,4 +1,4 @@
-"""DESIGN 3: no buffer grows without a bound, and nobody waits for somebody else."""
+"""No buffer grows without a bound, and nobody waits for somebody else."""
 
 import select
 import time

@@ -1,4 +1,4 @@
-"""Configuration: file, environment, flags, and its errors (DESIGN 9)."""
+"""Configuration: file, environment, flags, and its errors."""
 
 import subprocess
 

@@ -1,4 +1,4 @@
-"""hermesctl against a running broker (DESIGN 8)."""
+"""hermesctl against a running broker."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Users and passwords (section 3.1.3.4 and DESIGN 10)."""
+"""Users and passwords (section 3.1.3.4)."""
 
 import stat
 import subprocess
@@ -142,7 +142,7 @@ def test_checking_passwords_delays_nobody_else(guarded, raw, names):
 @pytest.mark.hermesd("mosquitto lets any user take over a client identifier")
 @pytest.mark.parametrize("clean_session", [True, False])
 def test_another_users_client_identifier_is_refused(clean_session, guarded, raw, names):
-    """DESIGN 5: before any take-over; the rightful client does not notice."""
+    """Before any take-over; the rightful client does not notice."""
     alice = {"user_name": "alice", "password": USERS["alice"].encode()}
     bob = {"user_name": "bob", "password": USERS["bob"].encode()}
     phone = raw(guarded)

@@ -60,13 +60,30 @@ final class ConnectionGuard {
     fileprivate func accepts(_ part: HTTPServerRequestPart) -> Bool {
         switch part {
         case .head(let head):
-            // Behind a request to change the protocol, the decoder reads no other.
-            let mayUpgrade = head.method == .CONNECT || head.headers.contains(name: "Upgrade")
-            return machine.receiveHead(keepsAlive: head.isKeepAlive && !mayUpgrade, at: .now())
-                == .take
+            return machine.receiveHead(
+                keepsAlive: head.isKeepAlive && !Self.isLast(head), at: .now()) == .take
         case .body(let bytes): return machine.receiveBody(bytes.readableBytes) == .take
         case .end: return machine.receiveEnd(at: .now()) == .take
         }
+    }
+
+    /// True for a request behind which nothing is read: one to change the protocol, and what a proxy
+    /// on the way may have understood otherwise than we do.
+    private static func isLast(_ head: HTTPRequestHead) -> Bool {
+        if head.method == .CONNECT { return true }
+        var hasHost = false
+        for (name, value) in head.headers {
+            switch name.utf8.count {
+            case 4 where name.utf8.isWord("host"):
+                if hasHost { return true }
+                hasHost = true
+            case 7 where name.utf8.isWord("upgrade"): return true
+            case 17 where name.utf8.isWord("transfer-encoding"):
+                if !value.utf8.isWord("chunked") { return true }
+            default: continue
+            }
+        }
+        return false
     }
 
     /// True when the response is the connection's last one.

@@ -114,6 +114,12 @@ struct HTTPConnectionMachine {
     mutating func receiveHead(keepsAlive: Bool, at now: NIODeadline) -> OnInput {
         guard case .open(var open) = state else { return .drop }
         if case .failed = open.reading { return .drop }
+        guard open.keepsAlive else {
+            // The one before was the connection's last: nothing behind it is a request.
+            open.reading = .failed
+            state = .open(open)
+            return .drop
+        }
         open.reading = .body(since: now, bytes: 0)
         open.pending += 1
         open.keepsAlive = open.keepsAlive && keepsAlive
