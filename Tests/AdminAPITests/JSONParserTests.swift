@@ -34,6 +34,26 @@ struct JSONParserTests {
     }
 
     @Test(
+        "an object may have any number of members, and each name once",
+        arguments: [1, 15, 16, 17, 400])
+    func manyMembers(count: Int) throws {
+        let members = (0..<count).map { "\"name \($0)\":\($0)" }
+        let text = "{" + members.joined(separator: ",") + "}"
+        guard case .object(let read) = try JSONParser.parse(Array(text.utf8)) else {
+            Issue.record("no object")
+            return
+        }
+        #expect(read.map(\.name) == (0..<count).map { "name \($0)" })
+        for repeated in [0, count - 1] {
+            let twice = "{" + (members + ["\"name \(repeated)\":0"]).joined(separator: ",") + "}"
+            let error = #expect(throws: JSONSyntaxError.self) {
+                try JSONParser.parse(Array(twice.utf8))
+            }
+            #expect(error?.reason.contains("occurs twice") == true)
+        }
+    }
+
+    @Test(
         "what is no JSON is refused where it stops being it",
         arguments: [
             ("", 1, 1), ("  ", 1, 3), ("{", 1, 2), ("[1,]", 1, 4), ("[1 2]", 1, 4),

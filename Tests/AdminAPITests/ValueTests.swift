@@ -1,4 +1,6 @@
 import AdminModel
+import FoundationEssentials
+import NIOCore
 import Testing
 
 @testable import AdminAPI
@@ -71,6 +73,33 @@ struct ValueTests {
             #expect(MessageID.isValid(name))
         }
         #expect(early.hasPrefix("01234567-89ab-7"))
+    }
+
+    @Test(
+        "the answer to a publish is what JSONEncoder would write",
+        arguments: ["01a1fc8a-b5fb-70b5-821e-8b8b8cb417c3", "\"", "a\\b\"c/", "~!"])
+    func publishResult(messageID: String) throws {
+        for duplicate in [true, false] {
+            let result = PublishResult(
+                messageID: messageID, durability: "sync", matched: 1, online: 22, queued: 333,
+                dropped: 4_444, duplicate: duplicate)
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+            #expect(
+                Data(PublishResult.document(result).readableBytesView)
+                    == (try encoder.encode(result)))
+        }
+    }
+
+    @Test("words of headers are compared whatever the case of their letters")
+    func words() {
+        for word in ["bearer", "Bearer", "BEARER", "beaRER"] { #expect(word.utf8.isWord("bearer")) }
+        for word in ["", "beare", "bearers", "bear\u{45}r ", "[earer"] {
+            #expect(!word.utf8.isWord("bearer"))
+        }
+        // 0x20 apart from other characters than letters.
+        #expect(!"\u{1B}".utf8.isWord(";"))
+        #expect(!"@".utf8.isWord("`"))
     }
 
     @Test(

@@ -50,33 +50,42 @@ enum HostPolicy: Sendable, Equatable {
     }
 
     /// True for `localhost`, 127.0.0.0/8 and `::1`, with or without brackets.
-    static func isLoopback(_ address: String) -> Bool {
-        let name = address.lowercased()
-        if ["localhost", "localhost.", "::1", "[::1]"].contains(name) { return true }
-        let parts = name.split(separator: ".", omittingEmptySubsequences: false)
-        return parts.count == 4 && parts[0] == "127"
+    static func isLoopback(_ address: some StringProtocol) -> Bool {
+        let bytes = address.utf8
+        if bytes.isWord("localhost") || bytes.isWord("localhost.") { return true }
+        if bytes.isWord("::1") || bytes.isWord("[::1]") { return true }
+        let parts = bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        return parts.count == 4 && parts[0].isWord("127")
             && parts.allSatisfy { part in
-                part.utf8.allSatisfy { (0x30...0x39).contains($0) } && UInt8(part) != nil
+                (1...3).contains(part.count)
+                    && part.allSatisfy { (0x30...0x39).contains($0) }
+                    && part.reduce(0) { $0 * 10 + Int($1 - 0x30) } <= 255
             }
     }
 
     /// The name in front of the port; `nil` when the value is not a host.
-    private static func name(ofHost host: String) -> String? {
-        let name: Substring
-        let rest: Substring
-        if host.hasPrefix("[") {
-            guard let end = host.firstIndex(of: "]") else { return nil }
-            name = host[...end]
-            rest = host[host.index(after: end)...]
+    private static func name(ofHost host: String) -> Substring? {
+        let bytes = host.utf8
+        let end: String.Index
+        if bytes.first == UInt8(ascii: "[") {
+            guard let bracket = bytes.firstIndex(of: UInt8(ascii: "]")) else { return nil }
+            end = bytes.index(after: bracket)
         } else {
-            name = host.prefix { $0 != ":" }
-            rest = host[name.endIndex...]
+            end = bytes.firstIndex(of: UInt8(ascii: ":")) ?? bytes.endIndex
         }
-        let isName = name.utf8.allSatisfy { byte in
+        let name = bytes[..<end]
+        let isName = name.allSatisfy { byte in
             (0x21...0x7E).contains(byte) && !"/?#@\\\"<>".utf8.contains(byte)
         }
-        let port = rest.dropFirst()
-        let isPort = rest.isEmpty || (rest.hasPrefix(":") && (port.isEmpty || UInt16(port) != nil))
-        return !name.isEmpty && isName && isPort ? String(name) : nil
+        return !name.isEmpty && isName && isPort(bytes[end...]) ? Substring(name) : nil
+    }
+
+    /// Nothing, or a colon with a port behind it, which may be left out.
+    private static func isPort(_ bytes: Substring.UTF8View) -> Bool {
+        guard let first = bytes.first else { return true }
+        let digits = bytes.dropFirst()
+        return first == UInt8(ascii: ":") && digits.count <= 5
+            && digits.allSatisfy { (0x30...0x39).contains($0) }
+            && digits.reduce(0) { $0 * 10 + Int($1 - 0x30) } <= 65_535
     }
 }

@@ -18,7 +18,8 @@ struct PublishTopic: Hashable, Sendable {
         }
         let utf8 = text.utf8
         if utf8.isEmpty { throw refuse("is empty", fix: "Name a topic, such as orders/4711.") }
-        let shown = "\"\(text.visible())\""
+        // Only for errors: to escape a text costs more than to publish it.
+        var shown: String { "\"\(text.visible())\"" }
         if utf8.count > 65_535 {
             throw refuse("\(shown) has \(utf8.count) bytes; at most 65535 fit a PUBLISH packet")
         }

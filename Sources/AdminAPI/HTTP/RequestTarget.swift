@@ -9,9 +9,13 @@ struct RequestTarget: Equatable {
 
     /// - Returns: `nil` when the target is not an absolute path, such as the `*` of OPTIONS.
     init?(_ target: String) {
-        guard target.utf8.first == UInt8(ascii: "/") else { return nil }
-        let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
-        segments = parts[0].dropFirst().split(separator: "/", omittingEmptySubsequences: false)
-        query = parts.count > 1 ? parts[1] : nil
+        // By bytes: what a `Character` is takes tables, and the separators are ASCII.
+        let bytes = target.utf8
+        guard bytes.first == UInt8(ascii: "/") else { return nil }
+        let end = bytes.firstIndex(of: UInt8(ascii: "?"))
+        segments = bytes[..<(end ?? bytes.endIndex)].dropFirst()
+            .split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+            .map { Substring($0) }
+        query = end.map { Substring(bytes[bytes.index(after: $0)...]) }
     }
 }

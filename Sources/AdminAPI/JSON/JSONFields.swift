@@ -12,44 +12,59 @@ struct JSONFields {
         var all: [String] { [canonical] + aliases }
     }
 
-    private var values: [String: JSONValue] = [:]
+    /// Every member that a route takes, made once.
+    struct Known: Sendable {
+        fileprivate let spellings: [(spelling: String, canonical: String)]
+        fileprivate let list: String
+
+        init(_ names: [Name]) {
+            spellings = names.flatMap { name in name.all.map { ($0, name.canonical) } }
+            list = names.map(\.canonical).joined(separator: ", ")
+        }
+
+        fileprivate func canonical(_ spelling: String) -> String? {
+            spellings.first { $0.spelling == spelling }?.canonical
+        }
+    }
+
+    /// By canonical name. There are no more of them than a route knows, and so few are found faster in
+    /// a list than by their hashes.
+    private var values: [(name: String, value: JSONValue)] = []
 
     /// - Parameters:
     ///   - value: The body, which must be an object.
     ///   - known: Every member that may occur.
     /// - Throws: ``Problem`` for another kind of value, an unknown member, or a member that is
     ///   given under two of its names.
-    init(_ value: JSONValue, known: [Name]) throws(Problem) {
+    init(_ value: JSONValue, known: Known) throws(Problem) {
         guard case .object(let members) = value else {
             throw Problem(
                 .invalidField, "The body is \(value.kindName); it must be a JSON object.",
-                fix: "Send an object with the fields \(Self.list(known)).")
+                fix: "Send an object with the fields \(known.list).")
         }
-        var spellings: [String: String] = [:]
-        for name in known {
-            for spelling in name.all { spellings[spelling] = name.canonical }
-        }
+        values.reserveCapacity(members.count)
         for member in members {
-            guard let canonical = spellings[member.name] else {
+            guard let canonical = known.canonical(member.name) else {
                 throw Problem(
                     .invalidField, "The field \"\(member.name.visible())\" is not known here.",
                     field: member.name.visible(),
-                    fix: "Remove or rename it. Known fields: \(Self.list(known)).")
+                    fix: "Remove or rename it. Known fields: \(known.list).")
             }
-            guard values.updateValue(member.value, forKey: canonical) == nil else {
+            guard !contains(canonical) else {
                 throw Problem(
                     .invalidField, "The field \(canonical) is given twice, in two spellings.",
                     field: canonical, fix: "Give it once.")
             }
+            values.append((canonical, member.value))
         }
     }
 
     /// True when the member is there, whatever its value.
-    func contains(_ name: String) -> Bool { values[name] != nil }
+    func contains(_ name: String) -> Bool { values.contains { $0.name == name } }
 
     /// The value, unless it is absent or null.
     func value(_ name: String) -> JSONValue? {
-        switch values[name] {
+        switch values.first(where: { $0.name == name })?.value {
         case nil, .null: nil
         case .some(let value): value
         }
@@ -140,9 +155,5 @@ struct JSONFields {
             let number = Double(text), number.magnitude <= 0x1p53
         else { return nil }
         return Int64(exactly: number)
-    }
-
-    private static func list(_ known: [Name]) -> String {
-        known.map(\.canonical).joined(separator: ", ")
     }
 }

@@ -49,7 +49,7 @@ struct JSONParser {
     private mutating func object(depth: Int) throws(JSONSyntaxError) -> [JSONMember] {
         try enter(depth: depth)
         var members: [JSONMember] = []
-        var names: Set<String> = []
+        var names = MemberNames()
         skipWhitespace()
         if take(UInt8(ascii: "}")) { return members }
         while true {
@@ -59,7 +59,7 @@ struct JSONParser {
                 throw failure("expected a member name in double quotes, found \(shown(current))")
             }
             let name = try string()
-            guard names.insert(name).inserted else {
+            guard names.insert(name, in: members) else {
                 throw failure("\"\(name.visible())\" occurs twice in one object", at: start)
             }
             skipWhitespace()
@@ -72,6 +72,19 @@ struct JSONParser {
             if take(UInt8(ascii: ",")) { continue }
             if take(UInt8(ascii: "}")) { return members }
             throw failure("expected `,` or `}`, found \(shown(current))")
+        }
+    }
+
+    /// The names of one object: looked for in its members while these are few, as they mostly are.
+    private struct MemberNames {
+        private static let few = 16
+        private var all: Set<String> = []
+
+        /// False when one of `members`, which `name` would follow, has it already.
+        mutating func insert(_ name: String, in members: [JSONMember]) -> Bool {
+            guard members.count >= Self.few else { return !members.contains { $0.name == name } }
+            if members.count == Self.few { all = Set(members.map(\.name)) }
+            return all.insert(name).inserted
         }
     }
 
@@ -133,6 +146,15 @@ struct JSONParser {
         position += 1
         var collected: [UInt8] = []
         var start = position
+        while position < bytes.count, isPlain(bytes[position]) { position += 1 }
+        if current == UInt8(ascii: "\"") {
+            // Without escapes nothing has to be collected.
+            guard let text = String(validating: bytes[start..<position], as: UTF8.self) else {
+                throw failure("the string that ends here is not UTF-8")
+            }
+            position += 1
+            return text
+        }
         while true {
             guard let byte = current else { throw failure("the text ends inside a string") }
             switch byte {
@@ -152,6 +174,11 @@ struct JSONParser {
             default: position += 1
             }
         }
+    }
+
+    /// Stands for itself inside a string.
+    private func isPlain(_ byte: UInt8) -> Bool {
+        byte >= 0x20 && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
     }
 
     private mutating func escape() throws(JSONSyntaxError) -> Unicode.Scalar {

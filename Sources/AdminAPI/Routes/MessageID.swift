@@ -11,23 +11,28 @@ enum MessageID {
         let time = UInt64(bitPattern: unixMilliseconds) & 0xFFFF_FFFF_FFFF
         let high = time << 16 | 0x7000 | generator.next() & 0x0FFF
         let low = 0x8000_0000_0000_0000 | generator.next() & 0x3FFF_FFFF_FFFF_FFFF
-        let digits = hexadecimal(high) + hexadecimal(low)
-        var name: [UInt8] = []
-        for (index, digit) in digits.enumerated() {
-            if [8, 12, 16, 20].contains(index) { name.append(UInt8(ascii: "-")) }
-            name.append(digit)
+        return String(unsafeUninitializedCapacity: length) { name in
+            var place = 0
+            for index in 0..<32 {
+                if index == 8 || index == 12 || index == 16 || index == 20 {
+                    name[place] = UInt8(ascii: "-")
+                    place += 1
+                }
+                let number = index < 16 ? high : low
+                let digit = UInt8(truncatingIfNeeded: number >> (60 - 4 * UInt64(index % 16)) & 0xF)
+                name[place] = digit + (digit < 10 ? UInt8(ascii: "0") : UInt8(ascii: "a") - 10)
+                place += 1
+            }
+            return place
         }
-        return String(decoding: name, as: UTF8.self)
     }
+
+    /// Of a name that is made.
+    private static let length = 36
 
     /// True for 1 to 128 visible ASCII characters.
     static func isValid(_ text: String) -> Bool {
         (1...maximumLength).contains(text.utf8.count)
             && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
-    }
-
-    private static func hexadecimal(_ number: UInt64) -> [UInt8] {
-        let digits = Array("0123456789abcdef".utf8)
-        return (0..<16).map { digits[Int(number >> (60 - 4 * UInt64($0)) & 0xF)] }
     }
 }

@@ -23,14 +23,15 @@ extension Route {
             if let retain = try fields.bool("retain") { message.retain = retain }
             message.messageID = try messageID(fields)
             message.expiresInSeconds = try fields.integer("expires_in_s", in: 1...4_294_967_295)
-            return try Response.json(try await publisher.publish(message, for: request.caller))
+            return Response.json(try await publisher.publish(message, for: request.caller))
         }
     }
 
-    private static let messageFields = [
-        "topic", "payload", "payload_base64", "qos", "retain", "message_id", "expires_in_s",
-        "collapse_key",
-    ].map { JSONFields.Name(canonical: $0) }
+    private static let messageFields = JSONFields.Known(
+        [
+            "topic", "payload", "payload_base64", "qos", "retain", "message_id", "expires_in_s",
+            "collapse_key",
+        ].map { JSONFields.Name(canonical: $0) })
 
     private static func payload(_ fields: JSONFields) throws(Problem) -> [UInt8] {
         let text = try fields.string("payload")

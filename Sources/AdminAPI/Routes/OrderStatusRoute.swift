@@ -18,18 +18,18 @@ struct OrderStatusPublisher: Sendable {
             access: .scope(.publish), body: .json
         ) { request throws(Problem) in
             let update = try self.update(request)
-            return try Response.json(try await self.publish(update, for: request.caller))
+            return Response.json(try await self.publish(update, for: request.caller))
         }
     }
 
-    private static let fields = [
+    private static let fields = JSONFields.Known([
         JSONFields.Name(canonical: "orderId", aliases: ["order_id"]),
         JSONFields.Name(canonical: "salesId", aliases: ["sales_id"]),
         JSONFields.Name(canonical: "status"),
         JSONFields.Name(canonical: "reason"),
         JSONFields.Name(canonical: "updatedAtMs", aliases: ["updated_at_ms"]),
         JSONFields.Name(canonical: "details"),
-    ]
+    ])
 
     private func update(_ request: AdminRequest) throws(Problem) -> OrderStatusUpdate {
         let fields = try JSONFields(try request.json(), known: Self.fields)
@@ -58,8 +58,9 @@ struct OrderStatusPublisher: Sendable {
         do {
             switch fields.value("status") {
             case .string(let name):
+                if let status = try? OrderStatus(name: name) { return status }
                 found = "\"\(name.visible())\""
-                return try OrderStatus(name: name)
+                throw UnknownOrderStatus()
             case .number(let text):
                 found = text.visible()
                 guard let number = JSONFields.wholeNumber(text) else { throw UnknownOrderStatus() }

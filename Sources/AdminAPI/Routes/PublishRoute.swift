@@ -15,7 +15,7 @@ extension Route {
                 payload: request.body)
             if let qos = try request.query.integer("qos", in: 0...2) { message.qos = UInt8(qos) }
             if let retain = try request.query.bool("retain") { message.retain = retain }
-            return try Response.json(try await publisher.publish(message, for: request.caller))
+            return Response.json(try await publisher.publish(message, for: request.caller))
         }
     }
 }

@@ -40,8 +40,7 @@ struct AdminResponder: Sendable {
             response = Response(error)
         }
         response.headers[.date] = date.now()
-        response.headers[.cacheControl] = "no-store"
-        response.headers[.xContentTypeOptions] = "nosniff"
+        response.headers.append(contentsOf: Self.fixedHeaders)
         logger.debug(
             "Admin request answered",
             metadata: [
@@ -53,6 +52,11 @@ struct AdminResponder: Sendable {
         if request.method == .head { response = response.createHeadResponse() }
         try await writer.write(response: response.head, body: response.body)
     }
+
+    /// Of every answer; no route sets them, so they need not be looked for.
+    private static let fixedHeaders: HTTPFields = [
+        .cacheControl: "no-store", .xContentTypeOptions: "nosniff",
+    ]
 
     /// What is known once the head has been accepted.
     private struct Admitted {
@@ -75,50 +79,48 @@ struct AdminResponder: Sendable {
                 "The request target is larger than \(limits.targetBytes) bytes."
             )
         }
+        let headers = RequestHeaders(request.headers)
         try hosts.check(
-            host: request.head.authority,
-            // The first Host has become the authority; what is left is a second one.
-            repeated: request.headers.contains { $0.name.canonicalName == "host" },
-            origin: request.headers[.origin])
+            host: request.head.authority, repeated: headers.hasSecondHost, origin: headers.origin)
         guard let target = RequestTarget(text) else {
             throw Problem(
                 .malformedRequest, "The request target is \"\(text.visible())\", which is no path.",
                 fix: "Send a path that begins with `/`.")
         }
         let (route, parameters) = try routes.match(request.method, target)
-        let caller = try caller(of: request, for: route, channel)
+        let caller = try caller(headers.authorization, for: route, channel)
         let query = try QueryItems(target.query, known: route.query)
-        let declaredBytes = try checkBody(request, route)
+        let declaredBytes = try checkBody(headers, route)
         return Admitted(
             route: route, parameters: parameters, query: query, caller: caller,
             declaredBytes: declaredBytes,
-            expectsContinue: try expectsContinue(request) && route.body != .none)
+            expectsContinue: try expectsContinue(headers) && route.body != .none)
     }
 
     /// Who asks, as far as the route wants to know.
     private func caller(
-        of request: Request, for route: Route, _ channel: any Channel
+        _ authorization: String?, for route: Route, _ channel: any Channel
     ) throws(Problem) -> Caller? {
         switch route.access {
         case .open: return nil
         case .scope(let scope):
             guard let gatekeeper else { return .unixSocket }
             return try gatekeeper.admit(
-                request.headers[.authorization], needing: scope, from: channel.remoteAddress)
+                authorization, needing: scope, from: channel.remoteAddress)
         }
     }
 
     /// Checks what the head says of the body, and gives its declared length.
-    private func checkBody(_ request: Request, _ route: Route) throws(Problem) -> Int? {
-        let coding = request.headers[.transferEncoding]
-        if let coding, coding.lowercased() != "chunked" {
+    private func checkBody(_ headers: RequestHeaders, _ route: Route) throws(Problem) -> Int? {
+        let coding = headers.transferEncoding
+        if let coding, !coding.utf8.isWord("chunked") {
             throw Problem(
                 .unsupportedMediaType,
                 "The transfer coding \"\(coding.visible())\" is not supported.",
                 field: "Transfer-Encoding", fix: "Send the body as it is, or chunked.")
         }
         // The decoder has checked that it is a number.
-        let declared = coding == nil ? Int(request.headers[.contentLength] ?? "0") : nil
+        let declared = coding == nil ? Int(headers.contentLength ?? "0") : nil
         switch route.body {
         case .none:
             if declared == 0 { return 0 }
@@ -126,9 +128,9 @@ struct AdminResponder: Sendable {
                 .unexpectedBody, "\(route.method.rawValue) \(route.path) takes no body.",
                 fix: "Send the request without a body.")
         case .raw: break
-        case .json: try checkJSONType(request)
+        case .json: try checkJSONType(headers.contentType ?? "")
         }
-        if let encoding = request.headers[.contentEncoding], encoding.lowercased() != "identity" {
+        if let encoding = headers.contentEncoding, !encoding.utf8.isWord("identity") {
             throw Problem(
                 .unsupportedMediaType,
                 "The content encoding \"\(encoding.visible())\" is not supported.",
@@ -138,10 +140,9 @@ struct AdminResponder: Sendable {
         return declared
     }
 
-    private func checkJSONType(_ request: Request) throws(Problem) {
-        let type = request.headers[.contentType] ?? ""
-        let essence = type.prefix { $0 != ";" && $0 != " " }.lowercased()
-        guard essence == "application/json" else {
+    private func checkJSONType(_ type: String) throws(Problem) {
+        let essence = type.utf8.prefix { $0 != UInt8(ascii: ";") && $0 != UInt8(ascii: " ") }
+        guard essence.isWord("application/json") else {
             throw Problem(
                 .unsupportedMediaType,
                 type.isEmpty
@@ -151,9 +152,9 @@ struct AdminResponder: Sendable {
         }
     }
 
-    private func expectsContinue(_ request: Request) throws(Problem) -> Bool {
-        guard let expectation = request.headers[.expect] else { return false }
-        guard expectation.lowercased() == "100-continue" else {
+    private func expectsContinue(_ headers: RequestHeaders) throws(Problem) -> Bool {
+        guard let expectation = headers.expect else { return false }
+        guard expectation.utf8.isWord("100-continue") else {
             throw Problem(
                 .expectationFailed, "The expectation \"\(expectation.visible())\" is not known.",
                 field: "Expect", fix: "Leave the header out, or send `Expect: 100-continue`.")
