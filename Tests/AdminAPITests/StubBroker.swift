@@ -193,7 +193,7 @@ final class StubBroker: BrokerControl {
         figures.revocationLists = [
             BrokerFigures.ExpiringFile(listener: 2, file: "/etc/c.crl", daysLeft: 6.5)
         ]
-        figures.tlsVersions = [BrokerFigures.Count("1.2", 205), BrokerFigures.Count("1.3", 206)]
+        figures.tlsVersions = [BrokerFigures.Count("1.2", 209), BrokerFigures.Count("1.3", 210)]
         figures.admin.certificate = .init(file: "/etc/b.crt", daysLeft: -0.5)
         figures.store.damage = ["one", "two", "three"]
         return figures
