@@ -42,7 +42,10 @@ struct CertificateWatch {
 
     private mutating func look(_ use: @Sendable (Certificates.Read) -> Void) async {
         var stamps = certificates.stamps
-        guard stamps != certificates.stampsInUse, stamps != refused else { return }
+        guard stamps != certificates.stampsInUse, stamps != refused else {
+            isShort = false
+            return
+        }
         while true {
             guard (try? await Task.sleep(for: Self.settling)) != nil else { return }
             let now = certificates.stamps

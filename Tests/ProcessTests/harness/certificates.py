@@ -9,6 +9,9 @@ from pathlib import Path
 
 from .waiting import PATIENCE
 
+_PATIENCE = 6 * PATIENCE
+"""A key of 4096 bits takes seconds."""
+
 _CONFIGURATION = """
 [ca]
 default_ca = tests
@@ -128,7 +131,7 @@ class Authority:
     def _run(self, *arguments: str) -> None:
         command = ["openssl", arguments[0], "-config", str(self._configuration), *arguments[1:]]
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=PATIENCE, check=False,
+            command, capture_output=True, text=True, timeout=_PATIENCE, check=False,
             cwd=self.directory)
         assert done.returncode == 0, f"{' '.join(command)}: {done.stderr}"
 
