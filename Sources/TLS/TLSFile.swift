@@ -18,12 +18,15 @@ enum TLSFile {
     /// All of its bytes. With `isSecret` the file is refused when anyone may read it beside its owner
     /// and its group, or write it beside its owner; the caller wipes the bytes, of which there is no copy.
     static func read(_ path: String, isSecret: Bool) throws(Unusable) -> [UInt8] {
+        var link = stat()
+        let isLink = lstat(path, &link) == 0 && link.st_mode & S_IFMT == S_IFLNK
         // A FIFO without a writer would hold a plain open for ever.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         guard descriptor >= 0 else { throw cannot("open", path, errno) }
         defer { _ = close(descriptor) }
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw cannot("examine", path, errno) }
+        if isLink { try checkLink(path, ownedBy: [link.st_uid, status.st_uid]) }
         guard status.st_mode & S_IFMT == S_IFREG else {
             throw Unusable(
                 complaint: "\(quoted(path)) is no regular file",
@@ -54,6 +57,19 @@ enum TLSFile {
         throw Unusable(
             complaint: "\(quoted(path)) is larger than \(most >> 10) KiB",
             cure: "Give the path of a PEM file.")
+    }
+
+    /// Who could plant a link where we look would otherwise choose what the broker shows or trusts.
+    private static func checkLink(
+        _ path: String, ownedBy owners: [uid_t]
+    ) throws(Unusable) {
+        guard let stranger = owners.first(where: { $0 != 0 && $0 != geteuid() }) else { return }
+        throw Unusable(
+            complaint:
+                "\(quoted(path)) is a symbolic link, and it or what it leads to belongs to user "
+                + "\(stranger)",
+            cure: "Name the file itself, or make the link as the user that runs hermesd or as root."
+        )
     }
 
     private static let chunkBytes = 64 << 10

@@ -17,6 +17,7 @@ import pytest
 
 from harness.admin import AdminAPI, curl, hermesctl
 from harness.broker import ADMIN_TOKEN, Hermesd, Settings
+from harness.certificates import self_signed
 from harness.waiting import PATIENCE
 
 pytestmark = pytest.mark.hermesd("the operator's side of hermesd")
@@ -78,6 +79,24 @@ def test_a_link_of_somebody_else_is_not_followed(flag, kind, tmp_path):
     errors = refused_start(flag, str(link), "--data-dir", str(tmp_path / "data"))
     assert "symbolic link" in errors and f"user {STRANGER}" in errors, errors
     assert str(link) in errors
+
+
+@needs_root
+@pytest.mark.parametrize("kind", ["planted", "astray"])
+@pytest.mark.parametrize("section", ["listeners[0]", "admin"])
+def test_a_certificate_behind_a_link_of_somebody_else_is_not_shown(section, kind, tmp_path):
+    pair = self_signed(tmp_path)
+    folder = tmp_path / "links"
+    folder.mkdir()
+    link = links(folder, pair.certificate.read_bytes())[kind]
+    config = tmp_path / "hermes.yaml"
+    tls = f"tls: {{certificate: {link}, key: {pair.key}}}"
+    config.write_text(
+        f"listeners: [{{port: 0, {tls}}}]\n" if section != "admin" else f"admin: {{{tls}}}\n")
+    errors = refused_start("--config", str(config), "--data-dir", str(tmp_path / "data"))
+    assert f"{section}.tls.certificate" in errors and f"user {STRANGER}" in errors, errors
+    checked = hermesctl("config", "check", str(config))
+    assert checked.code == 2 and f"user {STRANGER}" in checked.errors, checked
 
 
 @needs_root
