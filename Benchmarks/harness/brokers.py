@@ -150,6 +150,10 @@ class Broker:
     def environment(self) -> dict[str, str]:
         return {}
 
+    def admin_port(self) -> int:
+        """Of its HTTP API, if it has one."""
+        raise BrokerError(f"{self.name} has no HTTP API")
+
     def listening_port(self) -> int | None:
         """The port once the broker accepts connections there, or None."""
         raise NotImplementedError
@@ -255,7 +259,19 @@ class Hermesd(Broker):
         ]
         if self.tls_port and self.tls_port not in ports:
             return None
+        # The HTTP API is ready a moment later.
+        if self._admin_port(log) is None:
+            return None
         return next((port for port in ports if port != self.tls_port), None)
+
+    def admin_port(self) -> int:
+        port = self._admin_port(self.log_path.read_text(errors="replace"))
+        assert port, "the broker has not been started"
+        return port
+
+    def _admin_port(self, log: str) -> int | None:
+        found = re.search(r"Admin API ready.*?127\.0\.0\.1:(\d+)", log)
+        return int(found.group(1)) if found else None
 
     def version(self) -> str:
         shown = subprocess.run(

@@ -38,6 +38,8 @@ class Scenario:
     # So many clients a second connect meanwhile, by this command; it ends after the measured time.
     background: list[str] = field(default_factory=list)
     background_rate: int = 0
+    # Publishes over HTTP (http_publish.py), which mosquitto does not have.
+    http_route: str = ""
     # Arguments of the quick form, in place of those above.
     quick_command: list[str] = field(default_factory=list)
 
@@ -226,6 +228,21 @@ def beside_handshakes(name: str, rate: int, extra: list[str]) -> Scenario:
     )
 
 
+def http(route: str, goal: float | None, *, is_quick: bool = False) -> Scenario:
+    return Scenario(
+        f"http-{route}",
+        [],
+        [
+            Figure("http_thread_cpu_us_per_publish", "HTTP thread per publish (us)", 1, goal),
+            Figure("publishes_per_second_and_core", "publishes/s of one core for HTTP", 0),
+            Figure("broker_cpu_us_per_publish", "CPU of all threads per publish (us)", 1),
+            Figure("publishes_per_second", "published per second", 0),
+        ],
+        is_quick=is_quick,
+        http_route=route,
+    )
+
+
 # mosquitto cuts off a publisher with more unreleased QoS 2 messages than max_inflight_messages.
 NARROW = ["--publishers", "50", "--window", "20"]
 # Subscribers that answer so many milliseconds late.
@@ -282,6 +299,10 @@ SCENARIOS = [
         ],
         is_timed=False,
     ),
+    # One core carries 12,000 publishes per second when each takes it 83 us.
+    http("messages", 83.3, is_quick=True),
+    http("publish", None),
+    http("orders", None),
     idle("idle", [], 600),
     idle("idle-subscribed", ["--subscribe"], 900),
     idle("idle-persistent", ["--subscribe", "--persistent", "--user-name", "phone-user"], 1_200),

@@ -1,0 +1,106 @@
+"""Publishes over hermesd's HTTP API, and measures what that costs its HTTP thread.
+
+One request is under way per connection. The generator is slower than the broker, and shares the
+machine with it: what counts is the broker's CPU time per publish, by thread.
+"""
+
+from __future__ import annotations
+
+import json
+import selectors
+import socket
+import time
+from pathlib import Path
+
+from brokers import Broker, BrokerError
+
+CONNECTIONS = 32
+PAYLOAD = "x" * 64
+WARM_UP_SECONDS = 0.5
+PATIENCE_SECONDS = 10.0
+# The broker's thread for HTTP; its name is SwiftNIO's.
+HTTP_THREAD = "NIO-ELT"
+
+ROUTES = {
+    "messages": ("/v1/messages", {"topic": "bench/http", "payload": PAYLOAD, "qos": 1}),
+    "publish": ("/v1/publish?topic=bench/http&qos=1", None),
+    "orders": (
+        "/v1/orders/4711/status",
+        {"salesId": "bench", "status": "APPROVED", "reason": PAYLOAD},
+    ),
+}
+
+
+def measure(broker: Broker, route: str, seconds: float) -> dict:
+    """A document as hermes-bench writes them."""
+    request = _request(broker, route)
+    poller = selectors.DefaultSelector()
+    connections = []
+    try:
+        for _ in range(CONNECTIONS):
+            connection = socket.create_connection(("127.0.0.1", broker.admin_port()))
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection.sendall(request)
+            poller.register(connection, selectors.EVENT_READ)
+            connections.append(connection)
+        _exchange(poller, request, WARM_UP_SECONDS)
+        before, began = _thread_seconds(broker), time.monotonic()
+        publishes = _exchange(poller, request, seconds)
+        after, ended = _thread_seconds(broker), time.monotonic()
+    finally:
+        for connection in connections:
+            connection.close()
+        poller.close()
+    used = {name: after[name] - before.get(name, 0.0) for name in after}
+    http = sum(spent for name, spent in used.items() if name.startswith(HTTP_THREAD))
+    return {
+        "scenario": "http",
+        "parameters": {"route": route, "connections": CONNECTIONS, "payload_bytes": len(PAYLOAD)},
+        "results": {
+            "http_thread_cpu_us_per_publish": http * 1e6 / publishes,
+            "publishes_per_second_and_core": publishes / http,
+            "broker_cpu_us_per_publish": sum(used.values()) * 1e6 / publishes,
+            "publishes_per_second": publishes / (ended - began),
+        },
+    }
+
+
+def _request(broker: Broker, route: str) -> bytes:
+    target, value = ROUTES[route]
+    body = PAYLOAD if value is None else json.dumps(value)
+    token = (broker.data_directory / "admin.token").read_text().strip()
+    return (
+        f"POST {target} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {token}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}"
+    ).encode()
+
+
+def _exchange(poller: selectors.BaseSelector, request: bytes, seconds: float) -> int:
+    """Answers in so many seconds; each is read before the next request leaves."""
+    answers = 0
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        ready = poller.select(PATIENCE_SECONDS)
+        if not ready:
+            raise BrokerError(f"no HTTP answer has come for {PATIENCE_SECONDS:.0f} s")
+        for key, _ in ready:
+            answer = key.fileobj.recv(65_536)
+            # So small an answer comes in one piece.
+            if not answer.startswith(b"HTTP/1.1 200 ") or not answer.endswith(b"}"):
+                raise BrokerError(f"an HTTP answer is no good: {answer[:300]!r}")
+            key.fileobj.sendall(request)
+            answers += 1
+    return answers
+
+
+def _thread_seconds(broker: Broker) -> dict[str, float]:
+    """CPU time of the broker's threads by name, to the nanosecond."""
+    times: dict[str, float] = {}
+    for thread in Path(f"/proc/{broker.pid}/task").iterdir():
+        try:
+            name = (thread / "comm").read_text().strip()
+            spent = int((thread / "schedstat").read_text().split()[0]) / 1e9
+        except OSError:
+            continue  # It has ended meanwhile.
+        times[name] = times.get(name, 0.0) + spent
+    return times
