@@ -513,6 +513,11 @@ def volume(tmp_path):
         subprocess.run(["umount", "--lazy", str(path)], check=True)
 
 
+def used(folder):
+    """Bytes of its files, in whole pages."""
+    return sum(path.stat().st_blocks * 512 for path in folder.rglob("*") if path.is_file())
+
+
 def post(broker, topic):
     return AdminAPI(broker).request("POST", f"/v1/publish?topic={topic}&qos=1", b"x" * 1_000)
 
@@ -542,12 +547,37 @@ def test_a_nearly_full_disk_refuses_what_it_would_have_to_store(hermesd, volume)
     waiting.connect("waiting")
     waiting.send(wire.publish("a", b"patient", qos=1, packet_id=1))
     eventually(lambda: AdminAPI(broker).status()["publishers_paused"] == 1, "a paused publisher")
+    broker.log.await_match("Publisher waits until the store takes messages")
 
     filler.unlink()
     eventually(lambda: readiness(broker)[0] == 200, "the broker to be ready again")
     broker.log.await_match("Disk has room again")
     assert waiting.await_packet(wire.Puback) == wire.Puback(1)
     assert post(broker, "a").status == 200
+
+
+def test_a_first_start_on_a_full_disk_says_so(hermesd, volume):
+    disk = volume(96)
+    data = disk / "data"
+    filler = disk / "filler"
+    # Room for no database; for no journal.
+    for room, place in ((32, "hermes.sqlite"), (4_096, "journal-1.segment")):
+        filler.write_bytes(bytes(96 * MEBI - room * 1_024 - used(data)))
+        broker = Hermesd(Settings(), data=data)
+        try:
+            with pytest.raises(AssertionError):
+                broker.start()
+            said = broker.log.text
+            assert str(data) in said and place in said, said
+            assert re.search("disk is full", said) and re.search("[Ff]ree .*file system", said), said
+        finally:
+            broker.remove_files()
+    # What it began is no hindrance once there is room.
+    filler.unlink()
+    broker = hermesd(data=data, environment={"HERMES_DISK_RESERVE": "16MiB"})
+    absent_phone(broker)
+    publish(broker, [b"stored"])
+    assert returning_phone(broker).take_message().payload == b"stored"
 
 
 def test_a_backup_without_room_leaves_nothing(hermesd, volume):

@@ -1,3 +1,5 @@
+import Glibc
+
 /// The secret that lets a program use the API.
 package struct AdminToken: Sendable, CustomStringConvertible {
     /// Fewest characters of a token that an operator sets.
@@ -73,7 +75,9 @@ package enum AdminTokenError: Error, Equatable, CustomStringConvertible {
         case .unsafeFile(let path, let reason, let fix): "\(path): \(reason). \(fix)"
         case .system(let call, let path, let code, let reason):
             "\(path): \(call) failed: \(reason) (error \(code)). "
-                + "Check that the data directory is there and belongs to this user."
+                + (code == ENOSPC || code == EDQUOT
+                    ? "The disk is full: free space on this file system."
+                    : "Check that the data directory is there and belongs to this user.")
         }
     }
 }

@@ -88,6 +88,12 @@ struct NoticeLog {
             logger.error(
                 "Queue could not be read, connection closed",
                 metadata: [LogKeys.client: Self.text(identifier), LogKeys.error: "\(failure)"])
+        case .awaitsStore(let handle, let identifier):
+            logger.debug(
+                "Publisher waits until the store takes messages",
+                metadata: [
+                    LogKeys.connection: "\(handle.index)", LogKeys.client: Self.text(identifier),
+                ])
         case .paused(let handle, let identifier, let isPaused):
             logger.debug(
                 isPaused ? "Publisher paused" : "Publisher resumed",

@@ -22,6 +22,8 @@ package enum BrokerNotice: Sendable {
     case unreadable(clientIdentifier: [UInt8], String)
     /// We stopped, or went on, reading from a publisher.
     case paused(Handle, clientIdentifier: [UInt8], Bool)
+    /// We stopped reading from a publisher because the store takes no new messages.
+    case awaitsStore(Handle, clientIdentifier: [UInt8])
 }
 
 /// A CONNECT whose user name and password must be checked off the shard's thread.

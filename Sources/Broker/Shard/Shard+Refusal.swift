@@ -26,7 +26,11 @@ extension Shard {
         connections[handle.index].isPaused = true
         counters.publishersPaused += 1
         awaitingStore.insert(handle)
-        notePause(handle, true)
+        if reportsLifecycle {
+            notices.append(
+                .awaitsStore(
+                    handle, clientIdentifier: sessions[session].clientIdentifier.array))
+        }
         return true
     }
 

@@ -21,8 +21,22 @@ public struct DatabaseCheck: ~Copyable {
         var findings = try quickCheck()
         // Rows of broken pages would only repeat it.
         guard findings.isEmpty else { return findings }
+        try requireFormat()
         for rule in Self.rules { findings += try check(rule) }
         return findings
+    }
+
+    /// The rules are about the tables of this version.
+    private func requireFormat() throws(StoreFailure) {
+        let version = try connection.number("PRAGMA user_version", "check")
+        guard version != DatabaseFormat.current.version else { return }
+        throw StoreFailure(
+            operation: "check", path: connection.path,
+            reason: "its format is version \(version), and this program checks version "
+                + "\(DatabaseFormat.current.version)", kind: .other,
+            cure: version < DatabaseFormat.current.version
+                ? "Start hermesd on it once, which upgrades it."
+                : "Use the hermesctl of the version that wrote it.")
     }
 
     private func quickCheck() throws(StoreFailure) -> [String] {

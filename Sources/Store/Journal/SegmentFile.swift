@@ -84,6 +84,14 @@ public final class SegmentFile: Sendable {
     private func fillWithZeros() throws(StoreFailure) {
         // Asks for the whole space at once, so that a full disk is found before it is filled.
         let code = posix_fallocate(descriptor, 0, off_t(capacity))
+        guard code != ENOSPC, code != EDQUOT else {
+            throw StoreFailure(
+                operation: "make room for", path: path,
+                reason: code == EDQUOT
+                    ? "the quota is used up (EDQUOT)" : "the disk is full (ENOSPC)", code: code,
+                kind: .outOfSpace,
+                cure: "Free at least \((capacity + 1_048_575) >> 20) MiB on this file system.")
+        }
         guard code == 0 || code == EINTR else {
             throw StoreFailure(operation: "make room for", path: path, errno: code)
         }

@@ -139,6 +139,10 @@ struct DatabaseFormatTests {
                 UPDATE meta SET value = 2 WHERE name <> 'applied_segment';
                 """, "test")
         }
+        let early = #expect(throws: StoreFailure.self) {
+            _ = try DatabaseCheck(directory: folder.path).run()
+        }
+        #expect(early?.cure == "Start hermesd on it once, which upgrades it.")
         let database = try Database(directory: folder.path)
         let model = try #require(try StoreModel(reading: database, folder: folder))
         #expect(model.sessions[1]?.queue.keys.sorted() == [1, 2])
