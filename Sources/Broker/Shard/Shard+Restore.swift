@@ -5,9 +5,36 @@ import Structures
 
 /// What is needed only until the store is loaded.
 struct Restoration {
-    /// Sessions by their number in the store.
-    var sessions: [UInt64: UInt32] = [:]
+    /// Sessions by their number in the store, which rises from one to the next.
+    private var sessions: [(number: UInt64, index: UInt32)] = []
+    /// Where the last one that was asked for stands: questions come in the same order.
+    private var place = 0
     var wills: [(session: UInt64, message: Message)] = []
+
+    mutating func add(_ number: UInt64, _ index: UInt32) { sessions.append((number, index)) }
+
+    mutating func find(_ number: UInt64) -> UInt32? {
+        if place >= sessions.count || sessions[place].number > number { place = 0 }
+        if place < sessions.count, sessions[place].number < number {
+            // The next one, or else by halves.
+            place += 1
+            if place < sessions.count, sessions[place].number < number {
+                place = firstPlace(notBelow: number)
+            }
+        }
+        guard place < sessions.count, sessions[place].number == number else { return nil }
+        return sessions[place].index
+    }
+
+    private func firstPlace(notBelow number: UInt64) -> Int {
+        var low = 0
+        var high = sessions.count
+        while low < high {
+            let middle = (low + high) / 2
+            if sessions[middle].number < number { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
 }
 
 /// Takes over what the store holds, before the first connection is accepted.
@@ -29,7 +56,7 @@ extension Shard: StoreVisitor {
             stored.clientIdentifier,
             stored.userName.map { SessionUser(stored: $0, verifiesPasswords: verifiesPasswords) },
             isPersistent: true, number: stored.number)
-        restoration.sessions[stored.number] = index
+        restoration.add(stored.number, index)
         // A position that was given and never stored must not stop the start.
         let end = max(stored.end, stored.horizon)
         let waiting = Int(clamping: end - stored.horizon)
@@ -55,7 +82,7 @@ extension Shard: StoreVisitor {
     package mutating func visit(
         subscription filter: UnsafeRawBufferPointer, of session: UInt64, qos: UInt8
     ) {
-        guard let index = restoration.sessions[session], let qos = QoS(rawValue: qos) else {
+        guard let index = restoration.find(session), let qos = QoS(rawValue: qos) else {
             return
         }
         prepareSystemTopics(for: filter)
@@ -70,7 +97,7 @@ extension Shard: StoreVisitor {
     }
 
     package mutating func visit(packetIdentifier: UInt16, of session: UInt64) {
-        guard let index = restoration.sessions[session],
+        guard let index = restoration.find(session),
             let identifier = PacketIdentifier(packetIdentifier)
         else { return }
         sessions[index].inbound.insert(identifier, pool: pool)
@@ -106,7 +133,7 @@ extension Shard: StoreVisitor {
             writes.willRemoved(session: number)
             if SystemTopic.isClosedToClients(will.topic) {
                 counters.dropped.add(.reservedTopic)
-            } else if mayPublishRestored(will, of: restoration.sessions[number]) {
+            } else if mayPublishRestored(will, of: restoration.find(number)) {
                 publishWill(will)
             }
             will.release(in: pool)

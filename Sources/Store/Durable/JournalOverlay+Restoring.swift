@@ -40,16 +40,13 @@ extension JournalOverlay {
         findSession(number).map { change(at: $0) }
     }
 
-    /// Hands over what the journal says of each session, by rising number; before the first segment
-    /// has been moved.
-    func forEachChange(_ body: (SessionChange) -> Void) {
+    /// The sessions that the journal knows, by rising number; before the first segment has been moved.
+    var sortedSessions: [UInt32] {
         precondition(sessions.count == Int(sessions.endIndex), "a session has left the journal")
-        for index in (0..<sessions.endIndex).sorted(by: {
-            sessions[$0].number < sessions[$1].number
-        }) { body(change(at: index)) }
+        return (0..<sessions.endIndex).sorted { sessions[$0].number < sessions[$1].number }
     }
 
-    private func change(at index: UInt32) -> SessionChange {
+    func change(at index: UInt32) -> SessionChange {
         let session = sessions[index]
         var change = SessionChange(number: session.number)
         var place = SessionDelta.Place(segment: session.deltaSegment, index: session.delta)
@@ -63,23 +60,32 @@ extension JournalOverlay {
         return change
     }
 
-    /// What a session's queue has in the journal: positions, bytes of those that are not released, and
-    /// whether one of them came by a shared subscription.
-    func queueTotals(of number: UInt64) -> (messages: Int, bytes: Int, holdsShared: Bool) {
-        guard let session = findSession(number) else { return (0, 0, false) }
-        var totals = (messages: 0, bytes: 0, holdsShared: false)
-        var index = sessions[session].first
-        while index != noIndex {
+    /// What a session's queue has in the journal.
+    struct QueueSums {
+        var messages = 0
+        /// Of those that are not released.
+        var bytes = 0
+        /// One of them came by a shared subscription.
+        var holdsShared = false
+    }
+
+    /// By the session's index. Entries are gone through as they lie in memory: by session each would
+    /// be a cache miss.
+    var queueSums: [QueueSums] {
+        var sums = [QueueSums](repeating: QueueSums(), count: Int(sessions.endIndex))
+        for index in 0..<entries.endIndex {
             let entry = entries[index]
-            totals.messages += 1
-            if entry.shared != noIndex { totals.holdsShared = true }
+            // No segment's: it is gone.
+            guard entry.segment != 0 else { continue }
+            let session = Int(entry.session)
+            sums[session].messages += 1
+            if entry.shared != noIndex { sums[session].holdsShared = true }
             if !entry.isReleased {
                 let message = messages[entry.message]
-                totals.bytes += Int(message.topicCount) + Int(message.payloadCount)
+                sums[session].bytes += Int(message.topicCount) + Int(message.payloadCount)
             }
-            index = entry.next
         }
-        return totals
+        return sums
     }
 
     /// The last word on each topic's retained message; `nil` is none.

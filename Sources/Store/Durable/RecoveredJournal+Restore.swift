@@ -4,30 +4,39 @@ extension RecoveredJournal {
         beyond database: Database, to visitor: inout (some StoreVisitor & ~Copyable)
     ) throws(StoreFailure) {
         visitor.visit(lastSession: overlay.lastSession, lastMessage: overlay.lastMessage)
-        try restoreSessions(database, &visitor)
-        try restoreSubscriptions(database, &visitor)
-        try restoreInbound(database, &visitor)
+        let known = overlay.sortedSessions
+        try restoreSessions(database, known, &visitor)
+        try restoreSubscriptions(database, known, &visitor)
+        try restoreInbound(database, known, &visitor)
         var content = SegmentBytes()
         try restoreRetained(database, &content, &visitor)
         try restoreSequences(database, &visitor)
-        try restoreWills(database, &content, &visitor)
+        try restoreWills(database, known, &content, &visitor)
     }
 
     // MARK: Sessions
 
     private borrowing func restoreSessions(
-        _ database: Database, _ visitor: inout (some StoreVisitor & ~Copyable)
+        _ database: Database, _ known: [UInt32], _ visitor: inout (some StoreVisitor & ~Copyable)
     ) throws(StoreFailure) {
+        let sums = overlay.queueSums
+        // Both go by number, in step: a search for each row would cost more than the row.
+        var rest = known[...]
         try database.forEachSession { stored in
-            guard let change = overlay.change(of: stored.number) else {
+            while let first = rest.first, overlay.sessions[first].number < stored.number {
+                rest.removeFirst()
+            }
+            guard let index = rest.first, overlay.sessions[index].number == stored.number else {
                 visitor.visit(stored)
                 return
             }
-            if !change.isRemoved { visitor.visit(updated(stored, change)) }
+            let change = overlay.change(at: index)
+            if !change.isRemoved { visitor.visit(updated(stored, change, sums[Int(index)])) }
         }
         // Numbers rise, so these come behind all of the database.
-        overlay.forEachChange { change in
-            guard let new = change.newSession, !change.isRemoved else { return }
+        for index in known {
+            let change = overlay.change(at: index)
+            guard let new = change.newSession, !change.isRemoved else { continue }
             new.clientIdentifier.withUnsafeBytes { identifier in
                 let nothing = UnsafeRawBufferPointer(start: nil, count: 0)
                 (new.userName ?? []).withUnsafeBytes { userName in
@@ -37,7 +46,7 @@ extension RecoveredJournal {
                         isAttached: false, detachedSinceMs: 0, horizon: 0, end: 0,
                         waitingMessages: 0, waitingBytes: 0, holdsShared: false,
                         hasEnded: false)
-                    visitor.visit(updated(stored, change))
+                    visitor.visit(updated(stored, change, sums[Int(index)]))
                 }
             }
         }
@@ -45,7 +54,8 @@ extension RecoveredJournal {
 
     /// The database's row of a session, as it will be when it has what the journal holds.
     private borrowing func updated(
-        _ stored: StoredSession, _ change: JournalOverlay.SessionChange
+        _ stored: StoredSession, _ change: JournalOverlay.SessionChange,
+        _ waiting: JournalOverlay.QueueSums
     ) -> StoredSession {
         // Acknowledged positions below `end` are rows of the database still. What they hold is not
         // read: a start reads no queue. They count as average.
@@ -56,7 +66,6 @@ extension RecoveredJournal {
         let rows = stored.waitingMessages
         let left = max(0, rows - Int(clamping: finished))
         let leftBytes = rows == 0 ? 0 : stored.waitingBytes / rows * left
-        let waiting = overlay.queueTotals(of: stored.number)
         return StoredSession(
             number: stored.number, clientIdentifier: stored.clientIdentifier,
             userName: stored.userName, isAttached: change.isAttached ?? stored.isAttached,
@@ -69,21 +78,29 @@ extension RecoveredJournal {
     }
 
     private borrowing func restoreSubscriptions(
-        _ database: Database, _ visitor: inout (some StoreVisitor & ~Copyable)
+        _ database: Database, _ sessions: [UInt32],
+        _ visitor: inout (some StoreVisitor & ~Copyable)
     ) throws(StoreFailure) {
-        // Rows come by session.
+        // Rows come by session, in step with those of the journal.
+        var rest = sessions[...]
         var known: JournalOverlay.SessionChange?
         var lastSession: UInt64 = 0
         try database.forEachSubscription { session, filter, qos in
             if session != lastSession {
                 lastSession = session
-                known = overlay.change(of: session)
+                while let first = rest.first, overlay.sessions[first].number < session {
+                    rest.removeFirst()
+                }
+                known = rest.first.flatMap { index in
+                    overlay.sessions[index].number == session ? overlay.change(at: index) : nil
+                }
             }
             if let known, !known.isLive || known.subscriptions[[UInt8](filter)] != nil { return }
             visitor.visit(subscription: filter, of: session, qos: qos)
         }
-        overlay.forEachChange { change in
-            guard change.isLive else { return }
+        for index in sessions {
+            let change = overlay.change(at: index)
+            guard change.isLive else { continue }
             for case (let filter, let qos?) in change.subscriptions {
                 filter.withUnsafeBytes {
                     visitor.visit(subscription: $0, of: change.number, qos: qos)
@@ -93,15 +110,17 @@ extension RecoveredJournal {
     }
 
     private borrowing func restoreInbound(
-        _ database: Database, _ visitor: inout (some StoreVisitor & ~Copyable)
+        _ database: Database, _ sessions: [UInt32],
+        _ visitor: inout (some StoreVisitor & ~Copyable)
     ) throws(StoreFailure) {
         try database.forEachInbound { session, identifier in
             let change = overlay.change(of: session)
             if let change, !change.isLive || change.inbound[identifier] != nil { return }
             visitor.visit(packetIdentifier: identifier, of: session)
         }
-        overlay.forEachChange { change in
-            guard change.isLive else { return }
+        for index in sessions {
+            let change = overlay.change(at: index)
+            guard change.isLive else { continue }
             for (identifier, isPresent) in change.inbound where isPresent {
                 visitor.visit(packetIdentifier: identifier, of: change.number)
             }
@@ -127,7 +146,7 @@ extension RecoveredJournal {
     }
 
     private borrowing func restoreWills(
-        _ database: Database, _ content: inout SegmentBytes,
+        _ database: Database, _ sessions: [UInt32], _ content: inout SegmentBytes,
         _ visitor: inout (some StoreVisitor & ~Copyable)
     ) throws(StoreFailure) {
         try database.forEachWill { session, message in
@@ -140,9 +159,10 @@ extension RecoveredJournal {
             }
         }
         var wills: [(session: UInt64, message: JournalOverlay.Content)] = []
-        overlay.forEachChange { change in
-            guard case .message(let index) = change.will, change.isLive else { return }
-            wills.append((change.number, overlay.content(index)))
+        for index in sessions {
+            let change = overlay.change(at: index)
+            guard case .message(let message) = change.will, change.isLive else { continue }
+            wills.append((change.number, overlay.content(message)))
         }
         for will in wills {
             visitor.visit(will: try read(will.message, &content), of: will.session)
