@@ -10,9 +10,11 @@ import Structures
 struct Session: BitwiseCopyable {
     /// 0 while the record is unused.
     var generation: UInt32 = 0
+    /// Its connection; `nil` while the client is away.
+    var connection: Handle?
+    var version = Connect.Version.v3_1_1
     /// As the client asked, in seconds.
     var keepAlive: UInt16 = 0
-    var version = Connect.Version.v3_1_1
     /// Clean session 0: it outlives its connection.
     var isPersistent = false
     /// Stands in the list of sessions whose next message waits for a commit.
@@ -26,11 +28,9 @@ struct Session: BitwiseCopyable {
     var holdsShared = false
     /// A part of its queue is on its way from the store.
     var isLoading = false
+    var lastCloseReason: CloseReason?
     /// Positions below are on their way from the store, or have come.
     var loadBelow: UInt64 = 0
-    var lastCloseReason: CloseReason?
-    /// Its connection; `nil` while the client is away.
-    var connection: Handle?
     /// Names it in the store; never reused.
     var number: UInt64 = 0
     var clientIdentifier = CompactBytes()
@@ -43,6 +43,8 @@ struct Session: BitwiseCopyable {
     var expiryTimer: UInt32 = noIndex
     /// The rules under which all that its queue holds was put there; 0 for none that are known.
     var accessGeneration: UInt32 = 0
+    /// What it lost, in the shard's ``Shard/sessionDrops``; ``noIndex`` while it is nothing.
+    var drops: UInt32 = noIndex
     var outbound = OutboundQueue()
     var inbound = InboundQoS2()
     /// UNIX time in milliseconds of the connection, or of the disconnection.
@@ -50,7 +52,6 @@ struct Session: BitwiseCopyable {
     var publishesReceived: UInt64 = 0
     var publishesSent: UInt64 = 0
     var publishesAcknowledged: UInt64 = 0
-    var dropped = SessionDropCounts()
 }
 
 /// What one session lost, by reason; 2^32 - 1 stands for that and more.

@@ -211,7 +211,7 @@ extension Shard {
         finished(session, position)
         counters.accessRefusals.add(.deliver)
         // The first of its kind in a session is reported with its topic.
-        if sessions[session].dropped[.notAllowed] == 0, let rules = access {
+        if drops(of: session)[.notAllowed] == 0, let rules = access {
             let verdict = decide(rules, .subscribe, topic, for: session)
             report(.deliver, session, topic, verdict.line)
         }

@@ -359,6 +359,7 @@ extension Shard {
         }
         sessions[index].clientIdentifier.destroy(in: pool)
         sessions[index].userName.destroy(in: pool)
+        if sessions[index].drops != noIndex { sessionDrops.remove(sessions[index].drops) }
         sessions[index] = Session()
         sessions.remove(index)
     }

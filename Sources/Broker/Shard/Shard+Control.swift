@@ -144,7 +144,7 @@ extension Shard {
             readingPaused: connection?.isPaused ?? false,
             publishesReceived: session.publishesReceived, publishesSent: session.publishesSent,
             publishesAcknowledged: session.publishesAcknowledged,
-            dropped: Self.dictionary(session.dropped.figures),
+            dropped: Self.dictionary(drops(of: index).figures),
             lastDisconnectReason: session.lastCloseReason?.name,
             takeOvers: takeOverModel(index, address: address))
     }

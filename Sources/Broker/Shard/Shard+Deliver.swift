@@ -246,11 +246,20 @@ extension Shard {
     mutating func drop(_ session: UInt32, _ reason: DropReason) {
         counters.dropped.add(reason)
         if reason == .slowReader { counters.limits.add(.outputBytes) }
-        sessions[session].dropped.add(reason)
+        if sessions[session].drops == noIndex {
+            sessions[session].drops = sessionDrops.insert(SessionDropCounts())
+        }
+        sessionDrops[sessions[session].drops].add(reason)
         // Losing QoS 0 while away is what QoS 0 says.
-        guard reason != .away, sessions[session].dropped[reason] == 1 else { return }
+        guard reason != .away, drops(of: session)[reason] == 1 else { return }
         note(
             .dropping(
                 clientIdentifier: sessions[session].clientIdentifier.array, reason))
+    }
+
+    /// What a session lost since it was made.
+    func drops(of session: UInt32) -> SessionDropCounts {
+        let index = sessions[session].drops
+        return index == noIndex ? SessionDropCounts() : sessionDrops[index]
     }
 }

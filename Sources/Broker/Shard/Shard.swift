@@ -35,6 +35,8 @@ package struct Shard: ~Copyable {
     var connections = Slab<Connection>()
     var sessions = Slab<Session>()
     var sessionIndex = HashIndex()
+    /// Of the sessions that lost something: few do.
+    var sessionDrops = Slab<SessionDropCounts>()
     var trie: SubscriptionTrie
     var shared: SharedSubscriptions
     var choices = GrowableBuffer<SharedSubscriptions.Choice>()
