@@ -10,20 +10,23 @@ private func ms(_ milliseconds: UInt64) -> MonotonicTime {
 
 /// An ``Admission`` behind a reference, so that expectations can call what changes it.
 private final class Gate {
-    var value = Admission(hash: KeyedHash(seed: 5))
+    var value = Admission(Admission.Limits(BrokerSettings()), hash: KeyedHash(seed: 5))
 
     func admit(
         _ peer: PeerAddress, isSecured: Bool, _ settings: BrokerSettings, now: MonotonicTime
     ) -> Admission.Verdict {
-        value.admit(peer, isSecured: isSecured, settings, now: now)
+        value.limits = Admission.Limits(settings)
+        return value.admit(peer, isSecured: isSecured, now: now)
     }
 
     func takeToken(_ settings: BrokerSettings, now: MonotonicTime) -> Bool {
-        value.takeToken(settings, now: now)
+        value.limits = Admission.Limits(settings)
+        return value.takeToken(now: now)
     }
 
     func nextToken(_ settings: BrokerSettings, now: MonotonicTime) -> MonotonicTime {
-        value.nextToken(settings, now: now)
+        value.limits = Admission.Limits(settings)
+        return value.nextToken(now: now)
     }
 
     func leave(_ key: UInt32) { value.leave(key) }

@@ -14,37 +14,63 @@ struct Admission: ~Copyable {
         case refused(Limit)
     }
 
+    /// What one address may have, and how fast all together come, as numbers that cost nothing to ask.
+    struct Limits {
+        /// For addresses of other machines, and for this one's; `Int.max` is no limit.
+        struct Bound {
+            let ofOthers: Int
+            let ofLoopback: Int
+
+            init(_ limit: BrokerSettings.AddressLimit, of whole: Int?) {
+                ofOthers = limit.bound(of: whole, isLoopback: false) ?? .max
+                ofLoopback = limit.bound(of: whole, isLoopback: true) ?? .max
+            }
+
+            func most(_ isLoopback: Bool) -> Int { isLoopback ? ofLoopback : ofOthers }
+        }
+
+        let connections: Bound
+        let handshakes: Bound
+        let rate: Bound
+        /// Of all together in a second; `nil` is no limit.
+        let connectRate: Int?
+
+        init(_ settings: BrokerSettings) {
+            connections = Bound(settings.connectionsPerAddress, of: settings.maxConnections)
+            handshakes = Bound(settings.handshakesPerAddress, of: settings.maxHandshakes)
+            rate = Bound(settings.connectRatePerAddress, of: settings.connectRate)
+            connectRate = settings.connectRate
+        }
+    }
+
+    var limits: Limits
     private let hash: KeyedHash
     private var connections = KeyCounts()
     private var handshakes = KeyCounts()
     private var rates = KeyRates()
     private var tokens = TokenBucket()
 
-    init(hash: KeyedHash) { self.hash = hash }
+    init(_ limits: Limits, hash: KeyedHash) {
+        self.limits = limits
+        self.hash = hash
+    }
 
     /// Judges a peer whose address is known, and counts it if it may stay; `isSecured` says that its TLS
     /// handshake begins.
     mutating func admit(
-        _ peer: PeerAddress, isSecured: Bool, _ settings: BrokerSettings, now: MonotonicTime
+        _ peer: PeerAddress, isSecured: Bool, now: MonotonicTime
     ) -> Verdict {
         let key = peer.key(hash)
         let isLoopback = peer.isLoopback
-        if let most = settings.connectionsPerAddress.bound(
-            of: settings.maxConnections, isLoopback: isLoopback), connections[key] >= most
-        {
+        guard connections[key] < limits.connections.most(isLoopback) else {
             return .refused(.connectionsPerAddress)
         }
-        if isSecured,
-            let most = settings.handshakesPerAddress.bound(
-                of: settings.maxHandshakes, isLoopback: isLoopback), handshakes[key] >= most
-        {
+        guard !isSecured || handshakes[key] < limits.handshakes.most(isLoopback) else {
             return .refused(.handshakesPerAddress)
         }
         // Last, so that nothing else refuses what has taken a token.
-        if let rate = settings.connectRatePerAddress.bound(
-            of: settings.connectRate, isLoopback: isLoopback),
-            !rates.take(key, rate: rate, now: now)
-        {
+        let rate = limits.rate.most(isLoopback)
+        guard rate == .max || rates.take(key, rate: rate, now: now) else {
             return .refused(.connectRatePerAddress)
         }
         connections.add(key)
@@ -63,8 +89,8 @@ struct Admission: ~Copyable {
     }
 
     /// Takes the right to accept one connection; false when it is not there yet.
-    mutating func takeToken(_ settings: BrokerSettings, now: MonotonicTime) -> Bool {
-        guard let rate = settings.connectRate else { return true }
+    mutating func takeToken(now: MonotonicTime) -> Bool {
+        guard let rate = limits.connectRate else { return true }
         return tokens.take(rate: rate, now: now)
     }
 
@@ -73,8 +99,8 @@ struct Admission: ~Copyable {
 
     /// When it is worth accepting again: a hundredth of a second's connections at a time, so that the
     /// pauses of a high rate cost little.
-    mutating func nextToken(_ settings: BrokerSettings, now: MonotonicTime) -> MonotonicTime {
-        guard let rate = settings.connectRate else { return now }
+    mutating func nextToken(now: MonotonicTime) -> MonotonicTime {
+        guard let rate = limits.connectRate else { return now }
         return tokens.time(of: max(1, rate / 100), rate: rate, now: now)
     }
 

@@ -82,7 +82,7 @@ extension BrokerLoop {
     /// Called once for each connection, when its peer's address is known: counts it, and returns the key
     /// of its address. `nil` when the address has had enough; then the connection closes.
     mutating func admit(_ peer: PeerAddress, isSecured: Bool) -> UInt32? {
-        switch admission.admit(peer, isSecured: isSecured, settings, now: shard.now) {
+        switch admission.admit(peer, isSecured: isSecured, now: shard.now) {
         case .admitted(let key): return key
         case .refused(let limit):
             shard.counters.limits.add(limit)
@@ -110,10 +110,10 @@ extension BrokerLoop {
 
     /// Whether one more connection may be accepted now; else all listeners wait for the next token.
     private mutating func hasToken() -> Bool {
-        guard !admission.takeToken(settings, now: shard.now) else { return true }
+        guard !admission.takeToken(now: shard.now) else { return true }
         shard.counters.limits.add(.connectRate)
         notices.logNewcomersWait(.connectRate, now: shard.now)
-        acceptAgainAt = admission.nextToken(settings, now: shard.now)
+        acceptAgainAt = admission.nextToken(now: shard.now)
         updateAccepting()
         return false
     }

@@ -129,7 +129,7 @@ package struct BrokerLoop: ~Copyable {
         shard.outside.version = identity.version
         shard.outside.durability = identity.durability
         shard.outside.setMemory(ProcessFigures.memory())
-        admission = Admission(hash: shard.hash)
+        admission = Admission(Admission.Limits(settings), hash: shard.hash)
         self.reactor = reactor
         self.shard = shard
         self.mailbox = mailbox
@@ -383,6 +383,7 @@ package struct BrokerLoop: ~Copyable {
         case .publish(let publication, let reply): shard.publish(publication, reply: reply)
         case .limits(let limits):
             settings.takeLimits(of: limits)
+            admission.limits = Admission.Limits(settings)
             passLimits()
             // The log's level may have changed along.
             shard.reportsLifecycle = notices.wantsLifecycle
