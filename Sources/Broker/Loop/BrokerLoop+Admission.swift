@@ -51,11 +51,7 @@ extension BrokerLoop {
                 }
                 shard.open(handle, listener: listener, origin: origin)
                 secure(handle, onListener: listener)
-                if isProxied {
-                    reactor.expectProxyHeader(handle)
-                } else {
-                    beginHandshake(handle)
-                }
+                if isProxied { reactor.expectProxyHeader(handle) }
             }
         }
     }
@@ -69,14 +65,7 @@ extension BrokerLoop {
             return false
         }
         shard.setOrigin(origin, of: handle)
-        beginHandshake(handle)
         return true
-    }
-
-    /// From here on the client is to take part in its handshake, if it has one.
-    private mutating func beginHandshake(_ handle: Handle) {
-        guard reactor.isShakingHands(handle) else { return }
-        handshakeOrder.begin(handle, at: shard.now)
     }
 
     /// Called once for each connection, when its peer's address is known: counts it, and returns the key

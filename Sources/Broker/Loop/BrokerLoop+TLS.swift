@@ -29,6 +29,7 @@ extension BrokerLoop {
     mutating func secure(_ handle: Handle, onListener listener: Int) {
         guard let context = contexts[listener] else { return }
         reactor.secure(handle, with: context)
+        handshakeOrder.begin(handle, at: shard.now)
     }
 
     /// Ends the handshake whose client has kept us waiting longest, when that is too long.
