@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from harness.admin import AdminAPI
 from harness.broker import Broker, FromFile, Hermesd, Mosquitto, Settings
+from harness.certificates import Authority, Certificate
 from harness.command_line_clients import MosquittoSub
 from harness.paho_client import PahoClient
 from harness.raw_client import RawClient
+from harness.tls import tls_environment
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -87,6 +90,44 @@ def start_broker(broker_class: type[Broker]) -> Iterator[StartBroker]:
     for broker in started:
         if broker.process is not None:
             _end(broker)
+
+
+@pytest.fixture
+def hermesd(broker_class: type[Broker]) -> Iterator[Callable[..., Hermesd]]:
+    """Starts brokers, also on a data directory that an earlier one left: `hermesd(data=old.data)`."""
+    started: list[Hermesd] = []
+
+    def start(*, data: Path | None = None, **settings: object) -> Hermesd:
+        broker = Hermesd(Settings(**settings), data=data)
+        started.append(broker)
+        broker.start()
+        return broker
+
+    yield start
+    try:
+        for broker in started:
+            if broker.process is not None and broker.is_running:
+                code = broker.stop()
+                assert code == 0, f"ended with {code}; its log:\n{broker.log.tail()}"
+    finally:
+        for broker in started:
+            broker.remove_files()
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("certificates") / "ca")
+
+
+@pytest.fixture(scope="module")
+def pair(authority: Authority) -> Certificate:
+    """What a listener shows, for `localhost` and 127.0.0.1."""
+    return authority.issue("localhost")
+
+
+@pytest.fixture
+def tls_broker(start_broker: StartBroker, pair: Certificate) -> Broker:
+    return start_broker(environment=tls_environment(pair))
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ import pytest
 
 from harness import wire
 from harness.admin import AdminAPI, hermesctl
-from harness.certificates import Authority
 from harness.command_line_clients import mosquitto_pub
 from harness.proxy import LOCAL, SIGNATURE, Proxy, binary, line
 from harness.raw_client import RawClient
@@ -38,16 +37,6 @@ def proxied(**settings: str) -> dict[str, str]:
         "HERMES_LISTENERS_0_ALLOW_ANONYMOUS": "true",
         **settings,
     }
-
-
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory):
-    return Authority(tmp_path_factory.mktemp("certificates") / "ca")
-
-
-@pytest.fixture(scope="module")
-def pair(authority):
-    return authority.issue("localhost")
 
 
 @pytest.fixture

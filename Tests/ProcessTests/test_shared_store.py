@@ -4,31 +4,12 @@ import pytest
 
 from harness import wire
 from harness.admin import AdminAPI
-from harness.broker import Hermesd, Settings
 from harness.raw_client import RawClient
 from harness.waiting import eventually
 
 pytestmark = pytest.mark.hermesd("the store is hermesd's own")
 
 FILTER = "$share/workers/jobs/#"
-
-
-@pytest.fixture
-def hermesd(broker_class):
-    """Starts brokers, also on a data directory that an earlier one left: `hermesd(data=old.data)`."""
-    started = []
-
-    def start(*, data=None, **settings):
-        broker = Hermesd(Settings(**settings), data=data)
-        started.append(broker)
-        broker.start()
-        return broker
-
-    yield start
-    for broker in started:
-        if broker.process is not None and broker.is_running:
-            broker.stop()
-        broker.remove_files()
 
 
 def killed(hermesd, broker, **settings):

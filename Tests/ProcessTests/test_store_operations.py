@@ -24,28 +24,6 @@ PAGE = 16_384
 """Bytes of a page of the database (docs/decisions/0009)."""
 
 
-@pytest.fixture
-def hermesd(broker_class):
-    """Starts brokers, also on a data directory that an earlier one left: `hermesd(data=old.data)`."""
-    started = []
-
-    def start(*, data=None, **settings):
-        broker = Hermesd(Settings(**settings), data=data)
-        started.append(broker)
-        broker.start()
-        return broker
-
-    yield start
-    try:
-        for broker in started:
-            if broker.process is not None and broker.is_running:
-                code = broker.stop()
-                assert code == 0, f"ended with {code}; its log:\n{broker.log.tail()}"
-    finally:
-        for broker in started:
-            broker.remove_files()
-
-
 def restart(hermesd, broker, **settings):
     assert broker.stop() == 0
     return hermesd(data=broker.data, **settings)

@@ -9,29 +9,13 @@ import pytest
 
 from harness import wire
 from harness.admin import AdminAPI
-from harness.certificates import Authority
 from harness.command_line_clients import mosquitto_pub
-from harness.tls import TLSClient, client_context, tls_environment
+from harness.tls import TLSClient, client_context
 from harness.waiting import eventually
 
 pytestmark = pytest.mark.hermesd("its TLS settings are its own")
 
 VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
-
-
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory):
-    return Authority(tmp_path_factory.mktemp("certificates") / "ca")
-
-
-@pytest.fixture(scope="module")
-def pair(authority):
-    return authority.issue("localhost")
-
-
-@pytest.fixture
-def tls_broker(start_broker, pair):
-    return start_broker(environment=tls_environment(pair))
 
 
 @pytest.mark.parametrize("version", VERSIONS)

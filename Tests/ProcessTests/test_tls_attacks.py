@@ -16,7 +16,6 @@ import pytest
 
 from harness import wire
 from harness.admin import AdminAPI
-from harness.certificates import Authority
 from harness.openssl_client import OpenSSLClient
 from harness.tls import RecordClient, TLSClient, client_context, tls_environment
 from harness.waiting import PATIENCE, eventually
@@ -25,21 +24,6 @@ from harness.wire import Will
 pytestmark = pytest.mark.hermesd("its TLS settings are its own")
 
 VERSIONS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
-
-
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory):
-    return Authority(tmp_path_factory.mktemp("certificates") / "ca")
-
-
-@pytest.fixture(scope="module")
-def pair(authority):
-    return authority.issue("localhost")
-
-
-@pytest.fixture
-def tls_broker(start_broker, pair):
-    return start_broker(environment=tls_environment(pair))
 
 
 @pytest.fixture

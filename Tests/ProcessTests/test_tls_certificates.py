@@ -22,11 +22,6 @@ RELOAD_PATIENCE = 15.0
 """The broker looks at its files every 5 s."""
 
 
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory):
-    return Authority(tmp_path_factory.mktemp("certificates") / "ca")
-
-
 @pytest.fixture
 def own_authority(tmp_path):
     return Authority(tmp_path / "own")

@@ -14,7 +14,7 @@ import pytest
 
 from harness import wire
 from harness.admin import AdminAPI
-from harness.broker import Hermesd, Settings, inherited_environment
+from harness.broker import Hermesd, inherited_environment
 from harness.certificates import Authority, Certificate
 from harness.raw_client import RawClient
 from harness.tls import TLSClient, client_context, tls_environment
@@ -22,21 +22,6 @@ from harness.waiting import PATIENCE, eventually
 from harness.wire import Will
 
 pytestmark = pytest.mark.hermesd("its TLS settings are its own")
-
-
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory):
-    return Authority(tmp_path_factory.mktemp("certificates") / "ca")
-
-
-@pytest.fixture(scope="module")
-def pair(authority):
-    return authority.issue("localhost")
-
-
-@pytest.fixture
-def tls_broker(start_broker, pair):
-    return start_broker(environment=tls_environment(pair))
 
 
 # --- the wrong protocol ---------------------------------------------------------------------
