@@ -287,8 +287,15 @@ class HermesdInCallgrind(Hermesd):
     start_seconds = 180.0
     stop_seconds = 180.0
 
-    def __init__(self, binary: Path, counts: Path, access_rules: Path | None = None) -> None:
-        super().__init__(binary)
+    def __init__(
+        self,
+        binary: Path,
+        counts: Path,
+        access_rules: Path | None = None,
+        *,
+        has_tls: bool = False,
+    ) -> None:
+        super().__init__(binary, has_tls=has_tls)
         self.counts = counts
         self.access_rules = access_rules
 
