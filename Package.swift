@@ -56,7 +56,7 @@ let package = Package(
         module("Structures"),
         module("MQTTCodec"),
         module("MQTTCore", ["Structures", "MQTTCodec"]),
-        module("TLS", ["COpenSSL"]),
+        module("TLS", ["CLinux", "COpenSSL"]),
         module("Reactor", ["CLinux", "Structures", "TLS"]),
         module("Threads", ["CLinux"]),
         module("Store", ["CChecksum", "CLinux", "CSQLite", "Structures", "Threads"]),

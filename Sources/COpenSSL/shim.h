@@ -84,6 +84,20 @@ static inline int hermes_ssl_set_server_name(SSL *ssl, const char *name)
     return (int)SSL_set_tlsext_host_name(ssl, name);
 }
 
+static inline void hermes_bio_clear_retry(BIO *bio)
+{
+    BIO_clear_retry_flags(bio);
+}
+
+/* What failed would be worth another try later: a read, or else a write. */
+static inline void hermes_bio_set_retry(BIO *bio, int is_read)
+{
+    if (is_read)
+        BIO_set_retry_read(bio);
+    else
+        BIO_set_retry_write(bio);
+}
+
 /* Wipes what calls that have returned left on the stack: copies of keys that the compiler made. */
 __attribute__((noinline)) static void hermes_wipe_stack(void)
 {
@@ -121,6 +135,22 @@ static inline int hermes_ticket_mac_init(EVP_MAC_CTX *mac, const void *key, size
     parameters[1] = OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest, 0);
     parameters[2] = OSSL_PARAM_construct_end();
     return EVP_MAC_CTX_set_params(mac, parameters);
+}
+
+/* HMAC with a digest and without a key; NULL without memory. The caller frees it. */
+static inline EVP_MAC_CTX *hermes_hmac_template(const char *digest)
+{
+    EVP_MAC *hmac = EVP_MAC_fetch(NULL, "HMAC", NULL);
+    EVP_MAC_CTX *context = EVP_MAC_CTX_new(hmac);
+    OSSL_PARAM parameters[2];
+    EVP_MAC_free(hmac);
+    parameters[0] = OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, (char *)digest, 0);
+    parameters[1] = OSSL_PARAM_construct_end();
+    if (context != NULL && EVP_MAC_CTX_set_params(context, parameters) != 1) {
+        EVP_MAC_CTX_free(context);
+        return NULL;
+    }
+    return context;
 }
 
 static inline int hermes_cipher_set_tag(EVP_CIPHER_CTX *cipher, const void *tag)

@@ -9,6 +9,8 @@ extension Reactor {
         let handshake: TLSHandshake
         /// Another thread has it: the socket stays open and nothing is asked of the kernel.
         var isUnderWay: Bool
+        /// The kernel reports the socket once, and then nothing until it is asked again.
+        var isOneShot: Bool
     }
 
     /// A handshake that can go on; ``TLSHandshake/step()`` belongs on another thread, and its outcome
@@ -30,13 +32,16 @@ extension Reactor {
     }
 
     /// Has a connection speak TLS from its next byte on; nothing of it may have been read or sent.
-    public mutating func secure(_ handle: Handle, with context: TLSContext) {
+    /// `isOneShot` is what ``accept(_:isOneShot:)`` was told.
+    public mutating func secure(
+        _ handle: Handle, with context: TLSContext, isOneShot: Bool = false
+    ) {
         guard slots[handle.index].generation == handle.generation else { return }
         precondition(slots[handle.index].security == Self.plain, "a connection secured twice")
         slots[handle.index].security = Self.handshaking
         handshakes[handle.index] = PendingHandshake(
             handshake: TLSHandshake(context, descriptor: slots[handle.index].descriptor),
-            isUnderWay: false)
+            isUnderWay: false, isOneShot: isOneShot)
     }
 
     /// Handshakes whose next step can be taken; each is named once per step.
@@ -68,7 +73,7 @@ extension Reactor {
     mutating func prepareStep(_ handle: Handle) {
         guard let pending = handshakes[handle.index], !pending.isUnderWay else { return }
         handshakes[handle.index]?.isUnderWay = true
-        watch(handle, EPOLLONESHOT.rawValue)
+        if !pending.isOneShot { watch(handle, 0) }
         handshakeSteps.append(HandshakeStep(connection: handle, handshake: pending.handshake))
     }
 
@@ -96,6 +101,12 @@ extension Reactor {
             let index = secured.insert(Secured())
             guard handshake.takeChannel(into: &secured[index].channel) else {
                 preconditionFailure("an established handshake without keys")
+            }
+            handshake.withRest { input, output in
+                bytesReceived += UInt64(input.count)
+                keepRecord(index, input, from: 0)
+                secured[index].isUnopened = !input.isEmpty
+                secured[index].sealed.append(output, pool: pool)
             }
             handshakes[handle.index] = nil
             slots[handle.index].security = index
@@ -128,10 +139,12 @@ extension Reactor {
         _ = recv(descriptor, sharedInput, Self.sharedInputBytes, 0)
     }
 
-    private func watch(_ handle: Handle, _ interest: UInt32) {
+    private mutating func watch(_ handle: Handle, _ interest: UInt32) {
+        handshakes[handle.index]?.isOneShot = true
         do throws(SystemError) {
             try control(
-                EPOLL_CTL_MOD, slots[handle.index].descriptor, interest, handle, "handshake")
+                EPOLL_CTL_MOD, slots[handle.index].descriptor, interest | EPOLLONESHOT.rawValue,
+                handle, "handshake")
         } catch {
             // As in updateInterest(_:): the CONNECT deadline ends what the kernel forgot.
         }

@@ -13,6 +13,8 @@ extension Reactor {
         var input: UnsafeMutableRawPointer?
         var inputCount: UInt32 = 0
         var inputCapacity: UInt32 = 0
+        /// The input came with the handshake, and nobody has looked at it.
+        var isUnopened = false
         /// Records that the socket has not taken yet.
         var sealed = OutputQueue()
         /// Our direction is over: close_notify or another alert has left.
@@ -24,6 +26,12 @@ extension Reactor {
 
     /// What arrived in one read must fit behind the input that may be kept, once it is opened.
     static var sharedRecordBytes: Int { sharedInputBytes - movableInputBytes }
+
+    /// Where the record of such a connection is among ``secured``; `nil` for a plain one, and before the
+    /// handshake is over.
+    static func securedIndex(_ security: UInt32) -> UInt32? {
+        security < awaitingProxyHeader ? security : nil
+    }
 
     // MARK: Reading
 
@@ -41,12 +49,17 @@ extension Reactor {
             records.copyMemory(from: input, byteCount: begun)
         }
         let descriptor = slots[handle.index].descriptor
-        let (count, code) = retrying {
-            recv(descriptor, records + begun, Self.sharedRecordBytes - begun, 0)
+        var arrived = UnsafeRawBufferPointer(start: records, count: begun)
+        if secured[index].isUnopened {
+            secured[index].isUnopened = false
+        } else {
+            let (count, code) = retrying {
+                recv(descriptor, records + begun, Self.sharedRecordBytes - begun, 0)
+            }
+            guard count > 0 else { return nothingReceived(handle, count, code) }
+            bytesReceived += UInt64(count)
+            arrived = UnsafeRawBufferPointer(start: records, count: begun + count)
         }
-        guard count > 0 else { return nothingReceived(handle, count, code) }
-        bytesReceived += UInt64(count)
-        let arrived = UnsafeRawBufferPointer(start: records, count: begun + count)
         let target = roomForInput(handle, arrived.count)
         let opened = secured[index].channel.open(
             arrived, into: target.base + target.kept, &ciphers)
@@ -63,6 +76,15 @@ extension Reactor {
             UnsafeRawBufferPointer(start: target.base, count: target.kept + opened.produced))
     }
 
+    /// Whether input that came with the handshake waits for ``receive(_:)``, of which the kernel knows
+    /// nothing.
+    public func holdsUnopenedInput(_ handle: Handle) -> Bool {
+        guard slots[handle.index].generation == handle.generation,
+            let index = Self.securedIndex(slots[handle.index].security)
+        else { return false }
+        return secured[index].isUnopened
+    }
+
     /// How the peer's direction ended, if it has.
     private func end(of index: UInt32, _ handle: Handle) -> Received? {
         switch secured[index].channel.state {
@@ -77,9 +99,9 @@ extension Reactor {
     /// The alert that answers what the peer sent, once ``receive(_:)`` has failed for it: `closeNotify`
     /// when the peer itself sent one. `nil` when no record is to blame.
     public func brokenRecordAlert(of handle: Handle) -> SecureChannel.Alert? {
-        guard slots[handle.index].generation == handle.generation else { return nil }
-        let index = slots[handle.index].security
-        guard index != Self.plain, index != Self.handshaking else { return nil }
+        guard slots[handle.index].generation == handle.generation,
+            let index = Self.securedIndex(slots[handle.index].security)
+        else { return nil }
         switch secured[index].channel.state {
         case .open, .closed: return nil
         case .failed: return secured[index].channel.alert
@@ -103,7 +125,7 @@ extension Reactor {
     }
 
     /// Keeps the record that is not whole yet.
-    private mutating func keepRecord(
+    mutating func keepRecord(
         _ index: UInt32, _ bytes: UnsafeRawBufferPointer, from consumed: Int
     ) {
         let remaining = bytes.count - consumed
@@ -123,7 +145,7 @@ extension Reactor {
         secured[index].inputCount = UInt32(remaining)
     }
 
-    private mutating func releaseRecord(_ index: UInt32) {
+    mutating func releaseRecord(_ index: UInt32) {
         guard let input = secured[index].input else { return }
         pool.deallocate(input, count: Int(secured[index].inputCapacity))
         heldInputBytes -= Int(secured[index].inputCapacity)
@@ -133,6 +155,10 @@ extension Reactor {
     }
 
     // MARK: Writing
+
+    /// So much that waits sealed shares a send with what follows, a session ticket above all; more leaves by
+    /// itself.
+    private static var movableSealedBytes: Int { 2 * 1_024 }
 
     /// Seals what waits, as much as fits the shared buffer at a time, and sends it; what the socket
     /// does not take waits sealed, and only then is no more sealed.
@@ -148,16 +174,23 @@ extension Reactor {
             return .all
         }
         while true {
-            switch sendSealed(handle, index) {
-            case .all: break
-            case .blocked:
-                setAwaitsWritable(handle, true)
-                return .blocked
-            case .failed(let error): return .failed(error)
-            }
-            guard !output.isEmpty || secured[index].channel.owesKeyUpdate else { break }
             let records = recordBuffer()
-            let size = seal(&output, index, into: records)
+            var size = 0
+            if secured[index].sealed.count <= Self.movableSealedBytes {
+                var sealed = secured[index].sealed
+                size = move(&sealed, atMost: Self.movableSealedBytes, to: records)
+                secured[index].sealed = sealed
+            } else {
+                switch sendSealed(handle, index) {
+                case .all: break
+                case .blocked:
+                    setAwaitsWritable(handle, true)
+                    return .blocked
+                case .failed(let error): return .failed(error)
+                }
+            }
+            size = seal(&output, index, into: records, from: size)
+            guard size > 0 else { break }
             let descriptor = slots[handle.index].descriptor
             let (sent, code) = retrying { hermes_send(descriptor, records, size) }
             if sent < 0, code != EAGAIN, code != EWOULDBLOCK, code != ENOBUFS {
@@ -169,6 +202,8 @@ extension Reactor {
                 secured[index].sealed.append(
                     UnsafeRawBufferPointer(start: records + taken, count: size - taken),
                     pool: pool)
+                setAwaitsWritable(handle, true)
+                return .blocked
             }
         }
         setAwaitsWritable(handle, false)
@@ -190,11 +225,12 @@ extension Reactor {
         return .all
     }
 
-    /// Moves output into records; returns their size together.
+    /// Moves output into records, behind the `begun` bytes there; returns the size of all.
     private mutating func seal(
-        _ output: inout OutputQueue, _ index: UInt32, into records: UnsafeMutableRawPointer
+        _ output: inout OutputQueue, _ index: UInt32, into records: UnsafeMutableRawPointer,
+        from begun: Int
     ) -> Int {
-        var size = 0
+        var size = begun
         while true {
             let wanted = min(output.count, Int(secured[index].channel.largestFragment))
             // Room for a KeyUpdate before it.
@@ -233,9 +269,8 @@ extension Reactor {
     /// Tells the peer that nothing more comes, or what was wrong with what it sent: a best effort, for
     /// which nothing waits.
     mutating func sendCloseNotify(_ handle: Handle) {
-        let index = slots[handle.index].security
-        guard index != Self.plain, index != Self.handshaking, index != Self.awaitingProxyHeader,
-            secured[index].sealed.isEmpty, !secured[index].hasEnded
+        guard let index = Self.securedIndex(slots[handle.index].security),
+            !secured[index].hasEnded, case .all = sendSealed(handle, index)
         else { return }
         secured[index].hasEnded = true
         let record = recordBuffer()
@@ -248,9 +283,8 @@ extension Reactor {
     /// Frees what TLS holds for a connection that closes; false when its socket must stay open for a
     /// while.
     mutating func releaseSecurity(_ handle: Handle) -> Bool {
-        let index = slots[handle.index].security
-        guard index != Self.plain else { return true }
-        guard index != Self.handshaking, index != Self.awaitingProxyHeader else {
+        guard slots[handle.index].security != Self.plain else { return true }
+        guard let index = Self.securedIndex(slots[handle.index].security) else {
             return abandonHandshake(handle)
         }
         sendCloseNotify(handle)

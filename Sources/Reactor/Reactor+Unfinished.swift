@@ -21,8 +21,9 @@ extension Reactor {
         var inputs: [UnfinishedInput] = []
         for index in 0..<slots.endIndex where slots[index].descriptor >= 0 {
             var bytes = Int(slots[index].inputCapacity)
-            let security = slots[index].security
-            if security < Self.handshaking { bytes += Int(secured[security].inputCapacity) }
+            if let record = Self.securedIndex(slots[index].security) {
+                bytes += Int(secured[record].inputCapacity)
+            }
             guard bytes > 0 else { continue }
             inputs.append(
                 UnfinishedInput(
@@ -31,6 +32,13 @@ extension Reactor {
         }
         inputs.sort { ($0.order, $1.bytes) < ($1.order, $0.bytes) }
         return inputs
+    }
+
+    /// Forgets what was kept of a connection that is answered and only has to go: nobody reads it.
+    public mutating func discardKeptInput(_ handle: Handle) {
+        guard slots[handle.index].generation == handle.generation else { return }
+        releaseInput(handle.index)
+        if let record = Self.securedIndex(slots[handle.index].security) { releaseRecord(record) }
     }
 
     /// A buffer for input came (`bytes` more than before) or went; `capacity` is what there is now, 0 for

@@ -19,6 +19,8 @@ public struct Reactor: ~Copyable {
         var inputCount: UInt32
         var inputCapacity: UInt32
         var isReading: Bool
+        /// An event comes when the peer ends its direction, although nothing is read.
+        var awaitsEnd = false
         var awaitsWritable: Bool
         /// Its record among ``secured``, or one of the constants below.
         var security: UInt32
@@ -34,7 +36,8 @@ public struct Reactor: ~Copyable {
     public enum Event {
         /// A listener has connections to accept.
         case acceptable(listener: Int)
-        /// `isHungUp` says that the peer is gone in both directions; reading finds what it left.
+        /// `isHungUp` says that the peer is gone, in both directions or in the one that
+        /// ``stopReading(_:awaitsEnd:)`` watches; reading finds what it left.
         case connection(Handle, isReadable: Bool, isWritable: Bool, isHungUp: Bool)
         /// A mailbox has messages.
         case mailbox
@@ -46,7 +49,11 @@ public struct Reactor: ~Copyable {
         case connection(Handle)
         /// Closed at once: no descriptor was left for it.
         case refused
-        /// None waits, or none can be taken in this turn.
+        /// Gone while it waited; the next one may be fine.
+        case gone
+        /// Whoever waits cannot even be refused: trying again at once would find the same.
+        case unable(SystemError)
+        /// None waits.
         case none
     }
 
@@ -167,7 +174,8 @@ public struct Reactor: ~Copyable {
         }
         guard slots[handle.index].generation == handle.generation else { return .stale }
         let flags = events[index].events
-        let isHungUp = flags & (EPOLLERR.rawValue | EPOLLHUP.rawValue) != 0
+        let isHungUp =
+            flags & (EPOLLERR.rawValue | EPOLLHUP.rawValue | EPOLLRDHUP.rawValue) != 0
         return .connection(
             handle, isReadable: isHungUp || flags & EPOLLIN.rawValue != 0,
             isWritable: flags & EPOLLOUT.rawValue != 0, isHungUp: isHungUp)
@@ -216,15 +224,22 @@ public struct Reactor: ~Copyable {
         listeners.removeAll()
     }
 
-    public mutating func accept(_ listener: Int) -> Accepted {
+    /// Takes a connection off. With `isOneShot`, for one that will speak TLS at once, the kernel reports it
+    /// once, so that its handshake need not ask for silence.
+    public mutating func accept(_ listener: Int, isOneShot: Bool = false) -> Accepted {
         guard listener < listeners.count else { return .none }
         let (descriptor, code) = retrying { Int(hermes_accept(listeners[listener])) }
         guard descriptor >= 0 else {
             switch code {
-            case EMFILE, ENFILE: return refuseOne(listener)
-            // The peer gave up while it waited: the next one may be fine.
-            case ECONNABORTED, EPROTO, EPERM: return .refused
-            default: return .none
+            case EAGAIN, EWOULDBLOCK: return .none
+            case EMFILE, ENFILE: return refuseOne(listener, code)
+            // Also errors of the network that are the connection's alone, see accept(2).
+            case ECONNABORTED, EPROTO, EPERM, ENETDOWN, ENOPROTOOPT, EHOSTDOWN, ENONET,
+                EHOSTUNREACH, EOPNOTSUPP, ENETUNREACH:
+                return .gone
+            default:
+                return .unable(
+                    SystemError(call: "accept", subject: listenerAddresses[listener], code: code))
             }
         }
         let index = slots.insert(
@@ -236,10 +251,11 @@ public struct Reactor: ~Copyable {
         slots[index].generation = generationCounter
         let handle = Handle(index: index, generation: generationCounter)
         do throws(SystemError) {
-            try control(EPOLL_CTL_ADD, CInt(descriptor), EPOLLIN.rawValue, handle, "connection")
+            let interest = EPOLLIN.rawValue | (isOneShot ? EPOLLONESHOT.rawValue : 0)
+            try control(EPOLL_CTL_ADD, CInt(descriptor), interest, handle, "connection")
         } catch {
             close(handle)
-            return .refused
+            return .unable(error)
         }
         takeSpareDescriptor()
         return .connection(handle)
@@ -249,14 +265,22 @@ public struct Reactor: ~Copyable {
 
     /// Without a free descriptor the queue of the listener would stay readable for ever; the spare
     /// one is lent to take a connection off and close it, so that its client learns of it.
-    private mutating func refuseOne(_ listener: Int) -> Accepted {
-        guard spareDescriptor >= 0 else { return .none }
+    private mutating func refuseOne(_ listener: Int, _ code: CInt) -> Accepted {
+        takeSpareDescriptor()
+        guard spareDescriptor >= 0 else {
+            return .unable(
+                SystemError(call: "accept", subject: listenerAddresses[listener], code: code))
+        }
         _ = Glibc.close(spareDescriptor)
         spareDescriptor = -1
-        let descriptor = hermes_accept(listeners[listener])
-        if descriptor >= 0 { _ = Glibc.close(descriptor) }
+        let (descriptor, failure) = retrying { Int(hermes_accept(listeners[listener])) }
+        if descriptor >= 0 { _ = Glibc.close(CInt(descriptor)) }
         takeSpareDescriptor()
-        return descriptor >= 0 ? .refused : .none
+        if descriptor >= 0 { return .refused }
+        // Without a free descriptor the kernel does not look whether anybody waits.
+        guard failure != EAGAIN, failure != EWOULDBLOCK else { return .none }
+        return .unable(
+            SystemError(call: "accept", subject: listenerAddresses[listener], code: failure))
     }
 
     /// Another thread may have been faster when the spare descriptor was lent: the next one that
@@ -346,12 +370,23 @@ public struct Reactor: ~Copyable {
         noteInput(handle.index, capacity - former, capacity: capacity, isNew: consumed > 0)
     }
 
-    /// Stops or goes on reading from a connection; its unread input waits in the kernel.
-    public mutating func setReading(_ handle: Handle, _ isReading: Bool) {
+    /// Stops reading from a connection; its unread input waits in the kernel. With `awaitsEnd` an event
+    /// says when the peer has ended its direction: the owner closes the connection then, since the event
+    /// would come for ever.
+    public mutating func stopReading(_ handle: Handle, awaitsEnd: Bool) {
+        setReading(handle, false, awaitsEnd)
+    }
+
+    /// Goes on reading from a connection.
+    public mutating func resumeReading(_ handle: Handle) { setReading(handle, true, false) }
+
+    private mutating func setReading(_ handle: Handle, _ isReading: Bool, _ awaitsEnd: Bool) {
         guard slots[handle.index].generation == handle.generation,
             slots[handle.index].isReading != isReading
+                || slots[handle.index].awaitsEnd != awaitsEnd
         else { return }
         slots[handle.index].isReading = isReading
+        slots[handle.index].awaitsEnd = awaitsEnd
         updateInterest(handle)
     }
 
@@ -431,6 +466,7 @@ public struct Reactor: ~Copyable {
         let slot = slots[handle.index]
         let interest =
             (slot.isReading ? EPOLLIN.rawValue : 0) | (slot.awaitsWritable ? EPOLLOUT.rawValue : 0)
+            | (slot.awaitsEnd ? EPOLLRDHUP.rawValue : 0)
         do throws(SystemError) {
             try control(EPOLL_CTL_MOD, slot.descriptor, interest, handle, "connection")
         } catch {
@@ -468,7 +504,7 @@ public struct Reactor: ~Copyable {
         noteInput(index, capacity - former, capacity: capacity, isNew: false)
     }
 
-    private mutating func releaseInput(_ index: UInt32) {
+    mutating func releaseInput(_ index: UInt32) {
         guard let input = slots[index].input else { return }
         let former = Int(slots[index].inputCapacity)
         pool.deallocate(input, count: former)

@@ -1,6 +1,7 @@
 /// Lets something happen so many times a second, and after a quiet second as many times at once.
 ///
-/// The rate is an argument of each call, 1 to 1,000,000, so that it may change at any time.
+/// The rate is an argument of each call, 1 to 1,000,000, so that it may change at any time: after a
+/// lower one, the bucket is empty at most.
 public struct TokenBucket: Sendable, BitwiseCopyable {
     /// Thousandths of tokens that are gone; at a rate per second, one comes back each millisecond.
     private var spent: UInt64 = 0
@@ -38,7 +39,7 @@ public struct TokenBucket: Sendable, BitwiseCopyable {
     private mutating func refill(_ rate: Int, _ now: MonotonicTime) {
         precondition(rate > 0, "a rate of \(rate) a second")
         let elapsed = min(now.milliseconds(since: countedAt), 1_000_000)
-        spent -= min(spent, elapsed * UInt64(rate))
+        spent = min(spent - min(spent, elapsed * UInt64(rate)), UInt64(rate) * 1_000)
         countedAt = now
     }
 }

@@ -4,7 +4,7 @@ import COpenSSL
 ///
 /// OpenSSL hands the traffic secrets of TLS 1.3 to its key log callback, in the format that NSS made
 /// up (SSLKEYLOGFILE): a label, the client's random bytes and the secret, in hexadecimal.
-struct HandshakeTrace {
+struct HandshakeTrace: ~Copyable {
     var clientSecret = InlineArray<48, UInt8>(repeating: 0)
     var serverSecret = InlineArray<48, UInt8>(repeating: 0)
     var clientSecretCount = 0
@@ -16,20 +16,13 @@ struct HandshakeTrace {
     private var ticketsSent: UInt64 = 0
     /// We have sent what only our private key can make, or a Finished.
     private(set) var hasSigned = false
-    /// What the client has sent, and in how many pieces we read it.
-    private var bytesRead = 0
-    private var reads = 0
-    /// The client has sent more than a handshake has, and is not read any more.
-    private(set) var isOverBudget = false
+    var socket: HandshakeSocket
     let context: Unmanaged<TLSContext>
 
-    /// The most bytes that a handshake may send us: its certificate list is bounded apart from this.
-    static var mostBytes: Int { 128 * 1_024 }
-    /// OpenSSL reads header and content of each record by themselves: that is a list of certificates of
-    /// 32 KiB in records of 64 bytes.
-    static var mostReads: Int { 1_024 }
-
-    init(context: TLSContext) { self.context = Unmanaged.passUnretained(context) }
+    init(context: TLSContext, descriptor: CInt) {
+        self.context = Unmanaged.passUnretained(context)
+        socket = HandshakeSocket(descriptor)
+    }
 
     /// Index 0 is the application's own.
     static func of(_ ssl: OpaquePointer?) -> UnsafeMutablePointer<HandshakeTrace>? {
@@ -62,7 +55,7 @@ struct HandshakeTrace {
 
     /// Counts records: OpenSSL reports each header before it is sent, and a message after it was.
     mutating func note(
-        sent contentType: CInt, _ bytes: UnsafeRawPointer?, _ count: Int
+        sent contentType: CInt, _ bytes: UnsafeRawPointer?, _ count: Int, isTLS13: Bool
     ) {
         switch contentType {
         case SSL3_RT_HEADER:
@@ -73,6 +66,7 @@ struct HandshakeTrace {
             case SSL3_MT_FINISHED:
                 hasSentFinished = true
                 hasSigned = true
+                if isTLS13 { socket.noteFinished() }
             case SSL3_MT_SERVER_KEY_EXCHANGE, SSL3_MT_CERTIFICATE_VERIFY: hasSigned = true
             case SSL3_MT_NEWSESSION_TICKET: if hasSentFinished { ticketsSent += 1 }
             default: break
@@ -88,19 +82,6 @@ struct HandshakeTrace {
     var sealedRecords: UInt64? {
         hasSentFinished && recordsSent >= ticketsSent ? recordsSent : nil
     }
-
-    /// OpenSSL wants to read; false once the client has sent enough.
-    mutating func admitRead() -> Bool {
-        guard reads < Self.mostReads, bytesRead <= Self.mostBytes else {
-            isOverBudget = true
-            return false
-        }
-        reads += 1
-        return true
-    }
-
-    /// OpenSSL has read.
-    mutating func note(read count: Int) { bytesRead += count }
 
     /// Forgets the secrets.
     mutating func erase() {

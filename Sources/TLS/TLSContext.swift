@@ -139,7 +139,8 @@ public final class TLSContext: @unchecked Sendable {
         }
         SSL_CTX_set_msg_callback(context) { isSent, _, contentType, bytes, count, ssl, _ in
             guard isSent == 1 else { return }
-            HandshakeTrace.of(ssl)?.pointee.note(sent: contentType, bytes, count)
+            HandshakeTrace.of(ssl)?.pointee.note(
+                sent: contentType, bytes, count, isTLS13: SSL_version(ssl) == TLS1_3_VERSION)
         }
         SSL_CTX_set_tlsext_ticket_key_evp_cb(context) { ssl, name, iv, cipher, mac, isSealing in
             guard let trace = HandshakeTrace.of(ssl), let name, let iv else { return -1 }

@@ -6,9 +6,9 @@ import Synchronization
 ///
 /// A step costs up to some hundreds of microseconds, so it runs on a thread of its own; whoever owns
 /// the socket waits until it can be read or written and asks for the next step. The object lives as
-/// long as the handshake and no longer. OpenSSL reads the socket itself, record by record and never
-/// beyond the last record of the handshake, so that what follows is still in the kernel. Keys stay in
-/// the object until ``takeChannel(into:)``, so that no queue between the threads holds a copy.
+/// long as the handshake and no longer. Keys stay in the object until ``takeChannel(into:)``, so that no
+/// queue between the threads holds a copy; ``withRest(_:)`` gives what was read behind the handshake, and
+/// what we still have to send.
 ///
 /// ```
 ///            step                 step                    step
@@ -33,7 +33,6 @@ public final class TLSHandshake: @unchecked Sendable {
     private static let mostSteps = 128
 
     public let context: TLSContext
-    private let descriptor: CInt
     private var ssl: OpaquePointer?
     private let trace: UnsafeMutablePointer<HandshakeTrace>
     private var channel: SecureChannel?
@@ -43,15 +42,15 @@ public final class TLSHandshake: @unchecked Sendable {
     /// Begins nothing yet. The socket is the caller's, who keeps it open while a step is under way.
     public init(_ context: TLSContext, descriptor: CInt) {
         self.context = context
-        self.descriptor = descriptor
         trace = .allocate(capacity: 1)
-        trace.initialize(to: HandshakeTrace(context: context))
+        trace.initialize(to: HandshakeTrace(context: context, descriptor: descriptor))
     }
 
     deinit {
         channel?.eraseKeys()
         SSL_free(ssl)
         trace.pointee.erase()
+        trace.deinitialize(count: 1)
         trace.deallocate()
     }
 
@@ -69,26 +68,29 @@ public final class TLSHandshake: @unchecked Sendable {
         ERR_clear_error()
         if ssl == nil {
             ssl = SSL_new(context.pointer)
-            guard ssl != nil, SSL_set_fd(ssl, descriptor) == 1 else {
+            guard ssl != nil, let socket = HandshakeBIO.make(trace) else {
                 return .failed(TLSFailure(.internalError, OpenSSLErrors.take()))
             }
+            // Both directions share it, and the object frees it.
+            SSL_set_bio(ssl, socket, socket)
             SSL_set_ex_data(ssl, 0, trace)
             SSL_set_accept_state(ssl)
-            boundReading()
         }
         steps += 1
+        trace.pointee.socket.beginStep()
         let result = SSL_do_handshake(ssl)
         if result == 1 {
             defer { hermes_wipe_stack() }
             return finish()
         }
         let code = SSL_get_error(ssl, result)
-        guard !trace.pointee.isOverBudget else {
+        trace.pointee.socket.sendOutput()
+        guard !trace.pointee.socket.isOverBudget else {
             return .failed(
                 TLSFailure(
                     .tooLarge,
                     """
-                    the client sent more than \(HandshakeTrace.mostBytes) bytes, or in more pieces \
+                    the client sent more than \(HandshakeSocket.mostBytes) bytes, or in more pieces \
                     than a handshake has
                     """))
         }
@@ -109,25 +111,6 @@ public final class TLSHandshake: @unchecked Sendable {
         }
     }
 
-    /// Has OpenSSL ask before each read: one step could else read as long as the client sends.
-    private func boundReading() {
-        let source = SSL_get_rbio(ssl)
-        BIO_set_callback_arg(
-            source, UnsafeMutableRawPointer(trace).assumingMemoryBound(to: CChar.self))
-        BIO_set_callback_ex(source) { source, operation, _, _, _, _, result, count in
-            guard let argument = BIO_get_callback_arg(source) else { return Int(result) }
-            let trace = UnsafeMutableRawPointer(argument)
-                .assumingMemoryBound(to: HandshakeTrace.self)
-            switch operation {
-            case BIO_CB_READ: return trace.pointee.admitRead() ? 1 : 0
-            case BIO_CB_READ | BIO_CB_RETURN:
-                if result > 0, let count { trace.pointee.note(read: count.pointee) }
-                return Int(result)
-            default: return Int(result)
-            }
-        }
-    }
-
     // MARK: Established
 
     /// Moves the record layer of a handshake that is ``Outcome/established(_:)`` to its place, once; false
@@ -135,6 +118,14 @@ public final class TLSHandshake: @unchecked Sendable {
     public func takeChannel(into place: inout SecureChannel) -> Bool {
         defer { hermes_wipe_stack() }
         return moveChannel(into: &place)
+    }
+
+    /// Of a handshake that is ``Outcome/established(_:)``: records that were read already, and ours that are
+    /// sealed but not sent.
+    public func withRest(
+        _ body: (_ input: UnsafeRawBufferPointer, _ output: UnsafeRawBufferPointer) -> Void
+    ) {
+        trace.pointee.socket.output.withUnsafeBytes { body(trace.pointee.socket.input, $0) }
     }
 
     @inline(never)

@@ -115,16 +115,26 @@ public enum KeyDigest: UInt8, Sendable, BitwiseCopyable {
     }
 
     private func authenticate(_ bytes: [UInt8], key: [UInt8]) -> [UInt8] {
-        var result = [UInt8](repeating: 0, count: byteCount)
-        let digest =
+        let template =
             switch self {
-            case .sha256: EVP_sha256()
-            case .sha384: EVP_sha384()
+            case .sha256: Self.sha256HMAC
+            case .sha384: Self.sha384HMAC
             }
-        let made = HMAC(digest, key, CInt(key.count), bytes, bytes.count, &result, nil)
-        precondition(made != nil, "OpenSSL gave no HMAC with \(self)")
+        var result = [UInt8](repeating: 0, count: byteCount)
+        var count = 0
+        let mac = EVP_MAC_CTX_dup(template)
+        defer { EVP_MAC_CTX_free(mac) }
+        let isMade =
+            EVP_MAC_init(mac, key, key.count, nil) == 1
+            && EVP_MAC_update(mac, bytes, bytes.count) == 1
+            && EVP_MAC_final(mac, &result, &count, result.count) == 1
+        precondition(isMade && count == byteCount, "OpenSSL gave no HMAC with \(self)")
         return result
     }
+
+    // Copied for each use and never changed: looking the algorithms up costs more than using them.
+    nonisolated(unsafe) private static let sha256HMAC = hermes_hmac_template("SHA256")
+    nonisolated(unsafe) private static let sha384HMAC = hermes_hmac_template("SHA384")
 }
 
 extension [UInt8] {

@@ -4,9 +4,8 @@ import Synchronization
 
 /// Tasks of two ranks from any thread to several workers, each of which takes one at a time.
 ///
-/// Where tasks cost far more than the two system calls that handing one over takes. Those of the first
-/// rank go before all others; within a rank they are taken in order. A queue that is closed drops what
-/// still waits.
+/// Those of the first rank go before all others; within a rank they are taken in order. Handing a task
+/// over costs system calls only while a worker sleeps. A queue that is closed drops what still waits.
 public final class RankedQueue<Task: Sendable>: Sendable {
     public enum Rank: Sendable {
         case first, second
@@ -16,12 +15,16 @@ public final class RankedQueue<Task: Sendable>: Sendable {
         var first = FIFO()
         var second = FIFO()
         var isClosed = false
+        /// Workers that sleep, or are about to, and that nobody has woken yet.
+        var sleeping = 0
     }
 
     /// Two stacks make a queue: each task moves once from one to the other.
     private struct FIFO {
         private var arrived: [Task] = []
         private var leaving: [Task] = []
+
+        var isEmpty: Bool { arrived.isEmpty && leaving.isEmpty }
 
         mutating func append(_ task: Task) { arrived.append(task) }
 
@@ -40,14 +43,12 @@ public final class RankedQueue<Task: Sendable>: Sendable {
     }
 
     private let state = Mutex(State())
-    /// Counts tasks; a worker takes one off before it takes the task.
+    /// Counts the workers that may wake up.
     private let semaphore: CInt
-    private let workers: Int
 
     /// `workers` threads take tasks; `name` says whose queue it is, for errors.
     public init(name: String, workers: Int) throws(ThreadFailure) {
         precondition(workers > 0, "a queue for \(workers) threads")
-        self.workers = workers
         semaphore = eventfd(0, CInt(EFD_SEMAPHORE | EFD_CLOEXEC))
         guard semaphore >= 0 else { throw ThreadFailure(name: name, code: errno) }
     }
@@ -57,40 +58,56 @@ public final class RankedQueue<Task: Sendable>: Sendable {
     /// Hands a task over; false once the queue is closed.
     @discardableResult
     public func post(_ task: Task, _ rank: Rank) -> Bool {
-        let isAccepted = state.withLock { state in
-            guard !state.isClosed else { return false }
+        let (isAccepted, wakes) = state.withLock { state in
+            guard !state.isClosed else { return (false, false) }
             switch rank {
             case .first: state.first.append(task)
             case .second: state.second.append(task)
             }
-            return true
+            guard state.sleeping > 0 else { return (true, false) }
+            state.sleeping -= 1
+            return (true, true)
         }
-        if isAccepted { wake(1) }
+        if wakes { wake(1) }
         return isAccepted
     }
 
+    /// Whether no task waits at the moment.
+    public var isEmpty: Bool { state.withLock { $0.first.isEmpty && $0.second.isEmpty } }
+
     /// Refuses further tasks, drops those that wait, and wakes the workers.
     public func close() {
-        state.withLock { state in
+        let sleeping = state.withLock { state in
             state.isClosed = true
             state.first.removeAll()
             state.second.removeAll()
+            defer { state.sleeping = 0 }
+            return state.sleeping
         }
-        wake(workers)
+        if sleeping > 0 { wake(sleeping) }
     }
 
     /// Takes the next task; sleeps while there is none. `nil` once the queue is closed.
     public func take() -> Task? {
         while true {
-            var counter: UInt64 = 0
-            _ = Glibc.read(semaphore, &counter, 8)
-            let (task, isClosed) = state.withLock { state in
-                (state.first.removeFirst() ?? state.second.removeFirst(), state.isClosed)
+            let (task, isClosed) = state.withLock { state -> (Task?, Bool) in
+                if let task = state.first.removeFirst() ?? state.second.removeFirst() {
+                    return (task, false)
+                }
+                if !state.isClosed { state.sleeping += 1 }
+                return (nil, state.isClosed)
             }
             if let task { return task }
-            // Else a signal interrupted the wait.
             if isClosed { return nil }
+            sleep()
         }
+    }
+
+    /// Returns once this worker, or another one in its place, was woken.
+    private func sleep() {
+        var counter: UInt64 = 0
+        // A signal interrupts it.
+        while Glibc.read(semaphore, &counter, 8) != 8 {}
     }
 
     private func wake(_ count: Int) {

@@ -211,3 +211,43 @@ def test_limits_by_address_change_while_running(from_file, raw):
     start = broker.reload("limits: {connections_per_address: 6}")
     broker.log.await_match("Configuration read again", start=start)
     raw(broker, source=HERE).connect("sixth")
+
+
+def test_a_lower_connect_rate_owes_nothing_of_the_higher_one(from_file, raw):
+    """Whoever waits gets in within a second of the new rate, and at once when there is none."""
+    broker = from_file("limits: {connect_rate: 1000, connect_rate_per_address: off}")
+    for _ in range(900):
+        raw(broker).close()
+    eventually(
+        lambda: AdminAPI(broker).metric(
+            'hermes_connections_closed_total{reason="peer_closed"}') == 900,
+        "all to have come and gone")
+    start = broker.reload("limits: {connect_rate: 2, connect_rate_per_address: off}")
+    broker.log.await_match("Configuration read again", start=start)
+    waiting = [raw(broker) for _ in range(30)]
+    for number, one in enumerate(waiting):
+        one.send(wire.connect(f"waiting{number}"))
+    waiting[0].expect(Connack, timeout=5)
+    start = broker.reload("limits: {connect_rate: off, connect_rate_per_address: off}")
+    broker.log.await_match("Configuration read again", start=start)
+    for one in waiting[1:]:
+        # At two a second the last would take 14 s.
+        one.expect(Connack, timeout=5)
+
+
+def test_nobody_gives_way_while_nobody_waits(start_broker, raw, tmp_path):
+    """As many handshakes as there may be are no more than that; one more is."""
+    authority = Authority(tmp_path / "ca")
+    broker = start_broker(
+        environment={
+            **tls_environment(authority.issue("localhost")), "HERMES_LIMITS_MAX_HANDSHAKES": "4"}
+    )
+    stalled = [raw(broker) for _ in range(4)]
+    eventually(
+        lambda: AdminAPI(broker).status()["connections_pending"] == 4, "all to be accepted")
+    assert reached(broker, "max_handshakes") == 0
+    one_more = raw(broker)
+    eventually(lambda: reached(broker, "max_handshakes") > 0, "one more to be noticed")
+    # The oldest has had its two seconds then, and gives way.
+    assert stalled[0].await_closed() == []
+    one_more.close()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import resource
 
 import pytest
 
@@ -146,3 +148,39 @@ def test_unfinished_packets_have_a_limit_together(start_broker, raw):
     assert "limits.unfinished_bytes" in line
 
 
+def test_who_is_refused_counts_no_more_as_unfinished(start_broker, raw):
+    """What was sent behind a refused CONNECT costs nobody else a packet."""
+    broker = start_broker(
+        users={"anna": "secret"}, environment={"HERMES_LIMITS_UNFINISHED_BYTES": "128KiB"})
+    honest = raw(broker)
+    honest.connect("honest", user_name="anna", password=b"secret")
+    packet = wire.publish("a", bytes(60_000))
+    honest.send(packet[:40_000])
+    for number in range(3):
+        stranger = raw(broker)
+        stranger.send(
+            wire.connect(f"stranger{number}", user_name="anna", password=b"wrong")
+            + packet[:50_000])
+        assert stranger.expect(wire.Connack).return_code == 4
+    honest.send(packet[40_000:])
+    honest.ping()
+
+
+def test_memory_is_measured_without_a_free_descriptor(start_broker, raw):
+    broker = start_broker(environment={
+        "HERMES_LIMITS_MEMORY": "64MiB", "HERMES_LIMITS_UNFINISHED_BYTES": "512MiB",
+    })
+    held = [raw(broker) for _ in range(80)]
+    for number, one in enumerate(held):
+        one.connect(f"held{number}")
+    pid = broker.process.pid
+    limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, limits[1]))
+    try:
+        begun = wire.publish("a", bytes(1_000_000))[:-1]
+        for one in held:
+            with contextlib.suppress(OSError):
+                one.send(begun)
+        broker.log.await_match("Memory is short")
+    finally:
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)

@@ -310,3 +310,47 @@ def test_a_refused_client_is_named_with_its_own_address(start_broker, from_proxy
     assert client.connect("phone", user_name="alice", password=b"guess").return_code == 4
     found = broker.log.await_match("Connection refused").string
     assert f"connection.address={FOUR}:50001" in found and "user.name=alice" in found
+
+
+@pytest.mark.parametrize("part", [b"", b"PROXY TCP4 192."], ids=["nothing", "a-part"])
+@pytest.mark.parametrize("secured", [False, True], ids=["plain", "tls"])
+def test_a_proxy_that_resets_before_its_header_is_whole(
+    start_broker, pair, raw, part, secured
+):
+    broker = start_broker(environment={**proxied(), **(tls_environment(pair) if secured else {})})
+    checker = raw(broker, source=LISTED)
+    checker.send(part)
+    eventually(
+        lambda: AdminAPI(broker).status()["bytes_received"] == len(part), "the part to arrive")
+    checker.reset()
+    eventually(
+        lambda: AdminAPI(broker).status()["connections_pending"] == 0, "the connection to go")
+    assert broker.process.poll() is None
+
+
+def test_unfinished_packets_are_shed_while_a_header_is_awaited(start_broker, raw):
+    broker = start_broker(environment=proxied(HERMES_LIMITS_UNFINISHED_BYTES="64KiB"))
+    silent = raw(broker, source=LISTED)
+    greedy = raw(broker)
+    greedy.connect("greedy")
+    whole = wire.publish("a", bytes(400_000))
+    greedy.send(whole[:200_000])
+    greedy.await_closed()
+    assert closed(broker, "unfinished_packets") == 1
+    silent.send(line(FOUR, 50_001))
+    assert silent.connect("patient").return_code == 0
+
+
+def test_who_is_refused_behind_a_header_takes_nobodys_turn(start_broker, from_proxy, raw):
+    broker = start_broker(
+        environment=proxied(
+            HERMES_LIMITS_CONNECT_RATE="20", HERMES_LIMITS_CONNECTIONS_PER_ADDRESS="1",
+            HERMES_LIMITS_CONNECT_RATE_PER_ADDRESS="off",
+        )
+    )
+    from_proxy(broker, line(FOUR, 50_001)).connect("greedy")
+    for _ in range(60):
+        assert from_proxy(broker, line(FOUR, 50_001)).await_closed() == []
+    reached = AdminAPI(broker).status()["limits_reached"]
+    assert (reached["connections_per_address"], reached["connect_rate"]) == (60, 0)
+    raw(broker).connect("other")

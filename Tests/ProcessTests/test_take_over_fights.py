@@ -101,3 +101,17 @@ def test_two_real_clients_that_come_back_by_themselves(start_broker):
     finally:
         for one in clients:
             one.stop()
+
+
+@pytest.mark.parametrize("more", [b"", b"\xc0\x00"], ids=["silent", "with-input"])
+def test_whoever_waits_and_goes_takes_nothing_over(start_broker, raw, more):
+    broker = start_broker()
+    connected = fight(broker, raw, 5)
+    newcomer = raw(broker, source=PEERS[0])
+    newcomer.send(wire.connect("tv"), more)
+    broker.log.await_match(r"Two clients with one identifier.*delay_ms=1000")
+    assert AdminAPI(broker).client("tv")["take_overs"]["waiting"].startswith(PEERS[0])
+    newcomer.close()
+    broker.log.await_match(r"Connection closed .*reason=peer_closed")
+    assert "waiting" not in AdminAPI(broker).client("tv")["take_overs"]
+    connected.ping()

@@ -10,7 +10,7 @@ import pytest
 from harness import wire
 from harness.admin import AdminAPI
 from harness.command_line_clients import mosquitto_pub
-from harness.tls import TLSClient, client_context
+from harness.tls import RecordClient, TLSClient, client_context, tls_environment
 from harness.waiting import eventually
 
 pytestmark = pytest.mark.hermesd("its TLS settings are its own")
@@ -118,3 +118,25 @@ def test_keys_are_in_no_free_place_and_are_wiped_at_the_end(tls_broker, authorit
         "all connections to be closed")
     left = [copies(tls_broker, secret) for secret in secrets]
     assert all(after < before for before, after in zip(held, left)), (held, left)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_what_comes_with_the_end_of_the_handshake_counts(tls_broker, authority, version):
+    """CONNECT and the begin of a SUBSCRIBE in the very segment of the client's Finished."""
+    client = RecordClient(
+        tls_broker, client_context(authority.certificate, version=VERSIONS[version]))
+    subscribe = wire.subscribe(1, ("a", 0))
+    client.shake_hands(wire.connect("early"), subscribe[:3])
+    assert client.read() == b"\x20\x02\x00\x00"
+    client.send(client.seal(subscribe[3:]))
+    assert client.read() == b"\x90\x03\x00\x01\x00"
+    client.close()
+
+
+def test_a_client_that_says_nothing_more_is_closed_in_time(start_broker, pair, authority):
+    """Nothing waits for the ticket: the end of the connection is announced, and comes."""
+    broker = start_broker(connect_timeout="300ms", environment=tls_environment(pair))
+    client = RecordClient(broker, client_context(authority.certificate))
+    client.shake_hands()
+    assert client.read() == b""
+    client.close()

@@ -65,7 +65,7 @@ struct BackpressureTests {
         }
         server.flush(handle)
         #expect(server.connections[handle]?.isBlocked == true)
-        server.reactor.setReading(handle, false)
+        server.reactor.stopReading(handle, awaitsEnd: false)
         peer.send(frame([1]))
         var received = 0
         for _ in 0..<20_000 where received < 8 << 20 {
@@ -74,7 +74,7 @@ struct BackpressureTests {
         }
         #expect(received == 8 << 20)
         #expect(server.connections[handle]?.frames == [])
-        server.reactor.setReading(handle, true)
+        server.reactor.resumeReading(handle)
         let isRead = try server.turn { $0.connections[handle]?.frames == [[1]] }
         #expect(isRead)
     }

@@ -71,6 +71,8 @@ struct DescriptorLimitTests {
             setLimit(3)
             for _ in 0..<3 { try server.turn(milliseconds: 1) }
             #expect(server.handles.isEmpty && server.refused == 0)
+            #expect(server.unable.count == 3)
+            #expect(server.unable.allSatisfy { $0.call == "accept" && $0.code == EMFILE })
 
             setLimit(200)
             let areAccepted = try server.turn { $0.handles.count == 2 }

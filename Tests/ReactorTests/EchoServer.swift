@@ -29,6 +29,8 @@ struct EchoServer: ~Copyable {
     /// In the order of acceptance.
     private(set) var handles: [Handle] = []
     private(set) var refused = 0
+    /// Why connections could not even be refused.
+    private(set) var unable: [SystemError] = []
     private(set) var staleEvents = 0
     private(set) var mailboxEvents = 0
     let address: String
@@ -80,6 +82,10 @@ struct EchoServer: ~Copyable {
                 if expectsProxyHeader { reactor.expectProxyHeader(handle) }
                 handles.append(handle)
             case .refused: refused += 1
+            case .gone: continue
+            case .unable(let error):
+                unable.append(error)
+                return
             case .none: return
             }
         }
@@ -91,7 +97,7 @@ struct EchoServer: ~Copyable {
         case .wouldBlock: break
         case .endOfStream:
             connections[handle]?.hasEnded = true
-            reactor.setReading(handle, false)
+            reactor.stopReading(handle, awaitsEnd: false)
         case .proxyHeader: connections[handle]?.hasProxyHeader = true
         case .malformedProxyHeader(let error):
             connections[handle]?.malformedHeader = error

@@ -119,11 +119,11 @@ struct EchoTests {
     func paused() throws {
         var server = try EchoServer()
         let (peer, handle) = try server.connect()
-        server.reactor.setReading(handle, false)
+        server.reactor.stopReading(handle, awaitsEnd: false)
         peer.send(frame([1]) + frame([2]))
         for _ in 0..<5 { #expect(try server.turn(milliseconds: 1) == 0) }
         #expect(server.connections[handle]?.frames == [])
-        server.reactor.setReading(handle, true)
+        server.reactor.resumeReading(handle)
         let goesOn = try server.turn { $0.connections[handle]?.frames == [[1], [2]] }
         #expect(goesOn)
     }
@@ -133,7 +133,7 @@ struct EchoTests {
         var server = try EchoServer()
         let (peer, handle) = try server.connect()
         server.connections[handle]?.echoes = false
-        server.reactor.setReading(handle, false)
+        server.reactor.stopReading(handle, awaitsEnd: false)
         peer.send(frame([7]))
         try server.turn(milliseconds: 1)
         peer.reset()
@@ -183,7 +183,7 @@ struct EchoTests {
     func sendToGone() throws {
         var server = try EchoServer()
         let (peer, handle) = try server.connect()
-        server.reactor.setReading(handle, false)
+        server.reactor.stopReading(handle, awaitsEnd: false)
         peer.reset()
         for _ in 0..<50 where server.connections[handle]?.failure == nil {
             [UInt8](repeating: 1, count: 1_000).withUnsafeBytes {
@@ -210,5 +210,26 @@ struct EchoTests {
             #expect(peer.receive() == [] && peer.sawEnd)
         }
         #expect(TestPeer(address) == nil && errno == ECONNREFUSED)
+    }
+
+    @Test("a connection that is not read tells of its peer's end only when asked to")
+    func endAwaited() throws {
+        var server = try EchoServer()
+        let (peer, handle) = try server.connect()
+        server.reactor.stopReading(handle, awaitsEnd: false)
+        peer.send(frame([1]))
+        peer.finishSending()
+        #expect(try server.turn(milliseconds: 20) == 0)
+        server.reactor.stopReading(handle, awaitsEnd: true)
+        #expect(try server.reactor.wait(milliseconds: 1_000) == 1)
+        guard case .connection(handle, _, _, isHungUp: true) = server.reactor.event(0) else {
+            Issue.record("the end was not reported")
+            return
+        }
+        // What it sent before is still there.
+        server.reactor.resumeReading(handle)
+        let hasEnded = try server.turn { $0.connections[handle]?.hasEnded == true }
+        #expect(hasEnded)
+        #expect(server.connections[handle]?.frames == [[1]])
     }
 }

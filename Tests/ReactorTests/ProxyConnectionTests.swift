@@ -116,4 +116,19 @@ struct ProxyConnectionTests {
         server.reactor.finishSending(handle)
         #expect(peer.receive().isEmpty)
     }
+
+    @Test("have no TLS to blame and no record to count before their header has come")
+    func unread() throws {
+        var server = try proxied()
+        let (peer, handle) = try server.connect()
+        peer.send(Self.header.prefix(10))
+        let hasArrived = try server.turn { $0.reactor.bytesReceived == 10 }
+        #expect(hasArrived)
+        #expect(server.reactor.brokenRecordAlert(of: handle) == nil)
+        let held = server.reactor.unfinishedInputs()
+        #expect(held.map(\.connection) == [handle])
+        #expect(held[0].bytes == server.reactor.heldInputBytes)
+        server.reactor.discardKeptInput(handle)
+        #expect(server.reactor.heldInputBytes == 0)
+    }
 }

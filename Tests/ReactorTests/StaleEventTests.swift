@@ -74,7 +74,7 @@ struct StaleEventTests {
         #expect(server.reactor.keptInput(old).isEmpty)
         [9, 9, 9].withUnsafeBytes { server.reactor.keep(old, $0, from: 0) }
         server.reactor.keep(old, UnsafeRawBufferPointer(start: nil, count: 0), from: 0)
-        server.reactor.setReading(old, false)
+        server.reactor.stopReading(old, awaitsEnd: false)
         server.reactor.finishSending(old)
         var output = OutputQueue()
         [5, 5].withUnsafeBytes { output.append($0, pool: server.pool) }

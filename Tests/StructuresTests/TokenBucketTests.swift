@@ -41,6 +41,16 @@ struct TokenBucketTests {
         #expect(bucket.left(rate: 5, now: ms(9_000)) == 5)
     }
 
+    @Test("owes no more than its present rate holds, after a higher one")
+    func lowered() {
+        let bucket = Bucket()
+        while bucket.take(rate: 1_000_000, now: ms(50)) {}
+        #expect(!bucket.take(rate: 10, now: ms(50)))
+        #expect(bucket.time(of: 1, rate: 10, now: ms(50)) == ms(150))
+        #expect(bucket.take(rate: 10, now: ms(150)))
+        #expect(bucket.left(rate: 10, now: ms(1_150)) == 10)
+    }
+
     @Test("says to the millisecond when tokens will be there", arguments: [1, 7, 300, 10_000])
     func time(rate: Int) {
         let bucket = Bucket()

@@ -327,6 +327,47 @@ struct HandshakeTests {
         #expect(!handshake.hasSigned)
     }
 
+    @Test(
+        "what comes behind a handshake is kept, and the ticket of TLS 1.3 waits for the first answer",
+        arguments: versions)
+    func rest(version: SecureChannel.Version) throws {
+        let context = try TLSContext(
+            TLSSettings(place: "test", certificates: [try pair("localhost")]),
+            tickets: TicketKeys())
+        let client = try OpenSSLClient(.init(version: version))
+        let handshake = TLSHandshake(context, descriptor: client.descriptor)
+        SSL_do_handshake(client.ssl)
+        guard case .wantsRead = handshake.step() else {
+            Issue.record("no second step")
+            return
+        }
+        SSL_do_handshake(client.ssl)
+        if version == .tls13 { client.write([1, 2, 3]) }
+        guard case .established = handshake.step() else {
+            Issue.record("not established")
+            return
+        }
+        var input: [UInt8] = []
+        var output: [UInt8] = []
+        handshake.withRest { (input, output) = ([UInt8]($0), [UInt8]($1)) }
+        #expect(client.read().isEmpty)
+        if version == .tls12 {
+            // Our Finished comes last: the client waits for it, and for the ticket before it.
+            #expect(input.isEmpty && output.isEmpty)
+            #expect(client.sessions.count == 1)
+            return
+        }
+        var channel = SecureChannel.none
+        #expect(handshake.takeChannel(into: &channel))
+        var ciphers = RecordCiphers()
+        #expect(channel.opened(input, &ciphers).1 == [1, 2, 3])
+        #expect(client.sessions.isEmpty)
+        output += channel.sealed([4], &ciphers)
+        #expect(send(client.descriptor, output, output.count, 0) == output.count)
+        #expect(client.read() == [4])
+        #expect(client.sessions.count == 1)
+    }
+
     @Test("a handshake says when it has signed", arguments: versions)
     func signing(version: SecureChannel.Version) throws {
         let context = try TLSContext(
@@ -346,10 +387,11 @@ struct HandshakeTests {
         let context = try TLSContext(
             TLSSettings(place: "test", certificates: [try pair("localhost")]),
             tickets: TicketKeys())
-        var trace = HandshakeTrace(context: context)
-        func header() { trace.note(sent: SSL3_RT_HEADER, [23, 3, 3, 0, 1], 5) }
+        var trace = HandshakeTrace(context: context, descriptor: -1)
+        func header() { trace.note(sent: SSL3_RT_HEADER, [23, 3, 3, 0, 1], 5, isTLS13: true) }
         func message(_ type: CInt) {
-            trace.note(sent: CInt(SecureChannel.ContentType.handshake), [UInt8(type)], 1)
+            trace.note(
+                sent: CInt(SecureChannel.ContentType.handshake), [UInt8(type)], 1, isTLS13: true)
         }
         header()
         #expect(trace.sealedRecords == nil)

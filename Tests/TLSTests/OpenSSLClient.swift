@@ -150,6 +150,8 @@ struct ServerEnd {
     let descriptor: CInt
     /// Bytes of a record that is not whole.
     var kept: [UInt8] = []
+    /// Records that the handshake left for us to send.
+    private(set) var withheld: [UInt8] = []
     /// The most bytes of the records that were sealed.
     var largestSealed = 0
 
@@ -163,8 +165,14 @@ struct ServerEnd {
         #expect(handshake.takeChannel(into: &channel))
         var second = SecureChannel.none
         #expect(!handshake.takeChannel(into: &second))
+        var rest: (input: [UInt8], output: [UInt8]) = ([], [])
+        handshake.withRest { rest = ([UInt8]($0), [UInt8]($1)) }
+        kept = rest.input
+        withheld = rest.output
         self.peer = peer
         descriptor = client.descriptor
+        // As a broker does: with the first answer, which every client gets.
+        send(withheld)
     }
 
     /// Opens what has arrived.

@@ -1,3 +1,4 @@
+import Glibc
 import Reactor
 import Structures
 
@@ -5,6 +6,8 @@ import Structures
 /// `limits.connect_rate`, and those whose address has had its share are closed at once.
 extension BrokerLoop {
     private static var acceptsPerTurn: Int { 256 }
+    /// After a connection that could neither be accepted nor refused.
+    private static var pauseMilliseconds: UInt64 { 100 }
 
     /// Accepts from the listeners that have somebody waiting: behind the turn's other events, so that
     /// whoever is connected goes first.
@@ -17,43 +20,63 @@ extension BrokerLoop {
     }
 
     private mutating func accept(_ listener: Int) {
-        for _ in 0..<Self.acceptsPerTurn {
-            guard hasRoom(onListener: listener), hasToken() else { return }
-            switch reactor.accept(listener) {
-            case .none:
+        for number in 0..<Self.acceptsPerTurn {
+            guard hasToken() else { return }
+            // Behind the first, it is not known whether anybody waits.
+            guard hasRoom(onListener: listener, isAwaited: number == 0) else {
                 admission.putTokenBack()
                 return
-            case .refused:
-                admission.putTokenBack()
-                shard.counters.limits.add(.openFiles)
-                notices.logTurnedAway("the open files limit (ulimit -n)", now: shard.now)
-            case .connection(let handle):
-                guard reactor.socketCount <= settings.maxConnections else {
-                    admission.putTokenBack()
-                    reactor.close(handle)
-                    shard.counters.limits.add(.maxConnections)
-                    notices.logTurnedAway("limits.max_connections", now: shard.now)
-                    continue
+            }
+            let accepted = reactor.accept(listener, isOneShot: beginsWithTLS(listener))
+            if case .connection(let handle) = accepted, open(handle, onListener: listener) {
+                continue
+            }
+            admission.putTokenBack()
+            switch accepted {
+            case .none: return
+            case .connection, .gone: continue
+            case .refused: logOpenFiles()
+            case .unable(let error):
+                if error.code == EMFILE || error.code == ENFILE {
+                    logOpenFiles()
+                } else {
+                    notices.logTurnedAway("none: \(error)", now: shard.now)
                 }
-                // Of whoever comes by a proxy, the header will tell.
-                let isProxied = comesByProxy(handle, onListener: listener)
-                var origin: UInt32 = 0
-                if !isProxied {
-                    guard
-                        let key = admit(
-                            reactor.peerAddress(of: handle), isSecured: contexts[listener] != nil)
-                    else {
-                        admission.putTokenBack()
-                        reactor.close(handle)
-                        continue
-                    }
-                    origin = key
-                }
-                shard.open(handle, listener: listener, origin: origin)
-                secure(handle, onListener: listener)
-                if isProxied { reactor.expectProxyHeader(handle) }
+                acceptAgainAt = shard.now.advanced(byMilliseconds: Self.pauseMilliseconds)
+                updateAccepting()
+                return
             }
         }
+    }
+
+    private mutating func logOpenFiles() {
+        shard.counters.limits.add(.openFiles)
+        notices.logTurnedAway("the open files limit (ulimit -n)", now: shard.now)
+    }
+
+    /// Takes a new connection in; false when it was closed instead, for a limit.
+    private mutating func open(_ handle: Handle, onListener listener: Int) -> Bool {
+        guard reactor.socketCount <= settings.maxConnections else {
+            reactor.close(handle)
+            shard.counters.limits.add(.maxConnections)
+            notices.logTurnedAway("limits.max_connections", now: shard.now)
+            return false
+        }
+        let peer = reactor.peerAddress(of: handle)
+        // Of whoever comes by a proxy, the header will tell.
+        let isProxied = isProxy(peer, ofListener: listener)
+        var origin: UInt32 = 0
+        if !isProxied {
+            guard let key = admit(peer, isSecured: contexts[listener] != nil) else {
+                reactor.close(handle)
+                return false
+            }
+            origin = key
+        }
+        shard.open(handle, listener: listener, origin: origin)
+        secure(handle, onListener: listener)
+        if isProxied { reactor.expectProxyHeader(handle) }
+        return true
     }
 
     /// A connection's header has named its peer, who counts from here on; false when the peer's address
@@ -61,6 +84,8 @@ extension BrokerLoop {
     mutating func admitProxied(_ handle: Handle) -> Bool {
         let peer = reactor.peerAddress(of: handle)
         guard let origin = admit(peer, isSecured: reactor.isShakingHands(handle)) else {
+            admission.putTokenBack()
+            handshakeOrder.end(handle)
             shard.lost(handle, .addressLimit)
             return false
         }

@@ -81,15 +81,16 @@ extension BrokerLoop {
     /// a little less than `bound` is held together.
     private mutating func shedUnfinished(to bound: Int) {
         guard reactor.heldInputBytes > bound, shard.now >= memory.nextShedding else { return }
+        // Looking at every connection is nothing for every turn.
+        memory.nextShedding = shard.now.advanced(byMilliseconds: Self.lookMilliseconds)
         var left = reactor.heldInputBytes
         for input in reactor.unfinishedInputs() {
             guard left > bound / 8 * 7 else { return }
             // What the shard does not take yet waits for us, not for its client.
             guard !shard.holdsInput(input.connection) else { continue }
-            shard.lost(input.connection, .unfinishedPackets)
+            end(input.connection, .unfinishedPackets)
             left -= input.bytes
         }
-        memory.nextShedding = shard.now.advanced(byMilliseconds: Self.lookMilliseconds)
     }
 
     /// For status and metrics.

@@ -3,13 +3,10 @@ import Structures
 
 /// Connections from a listener's proxies: their header says who the peer is.
 extension BrokerLoop {
-    /// Whether a new connection comes from one of its listener's proxies and so begins with a header; from
-    /// anywhere else, its bytes are a client's.
-    func comesByProxy(_ handle: Handle, onListener listener: Int) -> Bool {
+    /// Whether a new connection's peer is one of its listener's proxies, so that it begins with a header;
+    /// from anywhere else, its bytes are a client's.
+    func isProxy(_ peer: PeerAddress, ofListener listener: Int) -> Bool {
         guard listener < settings.listeners.count else { return false }
-        let proxies = settings.listeners[listener].proxies
-        guard !proxies.isEmpty else { return false }
-        let peer = reactor.peerAddress(of: handle)
-        return proxies.contains { $0.contains(peer) }
+        return settings.listeners[listener].proxies.contains { $0.contains(peer) }
     }
 }

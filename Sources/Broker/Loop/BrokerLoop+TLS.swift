@@ -12,11 +12,13 @@ import Threads
 /// kernel until one is over. A handshake whose step is under way never gives way: it keeps its socket
 /// and its worker until the step is over, so that nothing would be gained.
 extension BrokerLoop {
-    /// Whether a listener may accept one more connection now.
-    mutating func hasRoom(onListener listener: Int) -> Bool {
+    /// Whether a listener may accept one more connection now. Only when it `isAwaited`, when somebody is
+    /// known to wait for it, does another one have to give way.
+    mutating func hasRoom(onListener listener: Int, isAwaited: Bool) -> Bool {
         guard contexts[listener] != nil, reactor.handshakeCount >= settings.maxHandshakes else {
             return true
         }
+        guard isAwaited else { return false }
         shard.counters.limits.add(.maxHandshakes)
         notices.logHandshakesWait(now: shard.now)
         if displaceHandshake() { return true }
@@ -28,8 +30,13 @@ extension BrokerLoop {
     /// Has a new connection of a listener speak TLS, if that is what the listener serves.
     mutating func secure(_ handle: Handle, onListener listener: Int) {
         guard let context = contexts[listener] else { return }
-        reactor.secure(handle, with: context)
+        reactor.secure(handle, with: context, isOneShot: beginsWithTLS(listener))
         handshakeOrder.begin(handle, at: shard.now)
+    }
+
+    /// Whether the first bytes of a listener's connections are TLS: no proxy's header comes before.
+    func beginsWithTLS(_ listener: Int) -> Bool {
+        contexts[listener] != nil && settings.listeners[listener].proxies.isEmpty
     }
 
     /// Ends the handshake whose client has kept us waiting longest, when that is too long.
@@ -75,11 +82,14 @@ extension BrokerLoop {
             shard.counters.handshakes.add(peer.isResumed ? .resumed : .full)
             shard.counters.tlsVersions.add(HandshakeVersion(peer.version))
             if let userName = peer.userName { shard.identify(handle, userName) }
+            if reactor.holdsUnopenedInput(handle) { read(handle) }
         case .failed(let failure): fail(handle, failure)
         }
     }
 
     private mutating func fail(_ handle: Handle, _ failure: TLSFailure) {
+        // It fails once.
+        handshakeOrder.end(handle)
         shard.counters.handshakeFailures.add(failure.reason)
         notices.logHandshakeFailed(failure, handle, in: reactor, now: shard.now)
         shard.lost(handle, .tlsHandshake)

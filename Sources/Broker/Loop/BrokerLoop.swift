@@ -224,17 +224,18 @@ package struct BrokerLoop: ~Copyable {
                 read(handle)
                 return
             }
-            // It has to wait; the kernel keeps its bytes meanwhile. A peer that is gone in both
-            // directions would report itself for ever.
+            // It has to wait; the kernel keeps its bytes meanwhile. A peer that is gone would report
+            // itself for ever. One that waits to take a session over takes it from nobody once it
+            // has gone, whatever it has sent before.
             if isHungUp {
                 shard.lost(handle, .peerClosed)
             } else {
-                reactor.setReading(handle, false)
+                reactor.stopReading(handle, awaitsEnd: shard.isDelayed(handle))
             }
         }
     }
 
-    private mutating func read(_ handle: Handle) {
+    mutating func read(_ handle: Handle) {
         switch reactor.receive(handle) {
         case .wouldBlock: return
         case .bytes(let bytes):
@@ -259,7 +260,7 @@ package struct BrokerLoop: ~Copyable {
         }
     }
 
-    private mutating func end(_ handle: Handle, _ reason: CloseReason) {
+    mutating func end(_ handle: Handle, _ reason: CloseReason) {
         if let entry = lingering[handle.index], entry.handle == handle {
             drop(handle, origin: entry.origin)
         }
@@ -293,7 +294,7 @@ package struct BrokerLoop: ~Copyable {
     }
 
     private mutating func resume(_ handle: Handle) {
-        reactor.setReading(handle, true)
+        reactor.resumeReading(handle)
         let kept = reactor.keptInput(handle)
         guard !kept.isEmpty else { return }
         let consumed = shard.receive(handle, kept)
@@ -322,6 +323,7 @@ package struct BrokerLoop: ~Copyable {
             LingerDeadline(
                 handle: closing.connection,
                 time: shard.now.advanced(byMilliseconds: Self.lingerMilliseconds)))
+        reactor.discardKeptInput(closing.connection)
         write(closing.connection)
     }
 
@@ -384,6 +386,8 @@ package struct BrokerLoop: ~Copyable {
         case .limits(let limits):
             settings.takeLimits(of: limits)
             admission.limits = Admission.Limits(settings)
+            // By the rate that was.
+            acceptAgainAt = nil
             passLimits()
             // The log's level may have changed along.
             shard.reportsLifecycle = notices.wantsLifecycle

@@ -15,6 +15,10 @@ final class HandshakeWorkers: Sendable {
     /// Each thread says when it has ended.
     private let ended: WorkQueue<Int>
 
+    /// Of a thread that has more to do, so many outcomes are told together: each time else wakes the
+    /// shard, which may need this very processor.
+    private static let outcomesAtOnce = 4
+
     /// `answer` is called on the workers' threads, and must not lose an outcome.
     init(
         count: Int, answer: @escaping @Sendable (Handle, TLSHandshake.Outcome) -> Void
@@ -23,7 +27,14 @@ final class HandshakeWorkers: Sendable {
         let queue = try RankedQueue<Reactor.HandshakeStep>(name: "hermes-tls", workers: count)
         for number in 0..<count {
             try WorkerThread.start(name: "hermes-tls-\(number)") {
-                while let step = queue.take() { answer(step.connection, step.handshake.step()) }
+                var outcomes: [(Handle, TLSHandshake.Outcome)] = []
+                while let step = queue.take() {
+                    outcomes.append((step.connection, step.handshake.step()))
+                    guard outcomes.count == Self.outcomesAtOnce || queue.isEmpty else { continue }
+                    for (connection, outcome) in outcomes { answer(connection, outcome) }
+                    outcomes.removeAll(keepingCapacity: true)
+                }
+                for (connection, outcome) in outcomes { answer(connection, outcome) }
                 ended.post(number)
             }
         }

@@ -35,14 +35,14 @@ extension ProcessFigures {
 
     private static var pageBytes: Int { Int(sysconf(CInt(_SC_PAGESIZE))) }
 
+    /// Stays open: when no descriptor is left, memory is asked for all the same.
+    private static let statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC)
+
     /// The second and third number of /proc/self/statm (proc(5)); 0 when they cannot be read.
     private static func pages() -> (resident: Int, shared: Int) {
-        let descriptor = open("/proc/self/statm", O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return (0, 0) }
-        defer { _ = close(descriptor) }
         // Without an array or a string: the data plane asks four times a second.
-        return withUnsafeTemporaryAllocation(byteCount: 128, alignment: 1) { text in
-            let count = Glibc.read(descriptor, text.baseAddress, text.count)
+        withUnsafeTemporaryAllocation(byteCount: 128, alignment: 1) { text in
+            let count = pread(statm, text.baseAddress, text.count, 0)
             var numbers = InlineArray<3, Int>(repeating: 0)
             var field = 0
             for index in 0..<max(0, count) {

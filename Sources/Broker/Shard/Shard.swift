@@ -191,6 +191,11 @@ package struct Shard: ~Copyable {
         isCurrent(handle) ? connections[handle.index].origin : 0
     }
 
+    /// Whether a connection waits to take over from another one.
+    package func isDelayed(_ handle: Handle) -> Bool {
+        isCurrent(handle) && connections[handle.index].machine.isDelayed
+    }
+
     /// A connection's address has become known.
     package mutating func setOrigin(_ key: UInt32, of handle: Handle) {
         if isCurrent(handle) { connections[handle.index].origin = key }

@@ -30,6 +30,12 @@ class OpenSSLClient:
         """Returns "New" or "Reused" once the handshake is over."""
         return self.output.await_match(r"^(New|Reused), TLS").group(1)
 
+    def send(self, data: bytes) -> None:
+        """Sends application data that does not begin with a letter of a command."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(data)
+        self.process.stdin.flush()
+
     def command(self, letter: str, echo: str) -> None:
         """One of its commands, which it reads one at a time: awaits what it prints for it."""
         start = len(self.output.lines)
