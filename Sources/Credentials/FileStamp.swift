@@ -3,20 +3,31 @@ import Glibc
 /// What changes whenever a file does: two equal stamps mean that there is nothing new to read.
 ///
 /// Take it before reading, so that a change in between is seen at the next look. Files that are
-/// replaced by renaming get another inode, whatever their time says.
+/// replaced by renaming get another inode, whatever their time says. Who may do what with a file
+/// counts as well as its contents: the time of change moves with both, and nobody can set it back.
 package struct FileStamp: Equatable, Sendable {
     private var inode: UInt64
-    private var seconds: Int
-    private var nanoseconds: Int
+    private var modified: Time
+    private var changed: Time
     private var size: Int
+
+    private struct Time: Equatable, Sendable {
+        var seconds: Int
+        var nanoseconds: Int
+
+        init(_ time: timespec) {
+            seconds = time.tv_sec
+            nanoseconds = time.tv_nsec
+        }
+    }
 
     /// `nil` when there is no such file, or it cannot be looked at.
     package init?(of path: String) {
         var status = stat()
         guard stat(path, &status) == 0 else { return nil }
         inode = UInt64(status.st_ino)
-        seconds = status.st_mtim.tv_sec
-        nanoseconds = status.st_mtim.tv_nsec
+        modified = Time(status.st_mtim)
+        changed = Time(status.st_ctim)
         size = Int(status.st_size)
     }
 }

@@ -25,9 +25,10 @@ package final class RememberingVerifier: Sendable {
         state = Mutex(State(verifier: verifier, recent: RecentPasswords()))
     }
 
-    /// Other users from now on; all that is remembered is forgotten.
+    /// The users from now on; all that is remembered is forgotten if they are others than before.
     package func use(_ verifier: PasswordVerifier) {
         state.withLock { state in
+            guard verifier != state.verifier else { return }
             state.verifier = verifier
             state.recent.removeAll()
             state.generation += 1

@@ -1,4 +1,3 @@
-import Credentials
 import Glibc
 import Logging
 import TLS
@@ -8,22 +7,17 @@ import TLS
 ///
 /// It looks at the files' times every five seconds, which costs a few microseconds and needs no watch
 /// on folders that a renewal replaces. A change counts once a second has passed without another one, so
-/// that a certificate is not read without its key. Files that are wrong are looked at again when they
-/// change; when it was the system that could not read them, a second later.
+/// that a certificate is not read without its key. Files that could not be used are tried again at every
+/// look, and the log says so once.
 struct CertificateWatch {
     private static let interval = Duration.seconds(5)
     private static let settling = Duration.seconds(1)
-    private static let retry = Duration.seconds(1)
     /// Authorities that renew by themselves do it 30 days ahead: at 14 something does not work.
     private static let warningSeconds: Int64 = 14 * secondsOfDay
     private static let secondsOfDay: Int64 = 86_400
 
     private let certificates: Certificates
     private let logger: Logger
-    /// Files that were refused are looked at again when they change.
-    private var refused: [FileStamp?]?
-    /// The files could not be read for want of descriptors or memory, which the log has said.
-    private var isShort = false
     private var nextReminder: Int64 = 0
 
     init(_ certificates: Certificates, logger: Logger) {
@@ -31,21 +25,18 @@ struct CertificateWatch {
         self.logger = logger
     }
 
-    /// Watches until the task is cancelled; `use` puts certificates to use.
-    mutating func run(_ use: @Sendable (Certificates.Read) -> Void) async {
+    /// Watches until the task is cancelled; `use` puts certificates to use, if it can.
+    mutating func run(_ use: @Sendable (Certificates.Read) -> Bool) async {
         remind()
-        while (try? await Task.sleep(for: isShort ? Self.retry : Self.interval)) != nil {
+        while (try? await Task.sleep(for: Self.interval)) != nil {
             await look(use)
             if Int64(time(nil)) >= nextReminder { remind() }
         }
     }
 
-    private mutating func look(_ use: @Sendable (Certificates.Read) -> Void) async {
+    private mutating func look(_ use: @Sendable (Certificates.Read) -> Bool) async {
         var stamps = certificates.stamps
-        guard stamps != certificates.stampsInUse, stamps != refused else {
-            isShort = false
-            return
-        }
+        guard certificates.areDue(stamps) else { return }
         while true {
             guard (try? await Task.sleep(for: Self.settling)) != nil else { return }
             let now = certificates.stamps
@@ -54,17 +45,12 @@ struct CertificateWatch {
         }
         do throws(TLSProblems) {
             let read = try certificates.read()
-            use(read)
-            refused = nil
-            isShort = false
+            guard use(read) else { return }
             logger.notice(
                 "TLS files have changed, new connections use them", metadata: Self.names(read))
             remind()
         } catch {
-            let wasShort = isShort
-            isShort = error.problems.contains { $0.isTransient }
-            refused = isShort ? nil : stamps
-            guard !isShort || !wasShort else { return }
+            guard certificates.refuse(stamps, error) else { return }
             for problem in error.problems {
                 logger.error(
                     "TLS files unusable, those read before stay in use",

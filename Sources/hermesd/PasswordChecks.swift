@@ -15,24 +15,10 @@ final class PasswordChecks: Sendable {
         fileprivate var accessWarning: String?
     }
 
-    private struct State {
-        var stamp: FileStamp?
-        /// A state of the file that could not be read.
-        var refused: Refused?
-    }
-
-    private struct Refused {
-        var stamp: FileStamp?
-        /// The next attempt: what is missing may be a descriptor or memory, and not the file.
-        var retryAtMilliseconds: UInt64
-    }
-
-    private static let retryMilliseconds: UInt64 = 1_000
-
     private let path: String
     private let logger: Logger
     private let passwords: RememberingVerifier
-    private let state: Mutex<State>
+    private let file: Mutex<WatchedFiles<FileStamp?>>
 
     /// Reads the file, which must be good at the start.
     init(path: String, logger: Logger) throws(PasswordFileError) {
@@ -40,7 +26,7 @@ final class PasswordChecks: Sendable {
         self.path = path
         self.logger = logger
         passwords = RememberingVerifier(users.verifier) { hermes_monotonic_ms() }
-        state = Mutex(State(stamp: users.stamp))
+        file = Mutex(WatchedFiles(inUse: users.stamp))
         warn(of: users)
     }
 
@@ -60,9 +46,9 @@ final class PasswordChecks: Sendable {
     var part: Reload.Part {
         Reload.Part(name: "password file") { [self] in
             let users = try Self.load(path)
-            let isNew = users.stamp != state.withLock { $0.stamp }
+            let isNew = file.withLock { $0.isChanged(by: users.stamp) }
             return Reload.Prepared(changed: isNew ? "password_file" : nil) { [self] in
-                state.withLock { use(users, &$0) }
+                file.withLock { use(users, &$0) }
                 if isNew { sayRead(users) }
                 warn(of: users)
             }
@@ -76,8 +62,8 @@ final class PasswordChecks: Sendable {
             verifier: PasswordVerifier(file), stamp: stamp, accessWarning: file.accessWarning)
     }
 
-    private func use(_ users: Users, _ state: inout State) {
-        state = State(stamp: users.stamp)
+    private func use(_ users: Users, _ file: inout WatchedFiles<FileStamp?>) {
+        file.use(users.stamp)
         passwords.use(users.verifier)
     }
 
@@ -100,28 +86,17 @@ final class PasswordChecks: Sendable {
 
     private func readIfChanged() {
         let stamp = FileStamp(of: path)
-        state.withLock { state in
-            if stamp != state.stamp { readAgain(stamp, &state) }
-        }
-    }
-
-    private func readAgain(_ stamp: FileStamp?, _ state: inout State) {
-        let now = hermes_monotonic_ms()
-        if let refused = state.refused, refused.stamp == stamp, now < refused.retryAtMilliseconds {
-            return
-        }
-        do throws(PasswordFileError) {
-            let users = try Self.load(path)
-            use(users, &state)
-            sayRead(users)
-            warn(of: users)
-        } catch {
-            // Tried again, and said once.
-            if state.refused == nil || state.refused?.stamp != stamp {
+        file.withLock { file in
+            guard file.isDue(stamp, at: .now) else { return }
+            do throws(PasswordFileError) {
+                let users = try Self.load(path)
+                use(users, &file)
+                sayRead(users)
+                warn(of: users)
+            } catch {
+                guard file.refuse(stamp, "\(error)", at: .now) else { return }
                 logger.error("Password file unusable, users stay as they were", problems: error)
             }
-            state.refused = Refused(
-                stamp: stamp, retryAtMilliseconds: now + Self.retryMilliseconds)
         }
     }
 }

@@ -261,16 +261,18 @@ struct Server {
         }
     }
 
-    /// Has the next handshakes begin with these certificates.
+    /// Has the next handshakes begin with these certificates; false when they could not be handed over.
+    @discardableResult
     private func use(
         _ certificates: Certificates, _ mailbox: Mailbox<ShardMessage>, _ read: Certificates.Read
-    ) {
+    ) -> Bool {
         guard mailbox.post(.certificates(read.contexts), isUrgent: true) != .full else {
             // A full mailbox is worked off within a turn.
             logger.error("The broker is too busy to take the new certificates; send SIGHUP again")
-            return
+            return false
         }
         certificates.use(read)
+        return true
     }
 
     private var durabilityName: String {

@@ -167,6 +167,45 @@ struct ScopeTests {
         }
     }
 
+    @Test("the cure that the log names revokes what was taken out before")
+    func cure() async throws {
+        try await withServer { server, tokens, log in
+            let secret = try tokens.make("a", "read")
+            #expect(try server.request("GET", "/v1/status", token: secret).status == 200)
+            try tokens.write("# revoked\n")
+            chmod(tokens.path, 0o666)
+            #expect(try server.request("GET", "/v1/status", token: secret).status == 200)
+            let refused = log.lines(of: "Token file unusable, tokens stay as they were")
+            #expect(refused.count == 1)
+            #expect(refused.first?.metadata["problem"]?.contains("Run: chmod 600 ") == true)
+            // The time of change moves in the steps of the kernel's clock.
+            usleep(20_000)
+            chmod(tokens.path, 0o600)
+            #expect(try server.request("GET", "/v1/status", token: secret).status == 401)
+        }
+    }
+
+    @Test("a reload knows that the file is another than that in use, also after a refusal")
+    func reloadAfterRefusal() throws {
+        try withTemporaryDirectory { directory in
+            let log = CapturedLog()
+            let tokens = Tokens(path: directory + "/tokens")
+            try tokens.make("a", "read")
+            let checks = try TokenChecks(path: tokens.path, logger: log.logger)
+            #expect(checks.isChanged(by: try checks.read()) == false)
+            let secret = try tokens.make("b", "read")
+            chmod(tokens.path, 0o666)
+            #expect(checks.entry(of: secret.utf8) == nil)
+            usleep(20_000)
+            chmod(tokens.path, 0o600)
+            let read = try checks.read()
+            #expect(checks.isChanged(by: read))
+            checks.use(read)
+            #expect(checks.entry(of: secret.utf8)?.name.text == "b")
+            #expect(!checks.isChanged(by: try checks.read()))
+        }
+    }
+
     @Test("a file that is bad at the start is an error")
     func badAtStart() throws {
         try withTemporaryDirectory { directory in

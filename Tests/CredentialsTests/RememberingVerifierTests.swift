@@ -48,6 +48,18 @@ struct RememberingVerifierTests {
         }
     }
 
+    @Test("the same users read again forget nothing")
+    func sameUsers() throws {
+        let anna = try users([("anna", "one")])
+        let verifier = subject(anna)
+        #expect(verifies(verifier, "anna", "one"))
+        verifier.use(anna)
+        #expect(recalls(verifier, "anna", "one"))
+        // The same password under another hash is another user as far as anybody can tell.
+        verifier.use(try users([("anna", "one")]))
+        #expect(!recalls(verifier, "anna", "one"))
+    }
+
     @Test("a wrong password is remembered neither as right nor instead of the right one")
     func remembersNoFailure() throws {
         let verifier = subject(try users([("anna", "one")]))

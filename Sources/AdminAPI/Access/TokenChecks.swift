@@ -10,22 +10,28 @@ package final class TokenChecks: Sendable {
     package struct Tokens: Sendable {
         fileprivate var book: TokenBook
         fileprivate var stamp: FileStamp?
-        /// When the file is read again although it has not changed: it could not be read.
-        fileprivate var retryAt: ContinuousClock.Instant?
     }
 
-    private static var retryInterval: Duration { .seconds(1) }
+    private struct State {
+        var book: TokenBook
+        var file: WatchedFiles<FileStamp?>
+
+        init(_ tokens: Tokens) {
+            book = tokens.book
+            file = WatchedFiles(inUse: tokens.stamp)
+        }
+    }
 
     private let path: String
     private let logger: Logger
-    private let state: Mutex<Tokens>
+    private let state: Mutex<State>
 
     /// Reads the file, which must be good at the start if it is there.
     package init(path: String, logger: Logger) throws(TokenFileError) {
         self.path = path
         self.logger = logger
         let tokens = try Self.load(path, logger)
-        state = Mutex(tokens)
+        state = Mutex(State(tokens))
         if tokens.book.count > 0 {
             logger.info(
                 "Token file read", metadata: ["file": "\(path)", "tokens": "\(tokens.book.count)"])
@@ -42,38 +48,32 @@ package final class TokenChecks: Sendable {
 
     /// True when the file is another than that in use.
     package func isChanged(by tokens: Tokens) -> Bool {
-        state.withLock { $0.stamp != tokens.stamp }
+        state.withLock { $0.file.isChanged(by: tokens.stamp) }
     }
 
     package func use(_ tokens: Tokens) {
         if isChanged(by: tokens) { sayReadAgain(tokens) }
-        state.withLock { $0 = tokens }
+        state.withLock { $0 = State(tokens) }
     }
 
     private func current() -> TokenBook {
         let stamp = FileStamp(of: path)
         return state.withLock { state in
-            guard stamp != state.stamp || isDue(state.retryAt) else { return state.book }
-            state.stamp = stamp
-            state.retryAt = nil
+            guard state.file.isDue(stamp, at: .now) else { return state.book }
             do throws(TokenFileError) {
-                state = try Self.load(path, logger)
-                sayReadAgain(state)
+                let tokens = try Self.load(path, logger)
+                state = State(tokens)
+                sayReadAgain(tokens)
             } catch {
+                guard state.file.refuse(stamp, "\(error)", at: .now) else { return state.book }
                 for problem in "\(error)".split(separator: "\n") {
                     logger.error(
                         "Token file unusable, tokens stay as they were",
                         metadata: ["problem": "\(problem)"])
                 }
-                // The file may be good; for want of a descriptor, say, nobody knows.
-                if case .system = error { state.retryAt = .now + Self.retryInterval }
             }
             return state.book
         }
-    }
-
-    private func isDue(_ time: ContinuousClock.Instant?) -> Bool {
-        time.map { $0 <= .now } ?? false
     }
 
     private func sayReadAgain(_ tokens: Tokens) {

@@ -19,8 +19,14 @@ package final class AdminCertificates: Sendable {
 
     private struct State {
         var certificate: Certificate
+        var files: WatchedFiles<[FileStamp?]>
         /// UNIX time from which on the log may warn of the end again.
         var nextWarning: Int64 = 0
+
+        init(_ certificate: Certificate) {
+            self.certificate = certificate
+            files = WatchedFiles(inUse: certificate.stamps)
+        }
     }
 
     /// From here on the log warns, once a day.
@@ -35,7 +41,7 @@ package final class AdminCertificates: Sendable {
     package init(_ settings: AdminTLSSettings, logger: Logger) throws(AdminTLSUnusable) {
         self.settings = settings
         self.logger = logger
-        state = Mutex(State(certificate: try Self.load(settings)))
+        state = Mutex(State(try Self.load(settings)))
         state.withLock { warnOfEnd(&$0) }
     }
 
@@ -44,14 +50,14 @@ package final class AdminCertificates: Sendable {
 
     package func use(_ certificate: Certificate) {
         state.withLock { state in
-            state = State(certificate: certificate)
+            state = State(certificate)
             warnOfEnd(&state)
         }
     }
 
     /// True when the files are others than those in use.
     package func isChanged(by certificate: Certificate) -> Bool {
-        state.withLock { $0.certificate.stamps != certificate.stamps }
+        state.withLock { $0.files.isChanged(by: certificate.stamps) }
     }
 
     /// The certificate in use, as the metrics show it.
@@ -65,24 +71,25 @@ package final class AdminCertificates: Sendable {
     func context() -> NIOSSLContext {
         let stamps = settings.files.map { FileStamp(of: $0) }
         return state.withLock { state in
-            if stamps != state.certificate.stamps {
-                // A pair is replaced one file after the other: this look may find it between.
-                state.certificate.stamps = stamps
-                do throws(AdminTLSUnusable) {
-                    state = State(certificate: try Self.load(settings))
-                    logger.info(
-                        "Admin certificate read again",
-                        metadata: ["file": "\(settings.certificate)"])
-                } catch {
-                    for problem in error.problems {
-                        logger.error(
-                            "Admin certificate unusable, the old one stays",
-                            metadata: ["problem": "\(problem)"])
-                    }
-                }
-            }
+            if state.files.isDue(stamps, at: .now) { readAgain(stamps, &state) }
             warnOfEnd(&state)
             return state.certificate.context
+        }
+    }
+
+    private func readAgain(_ stamps: [FileStamp?], _ state: inout State) {
+        do throws(AdminTLSUnusable) {
+            state = State(try Self.load(settings))
+            logger.info(
+                "Admin certificate read again", metadata: ["file": "\(settings.certificate)"])
+        } catch {
+            // A pair is replaced one file after the other: this look may find it between.
+            guard state.files.refuse(stamps, "\(error)", at: .now) else { return }
+            for problem in error.problems {
+                logger.error(
+                    "Admin certificate unusable, the old one stays",
+                    metadata: ["problem": "\(problem)"])
+            }
         }
     }
 

@@ -1,0 +1,59 @@
+/// Knows in which state files are in use and in which they were refused: whether they are to be read
+/// again, and whether a refusal is news.
+///
+/// Files that were refused are read again when they change and, while somebody looks, a second after
+/// each attempt: what was wrong may have been a shortage of descriptors, or a link or a folder above
+/// them, which their stamps do not show.
+package struct WatchedFiles<Stamp: Equatable & Sendable>: Sendable {
+    private struct Refusal: Sendable {
+        var stamp: Stamp
+        var problem: String
+        var retryAt: ContinuousClock.Instant
+    }
+
+    package static var retryInterval: Duration { .seconds(1) }
+
+    /// How the files were when what is in use was read.
+    private var inUse: Stamp
+    private var refusal: Refusal?
+
+    package init(inUse: Stamp) {
+        self.inUse = inUse
+    }
+
+    /// True when the files are others than those in use.
+    package func isChanged(by stamp: Stamp) -> Bool { stamp != inUse }
+
+    /// Whether files that now look like `stamp` are to be read.
+    package mutating func isDue(
+        _ stamp: Stamp, at now: @autoclosure () -> ContinuousClock.Instant
+    ) -> Bool {
+        if stamp == inUse {
+            refusal = nil
+            return false
+        }
+        guard let refusal, refusal.stamp == stamp else { return true }
+        return now() >= refusal.retryAt
+    }
+
+    /// What was read when the files looked like `stamp` is in use from now on.
+    package mutating func use(_ stamp: Stamp) {
+        self = Self(inUse: stamp)
+    }
+
+    /// Files that looked like `stamp` could not be used.
+    ///
+    /// - Parameters:
+    ///   - stamp: How they looked before they were read.
+    ///   - problem: Why, as the log says it.
+    ///   - now: The time of the attempt.
+    /// - Returns: True when this is news: the files or what is wrong with them are others than at the
+    ///   last refusal.
+    package mutating func refuse(
+        _ stamp: Stamp, _ problem: String, at now: ContinuousClock.Instant
+    ) -> Bool {
+        let isNews = refusal?.stamp != stamp || refusal?.problem != problem
+        refusal = Refusal(stamp: stamp, problem: problem, retryAt: now + Self.retryInterval)
+        return isNews
+    }
+}
