@@ -82,18 +82,22 @@ struct ConfigurationDraft {
     }
 
     /// Fits the limits that follow another one as long as nobody set them.
-    mutating func deriveDefaults() {
+    ///
+    /// - Parameter running: What a reload finds running; `nil` at a start. A new `max_packet` waits for
+    ///   the next start, and what follows it while running must fit the one in force.
+    mutating func deriveDefaults(running: HermesConfiguration?) {
         let maximum = configuration.limits.maxPacketBytes
+        let inForce = running?.limits.maxPacketBytes ?? maximum
         if origins["limits.max_connect_packet"] == nil {
             configuration.limits.maxConnectPacketBytes = min(
                 configuration.limits.maxConnectPacketBytes, maximum)
         }
         if origins["limits.queue_bytes"] == nil {
-            configuration.limits.queueBytes = max(configuration.limits.queueBytes, maximum)
+            configuration.limits.queueBytes = max(configuration.limits.queueBytes, inForce)
         }
         if origins["limits.unfinished_bytes"] == nil {
             configuration.limits.unfinishedBytes = max(
-                configuration.limits.unfinishedBytes, 4 * maximum)
+                configuration.limits.unfinishedBytes, 4 * inForce)
         }
     }
 }

@@ -39,13 +39,17 @@ package struct ConfigurationLoader: Sendable {
 
     /// Reads and checks everything.
     ///
+    /// - Parameter running: The configuration that a reload is to change; `nil` at a start.
+    /// - Returns: What counts, all of it checked.
     /// - Throws: `ConfigurationError` with all problems of all layers, for people to read.
-    package func load() throws(ConfigurationError) -> HermesConfiguration {
+    package func load(
+        whileRunning running: HermesConfiguration? = nil
+    ) throws(ConfigurationError) -> HermesConfiguration {
         var draft = ConfigurationDraft()
         applySource(to: &draft)
         EnvironmentLayer(variables: environment, foreignNames: foreignVariables).apply(to: &draft)
         overrides.apply(to: &draft)
-        draft.deriveDefaults()
+        draft.deriveDefaults(running: running)
         draft.checkContradictions()
         if let error = draft.problems.error { throw error }
         return draft.configuration

@@ -45,7 +45,8 @@ struct Reload {
     mutating func run() {
         let change: ConfigurationChange
         do throws(ConfigurationError) {
-            change = ConfigurationChange(from: running, to: try loader.load())
+            change = ConfigurationChange(
+                from: running, to: try loader.load(whileRunning: running))
         } catch {
             logger.error("Configuration unusable", problems: error)
             logger.error("Reload refused, everything stays as it was")

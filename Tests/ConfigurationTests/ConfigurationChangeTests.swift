@@ -26,6 +26,25 @@ struct ConfigurationChangeTests {
         #expect(change.configuration == (setting.isReloadable ? read : running))
     }
 
+    @Test("a limit that follows max_packet follows the one that runs, as the new one waits")
+    func derivedLimits() throws {
+        let running = try load("limits: {max_packet: 64MiB}")
+        #expect(running.limits.queueBytes == 64 << 20)
+        #expect(running.limits.unfinishedBytes == 256 << 20)
+        for yaml in ["", "limits: {max_packet: 100KiB}", "limits: {max_packet: 128MiB}"] {
+            let read = try ConfigurationLoader(source: .text(yaml, name: "hermes.yaml"))
+                .load(whileRunning: running)
+            let change = ConfigurationChange(from: running, to: read)
+            #expect(change.applied.isEmpty, "\(yaml)")
+            #expect(change.deferred.last == "limits.max_packet", "\(yaml)")
+            #expect(change.configuration == running, "\(yaml)")
+        }
+        let explicit = try ConfigurationLoader(
+            source: .text("limits: {queue_bytes: 1MiB}", name: "hermes.yaml")
+        ).load(whileRunning: running)
+        #expect(ConfigurationChange(from: running, to: explicit).applied == ["limits.queue_bytes"])
+    }
+
     @Test("another number of listeners waits for the next start")
     func listeners() throws {
         let read = try load("listeners: [{port: 1883}, {port: 1884}]")

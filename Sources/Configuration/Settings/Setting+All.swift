@@ -42,7 +42,7 @@ extension Setting {
             "tls.client_ca_file", \.tls.clientCAFile, ValueFormat.path("a PEM file").optional(),
             "Who may have issued the certificates of clients."),
         .listener(
-            "tls.crl_file", \.tls.crlFile, ValueFormat.path("a PEM file").optional(),
+            "tls.crl_file", \.tls.crlFile, ValueFormat.path("a PEM file").orUnset(),
             "Revoked certificates of clients. With it, a client is turned away unless the lists of all authorities above it are there, the root's included, and not over."
         ),
         .listener(
@@ -56,7 +56,7 @@ extension Setting {
             "data_directory", \.dataDirectory, .path("a folder"), flag: "--data-dir",
             "Folder that belongs to one running broker; it is made with mode 0700."),
         .single(
-            "password_file", \.passwordFile, ValueFormat.path("a password file").optional(),
+            "password_file", \.passwordFile, ValueFormat.path("a password file").orUnset(),
             flag: "--password-file",
             "Users and their password hashes, written by `hermesctl users add`."),
         .single(
@@ -113,7 +113,7 @@ extension Setting {
             "The oldest version of TLS that a caller may speak."),
         .single(
             "admin.tls.client_ca_file", \.admin.tls.clientCAFile,
-            ValueFormat.path("a PEM file").optional(),
+            ValueFormat.path("a PEM file").orUnset(),
             "Callers must show a certificate that one of these issued, beside their token."),
         .single(
             "admin.allow_plain", \.admin.allowPlain, .boolean,
