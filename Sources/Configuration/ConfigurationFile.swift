@@ -69,7 +69,7 @@ enum ConfigurationFile {
             case ENOENT:
                 (
                     "no such file (ENOENT)",
-                    "Correct the path, or leave out --config to run with the built-in settings."
+                    "Correct the path, or write the file; a broker without --config runs with the built-in settings."
                 )
             case EACCES:
                 (

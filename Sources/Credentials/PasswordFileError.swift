@@ -19,7 +19,8 @@ package enum PasswordFileError: Error, Equatable, CustomStringConvertible {
         case .missing(let path):
             """
             there is no password file "\(VisibleText.escaped(path))". \
-            Create it by adding the first user: hermesctl users add NAME --password-file FILE
+            Create it by adding the first user: \
+            hermesctl users add NAME --password-file '\(VisibleText.escaped(path))'
             """
         case .notRegularFile(let path):
             """

@@ -39,7 +39,8 @@ package enum TokenFileError: Error, Equatable, CustomStringConvertible {
         case .missing(let path):
             """
             there is no token file "\(VisibleText.escaped(path))". \
-            Create it by making the first token: hermesctl tokens create NAME --scope SCOPE
+            Create it by making the first token: \
+            hermesctl tokens create NAME --scope SCOPE --tokens-file '\(VisibleText.escaped(path))'
             """
         case .notRegularFile(let path):
             """

@@ -77,7 +77,7 @@ enum TLSFile {
     private static func cannot(_ action: String, _ path: String, _ code: CInt) -> Unusable {
         let cure =
             switch code {
-            case ENOENT: "Correct the path, or delete `tls` to serve plain TCP."
+            case ENOENT: "Correct the path, or write the file."
             case EACCES: "Let the user that runs hermesd read the file and enter its folders."
             case EMFILE, ENFILE: "Raise the limit of open files (ulimit -n)."
             default: "See that the path names a file that can be read."

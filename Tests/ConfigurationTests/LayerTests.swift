@@ -175,7 +175,7 @@ struct ConfigurationFileTests {
     func unreadable() {
         #expect(
             problem(at: "/nonexistent/hermes.yaml")
-                == "/nonexistent/hermes.yaml: cannot open the file: no such file (ENOENT). Correct the path, or leave out --config to run with the built-in settings."
+                == "/nonexistent/hermes.yaml: cannot open the file: no such file (ENOENT). Correct the path, or write the file; a broker without --config runs with the built-in settings."
         )
         #expect(
             problem(at: "/tmp")

@@ -55,6 +55,32 @@ struct AclCommandTests {
         #expect(denied.output == "{\"allowed\":\"nothing\"}\n")
     }
 
+    @Test(
+        "nobody publishes to the broker's own topics, whatever the rules say",
+        arguments: ["$SYS", "$SYS/x", "$CONTROL", "$CONTROL/a/b"])
+    func closedTopics(topic: String) async throws {
+        let folder = try TemporaryFolder()
+        let acl = try folder.write("allow user * both $SYS/#\nallow user * both #\n", to: "acl")
+        let ask = { action in ["acl", "check", "--file", acl, "anna", "c1", action, topic] }
+        let plain = try await run(ask("publish"))
+        #expect(plain.exitCode == 1)
+        #expect(plain.output.hasPrefix("denied: ") && plain.output.contains("the broker's own"))
+        let json = try await run(ask("publish") + ["--json"])
+        #expect(json.exitCode == 1)
+        #expect(json.output == "{\"allowed\":\"nothing\"}\n")
+        let read = try await run(ask("subscribe"))
+        #expect(read.exitCode == (topic.hasPrefix("$SYS") ? 0 : 1))
+    }
+
+    @Test("names that only begin like them follow the rules")
+    func openTopics() async throws {
+        let folder = try TemporaryFolder()
+        let acl = try folder.write("allow user * publish $SYSTEM\n", to: "acl")
+        let ran = try await run(
+            ["acl", "check", "--file", acl, "anna", "c1", "publish", "$SYSTEM"])
+        #expect(ran.exitCode == 0, "\(ran.output)\(ran.errors)")
+    }
+
     @Test("wrong arguments and files are no verdict")
     func errors() async throws {
         #expect(try await check(["anna", "c1", "publish", "a/#"]).exitCode == 64)

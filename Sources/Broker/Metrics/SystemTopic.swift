@@ -1,4 +1,5 @@
 import AdminModel
+import Authorization
 
 /// One of the broker's own topics below `$SYS/broker/`, by the names that mosquitto made common
 /// (its manual page mosquitto(8) lists them).
@@ -26,12 +27,9 @@ struct SystemTopic {
         topic.starts(with: "$SYS".utf8) && (topic.count == 4 || topic[4] == UInt8(ascii: "/"))
     }
 
-    /// Whether no client publishes to a topic: those of the broker, and those by which other brokers are
-    /// administered, so that nobody gets used to sending orders where nobody checks who sends them.
+    /// Whether no client publishes to a topic.
     static func isClosedToClients(_ topic: UnsafeRawBufferPointer) -> Bool {
-        isReserved(topic)
-            || topic.starts(with: "$CONTROL".utf8)
-                && (topic.count == 8 || topic[8] == UInt8(ascii: "/"))
+        ClosedTopics.contains(topic)
     }
 
     /// Every topic, in the order in which they are published.

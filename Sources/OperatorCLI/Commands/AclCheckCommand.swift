@@ -41,7 +41,7 @@ struct AclCheckCommand: OperatorCommand {
 
         /// "all", "part" or "nothing" of what the topic or filter stands for.
         let allowed: String
-        /// The rule that decided; null when none fitted.
+        /// The rule that decided; null when none fitted, or no rule is asked.
         let rule: Rule?
     }
 
@@ -69,6 +69,14 @@ struct AclCheckCommand: OperatorCommand {
     func run(in context: CommandContext) async throws(CommandFailure) {
         let path = try file.path(context.environment)
         let rules = try loadRules(path, context.console)
+        if action == .publish, Array(topic.utf8).withUnsafeBytes(ClosedTopics.contains) {
+            try context.console.print(
+                output.json
+                    ? JSONOutput.line(Answer(allowed: "nothing", rule: nil))
+                    : "denied: topics below $SYS and $CONTROL are the broker's own, whatever the rules say\n"
+            )
+            throw CommandFailure(.refused, "")
+        }
         let verdict = verdict(rules)
         let (allowed, line): (String, UInt32) =
             switch verdict {

@@ -27,7 +27,7 @@ struct TokensRevokeCommand: OperatorCommand {
                 .refused,
                 """
                 there is no token "\(name)" in \(place). \
-                See which there are: hermesctl tokens list
+                See which there are: hermesctl tokens list --tokens-file '\(place)'
                 """)
         }
         try context.console.print("Revoked \"\(name)\" in \(place).\n")

@@ -27,7 +27,7 @@ struct UsersRemoveCommand: OperatorCommand {
                 .refused,
                 """
                 there is no user "\(userName)" in \(place). \
-                See who there is: hermesctl users list
+                See who there is: hermesctl users list --password-file '\(place)'
                 """)
         }
         try context.console.print("Removed \"\(userName)\" from \(place).\n")

@@ -36,7 +36,7 @@ struct BackupFolder: ~Copyable {
         let isOurs = mkdir(path, 0o700) == 0
         if !isOurs {
             guard errno == EEXIST else {
-                throw StoreFailure(operation: "make the folder", path: path, errno: errno)
+                throw failure("make the folder", path, errno)
             }
             try checkEmpty(path)
         }
@@ -68,6 +68,19 @@ struct BackupFolder: ~Copyable {
         }
     }
 
+    /// The cures of the store are for the data directory.
+    private static func failure(_ operation: String, _ path: String, _ code: Int32) -> StoreFailure
+    {
+        let cure: String? =
+            switch code {
+            case ENOENT: "Make the folder above it first, or name another."
+            case EACCES, EPERM, EROFS:
+                "Name a folder that the broker's user can write to; its service may see less than you."
+            default: nil
+            }
+        return StoreFailure(operation: operation, path: path, errno: code, cure: cure)
+    }
+
     /// The path without its last name.
     private static func parent(of path: String) -> String {
         var bytes = path.utf8[...]
@@ -80,7 +93,7 @@ struct BackupFolder: ~Copyable {
     private static func checkRoom(_ path: String, bytes: Int) throws(StoreFailure) {
         var status = statvfs()
         guard statvfs(path, &status) == 0 else {
-            throw StoreFailure(operation: "back up to", path: path, errno: errno)
+            throw failure("back up to", path, errno)
         }
         let free = UInt64(status.f_bavail) * UInt64(status.f_frsize)
         let needed = UInt64(bytes) + Self.spareBytes
@@ -95,7 +108,7 @@ struct BackupFolder: ~Copyable {
 
     private static func checkEmpty(_ path: String) throws(StoreFailure) {
         guard let stream = opendir(path) else {
-            throw StoreFailure(operation: "back up to", path: path, errno: errno)
+            throw failure("back up to", path, errno)
         }
         defer { closedir(stream) }
         var count = 0

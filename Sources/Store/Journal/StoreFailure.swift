@@ -45,14 +45,15 @@ public struct StoreFailure: Error, Hashable, Sendable {
         self.cure = cure
     }
 
-    /// A system call that failed with this `errno`; kind and cure follow from it.
-    public init(operation: String, path: String, errno code: Int32) {
+    /// A system call that failed with this `errno`; kind and, unless another is given, cure follow from
+    /// it.
+    public init(operation: String, path: String, errno code: Int32, cure: String? = nil) {
         // The buffer is the C library's own or the thread's, and is copied here.
         let words = strerror(code).map { String(cString: $0) } ?? "error \(code)"
         let name = Self.names[code].map { " (\($0))" } ?? " (errno \(code))"
         self.init(
             operation: operation, path: path, reason: words.lowercased() + name, code: code,
-            kind: Self.kind(of: code), cure: Self.cure(of: code))
+            kind: Self.kind(of: code), cure: cure ?? Self.cure(of: code))
     }
 
     private static func kind(of code: Int32) -> Kind {
