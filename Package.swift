@@ -74,7 +74,7 @@ let package = Package(
         module(
             "AdminAPI",
             [
-                "AdminModel", "Credentials", "HermesMessages",
+                "AdminModel", "AdminTLS", "Credentials", "HermesMessages",
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
@@ -88,13 +88,15 @@ let package = Package(
             name: "OperatorConfiguration",
             dependencies: [.product(name: "Yams", package: "Yams")],
             path: "Sources/Configuration", swiftSettings: swiftSettings),
-        module("ListenerTLS", ["OperatorConfiguration", "TLS"]),
+        module(
+            "AdminTLS", ["Credentials", .product(name: "NIOSSL", package: "swift-nio-ssl")]),
+        module("ConfiguredFiles", ["AdminTLS", "Credentials", "OperatorConfiguration", "TLS"]),
         module("Credentials", ["CArgon2"]),
         module("HermesMessages", ["CHermesProtos"]),
         module(
             "OperatorCLI",
             [
-                "AdminModel", "Authorization", "Credentials", "ListenerTLS",
+                "AdminModel", "AdminTLS", "Authorization", "ConfiguredFiles", "Credentials",
                 "OperatorConfiguration", "Store", "TLS",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
@@ -121,10 +123,9 @@ let package = Package(
         program(
             "hermesd",
             [
-                "AdminAPI", "AdminModel", "Authorization", "Broker", "CLinux", "Credentials",
-                "ListenerTLS", "MQTTCodec", "OperatorConfiguration", "OperatorLog", "Reactor",
-                "Store",
-                "TLS", "Threads",
+                "AdminAPI", "AdminModel", "AdminTLS", "Authorization", "Broker", "CLinux",
+                "ConfiguredFiles", "Credentials", "MQTTCodec", "OperatorConfiguration",
+                "OperatorLog", "Reactor", "Store", "TLS", "Threads",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
@@ -156,7 +157,7 @@ let package = Package(
         tests(
             "AdminAPITests",
             [
-                "AdminAPI", "AdminModel", "CHermesProtos", "Credentials",
+                "AdminAPI", "AdminModel", "AdminTLS", "CHermesProtos", "Credentials",
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
             ]),

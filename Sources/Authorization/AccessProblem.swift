@@ -23,6 +23,8 @@ public struct AccessRulesError: Error, Equatable, Sendable {
     public let problems: [AccessProblem]
     /// Problems beyond the first 100, which are counted and not kept.
     public let omittedCount: Int
+    /// The file could not be read for a reason that may pass.
+    public var isTransient = false
 
     /// How many problems of one file are kept.
     static let capacity = 100
@@ -42,3 +44,5 @@ extension AccessRulesError: CustomStringConvertible {
         return lines.joined(separator: "\n")
     }
 }
+
+extension AccessRulesError: FileRefusal {}

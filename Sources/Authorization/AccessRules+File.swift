@@ -15,7 +15,9 @@ extension AccessRules {
         do throws(CredentialFile.Failure) {
             contents = try CredentialFile.read(path, maximumByteCount: maximumByteCount)
         } catch {
-            throw describe(error, path)
+            var refusal = describe(error, path)
+            refusal.isTransient = error.isTransient
+            throw refusal
         }
         return try AccessRules(parsing: contents.bytes, path: path, mode: contents.mode)
     }

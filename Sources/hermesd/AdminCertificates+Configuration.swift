@@ -1,4 +1,6 @@
 import AdminAPI
+import AdminTLS
+import ConfiguredFiles
 import Logging
 import OperatorConfiguration
 
@@ -8,7 +10,7 @@ extension AdminCertificates {
     convenience init?(
         _ admin: HermesConfiguration.Admin, logger: Logger
     ) throws(AdminTLSUnusable) {
-        guard let certificate = admin.tls.certificate, let key = admin.tls.key else {
+        guard let settings = AdminTLSSettings(admin.tls) else {
             if !admin.isLoopback {
                 logger.warning(
                     "The HTTP API is spoken without TLS: whoever listens on the way learns its tokens",
@@ -16,13 +18,6 @@ extension AdminCertificates {
             }
             return nil
         }
-        var settings = AdminTLSSettings(certificate: certificate, key: key)
-        settings.minimumVersion =
-            switch admin.tls.minimumVersion {
-            case .tls12: .tls12
-            case .tls13: .tls13
-            }
-        settings.clientCAFile = admin.tls.clientCAFile
         try self.init(settings, logger: logger)
     }
 

@@ -1,5 +1,5 @@
+import ConfiguredFiles
 import Credentials
-import ListenerTLS
 import OperatorConfiguration
 import Synchronization
 import TLS

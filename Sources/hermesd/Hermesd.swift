@@ -72,9 +72,10 @@ struct Hermesd: AsyncParsableCommand {
         defer { log.stop() }
         do {
             try await Server(configuration, loader: loader, log: log).run()
-        } catch let error as TLSFilesUnusable {
+        } catch let error as any FileRefusal where !error.isTransient {
+            // As for any other mistake of the configuration: only a person can mend it.
             log.flush()
-            Self.say("\(error)")
+            Self.say(error.description)
             throw ExitCode(EX_CONFIG)
         } catch {
             log.flush()

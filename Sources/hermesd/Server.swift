@@ -1,6 +1,8 @@
 import AdminAPI
+import AdminTLS
 import Authorization
 import Broker
+import ConfiguredFiles
 import Credentials
 import Glibc
 import Logging
@@ -20,6 +22,11 @@ struct Server {
     private let certificates: Certificates
     /// `nil` when the HTTP API speaks without TLS.
     private let adminCertificates: AdminCertificates?
+    /// `nil` without a password file.
+    private let passwords: PasswordChecks?
+    private let tokens: TokenChecks
+    /// The ACL file and the rules of the start; `nil` without one.
+    private let access: (file: AccessFile, rules: AccessRules)?
     private let log: OperatorLog
     private let logger: Logger
 
@@ -30,35 +37,52 @@ struct Server {
     /// What the store may take at a stop to bring the journal into the database.
     private static let storeStopMilliseconds: Int32 = 10_000
 
-    /// Reads the TLS files, and makes nothing yet: what they lack is a mistake of the configuration.
-    /// `loader` reads that again when SIGHUP comes.
+    /// Reads every file that the configuration names, and makes nothing yet: what is wrong with them is
+    /// a mistake of the configuration. `loader` reads that again when SIGHUP comes.
     ///
-    /// - Throws: ``TLSFilesUnusable``.
+    /// - Throws: ``FileRefusals`` with all that is wrong.
     init(
         _ configuration: HermesConfiguration, loader: ConfigurationLoader, log: OperatorLog
-    ) throws(TLSFilesUnusable) {
+    ) throws(FileRefusals) {
+        let logger = log.logger(label: "hermesd")
+        var refusals = FileRefusals()
+        _ = refusals.collect { () throws(DataFolder.Unusable) in
+            try DataFolder.check(configuration.dataDirectory, owner: geteuid())
+        }
+        _ = refusals.collect { () throws(AdminTokenError) in
+            try AdminTokenFile(dataDirectory: configuration.dataDirectory).load(
+                environmentValue: Self.adminTokenVariable)
+        }
+        let certificates = refusals.collect { () throws(TLSProblems) in
+            try Certificates(configuration)
+        }
+        let adminCertificates = refusals.collect { () throws(AdminTLSUnusable) in
+            try AdminCertificates(configuration.admin, logger: logger)
+        }
+        let passwords = refusals.collect { () throws(PasswordFileError) -> PasswordChecks? in
+            guard let path = configuration.passwordFile else { return nil }
+            return try PasswordChecks(path: path, logger: logger)
+        }
+        let tokens = refusals.collect { () throws(TokenFileError) in
+            try TokenChecks(path: configuration.tokensPath, logger: logger)
+        }
+        let access = refusals.collect { () throws(AccessRulesError) -> (AccessFile, AccessRules)? in
+            guard let path = configuration.aclFile else { return nil }
+            let file = AccessFile(path: path, logger: logger)
+            return (file, try file.start())
+        }
+        guard let certificates, let adminCertificates, let passwords, let tokens, let access,
+            refusals.problems.isEmpty
+        else { throw refusals }
         self.configuration = configuration
         self.loader = loader
         self.log = log
-        logger = log.logger(label: "hermesd")
-        var problems: [String] = []
-        var certificates: Certificates?
-        var adminCertificates: AdminCertificates?
-        do throws(TLSProblems) {
-            certificates = try Certificates(configuration)
-        } catch {
-            problems += error.problems.map(\.description)
-        }
-        do throws(AdminTLSUnusable) {
-            adminCertificates = try AdminCertificates(configuration.admin, logger: logger)
-        } catch {
-            problems += error.problems
-        }
-        guard let certificates, problems.isEmpty else {
-            throw TLSFilesUnusable(problems: problems)
-        }
+        self.logger = logger
         self.certificates = certificates
         self.adminCertificates = adminCertificates
+        self.passwords = passwords
+        self.tokens = tokens
+        self.access = access
     }
 
     func run() async throws {
@@ -68,27 +92,18 @@ struct Server {
         let notification = ServiceNotification(
             environment: ProcessEnvironment.current(), logger: logger)
         let store = try openStore(directory.path, mailbox)
-        let passwords = try configuration.passwordFile.map {
-            try PasswordChecks(path: $0, logger: logger)
-        }
-        let tokens = try TokenChecks(
-            path: configuration.admin.tokensFile ?? "\(directory.path)/\(TokenFile.defaultName)",
-            logger: logger)
         let settings = BrokerSettings(
             configuration, descriptorLimit: BrokerSettings.raiseDescriptorLimit(),
             contexts: certificates.contexts)
-        let accessFile = configuration.aclFile.map { AccessFile(path: $0, logger: logger) }
-        let access = try accessFile?.start()
-        let (brokerEnd, listeners) = try startBroker(mailbox, store, settings, passwords, access)
-        let adminConfiguration = adminConfiguration(token, tokens, adminCertificates)
+        let (brokerEnd, listeners) = try startBroker(mailbox, store, settings)
+        let adminConfiguration = adminConfiguration(token)
         let admin = try AdminServer(
             configuration: adminConfiguration,
             broker: BrokerBridge(mailbox: mailbox, store: store as? DurableStore),
             logger: logger)
 
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint, .sighup)
-        let reload = reload(
-            mailbox, passwords, tokens, accessFile, certificates, adminCertificates)
+        let reload = reload(mailbox)
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask {
                 try await admin.run { endpoints in
@@ -184,8 +199,7 @@ struct Server {
 
     /// Returns once the listeners accept, with their addresses.
     private func startBroker(
-        _ mailbox: Mailbox<ShardMessage>, _ store: any Store, _ settings: BrokerSettings,
-        _ passwords: PasswordChecks?, _ access: AccessRules?
+        _ mailbox: Mailbox<ShardMessage>, _ store: any Store, _ settings: BrokerSettings
     ) throws -> (end: BrokerEnd, listeners: [String]) {
         let check = passwords.map { passwords in
             PasswordCheck(
@@ -195,6 +209,7 @@ struct Server {
         let end = BrokerEnd()
         let started = try WorkQueue<Result<[String], any Error>>(name: "hermes-shard-0")
         let logger = logger
+        let rules = access?.rules
         let identity = BrokerLoop.Identity(
             version: Hermesd.version, durability: durabilityName,
             durabilityIntervalMs: durabilityIntervalMs)
@@ -204,7 +219,7 @@ struct Server {
             do {
                 var loop = try BrokerLoop(
                     settings: settings, store: store, mailbox: mailbox, passwords: check,
-                    access: access, identity: identity, logger: logger)
+                    access: rules, identity: identity, logger: logger)
                 for address in loop.listenerAddresses {
                     logger.info("MQTT listener ready", metadata: ["listener.address": "\(address)"])
                 }
@@ -224,11 +239,7 @@ struct Server {
         return (end, try report.get())
     }
 
-    private func reload(
-        _ mailbox: Mailbox<ShardMessage>, _ passwords: PasswordChecks?, _ tokens: TokenChecks,
-        _ accessFile: AccessFile?, _ certificates: Certificates,
-        _ adminCertificates: AdminCertificates?
-    ) -> Reload {
+    private func reload(_ mailbox: Mailbox<ShardMessage>) -> Reload {
         var parts: [Reload.Part] = [
             Reload.Part(name: "token file") {
                 let read = try tokens.read()
@@ -247,7 +258,7 @@ struct Server {
                 })
         }
         if let passwords { parts.append(passwords.part) }
-        if let accessFile { parts.append(accessFile.part(mailbox)) }
+        if let access { parts.append(access.file.part(mailbox)) }
         if let adminCertificates { parts.append(adminCertificates.part) }
         return Reload(
             loader: loader, running: configuration, log: log, logger: logger, parts: parts
@@ -298,25 +309,27 @@ struct Server {
 
     private func adminToken(_ directory: String) throws -> AdminToken {
         let file = AdminTokenFile(dataDirectory: directory)
-        // Set and empty is what a compose file makes of a variable that nobody set.
-        let value = ProcessEnvironment.current()[AdminTokenFile.environmentVariable] ?? ""
-        let (token, origin) = try file.loadOrCreate(environmentValue: value.isEmpty ? nil : value)
+        let (token, origin) = try file.loadOrCreate(environmentValue: Self.adminTokenVariable)
         if origin == .created {
             logger.info("Admin token made", metadata: ["file": "\(file.path)"])
         }
         return token
     }
 
-    private func adminConfiguration(
-        _ token: AdminToken, _ tokens: TokenChecks, _ certificates: AdminCertificates?
-    ) -> AdminServerConfiguration {
+    /// Set and empty is what a compose file makes of a variable that nobody set.
+    private static var adminTokenVariable: String? {
+        let value = ProcessEnvironment.current()[AdminTokenFile.environmentVariable] ?? ""
+        return value.isEmpty ? nil : value
+    }
+
+    private func adminConfiguration(_ token: AdminToken) -> AdminServerConfiguration {
         var result = AdminServerConfiguration(
             token: token, durability: durabilityName, version: Hermesd.version)
         result.address = configuration.admin.address
         result.port = configuration.admin.port
         result.unixSocketPath = configuration.admin.unixSocket
         result.tokens = tokens
-        result.certificates = certificates
+        result.certificates = adminCertificates
         result.maximumFailuresPerMinute = configuration.admin.maxFailures
         result.maximumBodyBytes = configuration.limits.maxPacketBytes
         result.maximumTopicLevels = configuration.limits.maxTopicLevels
@@ -341,13 +354,6 @@ struct Server {
             ? "[\(endpoints.address)]:\(endpoints.port)"
             : "\(endpoints.address):\(endpoints.port)"
     }
-}
-
-/// Everything that is wrong with the TLS files of a configuration.
-struct TLSFilesUnusable: Error, CustomStringConvertible {
-    let problems: [String]
-
-    var description: String { problems.joined(separator: "\n") }
 }
 
 /// How the broker's thread ended, once it has.

@@ -1,3 +1,4 @@
+import AdminTLS
 import Glibc
 import NIOSSL
 import Testing

@@ -26,6 +26,25 @@ struct AdminTokenTests {
         }
     }
 
+    @Test("a look before the start makes nothing, and finds what a start would refuse")
+    func load() throws {
+        try withTemporaryDirectory { directory in
+            let file = AdminTokenFile(dataDirectory: directory)
+            #expect(try file.load(environmentValue: nil)?.origin == nil)
+            #expect(access(file.path, F_OK) != 0)
+            let elsewhere = AdminTokenFile(dataDirectory: "/nonexistent")
+            #expect(try elsewhere.load(environmentValue: nil)?.origin == nil)
+            let short = #expect(throws: AdminTokenError.self) {
+                try file.load(environmentValue: "short")
+            }
+            #expect(short?.isTransient == false)
+            _ = try file.loadOrCreate(environmentValue: nil)
+            #expect(try file.load(environmentValue: nil)?.origin == .read)
+            chmod(file.path, 0o644)
+            #expect(throws: AdminTokenError.self) { try file.load(environmentValue: nil) }
+        }
+    }
+
     @Test("two directories get different tokens")
     func random() throws {
         try withTemporaryDirectory { first in

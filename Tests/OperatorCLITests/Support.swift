@@ -133,7 +133,7 @@ final class TemporaryFolder {
     deinit {
         for name in [
             "users", "users.lock", "tokens", "tokens.lock", "admin.token", "hermes.yaml", "message",
-            "socket",
+            "socket", "acl", "certificate", "key",
         ] {
             unlink(file(name))
         }

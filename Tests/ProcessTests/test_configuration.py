@@ -56,6 +56,45 @@ def test_config_check_says_the_same(tmp_path):
     assert f"{file}:2" in text and f"{file}:3" in text
 
 
+def test_what_is_wrong_with_the_files_is_said_at_once_and_nothing_is_made(tmp_path):
+    """With the code that a service manager does not start again after."""
+    data = tmp_path / "data"
+    data.mkdir(mode=0o755)
+    data.chmod(0o755)
+    users, acl, tokens = tmp_path / "users", tmp_path / "acl", data / "tokens"
+    for file in (users, acl, tokens):
+        file.write_text("nonsense\n")
+        file.chmod(0o600)
+    config = tmp_path / "hermes.yaml"
+    config.write_text(
+        f"data_directory: {data}\npassword_file: {users}\nacl_file: {acl}\n"
+        f"admin: {{tls: {{certificate: {tmp_path}/none.pem, key: {tmp_path}/none.key}}}}\n")
+    done = subprocess.run(
+        [str(Hermesd.executable()), "--config", str(config)],
+        env={"HERMES_ADMIN_TOKEN": "short"}, capture_output=True, text=True, timeout=PATIENCE,
+        check=False)
+    assert done.returncode == 78, done.stderr
+    found = [f"{users}:1: ", f"{acl}:1: ", f"{tokens}:1: ", "admin.tls.certificate: ",
+             "admin.tls.key: ", "chmod 700 "]
+    for expected in [*found, "HERMES_ADMIN_TOKEN: "]:
+        assert expected in done.stderr, f"{expected} is not in:\n{done.stderr}"
+    assert [file.name for file in data.iterdir()] == ["tokens"]
+
+    checked = hermesctl("config", "check", str(config))
+    assert checked.code == 2
+    for expected in found:
+        assert expected in checked.errors, f"{expected} is not in:\n{checked.errors}"
+
+
+def test_what_may_pass_by_itself_is_no_mistake(start_broker, tmp_path):
+    """Code 1, after which a service manager tries again."""
+    done = subprocess.run(
+        [str(Hermesd.executable()), "--port", "0", "--admin-port", "0", "--data-dir",
+         str(tmp_path / "no" / "such")], env={}, capture_output=True, timeout=PATIENCE,
+        check=False)
+    assert done.returncode == 1, done.stderr.decode()
+
+
 def test_a_missing_file(tmp_path):
     errors = refuse("--config", str(tmp_path / "absent.yaml"))
     assert str(tmp_path / "absent.yaml") in errors

@@ -148,8 +148,23 @@ def test_a_bad_file_stops_a_start_and_not_a_running_broker(start_broker):
         broker.command(), env={**os.environ, **broker.environment()}, cwd=broker.directory,
         capture_output=True, timeout=PATIENCE, check=False,
     )
-    assert again.returncode == 1
+    assert again.returncode == 78
     assert b"tokens:2: 1 words stand where a token has 5" in again.stderr
+
+
+def test_the_cure_that_the_log_names_revokes(start_broker):
+    """Without SIGHUP."""
+    broker = start_broker()
+    api = AdminAPI(broker, token=create(broker, "grafana", "read"))
+    assert api.request("GET", "/v1/status").status == 200
+    file = broker.data / "tokens"
+    file.write_text("# revoked\n")
+    file.chmod(0o666)
+    assert api.request("GET", "/v1/status").status == 200
+    line = broker.log.await_match("Token file unusable, tokens stay as they were").string
+    assert "Run: chmod 600" in line
+    file.chmod(0o600)
+    eventually(lambda: api.request("GET", "/v1/status").status == 401, "the token counts no more")
 
 
 def test_the_token_of_the_first_start_is_left_alone(start_broker):

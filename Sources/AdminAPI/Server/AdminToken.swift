@@ -1,3 +1,4 @@
+import Credentials
 import Glibc
 
 /// The secret that lets a program use the API.
@@ -59,13 +60,21 @@ package struct AdminToken: Sendable, CustomStringConvertible {
 }
 
 /// Why there is no admin token to use.
-package enum AdminTokenError: Error, Equatable, CustomStringConvertible {
+package enum AdminTokenError: FileRefusal, Equatable {
     /// The text is no good token.
     case unusable(source: String, reason: String)
     /// A file is not as only its owner should have it.
     case unsafeFile(path: String, reason: String, fix: String)
     /// A system call failed.
     case system(call: String, path: String, code: Int32, reason: String)
+
+    package var isTransient: Bool {
+        switch self {
+        case .unusable, .unsafeFile: false
+        case .system(let call, let path, let code, _):
+            SystemFailure(action: call, path: path, errno: code).isTransient
+        }
+    }
 
     package var description: String {
         switch self {

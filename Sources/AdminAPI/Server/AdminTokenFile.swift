@@ -36,15 +36,23 @@ package struct AdminTokenFile: Sendable {
     package func loadOrCreate(
         environmentValue: String?
     ) throws(AdminTokenError) -> (token: AdminToken, origin: Origin) {
-        if let environmentValue {
-            let source = Self.environmentVariable
-            return (try AdminToken(environmentValue, source: source), .environment)
-        }
-        if let text = try read() { return (try AdminToken(text, source: path), .read) }
+        if let known = try load(environmentValue: environmentValue) { return known }
         let text = TokenSecret.make()
         if try create(text) { return (try AdminToken(text, source: path), .created) }
         // Someone else made it since we looked.
         guard let text = try read() else { throw failure("open", code: ENOENT) }
+        return (try AdminToken(text, source: path), .read)
+    }
+
+    /// The same without making anything: `nil` when neither the value nor the file is there.
+    package func load(
+        environmentValue: String?
+    ) throws(AdminTokenError) -> (token: AdminToken, origin: Origin)? {
+        if let environmentValue {
+            let source = Self.environmentVariable
+            return (try AdminToken(environmentValue, source: source), .environment)
+        }
+        guard let text = try read() else { return nil }
         return (try AdminToken(text, source: path), .read)
     }
 

@@ -1,4 +1,5 @@
 import AdminModel
+import AdminTLS
 import Credentials
 import Glibc
 import Logging

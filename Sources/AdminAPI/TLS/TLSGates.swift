@@ -1,3 +1,4 @@
+import AdminTLS
 import Logging
 import NIOCore
 import NIOSSL

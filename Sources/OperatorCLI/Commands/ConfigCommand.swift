@@ -1,5 +1,6 @@
 import ArgumentParser
 import Authorization
+import ConfiguredFiles
 import Credentials
 import OperatorConfiguration
 
@@ -26,48 +27,58 @@ struct ConfigCheckCommand: OperatorCommand {
 
     func run(in context: CommandContext) async throws(CommandFailure) {
         let configuration = try BrokerSettings.load(config: file, context.environment)
+        var refusals = FileRefusals()
+        _ = refusals.collect { () throws(DataFolder.Unusable) in
+            // Who runs the broker need not be who asks.
+            try DataFolder.check(configuration.dataDirectory, owner: nil)
+        }
         if let path = configuration.passwordFile {
-            do throws(PasswordFileError) {
-                let passwords = try PasswordFile.load(path: path)
-                warnOfAccess(passwords, context.console)
-                if passwords.entries.isEmpty {
-                    context.console.complain(
-                        """
-                        warning: the password file "\(VisibleText.escaped(path))" holds no user: \
-                        the broker refuses everyone who logs in.
-                        """)
-                }
-            } catch {
-                throw CommandFailure(error)
+            let passwords = refusals.collect { () throws(PasswordFileError) in
+                try PasswordFile.load(path: path)
             }
+            if let passwords { warn(of: passwords, path, context.console) }
         }
         if let path = configuration.aclFile {
-            let rules = try loadRules(path, context.console)
-            if rules.rules.isEmpty {
-                context.console.complain(
-                    """
-                    warning: the ACL file "\(VisibleText.escaped(path))" holds no rule: the broker \
-                    denies every publish and subscription.
-                    """)
+            let rules = refusals.collect { () throws(AccessRulesError) in
+                try AccessRules.load(path: path)
             }
+            if let rules { warn(of: rules, path, context.console) }
         }
-        if let path = configuration.admin.tokensFile {
+        let tokens = refusals.collect { () throws(TokenFileError) -> TokenFile? in
             do throws(TokenFileError) {
-                let tokens = try TokenFile.load(path: path)
-                if let warning = tokens.accessWarning {
-                    context.console.complain("warning: \(warning)")
-                }
+                return try TokenFile.load(path: configuration.tokensPath)
             } catch .missing {
                 // As at a start: `hermesctl tokens create` makes it.
-            } catch {
-                throw CommandFailure(error)
+                return nil
             }
         }
+        if let warning = tokens??.accessWarning { context.console.complain("warning: \(warning)") }
         let tls = TLSFileCheck(configuration)
         for warning in tls.warnings { context.console.complain(warning) }
-        guard tls.problems.isEmpty else {
-            throw CommandFailure(.localFile, tls.problems.joined(separator: "\n"))
+        let problems = refusals.problems + tls.problems
+        guard problems.isEmpty else {
+            throw CommandFailure(.localFile, problems.joined(separator: "\n"))
         }
         try context.console.print("\(VisibleText.escaped(file)): ok\n")
+    }
+
+    private func warn(of passwords: PasswordFile, _ path: String, _ console: Console) {
+        warnOfAccess(passwords, console)
+        guard passwords.entries.isEmpty else { return }
+        console.complain(
+            """
+            warning: the password file "\(VisibleText.escaped(path))" holds no user: the broker \
+            refuses everyone who logs in.
+            """)
+    }
+
+    private func warn(of rules: AccessRules, _ path: String, _ console: Console) {
+        if let warning = rules.accessWarning { console.complain("warning: \(warning)") }
+        guard rules.rules.isEmpty else { return }
+        console.complain(
+            """
+            warning: the ACL file "\(VisibleText.escaped(path))" holds no rule: the broker denies \
+            every publish and subscription.
+            """)
     }
 }

@@ -1,6 +1,7 @@
+import AdminTLS
+import ConfiguredFiles
 import Credentials
 import Glibc
-import ListenerTLS
 import OperatorConfiguration
 import TLS
 
@@ -9,36 +10,67 @@ struct TLSFileCheck {
     /// From here on, what ends is warned about, as the broker does.
     private static let warningSeconds: Int64 = 14 * 86_400
 
-    /// What is wrong, a line each.
-    private(set) var problems: [String] = []
+    private let now = Int64(time(nil))
+    private var refusals = FileRefusals()
+    private var over: [String] = []
+
+    /// What is wrong, one or more lines each.
+    var problems: [String] { refusals.problems + over }
     /// What ends soon, a line each.
     private(set) var warnings: [String] = []
 
     init(_ configuration: HermesConfiguration) {
         let tickets = TicketKeys()
-        let now = Int64(time(nil))
-        for settings in configuration.listenersTLS + [TLSSettings(configuration.admin.tls)] {
+        for settings in configuration.listenersTLS {
             guard let settings else { continue }
-            do throws(TLSProblems) {
-                for ending in try TLSContext(settings, tickets: tickets).endings {
-                    judge(ending, at: now)
-                }
-            } catch {
-                problems += error.problems.map(\.description)
+            let context = refusals.collect { () throws(TLSProblems) in
+                try TLSContext(settings, tickets: tickets)
             }
+            for ending in context?.endings ?? [] { judge(Ending(ending)) }
+        }
+        guard let settings = AdminTLSSettings(configuration.admin.tls) else { return }
+        let loaded = refusals.collect { () throws(AdminTLSUnusable) in
+            try AdminTLSLoader.load(settings)
+        }
+        guard let loaded else { return }
+        judge(
+            Ending(
+                key: "admin.tls.certificate", file: settings.certificate, time: loaded.expires,
+                cure: "renew it; the broker reads the files by itself when they change"))
+        if let file = settings.clientCAFile, let time = loaded.authoritiesExpire {
+            judge(
+                Ending(
+                    key: "admin.tls.client_ca_file", file: file, time: time,
+                    cure: "put its successor in the file; callers whom it vouches for do not get in"
+                ))
         }
     }
 
+    /// Something that serves only until a certain time.
+    fileprivate struct Ending {
+        var key: String
+        var file: String
+        /// In seconds since 1970.
+        var time: Int64
+        var cure: String
+    }
+
     /// A broker starts with what is over, so that the rest of it serves; its clients do not get in.
-    private mutating func judge(_ ending: TLSContext.Ending, at now: Int64) {
+    private mutating func judge(_ ending: Ending) {
         guard ending.time < now + Self.warningSeconds else { return }
         let place = "\(ending.key): \"\(VisibleText.escaped(ending.file))\""
         let cure = "\(ending.cure.prefix(1).uppercased())\(ending.cure.dropFirst())."
         if ending.time <= now {
-            problems.append("\(place) is over since \(UTCTime(clamping: ending.time)). \(cure)")
+            over.append("\(place) is over since \(UTCTime(clamping: ending.time)). \(cure)")
         } else {
             warnings.append(
                 "warning: \(place) ends on \(UTCTime(clamping: ending.time)). \(cure)")
         }
+    }
+}
+
+extension TLSFileCheck.Ending {
+    fileprivate init(_ ending: TLSContext.Ending) {
+        self.init(key: ending.key, file: ending.file, time: ending.time, cure: ending.cure)
     }
 }

@@ -3,7 +3,7 @@ import Glibc
 import NIOSSL
 
 /// Reads the files of HTTPS and makes a context of them, or says everything that is wrong.
-struct AdminTLSLoader {
+package struct AdminTLSLoader {
     /// A chain has some 5 KB, a bundle of authorities some 200.
     private static let mostBytes = 4 << 20
     /// Forward secrecy and authenticated encryption; those of TLS 1.3 are always on.
@@ -16,18 +16,26 @@ struct AdminTLSLoader {
 
     private let settings: AdminTLSSettings
     private var problems: [String] = []
+    /// How many of them may pass.
+    private var transientCount = 0
 
     /// What one reading gives.
-    struct Loaded {
-        let context: NIOSSLContext
+    package struct Loaded {
+        package let context: NIOSSLContext
         /// The first moment at which a certificate of the chain is over, in UNIX time.
-        let expires: Int64
+        package let expires: Int64
+        /// The same of those who may issue callers' certificates; `nil` when callers show none.
+        package let authoritiesExpire: Int64?
     }
 
-    static func load(_ settings: AdminTLSSettings) throws(AdminTLSUnusable) -> Loaded {
+    package static func load(_ settings: AdminTLSSettings) throws(AdminTLSUnusable) -> Loaded {
         var loader = Self(settings)
         let loaded = loader.load()
-        guard let loaded else { throw AdminTLSUnusable(problems: loader.problems) }
+        guard let loaded else {
+            throw AdminTLSUnusable(
+                problems: loader.problems,
+                isTransient: loader.problems.count == loader.transientCount)
+        }
         return loaded
     }
 
@@ -46,7 +54,8 @@ struct AdminTLSLoader {
         else { return nil }
         do {
             return Loaded(
-                context: try context(chain, privateKey, authorities), expires: Int64(expires))
+                context: try context(chain, privateKey, authorities), expires: Int64(expires),
+                authoritiesExpire: authorities?.map(\.notValidAfter).min().map { Int64($0) })
         } catch {
             // The parts are sound, so they do not fit together.
             problems.append(
@@ -124,6 +133,7 @@ struct AdminTLSLoader {
             return try CredentialFile.read(path, maximumByteCount: Self.mostBytes)
         } catch {
             problems.append("\(key): \(Self.text(error, path: VisibleText.escaped(path)))")
+            if error.isTransient { transientCount += 1 }
             return nil
         }
     }
@@ -131,7 +141,7 @@ struct AdminTLSLoader {
     private static func text(_ failure: CredentialFile.Failure, path: String) -> String {
         switch failure {
         case .missing:
-            "there is no file \"\(path)\". Correct the path, or delete admin.tls to serve plain HTTP."
+            "there is no file \"\(path)\". Correct the path, or write the file."
         case .notRegularFile: "\"\(path)\" is no regular file. Give the path of a PEM file."
         case .foreignLink(let owner):
             """
@@ -145,31 +155,5 @@ struct AdminTLSLoader {
             """
         case .system(let failure): failure.description
         }
-    }
-}
-
-/// Words of BoringSSL's, without the place in its source that they carry.
-enum BoringSSLText {
-    /// Such as `wrong_version_number`; for other errors `closed`, `reset` or the like.
-    static func reason(of error: any Error) -> String {
-        switch error {
-        case NIOSSLError.handshakeFailed(.sslError(let stack)),
-            NIOSSLError.handshakeFailed(.unknownError(let stack)),
-            BoringSSLError.sslError(let stack), BoringSSLError.unknownError(let stack):
-            return stack.first.map { word(in: $0.description) } ?? "protocol_error"
-        case NIOSSLError.uncleanShutdown: return "closed"
-        case NIOSSLError.handshakeFailed: return "closed"
-        case is NIOSSLError: return "tls_error"
-        default: return "connection_lost"
-        }
-    }
-
-    /// Its text is `Error: N error:XXXXXXXX:SSL routines:OPENSSL_internal:THE_REASON at FILE:LINE`.
-    static func word(in text: String) -> String {
-        guard let marker = text.firstRange(of: "OPENSSL_internal:") else {
-            return text.contains("EOF") ? "closed" : "protocol_error"
-        }
-        let word = text[marker.upperBound...].prefix { $0 != " " && $0 != ":" }
-        return String(word.prefix(64)).lowercased()
     }
 }

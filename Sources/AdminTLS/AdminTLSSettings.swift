@@ -1,3 +1,5 @@
+import Credentials
+
 /// What an operator decides for HTTPS.
 package struct AdminTLSSettings: Sendable, Equatable {
     package enum Version: Sendable, Equatable {
@@ -20,13 +22,15 @@ package struct AdminTLSSettings: Sendable, Equatable {
     }
 
     /// Every file that it names.
-    var files: [String] { [certificate, key] + [clientCAFile].compactMap { $0 } }
+    package var files: [String] { [certificate, key] + [clientCAFile].compactMap { $0 } }
 }
 
 /// Everything that is wrong with the files of HTTPS: at least one problem.
-package struct AdminTLSUnusable: Error, Equatable, CustomStringConvertible {
+package struct AdminTLSUnusable: FileRefusal, Equatable {
     /// Each names key, file and cure; untrusted text is escaped.
     package let problems: [String]
+    /// Nothing is wrong with the files: they could not be read for a reason that may pass.
+    package let isTransient: Bool
 
     package var description: String { problems.joined(separator: "\n") }
 }

@@ -1,3 +1,4 @@
+import Credentials
 import OperatorConfiguration
 import TLS
 
@@ -25,16 +26,6 @@ extension TLSSettings {
         crlFile = tls.crlFile
         takesUserName = tls.userNameFromCertificate
     }
-
-    /// That of the HTTP API, for a check of its files: they are to be as a listener's; `nil` when it
-    /// serves plain HTTP.
-    package init?(_ tls: HermesConfiguration.Admin.TLS) {
-        guard let certificate = tls.certificate, let key = tls.key else { return nil }
-        self.init(
-            place: "admin.tls", certificates: [Pair(certificate: certificate, key: key)])
-        clientCertificates = tls.clientCAFile == nil ? .off : .required
-        clientCAFile = tls.clientCAFile
-    }
 }
 
 extension HermesConfiguration {
@@ -42,4 +33,8 @@ extension HermesConfiguration {
     package var listenersTLS: [TLSSettings?] {
         listeners.enumerated().map { TLSSettings($1.tls, listener: $0) }
     }
+}
+
+extension TLSProblems: FileRefusal {
+    package var isTransient: Bool { problems.allSatisfy(\.isTransient) }
 }

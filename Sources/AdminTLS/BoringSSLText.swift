@@ -1,0 +1,27 @@
+import NIOSSL
+
+/// Words of BoringSSL's, without the place in its source that they carry.
+package enum BoringSSLText {
+    /// Such as `wrong_version_number`; for other errors `closed`, `reset` or the like.
+    package static func reason(of error: any Error) -> String {
+        switch error {
+        case NIOSSLError.handshakeFailed(.sslError(let stack)),
+            NIOSSLError.handshakeFailed(.unknownError(let stack)),
+            BoringSSLError.sslError(let stack), BoringSSLError.unknownError(let stack):
+            return stack.first.map { word(in: $0.description) } ?? "protocol_error"
+        case NIOSSLError.uncleanShutdown: return "closed"
+        case NIOSSLError.handshakeFailed: return "closed"
+        case is NIOSSLError: return "tls_error"
+        default: return "connection_lost"
+        }
+    }
+
+    /// Its text is `Error: N error:XXXXXXXX:SSL routines:OPENSSL_internal:THE_REASON at FILE:LINE`.
+    static func word(in text: String) -> String {
+        guard let marker = text.firstRange(of: "OPENSSL_internal:") else {
+            return text.contains("EOF") ? "closed" : "protocol_error"
+        }
+        let word = text[marker.upperBound...].prefix { $0 != " " && $0 != ":" }
+        return String(word.prefix(64)).lowercased()
+    }
+}
