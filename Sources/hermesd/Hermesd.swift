@@ -58,6 +58,8 @@ struct Hermesd: AsyncParsableCommand {
     var logLevel: String?
 
     func run() async throws {
+        // Untrapped, it would end the process; one that comes during the start is carried out after it.
+        let hangups = await UnixSignalsSequence(trapping: .sighup)
         let loader = loader
         let configuration: HermesConfiguration
         do throws(ConfigurationError) {
@@ -71,7 +73,7 @@ struct Hermesd: AsyncParsableCommand {
             format: configuration.logging.format == .json ? .json : .text)
         defer { log.stop() }
         do {
-            try await Server(configuration, loader: loader, log: log).run()
+            try await Server(configuration, loader: loader, log: log).run(hangups: hangups)
         } catch let error as any FileRefusal where !error.isTransient {
             // As for any other mistake of the configuration: only a person can mend it.
             log.flush()

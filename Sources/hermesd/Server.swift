@@ -85,7 +85,8 @@ struct Server {
         self.access = access
     }
 
-    func run() async throws {
+    /// Runs until a signal or a failure; each of `hangups` has the configuration read again.
+    func run(hangups: UnixSignalsSequence) async throws {
         let directory = try DataDirectory(path: configuration.dataDirectory)
         let token = try adminToken(directory.path)
         let mailbox = try Mailbox<ShardMessage>(capacity: Self.mailboxCapacity)
@@ -95,6 +96,8 @@ struct Server {
         let settings = BrokerSettings(
             configuration, descriptorLimit: BrokerSettings.raiseDescriptorLimit(),
             contexts: certificates.contexts)
+        // From here on clients are served; before, a signal may end the process at once.
+        let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
         let (brokerEnd, listeners) = try startBroker(mailbox, store, settings)
         let adminConfiguration = adminConfiguration(token)
         let admin = try AdminServer(
@@ -102,8 +105,11 @@ struct Server {
             broker: BrokerBridge(mailbox: mailbox, store: store as? DurableStore),
             logger: logger)
 
-        let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint, .sighup)
-        let reload = reload(mailbox)
+        let stop = BrokerStop(
+            mailbox, notification, logger: logger,
+            drainTimeout: configuration.limits.drainTimeout,
+            margin: adminConfiguration.limits.drain + Self.stopMargin)
+        let reload = reload(mailbox, stop)
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask {
                 try await admin.run { endpoints in
@@ -120,14 +126,10 @@ struct Server {
             }
             tasks.addTask {
                 var reload = reload
-                for await signal in signals {
-                    if signal == .sighup {
-                        reload.run()
-                        continue
-                    }
-                    logger.info("Stopping", metadata: ["signal": "\(signal)"])
-                    return
-                }
+                for await _ in hangups { reload.run() }
+            }
+            tasks.addTask {
+                for await signal in signals { await stop.take("\(signal)") }
             }
             if let store = store as? DurableStore {
                 tasks.addTask {
@@ -141,7 +143,7 @@ struct Server {
                     await watch.run { use(certificates, mailbox, $0) }
                 }
             }
-            // A broker that ends by itself has failed, and the process with it.
+            // It ends by a stop; one that ends by itself has failed, and the process with it.
             tasks.addTask { try await brokerEnd.wait() }
             if notification.watchdogInterval != nil {
                 tasks.addTask {
@@ -154,10 +156,8 @@ struct Server {
             defer { tasks.cancelAll() }
             // Whatever ends first, the broker drains before the process does.
             let first = await tasks.nextResult()
-            notification.stopping(
-                within: configuration.limits.drainTimeout + adminConfiguration.limits.drain
-                    + Self.stopMargin)
-            try await stopBroker(mailbox, brokerEnd)
+            await stop.begin()
+            try await brokerEnd.wait()
             close(store)
             try first?.get()
         }
@@ -239,7 +239,7 @@ struct Server {
         return (end, try report.get())
     }
 
-    private func reload(_ mailbox: Mailbox<ShardMessage>) -> Reload {
+    private func reload(_ mailbox: Mailbox<ShardMessage>, _ stop: BrokerStop) -> Reload {
         var parts: [Reload.Part] = [
             Reload.Part(name: "token file") {
                 let read = try tokens.read()
@@ -268,7 +268,9 @@ struct Server {
             // A full mailbox is worked off within a turn; the next reload would bring it again.
             if mailbox.post(.limits(settings), isUrgent: true) == .full {
                 logger.error("The broker is too busy to take the new limits; send SIGHUP again")
+                return
             }
+            stop.limitDrain(to: configuration.limits.drainTimeout)
         }
     }
 
@@ -300,12 +302,6 @@ struct Server {
     }
 
     private static func milliseconds(_ time: Duration) -> Int { Int(time / .milliseconds(1)) }
-
-    private func stopBroker(_ mailbox: Mailbox<ShardMessage>, _ end: BrokerEnd) async throws {
-        // A full mailbox is worked off within a turn.
-        while mailbox.post(.stop, isUrgent: true) == .full { await Task.yield() }
-        try await end.wait()
-    }
 
     private func adminToken(_ directory: String) throws -> AdminToken {
         let file = AdminTokenFile(dataDirectory: directory)

@@ -1,19 +1,21 @@
 """Start and end of the process, and what it writes."""
 
 import json
+import re
 import signal
 import socket
 import stat
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
 from harness import wire
 from harness.admin import AdminAPI
-from harness.broker import ADMIN_TOKEN, Hermesd, Settings
+from harness.broker import ADMIN_TOKEN, Hermesd, Settings, inherited_environment
 from harness.raw_client import RawClient
-from harness.waiting import PATIENCE
+from harness.waiting import PATIENCE, eventually
 from harness.wire import Connack, Will
 
 pytestmark = pytest.mark.hermesd("hermesd's own command line and files")
@@ -59,6 +61,64 @@ def test_a_peer_that_does_not_read_delays_a_stop_only_so_long(start_broker, clie
     begin = time.monotonic()
     assert broker.stop() == 0
     assert time.monotonic() - begin < 4
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_second_signal_ends_the_drain(number, start_broker, client, raw, names):
+    """What is stored stays stored, and the exit is as clean."""
+    broker = start_broker(environment={"HERMES_LIMITS_DRAIN_TIMEOUT": "10m"})
+    away = client("away", broker, clean_session=False)
+    away.subscribe((names.topic("kept"), 1))
+    away.disconnect()
+    stalled = raw(broker, receive_buffer=4_096)
+    stalled.connect(names.client("stalled"))
+    stalled.subscribe((names.topic(), 0))
+    publisher = client("pub", broker)
+    for _ in range(500):
+        publisher.send(wire.publish(names.topic(), b"x" * 16_384))
+    publisher.publish(names.topic("kept"), b"kept", qos=1)
+
+    broker.process.send_signal(signal.SIGTERM)
+    broker.log.await_match("Stopping signal=SIGTERM")
+    publisher.await_closed()
+    assert broker.is_running
+    broker.process.send_signal(number)
+    broker.log.await_match("NOTICE Stopping without further waiting")
+    assert broker.await_exit() == 0
+
+    broker.start()
+    back = client("away", broker, clean_session=False)
+    assert back.take_message().payload == b"kept"
+
+
+def test_a_hangup_during_the_start_ends_nothing(tmp_path):
+    """It is carried out once the broker runs."""
+    broker = Hermesd(data=tmp_path / "data")
+    process = subprocess.Popen(
+        broker.command(), env=inherited_environment() | broker.environment(), stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True)
+    try:
+        eventually(lambda: catches(process.pid, signal.SIGHUP), "the trap")
+        process.send_signal(signal.SIGHUP)
+        for line in process.stdout:
+            if "Configuration read again" in line:
+                break
+        else:
+            pytest.fail(f"it ended with {process.wait()}")
+        process.send_signal(signal.SIGTERM)
+        process.stdout.read()
+        assert process.wait(PATIENCE) == 0
+    finally:
+        process.kill()
+        process.wait()
+        broker.remove_files()
+
+
+def catches(pid: int, number: signal.Signals) -> bool:
+    """Whether that process has a handler for the signal."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    (mask,) = re.findall(r"^SigCgt:\s*(\w+)$", status, re.MULTILINE)
+    return int(mask, 16) >> (number - 1) & 1 == 1
 
 
 def test_a_stop_takes_no_new_connections(start_broker):

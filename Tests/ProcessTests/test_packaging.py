@@ -205,6 +205,23 @@ def test_a_stop_is_told_when_it_begins(manager, start_service, client, raw, name
     assert manager.received() == []
 
 
+def test_a_stop_asks_for_the_time_of_the_configuration_in_force(path_manager, tmp_path):
+    file = tmp_path / "hermes.yaml"
+    file.write_text("limits: {drain_timeout: 1s}\n")
+    broker = Hermesd(Settings(
+        arguments=("--config", str(file)), environment={"NOTIFY_SOCKET": path_manager.name}))
+    try:
+        broker.start()
+        assert path_manager.receive()["READY"] == "1"
+        file.write_text("limits: {drain_timeout: 5m}\n")
+        broker.process.send_signal(signal.SIGHUP)
+        broker.log.await_match("Configuration read again changed=limits.drain_timeout")
+        assert broker.stop() == 0
+        assert int(path_manager.receive()["EXTEND_TIMEOUT_USEC"]) > 300 * 1_000_000
+    finally:
+        broker.remove_files()
+
+
 def test_a_stop_asks_for_no_more_than_the_packages_give(path_manager, start_service):
     """With the default drain timeout; and it keeps to what it asked for."""
     broker = start_service(path_manager)

@@ -422,7 +422,11 @@ package struct BrokerLoop: ~Copyable {
     }
 
     private mutating func stop() {
-        guard drainDeadline == nil else { return }
+        // Asked again: what is not sent by now stays unsent.
+        guard drainDeadline == nil else {
+            drainDeadline = shard.now
+            return
+        }
         drainDeadline = shard.now.advanced(
             byMilliseconds: settings.drainTimeout.wholeMilliseconds)
         reactor.closeListeners()

@@ -27,6 +27,6 @@ package enum ShardMessage: Sendable {
     case limits(BrokerSettings)
     /// Other access rules from now on; `nil` allows everything.
     case access(AccessRules?)
-    /// Stop accepting, send what waits, close, and end the loop.
+    /// Stop accepting, send what waits, close, and end the loop; a second one ends the sending.
     case stop
 }
