@@ -200,7 +200,7 @@ def test_a_link_to_somebody_elses_file_is_refused(start_broker, tmp_path: Path):
                 command, env={**os.environ, **environment}, cwd=broker.directory,
                 capture_output=True, timeout=PATIENCE, check=False,
             )
-            assert ended.returncode == 1
+            assert ended.returncode == 78
             assert b"symbolic link, and it or what it leads to belongs to user 65534" in ended.stderr
         finally:
             broker.remove_files()
