@@ -256,12 +256,66 @@ struct ConnectionTests {
         }
     }
 
-    @Test("a client that takes no answer is cut off")
-    func writeStall() async throws {
+    /// Answers `GET /v1/clients` with 20 MB, more than any kernel keeps for a connection.
+    private static let talkative: @Sendable () -> StubBroker = {
         let long = String(repeating: "x", count: 100_000)
         let clients = (0..<200).map { StubBroker.summary("\($0)" + long) }
+        return StubBroker { $0.page = ClientPage(clients: clients, next: nil) }
+    }
+
+    @Test(
+        "a client that takes its time gets the whole of an answer, the last one too",
+        arguments: [["Connection: close"], []])
+    func slowReader(headers: [String]) async throws {
         try await TestServer.run(
-            StubBroker { $0.page = ClientPage(clients: clients, next: nil) },
+            Self.talkative(),
+            with: .init {
+                $0.limits.linger = .milliseconds(50)
+                $0.limits.idle = .milliseconds(200)
+            }
+        ) { server in
+            let connection = try RawConnection(
+                port: server.endpoints.port, receiveBufferBytes: 65_536)
+            try connection.send(TestServer.head("GET", "/v1/clients", headers: headers))
+            // Once this one has been idle for too long, the answer has been there for longer than
+            // either limit.
+            let idle = try server.connect()
+            #expect(try idle.isClosedByServer())
+            let response = try connection.readResponse()
+            #expect(response.status == 200)
+            #expect(response.body.count > 20_000_000)
+            #expect(try connection.isClosedByServer())
+        }
+    }
+
+    @Test("a stop lets an answer out that the client is still taking")
+    func stopDuringAnswer() async throws {
+        try await TestServer.run(
+            Self.talkative(),
+            with: .init {
+                $0.limits.linger = .milliseconds(50)
+                $0.limits.drain = .seconds(60)
+            }
+        ) { server in
+            let connection = try RawConnection(
+                port: server.endpoints.port, receiveBufferBytes: 65_536)
+            try connection.send(TestServer.head("GET", "/v1/clients"))
+            let head = try connection.readHead()
+            let idle = try server.connect()
+            try idle.send(TestServer.head("GET", "/healthz"))
+            #expect(try idle.readResponse().status == 200)
+            server.stop()
+            #expect(try idle.isClosedByServer())
+            #expect(head.status == 200)
+            #expect(try connection.readBody(of: head).count > 20_000_000)
+            #expect(try connection.isClosedByServer())
+        }
+    }
+
+    @Test("a client that takes no answer is cut off")
+    func writeStall() async throws {
+        try await TestServer.run(
+            Self.talkative(),
             with: .init {
                 $0.limits.writeStall = .milliseconds(200)
                 $0.limits.connections = 1

@@ -37,20 +37,20 @@ struct HTTPConnectionMachineTests {
     @Test("a connection without a request closes after the idle time and not before")
     func idle() {
         var machine = machine()
-        #expect(machine.tick(at: at(29.9)) == .keep)
-        #expect(machine.tick(at: at(30)) == .close)
-        #expect(machine.tick(at: at(31)) == .keep)
+        #expect(machine.tick(unsentBytes: 0, at: at(29.9)) == .keep)
+        #expect(machine.tick(unsentBytes: 0, at: at(30)) == .close)
+        #expect(machine.tick(unsentBytes: 0, at: at(31)) == .keep)
         #expect(machine.receiveBytes(1, at: at(31)) == .drop)
     }
 
     @Test("the idle time counts from the end of the last response")
     func idleAfterResponse() {
         var machine = afterRequest(at: 1)
-        #expect(machine.tick(at: at(100)) == .keep)
+        #expect(machine.tick(unsentBytes: 0, at: at(100)) == .keep)
         #expect(machine.beginResponse() == .keep)
         #expect(machine.endResponse(at: at(100)) == .keep)
-        #expect(machine.tick(at: at(129.9)) == .keep)
-        #expect(machine.tick(at: at(130)) == .close)
+        #expect(machine.tick(unsentBytes: 0, at: at(129.9)) == .keep)
+        #expect(machine.tick(unsentBytes: 0, at: at(130)) == .close)
     }
 
     @Test("behind a request that is the last, nothing is taken for a request")
@@ -70,11 +70,11 @@ struct HTTPConnectionMachineTests {
         var machine = machine()
         #expect(machine.receiveBytes(1, at: at(5)) == .take)
         #expect(machine.receiveBytes(1, at: at(14)) == .take)
-        #expect(machine.tick(at: at(14.9)) == .keep)
-        #expect(machine.tick(at: at(15)) == .answerLateHead)
+        #expect(machine.tick(unsentBytes: 0, at: at(14.9)) == .keep)
+        #expect(machine.tick(unsentBytes: 0, at: at(15)) == .answerLateHead)
         #expect(machine.receiveBytes(1, at: at(15)) == .drop)
-        #expect(machine.tick(at: at(16.9)) == .keep)
-        #expect(machine.tick(at: at(17)) == .close)
+        #expect(machine.tick(unsentBytes: 0, at: at(16.9)) == .keep)
+        #expect(machine.tick(unsentBytes: 0, at: at(17)) == .close)
     }
 
     @Test("a head is too large once its bytes exceed the limit")
@@ -103,15 +103,15 @@ struct HTTPConnectionMachineTests {
         _ = machine.receiveBytes(10, at: at(0))
         _ = machine.receiveHead(keepsAlive: true, at: at(0))
         #expect(machine.receiveBody(500) == .take)
-        #expect(machine.tick(at: at(14.9)) == .keep)
+        #expect(machine.tick(unsentBytes: 0, at: at(14.9)) == .keep)
         #expect(machine.receiveBody(10) == .take)
-        #expect(machine.tick(at: at(15.05)) == .keep)
-        #expect(machine.tick(at: at(15.1)) == .reportLateBody)
-        #expect(machine.tick(at: at(99)) == .keep)
+        #expect(machine.tick(unsentBytes: 0, at: at(15.05)) == .keep)
+        #expect(machine.tick(unsentBytes: 0, at: at(15.1)) == .reportLateBody)
+        #expect(machine.tick(unsentBytes: 0, at: at(99)) == .keep)
         #expect(machine.receiveBody(1) == .drop)
         #expect(machine.beginResponse() == .announceEnd)
         #expect(machine.endResponse(at: at(99)) == .linger)
-        #expect(machine.tick(at: at(101)) == .close)
+        #expect(machine.tick(unsentBytes: 0, at: at(101)) == .close)
     }
 
     @Test("an early answer is the last one")
@@ -141,20 +141,20 @@ struct HTTPConnectionMachineTests {
     func pipelinedDeadlines() {
         var head = afterRequest(at: 0)
         _ = head.receiveBytes(10, at: at(0))
-        #expect(head.tick(at: at(60)) == .keep)
+        #expect(head.tick(unsentBytes: 0, at: at(60)) == .keep)
         _ = head.beginResponse()
         #expect(head.endResponse(at: at(60)) == .keep)
-        #expect(head.tick(at: at(69.9)) == .keep)
-        #expect(head.tick(at: at(70)) == .answerLateHead)
+        #expect(head.tick(unsentBytes: 0, at: at(69.9)) == .keep)
+        #expect(head.tick(unsentBytes: 0, at: at(70)) == .answerLateHead)
 
         var body = afterRequest(at: 0)
         _ = body.receiveBytes(10, at: at(0))
         _ = body.receiveHead(keepsAlive: true, at: at(0))
-        #expect(body.tick(at: at(60)) == .keep)
+        #expect(body.tick(unsentBytes: 0, at: at(60)) == .keep)
         #expect(body.beginResponse() == .keep)
         #expect(body.endResponse(at: at(60)) == .keep)
-        #expect(body.tick(at: at(69.9)) == .keep)
-        #expect(body.tick(at: at(70)) == .reportLateBody)
+        #expect(body.tick(unsentBytes: 0, at: at(69.9)) == .keep)
+        #expect(body.tick(unsentBytes: 0, at: at(70)) == .reportLateBody)
     }
 
     @Test("a failure is answered, reported or ignored by what is under way")
@@ -179,15 +179,64 @@ struct HTTPConnectionMachineTests {
     @Test("a stop closes what is idle and lets the rest end")
     func stop() {
         var idle = machine()
-        #expect(idle.stop() == .close)
-        #expect(idle.stop() == .keep)
+        #expect(idle.stop(unsentBytes: 0, at: at(0)) == .close)
+        #expect(idle.stop(unsentBytes: 0, at: at(0)) == .keep)
 
         var busy = afterRequest(at: 0)
-        #expect(busy.stop() == .keep)
+        #expect(busy.stop(unsentBytes: 0, at: at(1)) == .keep)
         #expect(busy.beginResponse() == .announceEnd)
         #expect(busy.endResponse(at: at(1)) == .linger)
-        #expect(busy.stop() == .keep)
-        #expect(busy.tick(at: at(3)) == .close)
+        #expect(busy.stop(unsentBytes: 0, at: at(1)) == .keep)
+        #expect(busy.tick(unsentBytes: 0, at: at(3)) == .close)
+    }
+
+    @Test("the last answer gets the time it needs; lingering begins when the socket has taken it")
+    func slowLastAnswer() {
+        var machine = afterRequest(at: 0, keepsAlive: false)
+        _ = machine.beginResponse()
+        #expect(machine.endResponse(at: at(0)) == .linger)
+        for seconds in 1...60 {
+            #expect(machine.tick(unsentBytes: 1, at: at(Double(seconds))) == .keep)
+        }
+        #expect(machine.tick(unsentBytes: 0, at: at(61.9)) == .keep)
+        #expect(machine.tick(unsentBytes: 0, at: at(62)) == .close)
+    }
+
+    @Test("nothing is idle or late while the client still takes an answer")
+    func slowAnswer() {
+        var machine = afterRequest(at: 0)
+        _ = machine.beginResponse()
+        _ = machine.endResponse(at: at(0))
+        #expect(machine.tick(unsentBytes: 1, at: at(40)) == .keep)
+        #expect(machine.tick(unsentBytes: 0, at: at(69.9)) == .keep)
+
+        var head = machine
+        _ = head.receiveBytes(10, at: at(45))
+        #expect(head.tick(unsentBytes: 1, at: at(60)) == .keep)
+        #expect(head.tick(unsentBytes: 0, at: at(69.9)) == .keep)
+        #expect(head.tick(unsentBytes: 0, at: at(70)) == .answerLateHead)
+
+        #expect(machine.tick(unsentBytes: 0, at: at(70)) == .close)
+    }
+
+    @Test("a stop behind the head of a response ends the connection behind that response")
+    func stopBehindHead() {
+        var machine = afterRequest(at: 0)
+        #expect(machine.beginResponse() == .keep)
+        #expect(machine.stop(unsentBytes: 1, at: at(1)) == .keep)
+        #expect(machine.endResponse(at: at(2)) == .linger)
+    }
+
+    @Test("a stop lets an answer out that is still on its way")
+    func stopDuringAnswer() {
+        var machine = afterRequest(at: 0)
+        _ = machine.beginResponse()
+        _ = machine.endResponse(at: at(0))
+        #expect(machine.stop(unsentBytes: 1, at: at(1)) == .linger)
+        #expect(machine.stop(unsentBytes: 1, at: at(1)) == .keep)
+        #expect(machine.tick(unsentBytes: 1, at: at(4)) == .keep)
+        #expect(machine.tick(unsentBytes: 0, at: at(5.9)) == .keep)
+        #expect(machine.tick(unsentBytes: 0, at: at(6)) == .close)
     }
 
     @Test("a write stalls when nothing of it is taken for the whole limit")

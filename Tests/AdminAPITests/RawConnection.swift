@@ -117,6 +117,14 @@ final class RawConnection {
 
     /// The next response; informational ones too.
     func readResponse(toHead: Bool = false) throws -> RawResponse {
+        var response = try readHead()
+        if toHead || response.status < 200 { return response }
+        response.body = try readBody(of: response)
+        return response
+    }
+
+    /// The next response without its body, which comes behind it.
+    func readHead() throws -> RawResponse {
         var headEnd: Int?
         while headEnd == nil {
             headEnd = received.indices.dropLast(3).first {
@@ -134,15 +142,19 @@ final class RawConnection {
             return (name: String(parts[0]), value: String(parts[1].drop { $0 == " " }))
         }
         let status = Int(lines[0].split(separator: " ")[1]) ?? 0
-        var response = RawResponse(status: status, headers: headers, body: [])
-        if toHead || status < 200 { return response }
-        let length = response["Content-Length"].flatMap { Int($0) } ?? 0
+        return RawResponse(status: status, headers: headers, body: [])
+    }
+
+    /// The body that belongs to a head.
+    func readBody(of head: RawResponse) throws -> [UInt8] {
+        let length = head["Content-Length"].flatMap { Int($0) } ?? 0
         while received.count < length {
-            if try !readMore() { throw SocketError(call: "end before the body's", code: 0) }
+            if try !readMore() {
+                throw SocketError(call: "end at byte \(received.count) of \(length)", code: 0)
+            }
         }
-        response.body = Array(received.prefix(length))
-        received.removeFirst(length)
-        return response
+        defer { received.removeFirst(length) }
+        return Array(received.prefix(length))
     }
 
     /// True when the server closes without sending more.

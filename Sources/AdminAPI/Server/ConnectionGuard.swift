@@ -97,8 +97,10 @@ final class ConnectionGuard {
     }
 
     fileprivate func stop() {
-        switch machine.stop() {
-        case .close: context?.close(promise: nil)
+        guard let context else { return }
+        switch machine.stop(unsentBytes: unsentBytes(context), at: .now()) {
+        case .close: context.close(promise: nil)
+        case .linger: context.close(mode: .output, promise: nil)
         case .keep: break
         }
     }
@@ -123,13 +125,13 @@ final class ConnectionGuard {
     private func tick() {
         guard let context else { return }
         let now = NIODeadline.now()
-        let buffered = (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
-        if writeStall.tick(bufferedBytes: buffered, at: now) {
+        let unsentBytes = unsentBytes(context)
+        if writeStall.tick(bufferedBytes: unsentBytes, at: now) {
             logger.notice("Admin connection closed: the client takes no answer")
             context.close(promise: nil)
             return
         }
-        switch machine.tick(at: now) {
+        switch machine.tick(unsentBytes: unsentBytes, at: now) {
         case .keep: break
         case .close: context.close(promise: nil)
         case .answerLateHead:
@@ -146,6 +148,11 @@ final class ConnectionGuard {
                 ))
         }
         scheduleTick()
+    }
+
+    /// What the socket has not taken yet.
+    private func unsentBytes(_ context: ChannelHandlerContext) -> Int {
+        (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
     }
 
     private func scheduleTick() {

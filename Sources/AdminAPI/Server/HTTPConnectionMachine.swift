@@ -5,7 +5,8 @@ import NIOCore
 ///
 /// ```
 ///   open ── response to a request that ends the connection ──> lingering ── deadline ──> closed
-///    │ └─── malformed or late head, nothing to answer ─────────────^                       ^
+///    │ ├─── malformed or late head, nothing to answer ────────────^                        ^
+///    │ └─── stopping with an answer on its way ───────────────────^                        │
 ///    └───── idle too long, or stopping with nothing under way ─────────────────────────────┘
 /// ```
 ///
@@ -14,7 +15,8 @@ import NIOCore
 /// would make the kernel throw the answer away.
 ///
 /// Deadlines run only while we wait for the client: not while an earlier request is being answered,
-/// when we may choose not to read.
+/// when we may choose not to read, nor while the socket has not taken all of an answer. How long that
+/// may take is ``WriteStallMachine``'s to say.
 struct HTTPConnectionMachine {
     private enum State {
         case open(Open)
@@ -40,6 +42,16 @@ struct HTTPConnectionMachine {
         case body(since: NIODeadline, bytes: Int)
         /// The input made no sense, or came too late; nothing more is read from it.
         case failed
+
+        /// Its deadline counts from now on.
+        mutating func restart(at now: NIODeadline) {
+            switch self {
+            case .waiting: self = .waiting(since: now)
+            case .head(_, let bytes): self = .head(since: now, bytes: bytes)
+            case .body(_, let bytes): self = .body(since: now, bytes: bytes)
+            case .failed: break
+            }
+        }
     }
 
     private var state: State
@@ -77,6 +89,8 @@ struct HTTPConnectionMachine {
 
     enum OnStop: Equatable {
         case close
+        /// An answer is still on its way: our side ends behind it.
+        case linger
         case keep
     }
 
@@ -184,24 +198,26 @@ struct HTTPConnectionMachine {
         guard case .open(var open) = state else { return .keep }
         precondition(open.pending > 0, "a response without a request")
         open.pending -= 1
-        if open.isLastResponse {
+        // The stop may have come behind the response's head.
+        if open.isLastResponse || open.isStopping && open.pending == 0 {
             state = .lingering(until: now + limits.linger.timeAmount)
             return .linger
         }
-        switch open.reading {
-        case .waiting: open.reading = .waiting(since: now)
-        case .head(_, let bytes): open.reading = .head(since: now, bytes: bytes)
-        case .body(_, let bytes): open.reading = .body(since: now, bytes: bytes)
-        case .failed: break
-        }
+        open.reading.restart(at: now)
         state = .open(open)
         return .keep
     }
 
     /// The broker stops: what is under way may end.
-    mutating func stop() -> OnStop {
+    ///
+    /// - Parameter unsentBytes: What the socket has not taken yet.
+    mutating func stop(unsentBytes: Int, at now: NIODeadline) -> OnStop {
         switch state {
         case .open(var open):
+            if open.pending == 0, unsentBytes > 0 {
+                state = .lingering(until: now + limits.linger.timeAmount)
+                return .linger
+            }
             if open.pending == 0 {
                 state = .closed
                 return .close
@@ -215,14 +231,25 @@ struct HTTPConnectionMachine {
     }
 
     /// Time has passed.
-    mutating func tick(at now: NIODeadline) -> OnTick {
+    ///
+    /// - Parameter unsentBytes: What the socket has not taken yet.
+    mutating func tick(unsentBytes: Int, at now: NIODeadline) -> OnTick {
         switch state {
         case .closed: return .keep
         case .lingering(let until):
+            if unsentBytes > 0 {
+                state = .lingering(until: now + limits.linger.timeAmount)
+                return .keep
+            }
             if now < until { return .keep }
             state = .closed
             return .close
         case .open(var open):
+            if unsentBytes > 0 {
+                open.reading.restart(at: now)
+                state = .open(open)
+                return .keep
+            }
             switch open.reading {
             case .waiting(let since):
                 if open.pending > 0 || now < since + limits.idle.timeAmount { return .keep }
