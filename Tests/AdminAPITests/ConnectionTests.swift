@@ -277,13 +277,13 @@ struct ConnectionTests {
             let connection = try RawConnection(
                 port: server.endpoints.port, receiveBufferBytes: 65_536)
             try connection.send(TestServer.head("GET", "/v1/clients", headers: headers))
+            let head = try connection.readHead()
+            #expect(head.status == 200)
             // Once this one has been idle for too long, the answer has been there for longer than
             // either limit.
             let idle = try server.connect()
             #expect(try idle.isClosedByServer())
-            let response = try connection.readResponse()
-            #expect(response.status == 200)
-            #expect(response.body.count > 20_000_000)
+            #expect(try connection.readBody(of: head).count > 20_000_000)
             #expect(try connection.isClosedByServer())
         }
     }
@@ -351,6 +351,35 @@ struct ConnectionTests {
         }
     }
 
+    @Test("each connection too many is counted, and a line a second names one of them")
+    func flood() async throws {
+        let log = CapturedLog()
+        let begin = ContinuousClock.now
+        try await TestServer.run(with: .init { $0.limits.connections = 1 }, logger: log.logger) {
+            server in
+            do {
+                let held = try server.connect()
+                try held.send(TestServer.head("GET", "/healthz"))
+                #expect(try held.readResponse().status == 200)
+                for _ in 0..<40 {
+                    let answer = String(decoding: try server.connect().readToEnd(), as: UTF8.self)
+                    #expect(answer.isEmpty || answer.hasPrefix("HTTP/1.1 503 "))
+                }
+            }
+            let metrics = try await server.waitUntilServed("/metrics").text
+            let counted = metrics.split(separator: "\n").compactMap { line in
+                line.hasPrefix("hermes_admin_connections_refused_total ")
+                    ? line.split(separator: " ").last.flatMap { Int($0) } : nil
+            }
+            // Those that waited until the server took connections again count as well.
+            let refused = try #require(counted.first)
+            #expect(refused >= 40)
+            let lines = log.lines(of: "Admin connection refused: too many are open")
+            #expect(lines.first?.metadata["admin.peer"]?.hasPrefix("127.0.0.1:") == true)
+            #expect(lines.count <= 1 + Int((ContinuousClock.now - begin).components.seconds))
+        }
+    }
+
     // MARK: Stop
 
     @Test("a stop lets the request under way end, and closes idle connections")
@@ -389,10 +418,13 @@ struct ConnectionTests {
 }
 
 extension TestServer {
-    /// Tries until a new connection is served; fails after 10 s.
-    fileprivate func waitUntilServed() async throws {
+    /// Tries until a new connection is served, and gives its answer; fails after 10 s.
+    @discardableResult
+    fileprivate func waitUntilServed(_ target: String = "/healthz") async throws -> RawResponse {
         let deadline = ContinuousClock.now + .seconds(10)
-        while try request("GET", "/healthz").status != 200 {
+        while true {
+            let response = try request("GET", target)
+            if response.status == 200 { return response }
             try #require(ContinuousClock.now < deadline, "no connection was let in again")
             try await Task.sleep(for: .milliseconds(20))
         }

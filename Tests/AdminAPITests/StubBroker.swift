@@ -183,6 +183,7 @@ final class StubBroker: BrokerControl {
         figures.store.databaseBytes = 150
         figures.store.freeBytes = 151
         figures.admin.refused = [BrokerFigures.Count("missing_token", 152)]
+        figures.admin.connectionsRefused = 211
         figures.tlsConnections = 201
         figures.tlsHandshakesUnderWay = 202
         figures.tlsHandshakes = [BrokerFigures.Count("full", 203)]

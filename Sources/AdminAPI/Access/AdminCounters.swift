@@ -13,15 +13,22 @@ final class AdminCounters: Sendable {
     }
 
     private let refusals = Mutex([Refusal: UInt64]())
+    private let connectionsRefused = Atomic<UInt64>(0)
 
     func count(_ refusal: Refusal) {
         refusals.withLock { $0[refusal, default: 0] += 1 }
+    }
+
+    /// A connection was closed at once, because its listener had as many as it may have.
+    func countConnectionRefused() {
+        connectionsRefused.add(1, ordering: .relaxed)
     }
 
     /// All counts, of every reason there is.
     var figures: AdminFigures {
         let counts = refusals.withLock { $0 }
         var figures = AdminFigures()
+        figures.connectionsRefused = connectionsRefused.load(ordering: .relaxed)
         figures.refused = Refusal.allCases.map {
             BrokerFigures.Count($0.rawValue, counts[$0] ?? 0)
         }

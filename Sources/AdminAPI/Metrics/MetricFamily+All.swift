@@ -225,7 +225,11 @@ extension MetricFamily {
         .counters(
             "hermes_admin_refused_total", by: "reason",
             "Requests to the HTTP API that were not let in: no token, an unknown or an expired one, one without the scope, or too many wrong ones from the address.",
-            { $0.admin.refused })
+            { $0.admin.refused }),
+        .counter(
+            "hermes_admin_connections_refused_total",
+            "Connections to the HTTP API answered 503 or closed at once, because too many were open.",
+            { $0.admin.connectionsRefused }),
     ]
 
     private static let process: [MetricFamily] = [

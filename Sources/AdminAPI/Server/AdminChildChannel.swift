@@ -9,6 +9,8 @@ struct AdminChildChannel: ServerChildChannel {
     /// One accepted connection.
     struct Connection: ServerChildChannelValue {
         let channel: any Channel
+        /// Kept from the beginning: a channel that has closed does not know it any more.
+        let peer: SocketAddress?
         /// `nil` when there are too many, and this one is only told so.
         let http: HTTP1Channel.Value?
     }
@@ -17,13 +19,19 @@ struct AdminChildChannel: ServerChildChannel {
     /// `nil` for plain HTTP.
     private let tls: TLSLayer?
     private let limits: HTTPLimits
+    private let counters: AdminCounters
     private let count = ConnectionCount()
+    /// Strangers can cause these lines.
+    private let refusals = LogThrottle()
+    private let stalls = LogThrottle()
 
     init(
-        responder: @escaping HTTPChannelHandler.Responder, tls: TLSLayer?, limits: HTTPLimits
+        responder: @escaping HTTPChannelHandler.Responder, tls: TLSLayer?, limits: HTTPLimits,
+        counters: AdminCounters
     ) {
         self.tls = tls
         self.limits = limits
+        self.counters = counters
         http = HTTP1Channel(
             responder: responder,
             configuration: .init(
@@ -40,13 +48,15 @@ struct AdminChildChannel: ServerChildChannel {
         } catch {
             return channel.eventLoop.makeFailedFuture(error)
         }
+        let peer = channel.remoteAddress
         guard open <= limits.connections else {
-            return channel.eventLoop.makeSucceededFuture(Connection(channel: channel, http: nil))
+            return channel.eventLoop.makeSucceededFuture(
+                Connection(channel: channel, peer: peer, http: nil))
         }
         return http.setup(channel: channel, logger: logger).flatMapThrowing { value in
-            try ConnectionGuard(limits: limits, logger: logger)
+            try ConnectionGuard(limits: limits, peer: peer, stalls: stalls, logger: logger)
                 .install(in: channel.pipeline.syncOperations)
-            return Connection(channel: channel, http: value)
+            return Connection(channel: channel, peer: peer, http: value)
         }
     }
 
@@ -54,9 +64,15 @@ struct AdminChildChannel: ServerChildChannel {
         if let connection = value.http {
             await http.handle(value: connection, logger: logger)
         } else {
-            logger.warning(
-                "Admin connection refused: too many are open",
-                metadata: [LogKeys.limit: "\(limits.connections)"])
+            counters.countConnectionRefused()
+            if let suppressed = refusals.admit() {
+                logger.warning(
+                    "Admin connection refused: too many are open",
+                    metadata: [
+                        LogKeys.limit: "\(limits.connections)",
+                        LogKeys.peer: "\(PeerAddress.text(value.peer))",
+                    ].suppressing(suppressed))
+            }
             await refuse(value.channel)
         }
     }

@@ -15,6 +15,7 @@ package struct AdminServer: Sendable {
     let routes: RouteTable
     private let logger: Logger
     private let gatekeeper: Gatekeeper
+    private let counters = AdminCounters()
 
     /// - Throws: ``AdminServerError`` when a template of the configuration is wrong.
     package init(
@@ -22,7 +23,6 @@ package struct AdminServer: Sendable {
     ) throws(AdminServerError) {
         self.configuration = configuration
         self.logger = logger
-        let counters = AdminCounters()
         gatekeeper = Gatekeeper(
             adminToken: configuration.token, tokens: configuration.tokens,
             failuresPerMinute: configuration.maximumFailuresPerMinute, counters: counters,
@@ -176,7 +176,8 @@ package struct AdminServer: Sendable {
             maximumBodyBytes: configuration.maximumBodyBytes, date: HTTPDate(), logger: logger,
             refusals: LogThrottle())
         return AdminChildChannel(
-            responder: responder.respond, tls: tls, limits: configuration.limits)
+            responder: responder.respond, tls: tls, limits: configuration.limits,
+            counters: counters)
     }
 
     /// Hummingbird announces itself at `info`; the operator hears of the listeners from hermesd.

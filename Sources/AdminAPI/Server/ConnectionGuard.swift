@@ -9,6 +9,8 @@ import NIOHTTP1
 /// request yet, ``PartGate`` the parts of requests and responses.
 final class ConnectionGuard {
     private let limits: HTTPLimits
+    private let peer: SocketAddress?
+    private let stalls: LogThrottle
     private let logger: Logger
     private var machine: HTTPConnectionMachine
     private var writeStall: WriteStallMachine
@@ -16,8 +18,11 @@ final class ConnectionGuard {
     private var context: ChannelHandlerContext?
     private var nextTick: Scheduled<Void>?
 
-    init(limits: HTTPLimits, logger: Logger) {
+    /// The `stalls` are those of all connections of the listener.
+    init(limits: HTTPLimits, peer: SocketAddress?, stalls: LogThrottle, logger: Logger) {
         self.limits = limits
+        self.peer = peer
+        self.stalls = stalls
         self.logger = logger
         machine = HTTPConnectionMachine(limits: limits, now: .now())
         writeStall = WriteStallMachine(limit: limits.writeStall.timeAmount)
@@ -127,7 +132,12 @@ final class ConnectionGuard {
         let now = NIODeadline.now()
         let unsentBytes = unsentBytes(context)
         if writeStall.tick(bufferedBytes: unsentBytes, at: now) {
-            logger.notice("Admin connection closed: the client takes no answer")
+            if let suppressed = stalls.admit() {
+                logger.notice(
+                    "Admin connection closed: the client takes no answer",
+                    metadata: [LogKeys.peer: "\(PeerAddress.text(peer))"]
+                        .suppressing(suppressed))
+            }
             context.close(promise: nil)
             return
         }

@@ -208,9 +208,8 @@ struct HTTPConnectionMachine {
         return .keep
     }
 
-    /// The broker stops: what is under way may end.
-    ///
-    /// - Parameter unsentBytes: What the socket has not taken yet.
+    /// The broker stops: what is under way may end, and the `unsentBytes` that the socket has not
+    /// taken yet may go out.
     mutating func stop(unsentBytes: Int, at now: NIODeadline) -> OnStop {
         switch state {
         case .open(var open):
@@ -230,9 +229,7 @@ struct HTTPConnectionMachine {
         }
     }
 
-    /// Time has passed.
-    ///
-    /// - Parameter unsentBytes: What the socket has not taken yet.
+    /// Time has passed, and the socket has not taken `unsentBytes` yet.
     mutating func tick(unsentBytes: Int, at now: NIODeadline) -> OnTick {
         switch state {
         case .closed: return .keep
