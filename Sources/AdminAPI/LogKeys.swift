@@ -13,5 +13,7 @@ enum LogKeys {
     static let retryAfter = "admin.retry_after_s"
     static let status = "http.status"
     static let suppressed = "log.suppressed"
+    /// Not only of this line's address.
+    static let suppressedOfAll = "log.suppressed_of_all"
     static let token = "admin.token_name"
 }

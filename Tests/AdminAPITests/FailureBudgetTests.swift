@@ -8,11 +8,10 @@ struct FailureBudgetTests {
     private let start = ContinuousClock.now
 
     /// Outside of `#expect`, which cannot change what it looks at.
-    private func judge(
-        _ budget: inout FailureBudget, _ address: PeerAddress, isGuess: Bool,
-        at now: ContinuousClock.Instant
-    ) -> FailureBudget.Verdict {
-        budget.judge(address, isGuess: isGuess, at: now)
+    private func charge(
+        _ budget: inout FailureBudget, _ address: PeerAddress, at now: ContinuousClock.Instant
+    ) -> Int? {
+        budget.charge(address, at: now)
     }
 
     private func peer(_ address: String) throws -> PeerAddress {
@@ -24,59 +23,19 @@ struct FailureBudgetTests {
         var budget = FailureBudget(perMinute: 6)
         let address = try peer("192.0.2.1")
         for _ in 0..<6 {
-            #expect(judge(&budget, address, isGuess: true, at: start).retryAfterSeconds == nil)
+            #expect(charge(&budget, address, at: start) == nil)
         }
-        #expect(judge(&budget, address, isGuess: true, at: start).retryAfterSeconds == 10)
+        #expect(charge(&budget, address, at: start) == 10)
         let soon = start + .seconds(9)
-        #expect(judge(&budget, address, isGuess: true, at: soon).retryAfterSeconds == 1)
+        #expect(charge(&budget, address, at: soon) == 1)
         let later = start + .seconds(10)
-        #expect(judge(&budget, address, isGuess: true, at: later).retryAfterSeconds == nil)
-        #expect(judge(&budget, address, isGuess: true, at: later).retryAfterSeconds == 10)
+        #expect(charge(&budget, address, at: later) == nil)
+        #expect(charge(&budget, address, at: later) == 10)
         let muchLater = start + .seconds(600)
         for _ in 0..<6 {
-            #expect(judge(&budget, address, isGuess: true, at: muchLater).retryAfterSeconds == nil)
+            #expect(charge(&budget, address, at: muchLater) == nil)
         }
-        #expect(judge(&budget, address, isGuess: true, at: muchLater).retryAfterSeconds == 10)
-    }
-
-    @Test("a request without a token costs nothing, and is logged all the same")
-    func missing() throws {
-        var budget = FailureBudget(perMinute: 1)
-        let address = try peer("192.0.2.1")
-        for number in 0..<100 {
-            let verdict = budget.judge(address, isGuess: false, at: start)
-            #expect(verdict.retryAfterSeconds == nil)
-            #expect(verdict.suppressed == (number == 0 ? 0 : nil))
-        }
-        #expect(judge(&budget, address, isGuess: true, at: start).retryAfterSeconds == nil)
-    }
-
-    @Test("each address is logged once a minute, with how many were not")
-    func lines() throws {
-        var budget = FailureBudget(perMinute: 3)
-        let (one, other) = (try peer("192.0.2.1"), try peer("192.0.2.2"))
-        #expect(judge(&budget, one, isGuess: true, at: start).suppressed == 0)
-        for _ in 0..<7 {
-            #expect(judge(&budget, one, isGuess: true, at: start + .seconds(59)).suppressed == nil)
-        }
-        #expect(judge(&budget, other, isGuess: true, at: start + .seconds(59)).suppressed == 0)
-        #expect(judge(&budget, one, isGuess: true, at: start + .seconds(60)).suppressed == 7)
-        #expect(judge(&budget, one, isGuess: true, at: start + .seconds(61)).suppressed == nil)
-    }
-
-    @Test("that an address has to wait is logged at once, and then once a minute")
-    func waits() throws {
-        var budget = FailureBudget(perMinute: 2)
-        let (one, other) = (try peer("192.0.2.1"), try peer("192.0.2.2"))
-        let lines = (0..<5).map { _ in judge(&budget, one, isGuess: true, at: start).reportsWait }
-        #expect(lines == [false, false, true, false, false])
-        for _ in 0..<2 { #expect(!judge(&budget, other, isGuess: true, at: start).reportsWait) }
-        #expect(judge(&budget, other, isGuess: true, at: start).reportsWait)
-        #expect(!judge(&budget, one, isGuess: true, at: start + .seconds(29)).reportsWait)
-        // Two have come back meanwhile, and are used up again.
-        let later = start + .seconds(90)
-        for _ in 0..<2 { #expect(!judge(&budget, one, isGuess: true, at: later).reportsWait) }
-        #expect(judge(&budget, one, isGuess: true, at: later).reportsWait)
+        #expect(charge(&budget, address, at: muchLater) == 10)
     }
 
     @Test("the log names a peer with its port, an IPv6 address in brackets")
@@ -92,24 +51,25 @@ struct FailureBudgetTests {
     @Test("one address never pays for another")
     func apart() throws {
         var budget = FailureBudget(perMinute: 1)
-        _ = budget.judge(try peer("192.0.2.1"), isGuess: true, at: start)
-        let other = budget.judge(try peer("192.0.2.2"), isGuess: true, at: start)
-        #expect(other.retryAfterSeconds == nil)
+        let (one, other) = (try peer("192.0.2.1"), try peer("192.0.2.2"))
+        #expect(charge(&budget, one, at: start) == nil)
+        #expect(charge(&budget, other, at: start) == nil)
+        #expect(charge(&budget, one, at: start) == 60)
     }
 
     @Test("the table is bounded; the address longest unseen is forgotten")
     func bound() throws {
         var budget = FailureBudget(perMinute: 1)
         let first = try peer("10.0.0.0")
-        _ = budget.judge(first, isGuess: true, at: start)
+        _ = budget.charge(first, at: start)
         for number in 1...FailureBudget.maximumAddresses {
             let address = try peer("10.1.\(number / 256).\(number % 256)")
-            _ = budget.judge(address, isGuess: true, at: start + .milliseconds(number))
+            _ = budget.charge(address, at: start + .milliseconds(number))
         }
         let now = start + .seconds(2)
-        #expect(judge(&budget, first, isGuess: true, at: now).retryAfterSeconds == nil)
+        #expect(charge(&budget, first, at: now) == nil)
         let kept = try peer("10.1.\(FailureBudget.maximumAddresses / 256).0")
-        #expect(judge(&budget, kept, isGuess: true, at: now).retryAfterSeconds != nil)
+        #expect(charge(&budget, kept, at: now) != nil)
     }
 
     @Test("a /64 network is one peer, and IPv4 in IPv6 is IPv4")

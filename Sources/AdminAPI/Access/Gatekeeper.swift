@@ -13,10 +13,7 @@ final class Gatekeeper: Sendable {
     private let counters: AdminCounters
     private let logger: Logger
     private let budget: Mutex<FailureBudget>
-    /// So that many addresses together do not fill the disk either; by kind, so that one hides no other.
-    private let failureLines = LogThrottle()
-    private let waitLines = LogThrottle()
-    private let scopeLines = LogThrottle()
+    private let lines = Mutex(RefusalLines())
 
     init(
         adminToken: AdminToken, tokens: TokenChecks?, failuresPerMinute: Int,
@@ -44,13 +41,9 @@ final class Gatekeeper: Sendable {
         let caller = try identify(authorization, peer)
         if caller.scopes.grant(scope) { return caller }
         counters.count(.missingScope)
-        if let suppressed = scopeLines.admit() {
-            logger.notice(
-                "Token lacks a scope",
-                metadata: [
-                    LogKeys.token: "\(caller.name)", LogKeys.scope: "\(scope.rawValue)",
-                    LogKeys.peer: "\(PeerAddress.text(peer))",
-                ].suppressing(suppressed))
+        log(.missingScope, of: caller.name, from: peer) { metadata in
+            metadata[LogKeys.scope] = "\(scope.rawValue)"
+            logger.notice("Token lacks a scope", metadata: metadata)
         }
         throw Problem(
             .missingScope,
@@ -92,7 +85,7 @@ final class Gatekeeper: Sendable {
         }
         if entry.isExpired(at: .now()), let expires = entry.expires {
             throw refusal(
-                .expiredToken, peer,
+                .expiredToken, of: entry.name.text, peer,
                 Self.invalid("The token \"\(entry.name)\" expired at \(expires)."))
         }
         return Caller(name: entry.name.text, scopes: entry.scopes)
@@ -100,29 +93,30 @@ final class Gatekeeper: Sendable {
 
     /// Counts and logs a failure, and gives what to answer.
     private func refusal(
-        _ reason: AdminCounters.Refusal, _ peer: SocketAddress?, _ problem: Problem
+        _ reason: AdminCounters.Refusal, of token: String? = nil, _ peer: SocketAddress?,
+        _ problem: Problem
     ) -> Problem {
-        let address = PeerAddress(peer)
-        let verdict = budget.withLock { budget in
-            budget.judge(address, isGuess: reason == .unknownToken, at: .now)
+        // Only an unknown token may be a guess.
+        let retryAfterSeconds: Int? =
+            if reason == .unknownToken {
+                budget.withLock { $0.charge(PeerAddress(peer), at: .now) }
+            } else {
+                nil
+            }
+        counters.count(retryAfterSeconds == nil ? reason : .tooManyFailures)
+        log(reason, of: token, from: peer) { metadata in
+            metadata[LogKeys.reason] = "\(reason.rawValue)"
+            logger.notice("Admin request without a good token", metadata: metadata)
         }
-        counters.count(verdict.retryAfterSeconds == nil ? reason : .tooManyFailures)
-        if let suppressed = verdict.suppressed, failureLines.admit() != nil {
-            logger.notice(
-                "Admin request without a good token",
-                metadata: [
-                    LogKeys.reason: "\(reason.rawValue)",
-                    LogKeys.peer: "\(PeerAddress.text(peer))",
-                ].suppressing(suppressed))
-        }
-        guard let seconds = verdict.retryAfterSeconds else { return problem }
-        if verdict.reportsWait, waitLines.admit() != nil {
+        guard let seconds = retryAfterSeconds else { return problem }
+        log(.tooManyFailures, of: nil, from: peer) { metadata in
+            // It is the address that waits, whatever its port.
+            metadata[LogKeys.peer] = "\(PeerAddress(peer))"
+            metadata[LogKeys.retryAfter] = "\(seconds)"
+            metadata[LogKeys.setting] = "admin.max_failures"
             logger.warning(
                 "Admin requests answered 429, their address presents too many unknown tokens",
-                metadata: [
-                    LogKeys.peer: "\(address)", LogKeys.retryAfter: "\(seconds)",
-                    LogKeys.setting: "admin.max_failures",
-                ])
+                metadata: metadata)
         }
         return Problem(
             .tooManyFailures,
@@ -131,6 +125,23 @@ final class Gatekeeper: Sendable {
             fix: "Send a good token, or wait for the seconds named in Retry-After; "
                 + "admin.max_failures sets how many there may be in a minute.",
             headers: [.retryAfter: "\(seconds)"])
+    }
+
+    /// Has the line written if one is due, with what all of them have in common.
+    private func log(
+        _ reason: AdminCounters.Refusal, of token: String?, from peer: SocketAddress?,
+        _ write: (inout Logger.Metadata) -> Void
+    ) {
+        let subject = RefusalLines.Subject(
+            reason: reason, address: PeerAddress(peer), token: token)
+        guard let line = lines.withLock({ $0.note(subject, at: .now) }) else { return }
+        var metadata: Logger.Metadata = [LogKeys.peer: "\(PeerAddress.text(peer))"]
+        if let token { metadata[LogKeys.token] = "\(token)" }
+        if line.suppressed > 0 { metadata[LogKeys.suppressed] = "\(line.suppressed)" }
+        if line.suppressedOfAll > line.suppressed {
+            metadata[LogKeys.suppressedOfAll] = "\(line.suppressedOfAll)"
+        }
+        write(&metadata)
     }
 
     private static func invalid(_ detail: String) -> Problem {
