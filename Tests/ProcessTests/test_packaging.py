@@ -22,6 +22,7 @@ import pytest
 from harness import wire
 from harness.admin import AdminAPI
 from harness.broker import REPOSITORY, Hermesd, Settings, inherited_environment
+from harness.certificates import Authority
 from harness.waiting import PATIENCE
 
 pytestmark = pytest.mark.hermesd("hermesd's own packaging")
@@ -567,23 +568,39 @@ def test_the_image_runs_as_an_ordinary_user_and_says_how_it_does():
     assert json.loads(entry) == ["hermesd"]
 
 
-def test_the_health_check_of_the_image(start_service):
-    """Exit code 0 while the broker answers, 3 when it is gone; port and token by environment."""
+def test_the_health_check_of_the_image_asks_where_the_broker_listens():
+    _, run = stages()
+    (path,) = re.findall(r"HERMES_ADMIN_UNIX_SOCKET=(\S+)", run)
+    (words,) = re.findall(r"^HEALTHCHECK .*CMD (\[.*\])$", run, re.MULTILINE)
+    arguments = json.loads(words)
+    assert arguments[arguments.index("--socket") + 1] == path
+    # The one folder that a container without any other right can write to.
+    (volume,) = re.findall(r"^VOLUME (\S+)$", run, re.MULTILINE)
+    assert Path(path).parent == Path(volume)
+
+
+@pytest.mark.parametrize("asked", ["plain", "https", "with client certificates"])
+def test_the_health_check_of_the_image(asked, start_service, tmp_path):
+    """Exit code 0 while the broker answers, 3 when it is gone; by no address, token or certificate."""
     (words,) = re.findall(r"^HEALTHCHECK .*CMD (\[.*\])$", stages()[1], re.MULTILINE)
     program, *arguments = json.loads(words)
     assert program == "hermesctl"
-    arguments[arguments.index("--config") + 1] = str(REPOSITORY / "Config/hermes.yaml")
+    variables = {}
+    if asked != "plain":
+        authority = Authority(tmp_path / "authority")
+        pair = authority.issue("admin")
+        variables = {"HERMES_ADMIN_TLS_CERTIFICATE": str(pair.certificate),
+                     "HERMES_ADMIN_TLS_KEY": str(pair.key)}
+    if asked == "with client certificates":
+        variables["HERMES_ADMIN_TLS_CLIENT_CA_FILE"] = str(authority.certificate)
 
-    broker = start_service()
+    broker = start_service(**variables)
+    arguments[arguments.index("--socket") + 1] = str(broker.unix_socket)
 
     def check() -> int:
         return subprocess.run(
             [str(Hermesd.control_executable()), *arguments],
-            env=inherited_environment() | {
-                "HERMES_ADMIN_PORT": str(broker.admin_address[1]),
-                "HERMES_ADMIN_TOKEN": broker.environment()["HERMES_ADMIN_TOKEN"],
-            },
-            capture_output=True, timeout=PATIENCE, check=False,
+            env=inherited_environment(), capture_output=True, timeout=PATIENCE, check=False,
         ).returncode
 
     assert check() == 0
