@@ -2,6 +2,7 @@
 enum LogKeys {
     static let peer = "admin.peer"
     static let durationMicroseconds = "http.duration_us"
+    static let hint = "hint"
     static let limit = "admin.limit"
     static let messages = "admin.messages"
     static let method = "http.method"

@@ -312,6 +312,49 @@ def test_slow_and_silent_handshakes_are_ended(start_broker, authority):
     broker.log.await_match(r"NOTICE Admin TLS handshake failed.*admin\.reason=timeout")
 
 
+def send(broker: Hermesd, bytes_: bytes) -> None:
+    """Sends it, and waits for the end of the connection."""
+    with socket.create_connection(broker.admin_address, timeout=PATIENCE) as plain:
+        plain.sendall(bytes_)
+        plain.shutdown(socket.SHUT_WR)
+        try:
+            while plain.recv(4_096):
+                pass
+        except ConnectionResetError:
+            pass
+
+
+DISTRUST = 'hint="the client may not trust admin.tls.certificate"'
+
+
+@pytest.mark.parametrize(
+    ("provoke", "reason", "hint"),
+    [
+        (lambda broker: send(broker, b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"), "plain_http",
+         'hint="this port speaks HTTPS; write https:// '),
+        (lambda broker: send(broker, b"\x10\x0c\x00\x04MQTT\x04\x02\x00\x3c\x00\x00"), "plain_mqtt",
+         'hint="this port speaks HTTPS; MQTT has ports of its own'),
+        (lambda broker: send(broker, b"\x00" * 600), "not_tls", ""),
+        # What OpenSSL's clients look like that do not know the authority.
+        (lambda broker: ask(broker), "bad_packet_length", DISTRUST),
+        (lambda broker: ask(broker, "--tls-max", "1.2"), "tlsv1_alert_unknown_ca", DISTRUST),
+    ],
+    ids=["plain HTTP", "plain MQTT", "neither", "distrust, TLS 1.3", "distrust, TLS 1.2"],
+)
+def test_the_log_says_why_a_handshake_failed(provoke, reason, hint, start_broker, authority):
+    """By whom, and what to do; whoever only connects comes before and is no news."""
+    broker = start_broker(**https(authority.issue("admin")))
+    send(broker, b"")
+    broker.log.await_match(
+        r"DEBUG Admin TLS handshake failed.* admin\.peer=127\.0\.0\.1:\d+ admin\.reason=closed")
+    provoke(broker)
+    broker.log.await_match(
+        r"NOTICE Admin TLS handshake failed.* admin\.peer=127\.0\.0\.1:\d+ "
+        rf"admin\.reason={reason}\b.*{re.escape(hint)}")
+    notices = [line for line in broker.log.lines if "NOTICE Admin TLS handshake" in line]
+    assert len(notices) == 1, "one connection, one line"
+
+
 def test_garbage_on_the_port_harms_nobody(start_broker, authority):
     broker = start_broker(**https(authority.issue("admin")))
     for bytes_ in (b"\x00" * 600, b"\x16\x03\x01\xff\xff" + b"\xff" * 2_000, b"\x10\x0c\x00\x04MQTT",

@@ -44,7 +44,7 @@ struct AdminChildChannel: ServerChildChannel {
         let open = count.add()
         channel.closeFuture.whenComplete { [count] _ in count.remove() }
         do {
-            try tls?.install(in: channel, logger: logger)
+            try tls?.install(in: channel)
         } catch {
             return channel.eventLoop.makeFailedFuture(error)
         }

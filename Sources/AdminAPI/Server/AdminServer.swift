@@ -150,7 +150,9 @@ package struct AdminServer: Sendable {
             childChannelSetup: childChannel(
                 hosts: HostPolicy(boundTo: bindAddress), gatekeeper: gatekeeper,
                 tls: configuration.certificates.map {
-                    TLSLayer(certificates: $0, limits: configuration.limits)
+                    TLSLayer(
+                        certificates: $0, limits: configuration.limits,
+                        log: HandshakeLog(logger: logger))
                 }),
             configuration: ServerConfiguration(
                 address: .hostname(bindAddress, port: Int(configuration.port))),

@@ -26,3 +26,25 @@ final class LogThrottle: Sendable {
         }
     }
 }
+
+/// A throttle for each kind of line, so that none hides another.
+final class LogThrottles: Sendable {
+    /// Many more than a peer is seen to cause; kinds beyond them share one throttle.
+    static let maximumKinds = 64
+
+    private let throttles = Mutex([String: LogThrottle]())
+    private let others = LogThrottle()
+
+    /// - Returns: How many lines of the kind were held back since the last one; `nil` when this one
+    ///   is, too.
+    func admit(_ kind: String, at now: ContinuousClock.Instant = .now) -> Int? {
+        let throttle = throttles.withLock { throttles in
+            if let known = throttles[kind] { return known }
+            guard throttles.count < Self.maximumKinds else { return others }
+            let new = LogThrottle()
+            throttles[kind] = new
+            return new
+        }
+        return throttle.admit(at: now)
+    }
+}

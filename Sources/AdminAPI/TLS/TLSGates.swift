@@ -1,5 +1,4 @@
 import AdminTLS
-import Logging
 import NIOCore
 import NIOSSL
 import NIOTLS
@@ -8,15 +7,16 @@ import NIOTLS
 struct TLSLayer: Sendable {
     let certificates: AdminCertificates
     let limits: HTTPLimits
-    /// For all connections of the listener, so that they do not fill the disk.
-    let lines = LogThrottle()
+    /// For all connections of the listener.
+    let log: HandshakeLog
 
     /// Installs it at the socket's end of an empty pipeline.
-    func install(in channel: any Channel, logger: Logger) throws {
+    func install(in channel: any Channel) throws {
         let pipeline = channel.pipeline.syncOperations
-        try pipeline.addHandler(PlainTextGate(limits: limits))
+        let watch = HandshakeWatch(limits: limits, log: log)
+        try pipeline.addHandler(PlainTextGate(limits: limits, watch: watch))
         try pipeline.addHandler(NIOSSLServerHandler(context: certificates.context()))
-        try pipeline.addHandler(HandshakeWatch(limits: limits, lines: lines, logger: logger))
+        try pipeline.addHandler(watch)
     }
 }
 
@@ -34,10 +34,12 @@ private final class PlainTextGate: ChannelInboundHandler {
     }
 
     private let limits: HTTPLimits
+    private let watch: HandshakeWatch
     private var state = State.undecided
 
-    init(limits: HTTPLimits) {
+    init(limits: HTTPLimits, watch: HandshakeWatch) {
         self.limits = limits
+        self.watch = watch
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -45,17 +47,25 @@ private final class PlainTextGate: ChannelInboundHandler {
         case .tls: context.fireChannelRead(data)
         case .answered: break
         case .undecided:
-            let bytes = Self.unwrapInboundIn(data)
-            // The type of a handshake record (RFC 8446, section 5.1); methods begin with letters.
-            guard let first = bytes.readableBytesView.first, first != 0x16,
-                (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(first)
-            else {
-                state = .tls
-                context.fireChannelRead(data)
+            guard let first = Self.unwrapInboundIn(data).readableBytesView.first else { return }
+            switch first {
+            // The type of a handshake record (RFC 8446, section 5.1).
+            case 0x16: state = .tls
+            // Methods begin with letters.
+            case UInt8(ascii: "A")...UInt8(ascii: "Z"):
+                state = .answered
+                watch.fail(.plainHTTP)
+                answer(context)
                 return
+            // The type of CONNECT, the first packet of MQTT (section 3.1.1). TLS ends it and the rest.
+            case 0x10:
+                state = .tls
+                watch.fail(.plainMQTT)
+            default:
+                state = .tls
+                watch.fail(.notTLS)
             }
-            state = .answered
-            answer(context)
+            context.fireChannelRead(data)
         }
     }
 
@@ -75,28 +85,37 @@ private final class PlainTextGate: ChannelInboundHandler {
     }
 }
 
-/// Stands behind TLS: ends a handshake that takes too long, and says in the log why one failed.
+/// Stands behind TLS: ends a handshake that takes too long, and has the log say why one failed.
 final class HandshakeWatch: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
     private let limits: HTTPLimits
-    private let lines: LogThrottle
-    private let logger: Logger
+    private let log: HandshakeLog
+    /// Taken while the channel is open: one that has closed does not know it any more.
+    private var peer: SocketAddress?
     private var deadline: Scheduled<Void>?
     private var isPending = true
+    private var isReported = false
 
-    init(limits: HTTPLimits, lines: LogThrottle, logger: Logger) {
+    init(limits: HTTPLimits, log: HandshakeLog) {
         self.limits = limits
-        self.lines = lines
-        self.logger = logger
+        self.log = log
+    }
+
+    /// The first reason is the one that counts: what follows comes from it.
+    func fail(_ reason: HandshakeLog.Reason) {
+        guard isPending, !isReported else { return }
+        isReported = true
+        log.note(reason, from: peer)
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
+        peer = context.remoteAddress
         let bound = context.loopBound
         deadline = context.eventLoop.assumeIsolated().scheduleTask(in: limits.handshake.timeAmount)
         {
             guard self.isPending else { return }
-            self.report("timeout", bound.value)
+            self.fail(.timeout)
             bound.value.close(promise: nil)
         }
     }
@@ -120,19 +139,8 @@ final class HandshakeWatch: ChannelInboundHandler {
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         switch error {
         case is NIOSSLError, is BoringSSLError, is NIOSSLCloseTimedOutError:
-            if isPending { report(BoringSSLText.reason(of: error), context) }
+            fail(HandshakeLog.Reason(BoringSSLText.reason(of: error)))
         default: context.fireErrorCaught(error)
         }
-    }
-
-    private func report(_ reason: String, _ context: ChannelHandlerContext) {
-        isPending = false
-        guard let suppressed = lines.admit() else { return }
-        logger.notice(
-            "Admin TLS handshake failed",
-            metadata: [
-                LogKeys.reason: "\(reason)",
-                LogKeys.peer: "\(PeerAddress.text(context.remoteAddress))",
-            ].suppressing(suppressed))
     }
 }

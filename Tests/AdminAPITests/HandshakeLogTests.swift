@@ -1,0 +1,67 @@
+import NIOCore
+import Testing
+
+@testable import AdminAPI
+
+@Suite("Log of TLS handshakes that failed")
+struct HandshakeLogTests {
+    private static let message = "Admin TLS handshake failed"
+
+    private func lines(
+        _ notes: [(HandshakeLog.Reason, SocketAddress?)]
+    ) -> [CapturedLog.Line] {
+        let captured = CapturedLog()
+        let log = HandshakeLog(logger: captured.logger)
+        for (reason, peer) in notes { log.note(reason, from: peer) }
+        return captured.lines(of: Self.message)
+    }
+
+    @Test("a line names the peer, and no reason hides another")
+    func reasons() throws {
+        let peer = try SocketAddress(ipAddress: "192.0.2.1", port: 1234)
+        let lines = lines([
+            (.plainHTTP, peer), (.plainHTTP, peer), (.init("unexpected_message"), peer),
+            (.timeout, nil),
+        ])
+        #expect(
+            lines.map { $0.metadata["admin.reason"] }
+                == ["plain_http", "unexpected_message", "timeout"])
+        #expect(
+            lines.map { $0.metadata["admin.peer"] }
+                == ["192.0.2.1:1234", "192.0.2.1:1234", "unknown"])
+        #expect(lines.allSatisfy { $0.level == .notice })
+        #expect(lines.first?.metadata["hint"]?.contains("https://") == true)
+        #expect(lines.last?.metadata["hint"] == nil)
+    }
+
+    @Test("whoever only connects is no news, and hides nobody")
+    func closed() throws {
+        let peer = try SocketAddress(ipAddress: "192.0.2.1", port: 1234)
+        let lines = lines([(.closed, peer), (.closed, peer), (.notTLS, peer)])
+        #expect(lines.map(\.level) == [.debug, .debug, .notice])
+    }
+
+    @Test(
+        "what a client says that does not trust the certificate is put into words",
+        arguments: [
+            "bad_packet_length", "tlsv1_alert_unknown_ca", "sslv3_alert_bad_certificate",
+            "sslv3_alert_certificate_unknown", "sslv3_alert_certificate_expired",
+        ])
+    func distrust(word: String) {
+        #expect(
+            HandshakeLog.Reason(word).hint == "the client may not trust admin.tls.certificate")
+    }
+
+    @Test("kinds of lines have a bound, beyond which they share one throttle")
+    func bound() {
+        let throttles = LogThrottles()
+        let start = ContinuousClock.now
+        for kind in 0..<LogThrottles.maximumKinds {
+            #expect(throttles.admit("\(kind)", at: start) == 0)
+        }
+        #expect(throttles.admit("one more", at: start) == 0)
+        #expect(throttles.admit("another", at: start) == nil)
+        #expect(throttles.admit("0", at: start + .seconds(1)) == 0)
+        #expect(throttles.admit("another", at: start + .seconds(1)) == 1)
+    }
+}
