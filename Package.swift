@@ -166,7 +166,12 @@ let package = Package(
         tests("ConfigurationTests", ["OperatorConfiguration"]),
         tests("AuthorizationTests", ["Authorization", "HermesTesting"]),
         tests("CredentialsTests", ["Credentials"]),
-        tests("OperatorCLITests", ["AdminModel", "Credentials", "OperatorCLI"]),
+        tests(
+            "OperatorCLITests",
+            [
+                "AdminModel", "Credentials", "OperatorCLI",
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ]),
         tests("HermesMessagesTests", ["CHermesProtos", "HermesMessages"]),
     ]
 )

@@ -1,3 +1,4 @@
+import AdminModel
 import Credentials
 import Glibc
 import NIOSSL
@@ -88,6 +89,10 @@ package struct AdminTLSLoader {
             case .tls13: .tlsv13
             }
         configuration.cipherSuiteValues = Self.cipherSuites
+        // Of callers' certificates.
+        configuration.verifySignatureAlgorithms = SignatureSchemes.taken.map {
+            SignatureAlgorithm(rawValue: $0)
+        }
         configuration.applicationProtocols = ["http/1.1"]
         // How long a close waits for the other side's.
         configuration.shutdownTimeout = .milliseconds(500)
@@ -123,7 +128,7 @@ package struct AdminTLSLoader {
         problems.append(
             """
             \(name): "\(VisibleText.escaped(path))" holds no private key in PEM that can be read. \
-            Give an RSA or ECDSA key without a passphrase.
+            Give an RSA, ECDSA or Ed25519 key without a passphrase.
             """)
         return nil
     }

@@ -1,3 +1,4 @@
+import NIOSSL
 import Testing
 
 @testable import OperatorCLI
@@ -71,10 +72,23 @@ struct TLSFailureTests {
             ("certificate_verify_failed", TLSFailure.untrusted),
             ("wrong_version_number", .notTLS), ("http_request", .notTLS),
             ("tlsv13_alert_certificate_required", .wantsCertificate),
+            ("sslv3_alert_handshake_failure", .refused),
             ("unexpected_message", .other("unexpected_message")),
         ])
     func words(word: String, failure: TLSFailure) {
         #expect(TLSFailure(word: word) == failure)
+    }
+
+    @Test("every kind of key that a broker's certificate may have is taken")
+    func signatures() throws {
+        let taken = try #require(ClientTLS().configuration.verifySignatureAlgorithms)
+        for one: SignatureAlgorithm in [
+            .rsaPssRsaeSha256, .rsaPkcs1Sha256, .ecdsaSecp256R1Sha256, .ecdsaSecp384R1Sha384,
+            .ecdsaSecp521R1Sha512, .ed25519,
+        ] {
+            #expect(taken.contains(one), "\(one)")
+        }
+        #expect(!taken.contains(.rsaPkcs1Sha1) && !taken.contains(.ecdsaSha1))
     }
 
     @Test("other errors are none of its business")

@@ -71,6 +71,23 @@ def test_curl_and_hermesctl_speak_https(start_broker, authority):
         assert "version" in result.json and result.errors == ""
 
 
+@pytest.mark.parametrize("kind", ["RSA", "P-384", "P-521", "ed25519"])
+def test_every_kind_of_key_serves_curl_and_hermesctl(kind, start_broker, authority):
+    """As the broker's, and as the caller's."""
+    keys = {"rsa": True} if kind == "RSA" else {"key_kind": kind}
+    ours = authority.issue("admin", **keys)
+    mine = authority.issue("ops", names=None, **keys)
+    broker = start_broker(**https(ours, client_ca_file=authority.certificate))
+    answer = ask(
+        broker, "--cacert", str(authority.certificate), "--cert", str(mine.certificate), "--key",
+        str(mine.key))
+    assert answer.returncode == 0, answer.stderr
+    result = control(
+        broker, *trusting(authority), "--client-certificate", str(mine.certificate),
+        "--client-key", str(mine.key))
+    assert result.code == 0, result.errors
+
+
 def test_the_unix_socket_stays_plain(start_broker, authority):
     broker = start_broker(**https(authority.issue("admin")))
     result = hermesctl("status", "--socket", str(broker.unix_socket), token=None)

@@ -78,6 +78,13 @@ struct AsyncHTTPTransport: AdminTransport {
                 \(endpoint) lets nobody in without a certificate that it knows \
                 (admin.tls.client_ca_file). Give --client-certificate and --client-key.
                 """
+        case .refused:
+            return """
+                \(endpoint) refuses the TLS handshake without a reason. Either it lets nobody in \
+                without a certificate that it knows (admin.tls.client_ca_file): give \
+                --client-certificate and --client-key; or there is no version, cipher or kind of \
+                key that both know. The log of hermesd says which ("Admin TLS handshake failed").
+                """
         case .other(let reason):
             return """
                 the TLS handshake with \(endpoint) failed (\(reason)). Check that it is the \

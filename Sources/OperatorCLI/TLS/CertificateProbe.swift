@@ -12,7 +12,7 @@ enum CertificateProbe {
     ) async -> [NIOSSLCertificate] {
         let eventLoop = group.next()
         let found = eventLoop.makePromise(of: [NIOSSLCertificate].self)
-        let context = try? NIOSSLContext(configuration: .makeClientConfiguration())
+        let context = try? NIOSSLContext(configuration: ClientTLS().configuration)
         guard let context else { return [] }
         let bootstrap = ClientBootstrap(group: eventLoop).connectTimeout(limit)
             .channelInitializer { channel in

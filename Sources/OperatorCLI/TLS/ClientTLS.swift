@@ -1,3 +1,4 @@
+import AdminModel
 import Credentials
 import NIOSSL
 
@@ -44,6 +45,9 @@ package struct ClientTLS: Sendable {
     var configuration: TLSConfiguration {
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.minimumTLSVersion = .tlsv12
+        configuration.verifySignatureAlgorithms = SignatureSchemes.taken.map {
+            SignatureAlgorithm(rawValue: $0)
+        }
         if let authorities { configuration.trustRoots = .certificates(authorities) }
         configuration.certificateChain = chain.map { .certificate($0) }
         if let key { configuration.privateKey = .privateKey(key) }

@@ -10,6 +10,8 @@ enum TLSFailure: Equatable {
     case notTLS
     /// The broker asks for a certificate of ours.
     case wantsCertificate
+    /// The broker gives no reason: it asks for a certificate, or there is nothing that both know.
+    case refused
     /// In the library's words.
     case other(String)
 
@@ -31,11 +33,12 @@ enum TLSFailure: Equatable {
         switch word {
         case "certificate_verify_failed": self = .untrusted
         case "wrong_version_number", "http_request", "https_proxy_request": self = .notTLS
-        // A broker of TLS 1.2 says the second.
         case "tlsv13_alert_certificate_required", "tlsv1_alert_certificate_required",
-            "sslv3_alert_handshake_failure", "tlsv1_alert_unknown_ca",
-            "sslv3_alert_certificate_unknown", "sslv3_alert_bad_certificate":
+            "tlsv1_alert_unknown_ca", "sslv3_alert_certificate_unknown",
+            "sslv3_alert_bad_certificate":
             self = .wantsCertificate
+        // In TLS 1.2 also for want of a certificate.
+        case "sslv3_alert_handshake_failure": self = .refused
         default: self = .other(word)
         }
     }

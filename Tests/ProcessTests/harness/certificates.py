@@ -81,13 +81,13 @@ class Authority:
         self, name: str, *, subject: str | None = None,
         names: str | None = "DNS:localhost,IP:127.0.0.1",
         valid_from_days: int = -1, valid_until_days: int = 20, rsa: int | bool = False,
-        extra: str = "", is_authority: bool = False,
+        key_kind: str = "P-256", extra: str = "", is_authority: bool = False,
     ) -> Certificate:
         """A certificate with the common name `name`, unless `subject` says otherwise.
 
         `names` are its alternative names; a client's certificate needs none. The files carry
         `name` with what is no letter, digit or dot replaced. `extra` is added to its extensions.
-        `rsa` is the size of its key, `True` for 2048 bits; else it is one of P-256.
+        `rsa` is the size of its key, `True` for 2048 bits; else it is of `key_kind`, a curve or ed25519.
         """
         stem = "".join(one if one.isalnum() or one == "." else "-" for one in name)[:60]
         key, request = self.directory / f"{stem}.key", self.directory / f"{stem}.csr"
@@ -98,7 +98,7 @@ class Authority:
              if is_authority else "basicConstraints=CA:FALSE\n")
             + (f"subjectAltName={names}\n" if names else "") + extra)
         self._run(
-            "req", *_new_key(key, rsa), "-out", str(request), "-utf8",
+            "req", *_new_key(key, rsa, key_kind), "-out", str(request), "-utf8",
             "-subj", subject if subject is not None else f"/CN={name}")
         self._run(
             "ca", "-batch", "-notext", "-in", str(request), "-out", str(certificate),
@@ -148,8 +148,13 @@ def self_signed(directory: Path, name: str = "localhost") -> Certificate:
     return pair
 
 
-def _new_key(path: Path, rsa: int | bool = False) -> list[str]:
-    kind = [f"rsa:{2048 if rsa is True else rsa}"] if rsa else ["ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
+def _new_key(path: Path, rsa: int | bool = False, key_kind: str = "P-256") -> list[str]:
+    if rsa:
+        kind = [f"rsa:{2048 if rsa is True else rsa}"]
+    elif key_kind == "ed25519":
+        kind = [key_kind]
+    else:
+        kind = ["ec", "-pkeyopt", f"ec_paramgen_curve:{key_kind}"]
     return ["-newkey", *kind, "-nodes", "-keyout", str(path)]
 
 
