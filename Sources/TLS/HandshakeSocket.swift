@@ -33,6 +33,8 @@ struct HandshakeSocket: ~Copyable {
     /// The last read took all that the socket had; it holds for one step.
     private var isDrained = false
     private var bytesRead = 0
+    /// The first bytes that the client has sent.
+    private var opening = InlineArray<5, UInt8>(repeating: 0)
     private var reads = 0
     /// The client has sent more than a handshake has, and is not read any more.
     private(set) var isOverBudget = false
@@ -91,6 +93,7 @@ struct HandshakeSocket: ~Copyable {
                 return Self.isTemporary(errno) ? .wouldBlock : .failed
             }
             (start, end) = (0, count)
+            noteOpening()
             bytesRead += count
             isDrained = count < Self.inputCapacity
         }
@@ -98,6 +101,15 @@ struct HandshakeSocket: ~Copyable {
         target.copyMemory(from: buffer + start, byteCount: count)
         start += count
         return .bytes(count)
+    }
+
+    /// The first bytes that the client has sent, five at most: enough to tell what it speaks.
+    var openingBytes: [UInt8] { (0..<min(bytesRead, opening.count)).map { opening[$0] } }
+
+    private mutating func noteOpening() {
+        for (index, byte) in zip(bytesRead..<max(bytesRead, opening.count), input) {
+            opening[index] = byte
+        }
     }
 
     mutating func write(_ bytes: UnsafeRawPointer, _ size: Int) -> Result {

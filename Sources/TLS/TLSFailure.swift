@@ -48,6 +48,9 @@ public struct TLSFailure: Error, Hashable, Sendable {
     public let reason: Reason
     /// In words, for a log; what the peer sent is not in it unescaped.
     public let explanation: String
+    /// The first bytes that came in place of a handshake, five at most; empty unless it is
+    /// ``Reason/notTLS``.
+    public internal(set) var opening: [UInt8] = []
 
     package init(_ reason: Reason, _ explanation: String) {
         self.reason = reason

@@ -104,10 +104,11 @@ public final class TLSHandshake: @unchecked Sendable {
         case SSL_ERROR_SYSCALL, SSL_ERROR_ZERO_RETURN:
             return .failed(TLSFailure(.closed, "the client closed the connection"))
         default:
-            return .failed(
-                TLSFailure(
-                    openSSLErrors: OpenSSLErrors.peek(),
-                    verification: context.asksForCertificate ? SSL_get_verify_result(ssl) : 0))
+            var failure = TLSFailure(
+                openSSLErrors: OpenSSLErrors.peek(),
+                verification: context.asksForCertificate ? SSL_get_verify_result(ssl) : 0)
+            if failure.reason == .notTLS { failure.opening = trace.pointee.socket.openingBytes }
+            return .failed(failure)
         }
     }
 

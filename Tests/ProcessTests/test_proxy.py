@@ -294,6 +294,7 @@ def test_a_header_from_elsewhere_is_no_handshake(tls_broker, raw, header):
     assert spoofer.await_closed() == []
     found = tls_broker.log.await_match("TLS handshake failed").string
     assert "reason=not_tls" in found and "connection.address=127.0.0.1:" in found
+    assert "hint=\"a PROXY header from an address that proxy_from" in found
 
 
 def test_a_second_header_is_a_violation(broker, from_proxy):

@@ -36,6 +36,18 @@ def test_plain_mqtt_on_a_tls_port(tls_broker, raw):
     assert "point it to a listener without tls, or let it use TLS" in line
 
 
+def test_what_comes_in_place_of_tls_is_named_and_hides_nothing_else(tls_broker, raw):
+    for bytes_ in (wire.connect("plain"), b"GET / HTTP/1.1\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\n",
+                   b"PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n", b"\r\n\r\n\x00\r\nQUIT\n\x21\x11\x00\x0c"):
+        client = raw(tls_broker)
+        client.send(bytes_)
+        assert client.await_closed() == []
+    for hint in ("the client speaks HTTP", "a PROXY header from an address"):
+        tls_broker.log.await_match(f'TLS handshake failed.*hint="{hint}.*reason=not_tls')
+    lines = [line for line in tls_broker.log.lines if "TLS handshake failed" in line]
+    assert sum("hint=" not in line for line in lines) == 1, "plain MQTT has the explanation alone"
+
+
 def test_tls_on_a_plain_port(broker, authority, raw):
     start = len(broker.log.lines)
     with pytest.raises((ssl.SSLError, ConnectionError)):

@@ -230,6 +230,8 @@ struct HandshakeTests {
         let cases: [([UInt8], TLSFailure.Reason)] = [
             (connect, .notTLS), (Array("GET / HTTP/1.1\r\n\r\n".utf8), .notTLS),
             (Array("CONNECT a:1 HTTP/1.1\r\n".utf8), .notTLS),
+            (Array("PROXY TCP4 192.0.2.1".utf8), .notTLS),
+            (Array("\r\n\r\n\0\r\nQUIT\n".utf8), .notTLS),
             ([22, 3, 1, 0, 4, 1, 0, 0, 0], .protocolError),
             ([22, 3, 1, 255, 255] + [UInt8](repeating: 1, count: 20_000), .tooLarge),
             ([], .closed),
@@ -247,6 +249,7 @@ struct HandshakeTests {
                 continue
             }
             #expect(failure.reason == reason, "\(bytes.prefix(8)): \(failure.explanation)")
+            #expect(failure.opening == (reason == .notTLS ? Array(bytes.prefix(5)) : []))
         }
     }
 

@@ -207,7 +207,8 @@ struct NoticeLog {
         }
     }
 
-    /// A TLS handshake came to nothing; by reason, so that one kind does not hide another.
+    /// A TLS handshake came to nothing; by reason, and by what came in its place, so that one kind
+    /// does not hide another.
     mutating func logHandshakeFailed(
         _ failure: TLSFailure, _ handle: Handle, in reactor: borrowing Reactor,
         now: MonotonicTime
@@ -221,13 +222,17 @@ struct NoticeLog {
                 metadata: [LogKeys.address: "\(address)", LogKeys.reason: "closed"])
             return
         }
-        admit(
-            &handshakes[failure.reason.name, default: Self.limiter], now,
-            [
-                LogKeys.connection: "\(handle.index)", LogKeys.reason: "\(failure.reason.name)",
-                LogKeys.tlsFailure: "\(failure.explanation)",
-            ], handle, reactor
-        ) { logger, metadata in
+        var metadata: Logger.Metadata = [
+            LogKeys.connection: "\(handle.index)", LogKeys.reason: "\(failure.reason.name)",
+            LogKeys.tlsFailure: "\(failure.explanation)",
+        ]
+        var kind = failure.reason.name
+        if let opening = ForeignProtocol(opening: failure.opening) {
+            metadata[LogKeys.hint] = "\(opening.hint)"
+            kind += " \(opening)"
+        }
+        admit(&handshakes[kind, default: Self.limiter], now, metadata, handle, reactor) {
+            logger, metadata in
             logger.notice("TLS handshake failed", metadata: metadata)
         }
     }

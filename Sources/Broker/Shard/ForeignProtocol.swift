@@ -9,11 +9,24 @@ package enum ForeignProtocol: Sendable, BitwiseCopyable, CaseIterable {
         ["GET ", "POST ", "HEAD ", "PUT ", "DELETE ", "OPTIONS ", "PATCH ", "CONNECT ", "PRI * "]
     }
 
+    /// What a header of the PROXY protocol begins with, version 1 and 2.
+    private static var proxyHeaders: [String] { ["PROXY ", "\r\n\r\n\0\r\nQUIT\n"] }
+
     /// `nil` when the bytes are unknown, or too few to tell.
     init?(beginning bytes: UnsafeRawBufferPointer) {
-        if bytes.starts(with: "PROXY ".utf8) || bytes.starts(with: "\r\n\r\n\0\r\nQUIT\n".utf8) {
+        self.init { bytes.starts(with: $0.utf8) }
+    }
+
+    /// By the five bytes of `TLSFailure.opening`; `nil` when they are unknown, or fewer.
+    package init?(opening bytes: [UInt8]) {
+        guard bytes.count >= 5 else { return nil }
+        self.init { bytes.starts(with: $0.utf8.prefix(bytes.count)) }
+    }
+
+    private init?(where begins: (String) -> Bool) {
+        if Self.proxyHeaders.contains(where: begins) {
             self = .proxyHeader
-        } else if Self.methods.contains(where: { bytes.starts(with: $0.utf8) }) {
+        } else if Self.methods.contains(where: begins) {
             self = .http
         } else {
             return nil
