@@ -73,6 +73,37 @@ struct SharedSubscriptionsTests {
         #expect(bench.winners("$SYS", count: 1).isEmpty)
     }
 
+    @Test("a session with few groups, with many, and again with few", arguments: UInt64(1)...8)
+    func manyAndFew(seed: UInt64) {
+        var random = SplitMix64(seed: seed)
+        let most = Int(SessionIndex.mostWalked)
+        let bench = Bench(sessions: 3)
+        var members = [Set<String>](repeating: [], count: 3)
+        for share in [90, 10, 60, 40, 90, 50] {
+            for _ in 0..<400 {
+                let session = random.number(in: 0...2)
+                let text = "$share/g/\(random.number(in: 0...most + 40))"
+                if random.number(in: 0...99) < share {
+                    let isNew = members[session].insert(text).inserted
+                    #expect(bench.join(UInt32(session), text) == (isNew ? .added : .replaced))
+                } else {
+                    let wasMember = members[session].remove(text) != nil
+                    #expect(bench.leave(UInt32(session), text) == wasMember)
+                }
+            }
+            let indexed = members.map { $0.count > most ? $0.count : 0 }.reduce(0, +)
+            #expect(bench.indexed == indexed, "seed \(seed)")
+            #expect(bench.count == members.reduce(0) { $0 + $1.count })
+            if random.once(in: 2) {
+                let session = random.number(in: 0...2)
+                bench.leaveAll(UInt32(session))
+                members[session] = []
+            }
+        }
+        for session in 0..<3 { bench.leaveAll(UInt32(session)) }
+        #expect(bench.indexed == 0 && bench.count == 0)
+    }
+
     @Test("a random program agrees with a plain model, and gives all its memory back")
     func model() {
         let bench = Bench(sessions: 12)
@@ -139,6 +170,7 @@ private final class Bench {
     }
 
     var count: Int { shared.count }
+    var indexed: Int { shared.sessionIndex.count }
 
     @discardableResult
     func join(_ session: UInt32, _ text: String) -> SubscriptionTrie.Subscribed {

@@ -230,20 +230,74 @@ struct SubscriptionTrieTests {
         #expect(subscribers.trie.nodeCount == 2)
     }
 
+    @Test("sessions with few filters, with many, and again with few", arguments: UInt64(1)...8)
+    func manyAndFew(seed: UInt64) {
+        var random = SplitMix64(seed: seed)
+        let owner = TestPool()
+        let most = Int(SessionIndex.mostWalked)
+        var subscribers = Subscribers(sessions: 4, pool: owner.pool)
+        func expectedInIndex() -> Int {
+            subscribers.model.map { $0.count > most ? $0.count : 0 }.reduce(0, +)
+        }
+        // Filters around the number from which a session's stand in the index, from both sides.
+        for share in [90, 10, 60, 40, 90, 50] {
+            for _ in 0..<400 {
+                let session = random.number(in: 0...3)
+                let filter = "f/\(random.number(in: 0...most + 40))"
+                if random.number(in: 0...99) < share {
+                    subscribers.subscribe(session, filter, random.pick(QoS.allCases))
+                } else {
+                    subscribers.unsubscribe(session, filter)
+                }
+            }
+            #expect(subscribers.trie.sessionIndex.count == expectedInIndex(), "seed \(seed)")
+            for session in 0..<4 {
+                #expect(subscribers.filters(session) == subscribers.model[session], "seed \(seed)")
+            }
+            if random.once(in: 2) { subscribers.removeAll(random.number(in: 0...3)) }
+        }
+        for session in 0..<4 { subscribers.removeAll(session) }
+        #expect(subscribers.trie.sessionIndex.count == 0 && subscribers.trie.nodeCount == 1)
+    }
+
+    @Test("what many sessions want costs a session with many filters no search through either")
+    func popular() {
+        func cost(own: Int) -> Int {
+            let owner = TestPool()
+            var trie = SubscriptionTrie(hash: KeyedHash(seed: 5), pool: owner.pool)
+            var lists = [SubscriptionTrie.List](repeating: SubscriptionTrie.List(), count: 10_001)
+            func subscribe(_ session: Int, _ filter: String) {
+                _ = filter.withTopicBytes {
+                    trie.subscribe(UInt32(session), &lists[session], filter: $0, qos: .atMostOnce)
+                }
+            }
+            for session in 1...10_000 { subscribe(session, "popular") }
+            for number in 0..<own { subscribe(0, "own/\(number)") }
+            var found = false
+            let start = threadNanoseconds()
+            "popular".withTopicBytes { filter in
+                for _ in 0..<2_000 where trie.unsubscribe(0, &lists[0], filter: filter) {
+                    found = true
+                }
+            }
+            let cost = threadNanoseconds() - start
+            #expect(!found)
+            return cost
+        }
+        let few = cost(own: 50)
+        let many = cost(own: 10_000)
+        // 10,000 steps against 50, if it were a search.
+        #expect(many < few * 20, "\(few) ns with 50 filters and \(many) ns with 10,000")
+    }
+
     @Test("100,000 subscriptions cost a session what they cost ten thousand")
     func linear() {
-        // Time of this thread alone: other tests run beside this one.
-        func processorNanoseconds() -> Int {
-            var time = timespec()
-            clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-            return time.tv_sec * 1_000_000_000 + time.tv_nsec
-        }
         func cost(_ count: Int) -> Int {
             let owner = TestPool()
             var trie = SubscriptionTrie(hash: KeyedHash(seed: 5), pool: owner.pool)
             var list = SubscriptionTrie.List()
             let filters = (0..<count).map { Array("orders/\($0)/status".utf8) }
-            let start = processorNanoseconds()
+            let start = threadNanoseconds()
             for filter in filters {
                 filter.withUnsafeBytes {
                     _ = trie.subscribe(0, &list, filter: $0, qos: .atLeastOnce)
@@ -254,7 +308,7 @@ struct SubscriptionTrieTests {
                 filter.withUnsafeBytes { _ = trie.unsubscribe(0, &list, filter: $0) }
             }
             #expect(trie.count == 0)
-            return processorNanoseconds() - start
+            return threadNanoseconds() - start
         }
         let small = cost(10_000)
         let large = cost(100_000)
@@ -281,6 +335,13 @@ struct SubscriptionTrieTests {
                 subscribers.match("a/b") == [0: .atMostOnce, 1: .atLeastOnce, 2: .exactlyOnce])
         }
     }
+}
+
+/// Time of this thread alone: other tests run beside this one.
+private func threadNanoseconds() -> Int {
+    var time = timespec()
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+    return time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
 extension SubscriptionTrie {

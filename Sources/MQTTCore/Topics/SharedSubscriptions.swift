@@ -51,6 +51,7 @@ public struct SharedSubscriptions: ~Copyable {
     private var groups = Slab<Group>()
     private var groupIndex = HashIndex()
     private var members = Slab<Member>()
+    private(set) var sessionIndex: SessionIndex
     /// The filters of all groups; a group is the "session" there.
     private var trie: SubscriptionTrie
     private let hash: KeyedHash
@@ -58,6 +59,7 @@ public struct SharedSubscriptions: ~Copyable {
 
     public init(hash: KeyedHash, pool: BytePool) {
         trie = SubscriptionTrie(hash: hash, pool: pool)
+        sessionIndex = SessionIndex(hash: hash)
         self.hash = hash
         self.pool = pool
     }
@@ -107,6 +109,11 @@ public struct SharedSubscriptions: ~Copyable {
         list.first = member
         list.count += 1
         groups[group].members += 1
+        if list.count > SessionIndex.mostWalked + 1 {
+            sessionIndex.insert(session, group, member)
+        } else if list.count > SessionIndex.mostWalked {
+            insertIntoIndex(list)
+        }
         return .added
     }
 
@@ -125,12 +132,17 @@ public struct SharedSubscriptions: ~Copyable {
         if removed.nextInSession != noIndex {
             members[removed.nextInSession].previousInSession = removed.previousInSession
         }
+        if list.count > SessionIndex.mostWalked {
+            sessionIndex.remove(removed.session, group, member)
+            if list.count == SessionIndex.mostWalked + 1 { removeFromIndex(list) }
+        }
         list.count -= 1
         remove(member)
         return group
     }
 
     public mutating func removeAll(_ list: inout List) {
+        if list.count > SessionIndex.mostWalked { removeFromIndex(list) }
         var index = list.first
         while index != noIndex {
             let next = members[index].nextInSession
@@ -214,10 +226,15 @@ public struct SharedSubscriptions: ~Copyable {
     }
 
     /// Walks the session's list and the group's ring of the session's kind in step, and stops with
-    /// the shorter one.
+    /// the shorter one, unless the session has many.
     private func find(_ list: List, _ group: UInt32) -> UInt32? {
         guard list.first != noIndex else { return nil }
         let session = members[list.first].session
+        guard list.count <= SessionIndex.mostWalked else {
+            return sessionIndex.find(session, group) {
+                members[$0].session == session && members[$0].group == group
+            }
+        }
         let start = members[list.first].isOnline ? groups[group].online : groups[group].away
         guard start != noIndex else { return nil }
         var inGroup = start
@@ -229,6 +246,22 @@ public struct SharedSubscriptions: ~Copyable {
             inSession = members[inSession].nextInSession
         } while inGroup != start && inSession != noIndex
         return nil
+    }
+
+    private mutating func insertIntoIndex(_ list: List) {
+        var index = list.first
+        while index != noIndex {
+            sessionIndex.insert(members[index].session, members[index].group, index)
+            index = members[index].nextInSession
+        }
+    }
+
+    private mutating func removeFromIndex(_ list: List) {
+        var index = list.first
+        while index != noIndex {
+            sessionIndex.remove(members[index].session, members[index].group, index)
+            index = members[index].nextInSession
+        }
     }
 
     private mutating func addGroup(_ text: UnsafeRawBufferPointer) -> UInt32 {

@@ -4,7 +4,8 @@ import Structures
 /// Which sessions want which topics.
 ///
 /// Filters stand in a ``TopicTree``; each subscription is a record linked into its node's list and its
-/// session's list, so that adding and removing one costs the same among ten and among a million.
+/// session's list, so that adding and removing one costs the same among ten and among a million; those
+/// of a session that has many stand in a ``SessionIndex`` besides.
 /// Matches of hot topics are cached, bounded in number and size; any change of subscriptions
 /// outdates the whole cache at once by its version.
 public struct SubscriptionTrie: ~Copyable {
@@ -43,6 +44,7 @@ public struct SubscriptionTrie: ~Copyable {
 
     private(set) var tree: TopicTree
     private var subscriptions = Slab<Subscription>()
+    private(set) var sessionIndex: SessionIndex
     private var cache: MatchCache
     /// Counts changes; a cached match of another version is none.
     private var version: UInt64 = 1
@@ -57,6 +59,7 @@ public struct SubscriptionTrie: ~Copyable {
 
     public init(hash: KeyedHash, pool: BytePool) {
         tree = TopicTree(hash: hash, pool: pool)
+        sessionIndex = SessionIndex(hash: hash)
         cache = MatchCache(pool: pool)
         self.hash = hash
         matches = GrowableBuffer()
@@ -89,6 +92,11 @@ public struct SubscriptionTrie: ~Copyable {
         tree.setValue(index, at: node)
         list.first = index
         list.count += 1
+        if list.count > SessionIndex.mostWalked + 1 {
+            sessionIndex.insert(session, node, index)
+        } else if list.count > SessionIndex.mostWalked {
+            insertIntoIndex(list)
+        }
         return .added
     }
 
@@ -244,8 +252,14 @@ public struct SubscriptionTrie: ~Copyable {
         return nil
     }
 
-    /// Walks the node's list and the session's list in step and stops with the shorter one.
+    /// Walks the node's list and the session's list in step and stops with the shorter one, unless the
+    /// session has many.
     private func find(_ session: UInt32, _ list: List, _ node: UInt32) -> UInt32? {
+        guard list.count <= SessionIndex.mostWalked else {
+            return sessionIndex.find(session, node) {
+                subscriptions[$0].session == session && subscriptions[$0].node == node
+            }
+        }
         var inNode = tree[node].value
         var inSession = list.first
         while inNode != noIndex, inSession != noIndex {
@@ -275,8 +289,28 @@ public struct SubscriptionTrie: ~Copyable {
         if removed.nextInSession != noIndex {
             subscriptions[removed.nextInSession].previousInSession = removed.previousInSession
         }
+        if list.count > SessionIndex.mostWalked {
+            sessionIndex.remove(removed.session, removed.node, index)
+            if list.count == SessionIndex.mostWalked + 1 { removeFromIndex(list) }
+        }
         list.count -= 1
         subscriptions.remove(index)
         tree.prune(removed.node)
+    }
+
+    private mutating func insertIntoIndex(_ list: List) {
+        var index = list.first
+        while index != noIndex {
+            sessionIndex.insert(subscriptions[index].session, subscriptions[index].node, index)
+            index = subscriptions[index].nextInSession
+        }
+    }
+
+    private mutating func removeFromIndex(_ list: List) {
+        var index = list.first
+        while index != noIndex {
+            sessionIndex.remove(subscriptions[index].session, subscriptions[index].node, index)
+            index = subscriptions[index].nextInSession
+        }
     }
 }
