@@ -84,44 +84,68 @@ public final class AccessRules: Sendable {
 
     /// How much of what a filter matches a client may receive: what a SUBSCRIBE is answered by.
     ///
-    /// `part` may be said of a filter of which several `deny` rules together leave nothing; each message
-    /// is checked all the same. `filter` is well formed, and of a shared subscription the part behind
-    /// its group.
+    /// `part` may be said of a filter of which several `deny` rules together leave nothing, or of which
+    /// so many rules allow only what others deny that the rest is not looked at; each message is checked
+    /// all the same. `filter` is well formed, and of a shared subscription the part behind its group.
+    ///
+    /// `steps` grows by what the question cost: about one for each rule about the subject.
     public func decideSubscription(
-        filter: UnsafeRawBufferPointer, for subject: AccessSubject
+        filter: UnsafeRawBufferPointer, for subject: AccessSubject, steps: inout Int
     ) -> SubscriptionVerdict {
-        let asked = TopicSet(filter: [UInt8](filter), reachesDollar: false)
+        let names = TopicPattern.Names(subject)
+        steps += (subject.clientIdentifier.count + (subject.userName?.count ?? 0)) / 64
+        let asked = TopicSet(filter: filter, reachesDollar: false)
         var denied: [TopicSet] = []
+        var comparisons = 0
         var allowedLine: UInt32?
         var verdict: SubscriptionVerdict?
         texts.withUnsafeBytes { texts in
             forEachRule(.subscribe, subject, texts) { rule in
+                steps += 1
                 let pattern = Self.text(rule.filter, in: texts)
                 guard
-                    let topics = TopicPattern.topics(pattern, subject, isAllow: rule.isAllow),
+                    let topics = TopicPattern.topics(pattern, names, isAllow: rule.isAllow),
                     let common = asked.intersection(topics)
                 else { return true }
+                let reachesAll = asked.isSubset(of: topics)
                 guard rule.isAllow else {
-                    guard asked.isSubset(of: topics) else {
+                    guard reachesAll else {
                         denied.append(topics)
                         return true
                     }
                     verdict = allowedLine.map { .part(line: $0) } ?? .nothing(line: rule.line)
                     return false
                 }
-                guard !denied.contains(where: { common.isSubset(of: $0) }) else { return true }
-                guard asked.isSubset(of: topics) else {
-                    allowedLine = allowedLine ?? rule.line
-                    return true
+                guard !reachesAll else {
+                    verdict =
+                        denied.isEmpty
+                        ? .whole(line: rule.line) : .part(line: allowedLine ?? rule.line)
+                    return false
                 }
-                verdict =
-                    denied.isEmpty
-                    ? .whole(line: rule.line) : .part(line: allowedLine ?? rule.line)
-                return false
+                // One part that is allowed is enough to know, and each costs a look at all denials.
+                guard allowedLine == nil else { return true }
+                guard comparisons < Self.mostComparisons else {
+                    verdict = .part(line: rule.line)
+                    return false
+                }
+                comparisons += denied.count
+                if !denied.contains(where: { common.isSubset(of: $0) }) { allowedLine = rule.line }
+                return true
             }
         }
+        steps += comparisons
         return verdict ?? allowedLine.map { .part(line: $0) } ?? .nothing(line: 0)
     }
+
+    public func decideSubscription(
+        filter: UnsafeRawBufferPointer, for subject: AccessSubject
+    ) -> SubscriptionVerdict {
+        var steps = 0
+        return decideSubscription(filter: filter, for: subject, steps: &steps)
+    }
+
+    /// Of what a rule allows with what others deny, for one filter.
+    private static var mostComparisons: Int { 10_000 }
 
     /// Hands over the rules about this subject and action in the order of the file, until `body`
     /// returns false.

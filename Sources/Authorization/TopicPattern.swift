@@ -83,24 +83,32 @@ enum TopicPattern {
         return offset == topic.count
     }
 
+    /// The names of one subject that may stand for `%u` and `%c`, looked at once for many rules.
+    struct Names {
+        private let userName: UnsafeRawBufferPointer?
+        private let clientIdentifier: UnsafeRawBufferPointer?
+
+        init(_ subject: AccessSubject) {
+            userName = TopicPattern.name(for: userPlaceholder, subject)
+            clientIdentifier = TopicPattern.name(for: clientPlaceholder, subject)
+        }
+
+        /// The name that fills a placeholder; `nil` when there is none that may.
+        subscript(placeholder: UInt8) -> UnsafeRawBufferPointer? {
+            placeholder == userPlaceholder ? userName : clientIdentifier
+        }
+    }
+
     /// The topics that the rule is about for one subject; `nil` for an `allow` rule whose placeholder
     /// cannot be filled.
     static func topics(
-        _ pattern: UnsafeRawBufferPointer, _ subject: AccessSubject, isAllow: Bool
+        _ pattern: UnsafeRawBufferPointer, _ names: Names, isAllow: Bool
     ) -> TopicSet? {
-        var filter: [UInt8] = []
-        for byte in pattern {
-            guard byte == userPlaceholder || byte == clientPlaceholder else {
-                filter.append(byte)
-                continue
+        if isAllow, names[userPlaceholder] == nil || names[clientPlaceholder] == nil {
+            for byte in pattern where byte == userPlaceholder || byte == clientPlaceholder {
+                guard names[byte] != nil else { return nil }
             }
-            guard let name = name(for: byte, subject) else {
-                guard !isAllow else { return nil }
-                filter.append(multiLevel)
-                break
-            }
-            filter.append(contentsOf: name)
         }
-        return TopicSet(filter: filter, reachesDollar: !isAllow)
+        return TopicSet(filter: pattern, names: names, reachesDollar: !isAllow)
     }
 }

@@ -1,7 +1,12 @@
-/// The topic names that one topic filter matches (section 4.7), as a set to compare with others.
-struct TopicSet: Equatable {
-    enum Level: Equatable {
-        case exact(ArraySlice<UInt8>)
+import Structures
+
+/// The topic names that one topic filter matches (section 4.7), or that two have in common, as a set to
+/// compare with others.
+///
+/// It borrows its texts for one question and allocates nothing: of one SUBSCRIBE millions are compared.
+struct TopicSet {
+    enum Level {
+        case exact(UnsafeRawBufferPointer)
         /// `+`
         case single
         /// `#`, always the last one.
@@ -22,88 +27,170 @@ struct TopicSet: Equatable {
         }
     }
 
-    let levels: [Level]
-    /// A wildcard at the first level also matches topics that begin with `$`, as filters of clients
-    /// never do [MQTT-4.7.2-1].
-    let reachesDollar: Bool
-
-    /// `filter` is well formed: wildcards are whole levels, `#` is the last one.
-    init(filter: [UInt8], reachesDollar: Bool) {
-        let parts = filter.split(
-            separator: TopicPattern.separator, omittingEmptySubsequences: false)
-        levels = parts.map { part in
-            switch Array(part) {
-            case [TopicPattern.singleLevel]: .single
-            case [TopicPattern.multiLevel]: .multi
-            default: .exact(part)
-            }
-        }
-        self.reachesDollar = reachesDollar
+    fileprivate struct Filter {
+        let text: UnsafeRawBufferPointer
+        /// What fills the placeholders of a rule; `nil` for a filter that has none.
+        let names: TopicPattern.Names?
+        /// A wildcard at the first level also matches topics that begin with `$`, as filters of clients
+        /// never do [MQTT-4.7.2-1].
+        let reachesDollar: Bool
     }
 
-    private init(levels: [Level], reachesDollar: Bool) {
-        self.levels = levels
-        self.reachesDollar = reachesDollar
+    private let filter: Filter
+    /// The set is what both filters match, if there is a second one.
+    private let other: Filter?
+
+    /// `filter` is well formed: wildcards are whole levels, `#` is the last one. With `names` it is a
+    /// rule's, see ``TopicPattern``; where a name is missing it reaches all that is below.
+    init(
+        filter: UnsafeRawBufferPointer, names: TopicPattern.Names? = nil, reachesDollar: Bool
+    ) {
+        self.filter = Filter(text: filter, names: names, reachesDollar: reachesDollar)
+        other = nil
     }
+
+    private init(_ filter: Filter, and other: Filter) {
+        self.filter = filter
+        self.other = other
+    }
+
+    private var reachesDollar: Bool { filter.reachesDollar && other?.reachesDollar ?? true }
+
+    /// As one filter would have them.
+    var levels: Levels { Levels(filter, other) }
 
     /// Whether every topic of this set is in the other one.
     func isSubset(of other: TopicSet) -> Bool {
-        if let own = levels.first, let their = other.levels.first {
-            if own.beginsWithDollar, their.isWildcard, !other.reachesDollar { return false }
-            if own.isWildcard, reachesDollar, their.isWildcard, !other.reachesDollar {
+        var own = levels
+        var their = other.levels
+        var isFirst = true
+        while let level = own.next() {
+            guard let wanted = their.next() else { return false }
+            if isFirst, wanted.isWildcard, !other.reachesDollar,
+                level.beginsWithDollar || level.isWildcard && reachesDollar
+            {
                 return false
             }
-        }
-        var index = 0
-        while index < levels.count {
-            guard index < other.levels.count else { return false }
-            switch (levels[index], other.levels[index]) {
+            switch (level, wanted) {
             case (_, .multi):
                 return true
             case (.multi, .single):
                 // A topic has at least one level, so at the beginning `#` and `+/#` are the same.
-                return index == 0 && other.levels.count == 2 && other.levels[1] == .multi
+                guard isFirst, case .multi? = their.next() else { return false }
+                return true
             case (.multi, .exact), (.single, .exact):
                 return false
             case (.single, .single), (.exact, .single):
                 break
-            case (.exact(let own), .exact(let their)):
-                guard own == their else { return false }
+            case (.exact(let text), .exact(let wanted)):
+                guard text.elementsAreEqual(to: wanted) else { return false }
             }
-            index += 1
+            isFirst = false
         }
         // What is left of the other may only be a `#`, which also matches its parent.
-        return index == other.levels.count || other.levels[index] == .multi
+        switch their.next() {
+        case nil, .multi?: return true
+        case .exact?, .single?: return false
+        }
     }
 
-    /// The topics that are in both; `nil` when there are none. Two filters never have more in common
-    /// than one filter can say.
+    /// The topics that are in both, of two sets of one filter each; `nil` when there are none. Two
+    /// filters never have more in common than one filter can say.
     func intersection(_ other: TopicSet) -> TopicSet? {
-        if let own = levels.first, let their = other.levels.first {
-            if own.beginsWithDollar, their.isWildcard, !other.reachesDollar { return nil }
-            if their.beginsWithDollar, own.isWildcard, !reachesDollar { return nil }
-        }
-        let both = reachesDollar && other.reachesDollar
-        var common: [Level] = []
-        var index = 0
-        while index < levels.count, index < other.levels.count {
-            switch (levels[index], other.levels[index]) {
-            case (.multi, _):
-                return TopicSet(levels: common + other.levels[index...], reachesDollar: both)
-            case (_, .multi):
-                return TopicSet(levels: common + levels[index...], reachesDollar: both)
-            case (.single, let level), (let level, .single):
-                common.append(level)
-            case (.exact(let own), .exact(let their)):
-                guard own == their else { return nil }
-                common.append(levels[index])
+        precondition(self.other == nil && other.other == nil, "a set of two filters has a third")
+        var own = levels
+        var their = other.levels
+        var isFirst = true
+        while true {
+            switch (own.next(), their.next()) {
+            case (nil, nil), (nil, .multi?), (.multi?, nil):
+                // `#` also matches its parent.
+                return TopicSet(filter, and: other.filter)
+            case (nil, _?), (_?, nil):
+                return nil
+            case (let level?, let theirs?):
+                if isFirst {
+                    if level.beginsWithDollar, theirs.isWildcard, !other.reachesDollar {
+                        return nil
+                    }
+                    if theirs.beginsWithDollar, level.isWildcard, !reachesDollar { return nil }
+                    isFirst = false
+                }
+                switch (level, theirs) {
+                case (.multi, _), (_, .multi): return TopicSet(filter, and: other.filter)
+                case (.single, _), (_, .single): continue
+                case (.exact(let text), .exact(let theirs)):
+                    guard text.elementsAreEqual(to: theirs) else { return nil }
+                }
             }
-            index += 1
         }
-        // The longer one goes on: that is possible only with a `#`, which also matches its parent.
-        let rest =
-            levels[min(index, levels.count)...] + other.levels[min(index, other.levels.count)...]
-        guard rest.isEmpty || Array(rest) == [.multi] else { return nil }
-        return TopicSet(levels: common, reachesDollar: both)
+    }
+}
+
+extension TopicSet {
+    /// The levels of a set, in order.
+    struct Levels: Sequence, IteratorProtocol {
+        private enum Source {
+            case first, second, both
+        }
+
+        private var first: FilterLevels
+        private var second: FilterLevels
+        private var source: Source
+
+        fileprivate init(_ filter: Filter, _ other: Filter?) {
+            first = FilterLevels(filter)
+            second = FilterLevels(other ?? filter)
+            source = other == nil ? .first : .both
+        }
+
+        mutating func next() -> Level? {
+            switch source {
+            case .first: return first.next()
+            case .second: return second.next()
+            case .both: break
+            }
+            switch (first.next(), second.next()) {
+            case (.multi?, let level?):
+                source = .second
+                return level
+            case (let level?, .multi?):
+                source = .first
+                return level
+            case (.single?, let level?), (let level?, .single?), (let level?, .exact?):
+                return level
+            // The longer one goes on only with a `#`, which also matches its parent.
+            case (nil, _), (_, nil):
+                return nil
+            }
+        }
+    }
+
+    private struct FilterLevels {
+        private let filter: Filter
+        private var offset = 0
+
+        init(_ filter: Filter) { self.filter = filter }
+
+        mutating func next() -> Level? {
+            guard offset <= filter.text.count else { return nil }
+            var end = offset
+            while end < filter.text.count, filter.text[end] != TopicPattern.separator { end += 1 }
+            let level = UnsafeRawBufferPointer(rebasing: filter.text[offset..<end])
+            offset = end + 1
+            guard level.count == 1 else { return .exact(level) }
+            switch level[0] {
+            case TopicPattern.singleLevel: return .single
+            case TopicPattern.multiLevel: return .multi
+            case TopicPattern.userPlaceholder, TopicPattern.clientPlaceholder:
+                guard let names = filter.names else { return .exact(level) }
+                guard let name = names[level[0]] else {
+                    offset = filter.text.count + 1
+                    return .multi
+                }
+                return .exact(name)
+            default: return .exact(level)
+            }
+        }
     }
 }

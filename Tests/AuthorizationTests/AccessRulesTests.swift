@@ -220,4 +220,34 @@ struct AccessRulesTests {
         #expect(rules.subscription("#") == .part(line: 2))
         #expect(rules.subscription("g") == .nothing(line: 0))
     }
+
+    @Test("what a filter costs grows with the rules and no faster")
+    func linearCost() throws {
+        func text(_ count: Int) -> String {
+            let denied = (0..<count).map { "deny everyone subscribe d/\($0)" }
+            let allowed = (0..<count).map { "allow everyone subscribe a/\($0)" }
+            return (denied + allowed).joined(separator: "\n")
+        }
+        for filter in ["#", "+/+", "a/#", "a/1", "d/1", "x"] {
+            #expect(try rules(text(100)).steps(filter) <= 300, "\(filter)")
+            #expect(try rules(text(1_000)).steps(filter) <= 3_000, "\(filter)")
+        }
+    }
+
+    @Test("where rules allow only what others deny, the question has a bound")
+    func shadowedRules() throws {
+        func text(_ count: Int) -> String {
+            let denied = (0..<count).map { "deny everyone subscribe a/\($0)/#" }
+            let allowed = (0..<count).map { "allow everyone subscribe a/\($0)/b" }
+            return (denied + allowed).joined(separator: "\n")
+        }
+        #expect(try rules(text(50)).subscription("a/#") == .nothing(line: 0))
+        let many = try rules(text(1_000))
+        #expect(many.steps("a/#") < 15_000)
+        guard case .part = many.subscription("a/#") else {
+            Issue.record("not granted, though not looked through")
+            return
+        }
+        #expect(!many.decide(.subscribe, "a/1/b").isAllowed, "each message is judged all the same")
+    }
 }

@@ -29,6 +29,17 @@ extension AccessRules {
         }
     }
 
+    /// What a question costs, in steps.
+    func steps(_ filter: String, client: String = "client") -> Int {
+        var steps = 0
+        _ = ask(nil, Array(client.utf8)) { subject in
+            Array(filter.utf8).withUnsafeBytes {
+                decideSubscription(filter: $0, for: subject, steps: &steps)
+            }
+        }
+        return steps
+    }
+
     private func ask<Answer>(
         _ user: [UInt8]?, _ client: [UInt8], _ question: (AccessSubject) -> Answer
     ) -> Answer {

@@ -66,15 +66,16 @@ struct TopicSetTests {
 
     @Test("subset and intersection agree with all topics", arguments: [false, true])
     func algebra(reachesDollar: Bool) {
-        let own = Self.filters.map { filter in
+        let texts = Texts(Self.filters)
+        let own = texts.all.map { filter, text in
             (
-                TopicSet(filter: Array(filter.utf8), reachesDollar: false),
+                TopicSet(filter: text, reachesDollar: false),
                 Self.bits(filter, reachesDollar: false)
             )
         }
-        let other = Self.filters.map { filter in
+        let other = texts.all.map { filter, text in
             (
-                TopicSet(filter: Array(filter.utf8), reachesDollar: reachesDollar),
+                TopicSet(filter: text, reachesDollar: reachesDollar),
                 Self.bits(filter, reachesDollar: reachesDollar)
             )
         }
@@ -93,6 +94,36 @@ struct TopicSetTests {
                 if found != common { Issue.record("intersection of \(names)") }
             }
         }
+        withExtendedLifetime(texts) {}
+    }
+
+    @Test("what two have in common is a subset of a third, or is not")
+    func commonPart() throws {
+        var random = SplitMix64(seed: 1)
+        let texts = Texts(Self.filters)
+        let sets = texts.all.flatMap { filter, text in
+            [false, true].map { reachesDollar in
+                (
+                    name: "\(filter) \(reachesDollar)",
+                    set: TopicSet(filter: text, reachesDollar: reachesDollar),
+                    bits: Self.bits(filter, reachesDollar: reachesDollar)
+                )
+            }
+        }
+        var found = 0
+        for _ in 0..<40_000 {
+            let picks = (0..<3).compactMap { _ in sets.randomElement(using: &random) }
+            guard let common = picks[0].set.intersection(picks[1].set) else { continue }
+            let isSubset = (0..<8).allSatisfy {
+                picks[0].bits[$0] & picks[1].bits[$0] & ~picks[2].bits[$0] == 0
+            }
+            if common.isSubset(of: picks[2].set) != isSubset {
+                Issue.record("\(picks.map(\.name))")
+            }
+            if isSubset { found += 1 }
+        }
+        #expect(found > 100)
+        withExtendedLifetime(texts) {}
     }
 
     @Test(
@@ -138,6 +169,22 @@ struct TopicSetTests {
             }
         }
     }
+}
+
+/// Filters with bytes that sets may borrow as long as this lives.
+private final class Texts {
+    let all: [(String, UnsafeRawBufferPointer)]
+
+    init(_ filters: [String]) {
+        all = filters.map { filter in
+            let bytes = UnsafeMutableRawBufferPointer.allocate(
+                byteCount: filter.utf8.count, alignment: 1)
+            bytes.copyBytes(from: filter.utf8)
+            return (filter, UnsafeRawBufferPointer(bytes))
+        }
+    }
+
+    deinit { for (_, bytes) in all { bytes.deallocate() } }
 }
 
 extension TopicSet {
