@@ -52,7 +52,8 @@ extension PacketContent {
         case .unsubscribe(let identifier, let filters):
             .unsubscribe(
                 Unsubscribe(
-                    packetIdentifier: identifier, encodedFilters: source.add(Self.encode(filters))))
+                    packetIdentifier: identifier, count: filters.count,
+                    encodedFilters: source.add(Self.encode(filters))))
         case .unsuback(let identifier): .unsuback(identifier)
         case .pingreq: .pingreq
         case .pingresp: .pingresp

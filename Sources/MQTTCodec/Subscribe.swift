@@ -78,10 +78,13 @@ public struct Suback: Hashable, Sendable {
 /// Ends subscriptions (section 3.10): at least one topic filter, all of them checked.
 public struct Unsubscribe: Hashable, Sendable {
     public var packetIdentifier: PacketIdentifier
+    /// How many filters; at least 1.
+    public var count: Int
     private var filters: ByteRange
 
-    public init(packetIdentifier: PacketIdentifier, encodedFilters: ByteRange) {
+    public init(packetIdentifier: PacketIdentifier, count: Int, encodedFilters: ByteRange) {
         self.packetIdentifier = packetIdentifier
+        self.count = count
         filters = encodedFilters
     }
 
@@ -105,12 +108,14 @@ public struct Unsubscribe: Hashable, Sendable {
         var reader = FieldReader(body)
         let identifier = try reader.packetIdentifier(bytes)
         let start = reader.offset
+        var count = 0
         while !reader.isAtEnd {
             _ = try TopicFilter(validating: try reader.data(bytes), in: bytes)
+            count += 1
         }
-        guard start < body.end else { throw .noTopicFilterToRemove }  // [MQTT-3.10.3-2]
+        guard count > 0 else { throw .noTopicFilterToRemove }  // [MQTT-3.10.3-2]
         return Unsubscribe(
-            packetIdentifier: identifier,
+            packetIdentifier: identifier, count: count,
             encodedFilters: ByteRange(offset: start, count: body.end - start))
     }
 }

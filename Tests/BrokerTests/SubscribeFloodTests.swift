@@ -47,6 +47,18 @@ struct SubscribeFloodTests {
         #expect(reports == 8)
     }
 
+    @Test("behind a look at 2,000,000 rules nothing of a packet is looked at")
+    func rules() throws {
+        let rules = (0..<999).map { "allow everyone subscribe a/\($0)" }
+        let link = try link((rules + ["allow everyone subscribe b/+"]).joined(separator: "\n"))
+        let client = try link.connect("c")
+        let codes = try subscribe(client, (0..<2_010).map { "b/\($0)" }, link)
+        #expect(codes.prefix(2_000).allSatisfy { $0 == 0 })
+        #expect(codes.dropFirst(2_000) == ArraySlice(repeating: 0x80, count: 10))
+        #expect(link.shard.counters.limits[.subscribeFilters] == 10)
+        #expect(try subscribe(client, ["b/2009"], link) == [0], "the next packet counts anew")
+    }
+
     @Test("many packets of one turn leave 1,000 notices at most, and every refusal is counted")
     func notices() throws {
         let link = try link("allow everyone subscribe mine/#")
@@ -59,6 +71,21 @@ struct SubscribeFloodTests {
         link.send(client, bytes)
         #expect(link.shard.counters.accessRefusals[.subscribe] == 1_800)
         #expect(link.notices.count - before == 1_000)
+    }
+
+    @Test("an UNSUBSCRIBE of 10,000 filters is carried out, one of more closes its connection")
+    func unsubscribe() throws {
+        let link = ShardLink()
+        let client = try link.connect("c", cleanSession: false)
+        #expect(try subscribe(client, ["f/1"], link) == [0])
+        let filters = (0..<10_001).map { Array("f/\($0)".utf8) }
+        try link.send(client, .unsubscribe(8, Array(filters.dropFirst(2))))
+        #expect(try link.take(client) == [.unsuback(8)])
+        try link.send(client, .unsubscribe(9, filters))
+        #expect(try link.take(client).isEmpty)
+        #expect(link.closeReasons.last == .unsubscribeFilters)
+        #expect(link.shard.counters.limits[.unsubscribeFilters] == 1)
+        #expect(link.shard.figures.subscriptions == 1, "none of it was carried out")
     }
 
     // MARK: Steps

@@ -109,7 +109,8 @@ struct NoticeLog {
         guard limit == .subscribeFilters else { return "limits.\(limit.name)" }
         return """
             none: of one SUBSCRIBE, \(SubscribeRefusals.maxFilters) filters are looked at, and none \
-            behind \(SubscribeRefusals.maxRefusals) refused ones
+            behind \(SubscribeRefusals.maxRefusals) refused ones, or behind a look at \
+            \(SubscribeRefusals.maxRuleSteps) access rules
             """
     }
 
@@ -247,66 +248,38 @@ struct NoticeLog {
         if let identifier { metadata[LogKeys.client] = Self.text(identifier) }
         if let setting = reason.setting { metadata[LogKeys.setting] = "\(setting)" }
         if case .networkError(let code) = reason { metadata[LogKeys.error] = "errno \(code)" }
-        switch reason {
-        case .protocolViolation(let violation):
-            metadata[LogKeys.statement] = "\(violation.statement)"
-            metadata[LogKeys.explanation] = "\(violation.explanation)"
-            var kind = violation.statement
-            if let opening {
-                metadata[LogKeys.hint] = "\(opening.hint)"
-                kind += " \(opening)"
-            }
-            admit(&violations[kind, default: Self.limiter], now, metadata, handle, reactor) {
-                logger, metadata in
-                logger.notice(
-                    "Connection closed after a protocol violation", metadata: metadata)
-            }
-        case .tooManyInboundQoS2, .topicLevels, .outputLimit, .memoryShortage,
-            .unfinishedPackets:
-            admit(&closings[reason.name, default: Self.limiter], now, metadata, handle, reactor) {
-                logger, metadata in
-                logger.warning("Connection closed at a limit", metadata: metadata)
-            }
-        case .connectTimeout, .administrator, .takenOver:
-            admit(&closings[reason.name, default: Self.limiter], now, metadata, handle, reactor) {
-                logger, metadata in
-                logger.info("Connection closed by the broker", metadata: metadata)
-            }
-        case .tlsOnPlainListener:
-            metadata[LogKeys.tlsFailure] =
-                "the listener serves plain TCP; point the client to one with tls, or let it do without"
-            admit(&closings[reason.name, default: Self.limiter], now, metadata, handle, reactor) {
-                logger, metadata in
-                logger.notice("Connection closed, the client speaks TLS", metadata: metadata)
-            }
-        case .proxyHeader(let flaw):
-            metadata[LogKeys.proxyFailure] = "\(flaw.explanation)"
-            admit(
-                &closings["\(reason.name) \(flaw)", default: Self.limiter], now, metadata, handle,
-                reactor
-            ) { logger, metadata in
-                logger.notice(
-                    "Connection closed, its proxy sent no valid PROXY header", metadata: metadata)
-            }
-        case .tlsRecord(let alert):
-            metadata[LogKeys.tlsFailure] = "\(Self.explanation(alert))"
-            admit(&closings[reason.name, default: Self.limiter], now, metadata, handle, reactor) {
-                logger, metadata in
-                logger.notice("Connection closed, its TLS was broken", metadata: metadata)
-            }
-        case .certificateRevoked:
-            admit(&closings[reason.name, default: Self.limiter], now, metadata, handle, reactor) {
-                logger, metadata in
-                logger.notice(
-                    "Connection closed, its certificate counts no more", metadata: metadata)
-            }
-        case .disconnect, .peerClosed, .networkError, .keepAlive, .notAuthorized,
-            .badUserNameOrPassword, .identifierRejected, .unacceptableProtocolVersion,
-            .tooManySessions, .authenticationBusy, .publishDenied, .storeFailure, .shutdown,
-            .tlsHandshake, .addressLimit:
+        guard let announcement = reason.announcement else {
             guard wantsLifecycle else { return }
             metadata[LogKeys.address] = "\(reactor.address(of: handle))"
             logger.debug("Connection closed", metadata: metadata)
+            return
+        }
+        // One statement that is broken does not hide another.
+        var kind = reason.name
+        if case .protocolViolation(let violation) = reason {
+            metadata[LogKeys.statement] = "\(violation.statement)"
+            metadata[LogKeys.explanation] = "\(violation.explanation)"
+            kind += " \(violation.statement)"
+        }
+        if let opening {
+            metadata[LogKeys.hint] = "\(opening.hint)"
+            kind += " \(opening)"
+        }
+        if case .tlsOnPlainListener = reason {
+            metadata[LogKeys.tlsFailure] =
+                "the listener serves plain TCP; point the client to one with tls, or let it do without"
+        }
+        if case .proxyHeader(let flaw) = reason {
+            metadata[LogKeys.proxyFailure] = "\(flaw.explanation)"
+            kind += " \(flaw)"
+        }
+        if case .tlsRecord(let alert) = reason {
+            metadata[LogKeys.tlsFailure] = "\(Self.explanation(alert))"
+        }
+        admit(&closings[kind, default: Self.limiter], now, metadata, handle, reactor) {
+            logger, metadata in
+            logger.log(
+                level: announcement.level, announcement.message, metadata: metadata)
         }
     }
 

@@ -27,6 +27,8 @@ package enum Limit: UInt8, CountLabel {
     case handshakesPerAddress
     case memory
     case unfinishedBytes
+    /// No setting: filters of one UNSUBSCRIBE.
+    case unsubscribeFilters
 
     package var name: String {
         switch self {
@@ -55,6 +57,7 @@ package enum Limit: UInt8, CountLabel {
         case .handshakesPerAddress: "handshakes_per_address"
         case .memory: "memory"
         case .unfinishedBytes: "unfinished_bytes"
+        case .unsubscribeFilters: "unsubscribe_filters"
         }
     }
 }

@@ -31,6 +31,8 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
     case authenticationBusy
     case tooManyInboundQoS2
     case topicLevels
+    /// An UNSUBSCRIBE named more filters than one may.
+    case unsubscribeFilters
     case outputLimit
     /// Memory was short: it had not been let in yet, or it did not read what it was sent.
     case memoryShortage
@@ -52,7 +54,7 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case unacceptableProtocolVersion, tooManySessions, authenticationBusy, tooManyInboundQoS2
         case topicLevels, outputLimit, publishDenied, administrator, storeFailure, shutdown
         case tlsHandshake, tlsOnPlainListener, proxyHeader, memoryShortage, unfinishedPackets
-        case addressLimit, certificateRevoked, tlsRecord
+        case addressLimit, certificateRevoked, tlsRecord, unsubscribeFilters
 
         package var name: String {
             switch self {
@@ -84,6 +86,7 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
             case .addressLimit: "address_limit"
             case .certificateRevoked: "certificate_revoked"
             case .tlsRecord: "tls_record"
+            case .unsubscribeFilters: "unsubscribe_filters"
             }
         }
     }
@@ -118,19 +121,21 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .addressLimit: .addressLimit
         case .certificateRevoked: .certificateRevoked
         case .tlsRecord: .tlsRecord
+        case .unsubscribeFilters: .unsubscribeFilters
         }
     }
 
     /// A word for tables, logs and metrics.
     package var name: String { kind.name }
 
-    /// The setting that an operator would raise; `nil` when none is involved.
+    /// The setting that an operator would raise, or the limit that has none; `nil` when none is involved.
     package var setting: String? {
         switch self {
         case .connectTimeout: "limits.connect_timeout"
         case .tooManySessions: "limits.max_sessions"
         case .tooManyInboundQoS2: "limits.max_inbound_qos2"
         case .topicLevels: "limits.max_topic_levels"
+        case .unsubscribeFilters: "none: an UNSUBSCRIBE has \(Shard.maxUnsubscribeFilters) filters"
         case .outputLimit: "limits.output_bytes"
         case .proxyHeader: "listeners[].proxy_from"
         case .memoryShortage: "limits.memory"
@@ -151,6 +156,7 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .tooManySessions: .maxSessions
         case .tooManyInboundQoS2: .maxInboundQoS2
         case .topicLevels: .maxTopicLevels
+        case .unsubscribeFilters: .unsubscribeFilters
         case .outputLimit: .outputBytes
         case .memoryShortage: .memory
         case .unfinishedPackets: .unfinishedBytes

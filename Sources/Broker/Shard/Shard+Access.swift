@@ -122,7 +122,9 @@ extension Shard {
     ) -> Bool {
         guard let rules = access else { return true }
         let filter = SharedSubscriptions.filter(in: filter) ?? filter
-        let verdict = withSubject(session) { rules.decideSubscription(filter: filter, for: $0) }
+        let verdict = withSubject(session) {
+            rules.decideSubscription(filter: filter, for: $0, steps: &refusals.ruleSteps)
+        }
         switch verdict {
         case .whole: return true
         case .part(let line):

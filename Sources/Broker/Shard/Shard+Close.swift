@@ -34,9 +34,10 @@ extension Shard {
             writes.willRemoved(session: sessions[session].number)
         }
         var identifier: [UInt8]?
+        let isReported = reportsLifecycle || reason.announcement != nil
         let isWillRefused = wasOpen && refusesWill(will, from: session, reason)
         if session != noIndex {
-            if reportsLifecycle || isNoteworthy(reason) {
+            if isReported {
                 identifier = sessions[session].clientIdentifier.array
             }
             detach(session, reason)
@@ -45,8 +46,7 @@ extension Shard {
         counters.closed(reason, wasOpen: wasOpen)
         if connections[index].awaitsStore { awaitingStore.remove(handle) }
         if connections[index].isPaused { counters.publishersPaused -= 1 }
-        // A refusal is reported with its client identifier where it happens.
-        if reportsLifecycle || isNoteworthy(reason) {
+        if isReported {
             notices.append(
                 .closed(handle, clientIdentifier: identifier, reason, opening: opening))
         }
@@ -107,24 +107,9 @@ extension Shard {
             .shutdown:
             true
         case .peerClosed, .networkError, .protocolViolation, .connectTimeout, .keepAlive,
-            .takenOver, .tooManyInboundQoS2, .topicLevels, .outputLimit, .administrator,
-            .storeFailure, .tlsHandshake, .tlsOnPlainListener, .proxyHeader, .memoryShortage,
-            .unfinishedPackets, .addressLimit, .certificateRevoked, .tlsRecord:
-            false
-        }
-    }
-
-    /// Whether an operator reads of it without asking for connection lifecycles.
-    private func isNoteworthy(_ reason: CloseReason) -> Bool {
-        switch reason {
-        case .protocolViolation, .connectTimeout, .tooManyInboundQoS2, .topicLevels, .outputLimit,
-            .administrator, .takenOver, .tlsOnPlainListener, .proxyHeader, .memoryShortage,
-            .unfinishedPackets, .certificateRevoked, .tlsRecord:
-            true
-        case .disconnect, .peerClosed, .networkError, .keepAlive, .notAuthorized,
-            .badUserNameOrPassword, .identifierRejected, .unacceptableProtocolVersion,
-            .tooManySessions, .authenticationBusy, .publishDenied, .storeFailure, .shutdown,
-            .tlsHandshake, .addressLimit:
+            .takenOver, .tooManyInboundQoS2, .topicLevels, .unsubscribeFilters, .outputLimit,
+            .administrator, .storeFailure, .tlsHandshake, .tlsOnPlainListener, .proxyHeader,
+            .memoryShortage, .unfinishedPackets, .addressLimit, .certificateRevoked, .tlsRecord:
             false
         }
     }

@@ -35,9 +35,17 @@ extension Shard {
         answer(handle, suback, needsCommit: needsCommit)
     }
 
+    /// Filters of one UNSUBSCRIBE: a packet of `limits.max_packet` holds hundreds of thousands.
+    static var maxUnsubscribeFilters: Int { 10_000 }
+
     mutating func receiveUnsubscribe(
         _ handle: Handle, _ unsubscribe: Unsubscribe, _ bytes: UnsafeRawBufferPointer
     ) {
+        // UNSUBACK has no codes: a client that is not told would rely on filters that stay.
+        guard unsubscribe.count <= Self.maxUnsubscribeFilters else {
+            doom(handle, .unsubscribeFilters)
+            return
+        }
         let session = connections[handle.index].session
         var needsCommit = false
         var groups: Set<UInt32> = []

@@ -10,9 +10,14 @@ struct SubscribeRefusals {
     static let maxFilters = 10_000
     /// Refusals after which the rest of a packet gets 0x80 unseen.
     static let maxRefusals = 1_000
+    /// Access rules that are looked at for one packet, after which its rest gets 0x80 unseen: 200 for
+    /// each of its filters.
+    static let maxRuleSteps = 2_000_000
     /// Refusals of each kind that are reported; the counters miss none.
     private static let reportedOfEachKind = 8
 
+    /// What the questions to the rules have cost.
+    var ruleSteps = 0
     private var filters = 0
     private var refusals = 0
     private var atLimits = 0
@@ -23,6 +28,7 @@ struct SubscribeRefusals {
     mutating func admitsNext() -> Bool {
         filters += 1
         return filters <= Self.maxFilters && refusals < Self.maxRefusals
+            && ruleSteps < Self.maxRuleSteps
     }
 
     /// Notes a refusal; false when enough of its kind have been reported.
