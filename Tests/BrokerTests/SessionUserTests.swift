@@ -5,6 +5,7 @@ import Structures
 import Testing
 
 @testable import Broker
+@testable import Store
 
 @Suite("Users that certificates prove, beside names that nothing proves")
 struct SessionUserTests {
@@ -79,19 +80,48 @@ struct SessionUserTests {
         arguments: ["anna", "", "\u{FF}", "ÿ"])
     func records(name: String) {
         let bytes = Array(name.utf8)
-        for (isProven, verifies) in [(true, true), (true, false), (false, false)] {
-            let record = bytes.withUnsafeBytes {
-                SessionUser(name: $0, isProven: isProven).stored(verifiesPasswords: verifies)
-            }
+        for proof in [SessionUser.Proof.none, .password, .certificate] {
+            let record = bytes.withUnsafeBytes { SessionUser(name: $0, proof: proof).stored }
             // The broker may check passwords at its next start, or no longer.
             for later in [true, false] {
                 record.withUnsafeBytes { stored in
                     let user = SessionUser(stored: stored, verifiesPasswords: later)
                     #expect(user.name.elementsEqual(bytes))
-                    #expect(user.isProven == (later || isProven && !verifies))
+                    let expected: SessionUser.Proof =
+                        proof == .certificate ? .certificate : later ? .password : .none
+                    #expect(user.proof == expected)
                 }
             }
         }
+    }
+
+    @Test("a user whom a certificate proved stays proven when the password file goes")
+    func passwordFileRemoved() throws {
+        let before = ShardLink(access: try rules(rulesOfAnna), verifiesPasswords: true)
+        _ = try connect(before, certificate: "anna")
+        let stored = before.store.records.compactMap { record in
+            if case .session(_, _, let userName) = record { userName } else { nil }
+        }
+        #expect(stored.count == 1)
+        let link = try link(rulesOfAnna)
+        for userName in stored {
+            userName.withUnsafeBytes { userName in
+                Array("c".utf8).withUnsafeBytes { identifier in
+                    link.shard.visit(
+                        StoredSession(
+                            number: 1, clientIdentifier: identifier, userName: userName,
+                            isAttached: false, detachedSinceMs: link.shard.wallClockMs,
+                            horizon: 0, end: 0, waitingMessages: 0, waitingBytes: 0,
+                            holdsShared: false, hasEnded: false))
+                }
+            }
+        }
+        link.shard.finishRestoring()
+        #expect(
+            try connect(link, claim: "anna").answer == .connack(.refused(.notAuthorized)))
+        #expect(
+            try connect(link, certificate: "anna").answer
+                == .connack(.accepted(sessionPresent: true)))
     }
 
     @Test(

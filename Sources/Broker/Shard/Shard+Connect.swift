@@ -129,14 +129,14 @@ extension Shard {
             let userName = certificateUsers.removeValue(forKey: handle)
         else {
             let user = connect.userName.map {
-                SessionUser(name: bytes[$0], isProven: verifiesPasswords)
+                SessionUser(name: bytes[$0], proof: verifiesPasswords ? .password : .none)
             }
             openSession(handle, connect, bytes, packet, user: user)
             return
         }
         userName.withUnsafeBytes {
             openSession(
-                handle, connect, bytes, packet, user: SessionUser(name: $0, isProven: true))
+                handle, connect, bytes, packet, user: SessionUser(name: $0, proof: .certificate))
         }
         if connections[handle.index].machine.isDelayed { certificateUsers[handle] = userName }
     }
@@ -372,7 +372,7 @@ extension Shard {
             writes.session(number, clientIdentifier: identifier, userName: nil)
             return
         }
-        user.stored(verifiesPasswords: verifiesPasswords).withUnsafeBytes {
+        user.stored.withUnsafeBytes {
             writes.session(number, clientIdentifier: identifier, userName: $0)
         }
     }
