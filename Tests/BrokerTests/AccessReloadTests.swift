@@ -75,7 +75,9 @@ struct AccessReloadTests {
         let dropped = link.shard.figures.dropped.first { $0.label == "acl" }
         #expect(dropped?.value == 2)
         #expect(link.refusals("deliver") == 2)
-        #expect(link.reports.filter { $0.event == .deliver }.map(\.line) == [2])
+        #expect(link.reports.filter { $0.event == .deliver }.map(\.line) == [2, 2])
+        let drops = link.notices.count { if case .dropping = $0 { true } else { false } }
+        #expect(drops == 0, "it is said once")
         // What was dropped is gone from the store too, and comes back with no right.
         link.lose(again.handle)
         try link.use(Self.open)

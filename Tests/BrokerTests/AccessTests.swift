@@ -168,6 +168,8 @@ struct AccessTests {
         try link.send(anna, .subscribe("#", .atLeastOnce))
         #expect(payloads(try link.take(anna)).sorted() == ["a/1", "a/2"])
         #expect(link.refusals("deliver") == 1)
+        #expect(link.reports.map(\.event) == [.narrowed, .withheld])
+        #expect(link.reports.last?.topic == Array("b/1".utf8))
         try link.use("allow user root subscribe #")
         try link.send(anna, .subscribe("a/#", .atLeastOnce))
         #expect(try link.take(anna) == [.suback(1, [0x80])])
@@ -189,6 +191,23 @@ struct AccessTests {
         // Published by a client it is dropped, as without rules.
         try link.send(ops, .publish("$SYS/broker/version", "x"))
         #expect(!link.closed.contains(ops))
+    }
+
+    @Test("messages that are withheld are counted all, and 8 of a turn reported")
+    func withheldReports() throws {
+        let link = try link("allow user backend publish #\nallow everyone subscribe a/b")
+        for number in 0..<20 {
+            let member = try link.connect("c\(number)")
+            try link.send(member, .subscribe("a/#", .atMostOnce))
+        }
+        let backend = try link.connect("b", user: "backend")
+        for expected in [8, 16] {
+            try link.send(backend, .publish("a/\(expected)", "x"), .publish("a/x\(expected)", "x"))
+            let withheld = link.reports.filter { $0.event == .withheld }
+            #expect(withheld.count == expected)
+            #expect(withheld.allSatisfy { $0.line == 0 && $0.userName == nil })
+        }
+        #expect(link.refusals("deliver") == 80)
     }
 
     // MARK: Shared subscriptions
@@ -215,8 +234,15 @@ struct AccessTests {
         #expect(Set(received[1]).isSuperset(of: ["1", "3", "5"]))
         #expect(received.flatMap { $0 }.sorted() == ["1", "2", "3", "4", "5", "6"])
         try link.use("allow user backend publish #\nallow user * subscribe jobs/open/#")
-        try link.send(backend, .publish("jobs/secret", "7", qos: .atLeastOnce, 7))
+        #expect(link.refusals("deliver") == 0)
+        for qos in [QoS.atMostOnce, .atLeastOnce] {
+            try link.send(backend, .publish("jobs/secret", "7", qos: qos, 7))
+        }
         for member in members { #expect(try payloads(link.take(member)).isEmpty) }
+        #expect(link.refusals("deliver") == 2, "once for the group")
+        let report = try #require(link.reports.last)
+        #expect(report.event == .withheld && report.topic == Array("jobs/secret".utf8))
+        #expect(link.shard.counters.dropped[.away] == 0)
     }
 
     @Test("of absent members too")

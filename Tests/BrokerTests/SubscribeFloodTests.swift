@@ -37,6 +37,21 @@ struct SubscribeFloodTests {
         #expect(try subscribe(client, ["mine/b"], link) == [0])
     }
 
+    @Test("a shared filter that is none is refused, counted, and reported")
+    func malformedShared() throws {
+        let link = ShardLink()
+        let client = try link.connect("c")
+        let refused = Array(repeating: "$share/g", count: 1_000)
+        let codes = try subscribe(client, refused + ["mine"], link)
+        #expect(codes == Array(repeating: 0x80, count: 1_001))
+        #expect(link.shard.counters.limits[.sharedFilter] == 1_000)
+        #expect(link.shard.counters.limits[.subscribeFilters] == 1)
+        let reports = link.notices.count {
+            if case .subscriptionRefused(_, .sharedFilter) = $0 { true } else { false }
+        }
+        #expect(reports == 8)
+    }
+
     @Test("filters that reach further than the rights are granted, and 8 of them reported")
     func narrowed() throws {
         let link = try link("allow everyone subscribe a/b/c")

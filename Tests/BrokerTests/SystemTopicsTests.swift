@@ -113,6 +113,26 @@ struct SystemTopicsTests {
         #expect(counters(of: link).dropped.total == 0)
     }
 
+    @Test("whoever gets the right to them back gets them again")
+    func rightComesBack() throws {
+        let may = "allow everyone subscribe $SYS/#"
+        let link = ShardLink(access: try rules(may))
+        let watcher = try link.connect("watcher")
+        try link.send(watcher, .subscribe("$SYS/broker/uptime", .atMostOnce))
+        _ = try link.take(watcher)
+        try link.use("")
+        link.advance(milliseconds: 10_000)
+        #expect(deadline(of: link) == nil)
+        link.advance(milliseconds: 3_600_000)
+        try link.use(may)
+        #expect(try link.take(watcher) == [.publish("$SYS/broker/uptime", "3610 seconds")])
+        link.advance(milliseconds: 10_000)
+        #expect(try link.take(watcher) == [.publish("$SYS/broker/uptime", "3620 seconds")])
+        // The values are never made more often than that, however often the rules change.
+        for _ in 0..<3 { try link.use(may) }
+        #expect(try link.take(watcher).isEmpty)
+    }
+
     @Test("members of a shared subscription share what changes")
     func sharedSubscription() throws {
         let link = ShardLink()

@@ -50,6 +50,9 @@ struct AccessLog {
             logger.info(
                 "Subscription reaches further than the rights, only allowed topics are delivered",
                 metadata: metadata)
+        case .withheld:
+            logger.info(
+                "Message not delivered, its receiver may not read this topic", metadata: metadata)
         case .deliver:
             logger.notice(
                 "Queued messages dropped, their receiver may not read them any more",

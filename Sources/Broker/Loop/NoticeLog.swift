@@ -88,6 +88,10 @@ struct NoticeLog {
             logger.error(
                 "Queue could not be read, connection closed",
                 metadata: [LogKeys.client: Self.text(identifier), LogKeys.error: "\(failure)"])
+        case .unreadableEnded(let identifier, let failure):
+            logger.error(
+                "Queue of an ended session could not be read, its shared messages wait for a restart",
+                metadata: [LogKeys.client: Self.text(identifier), LogKeys.error: "\(failure)"])
         case .awaitsStore(let handle, let identifier):
             logger.debug(
                 "Publisher waits until the store takes messages",
@@ -106,6 +110,9 @@ struct NoticeLog {
     }
 
     private static func setting(_ limit: Limit) -> String {
+        guard limit != .sharedFilter else {
+            return "none: a shared subscription has the form $share/group/filter"
+        }
         guard limit == .subscribeFilters else { return "limits.\(limit.name)" }
         return """
             none: of one SUBSCRIBE, \(SubscribeRefusals.maxFilters) filters are looked at, and none \

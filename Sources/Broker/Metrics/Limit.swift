@@ -29,6 +29,8 @@ package enum Limit: UInt8, CountLabel {
     case unfinishedBytes
     /// No setting: filters of one UNSUBSCRIBE.
     case unsubscribeFilters
+    /// No setting: a filter `$share/...` that names no group or no filter.
+    case sharedFilter
 
     package var name: String {
         switch self {
@@ -58,6 +60,7 @@ package enum Limit: UInt8, CountLabel {
         case .memory: "memory"
         case .unfinishedBytes: "unfinished_bytes"
         case .unsubscribeFilters: "unsubscribe_filters"
+        case .sharedFilter: "shared_filter"
         }
     }
 }

@@ -18,8 +18,10 @@ package enum BrokerNotice: Sendable {
     case takeOverDelayed(TakeOverReport)
     /// The access rules refused something.
     case access(AccessReport)
-    /// The store could not read the client's queue; why.
+    /// The store could not read the client's queue, and its connection ends; why.
     case unreadable(clientIdentifier: [UInt8], String)
+    /// The same of a session that is over, whose messages others were to get.
+    case unreadableEnded(clientIdentifier: [UInt8], String)
     /// We stopped, or went on, reading from a publisher.
     case paused(Handle, clientIdentifier: [UInt8], Bool)
     /// We stopped reading from a publisher because the store takes no new messages.

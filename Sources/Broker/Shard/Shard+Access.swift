@@ -26,9 +26,26 @@ package enum AccessRefusal: UInt8, CountLabel {
 
 /// What the access rules refused, as it is reported.
 package struct AccessReport: Sendable {
-    /// What happened; `narrowed` is a filter that was granted and reaches further than the rights.
+    /// What happened.
     package enum Event: Hashable, Sendable {
-        case publish, subscribe, narrowed, deliver, will
+        case publish, subscribe, will
+        /// A filter was granted that reaches further than the rights.
+        case narrowed
+        /// A message was not sent to a subscription that it matches.
+        case withheld
+        /// A message that had waited for its receiver was dropped.
+        case deliver
+
+        /// As it is counted; `nil` for what is no refusal.
+        var refusal: AccessRefusal? {
+            switch self {
+            case .publish: .publish
+            case .subscribe: .subscribe
+            case .will: .will
+            case .narrowed: nil
+            case .withheld, .deliver: .deliver
+            }
+        }
     }
 
     package var event: Event
@@ -54,6 +71,7 @@ extension Shard {
         accessGeneration = accessGeneration == .max ? 1 : accessGeneration + 1
         // What is cached was found under the former rules.
         trie.invalidate()
+        resumeSystemTopics()
     }
 
     /// Asks the rules about a session's client.
@@ -102,8 +120,7 @@ extension Shard {
         let session = connections[handle.index].session
         let verdict = decide(rules, .publish, topic, for: session)
         guard verdict.isAllowed else {
-            counters.accessRefusals.add(.publish)
-            report(.publish, session, topic, verdict.line)
+            refuse(.publish, session, topic, verdict.line)
             doom(handle, .publishDenied)
             return false
         }
@@ -128,11 +145,12 @@ extension Shard {
         switch verdict {
         case .whole: return true
         case .part(let line):
-            if refusals.isReported(.narrowed) { report(.narrowed, session, filter, line) }
+            refuse(
+                .narrowed, session, filter, line, isReported: refusals.isReported(.narrowed))
             return true
         case .nothing(let line):
-            counters.accessRefusals.add(.subscribe)
-            if refusals.isReported(.byRules) { report(.subscribe, session, filter, line) }
+            refuse(
+                .subscribe, session, filter, line, isReported: refusals.isReported(.byRules))
             return false
         }
     }
@@ -156,7 +174,7 @@ extension Shard {
         let result: SubscriptionTrie.Permitted
         switch trie.search(topic) {
         case .cached(let permitted): result = permitted
-        case .collected(let matches): result = sortOut(topic, matches)
+        case .collected(let matches): result = sortOut(topic, matches, isReported: isCounted)
         }
         if isCounted, result.withheld > 0 {
             counters.accessRefusals.add(.deliver, UInt64(result.withheld))
@@ -164,20 +182,31 @@ extension Shard {
         return result.matches
     }
 
-    /// Of those that want a topic, the ones that may read it.
+    /// Of those that want a topic, the ones that may read it. The others are counted by the caller.
     @inline(never)
     private mutating func sortOut(
         _ topic: UnsafeRawBufferPointer,
-        _ matches: UnsafeMutableBufferPointer<SubscriptionTrie.Match>
+        _ matches: UnsafeMutableBufferPointer<SubscriptionTrie.Match>, isReported: Bool
     ) -> SubscriptionTrie.Permitted {
         guard let rules = access else { return trie.keep(topic, permitted: matches.count) }
         var count = 0
-        for match in matches
-        where decide(rules, .subscribe, topic, for: match.session).isAllowed {
+        for match in matches {
+            let verdict = decide(rules, .subscribe, topic, for: match.session)
+            guard verdict.isAllowed else {
+                if isReported { report(.withheld, match.session, topic, verdict.line) }
+                continue
+            }
             matches[count] = match
             count += 1
         }
         return trie.keep(topic, permitted: count)
+    }
+
+    /// A message goes past a subscription that it matches: its client may not read the topic.
+    mutating func withhold(_ topic: UnsafeRawBufferPointer, from session: UInt32) {
+        guard let rules = access else { return }
+        let verdict = decide(rules, .subscribe, topic, for: session)
+        refuse(.withheld, session, topic, verdict.line)
     }
 
     /// Whether a client may read messages of a topic: for those that do not come by ``receivers(of:isCounted:)``.
@@ -211,13 +240,10 @@ extension Shard {
     /// A message that waited is given up: its receiver lost the right to read it.
     mutating func revoke(_ session: UInt32, _ topic: UnsafeRawBufferPointer, _ position: UInt64) {
         finished(session, position)
-        counters.accessRefusals.add(.deliver)
-        // The first of its kind in a session is reported with its topic.
-        if drops(of: session)[.notAllowed] == 0, let rules = access {
-            let verdict = decide(rules, .subscribe, topic, for: session)
-            report(.deliver, session, topic, verdict.line)
-        }
         drop(session, .notAllowed)
+        guard let rules = access else { return }
+        let verdict = decide(rules, .subscribe, topic, for: session)
+        refuse(.deliver, session, topic, verdict.line)
     }
 
     /// Gives up what was in flight to a client that came back and may not read it any more.
@@ -245,8 +271,7 @@ extension Shard {
         guard let rules = access else { return true }
         let verdict = decide(rules, .publish, will.topic, for: session)
         guard verdict.isAllowed else {
-            counters.accessRefusals.add(.will)
-            report(.will, session, will.topic, verdict.line)
+            refuse(.will, session, will.topic, verdict.line)
             return false
         }
         return true
@@ -265,10 +290,29 @@ extension Shard {
         return false
     }
 
+    // MARK: Counting and reporting
+
+    /// Counts a refusal, and leaves word of it; the log says each kind once.
+    private mutating func refuse(
+        _ event: AccessReport.Event, _ session: UInt32, _ topic: UnsafeRawBufferPointer,
+        _ line: UInt32, isReported: Bool = true
+    ) {
+        if let refusal = event.refusal { counters.accessRefusals.add(refusal) }
+        if isReported { report(event, session, topic, line) }
+    }
+
+    /// Messages times receivers that one turn leaves word of: routing is not to cost more than that,
+    /// where many subscriptions reach further than their clients' rights.
+    private static var deliveriesReported: UInt8 { 8 }
+
     private mutating func report(
         _ event: AccessReport.Event, _ session: UInt32, _ topic: UnsafeRawBufferPointer,
         _ line: UInt32
     ) {
+        if event == .withheld || event == .deliver {
+            guard deliveriesReported < Self.deliveriesReported else { return }
+            deliveriesReported += 1
+        }
         note(
             .access(
                 AccessReport(

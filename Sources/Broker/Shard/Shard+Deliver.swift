@@ -250,8 +250,10 @@ extension Shard {
             sessions[session].drops = sessionDrops.insert(SessionDropCounts())
         }
         sessionDrops[sessions[session].drops].add(reason)
-        // Losing QoS 0 while away is what QoS 0 says.
-        guard reason != .away, drops(of: session)[reason] == 1 else { return }
+        // Losing QoS 0 while away is what QoS 0 says; what the rules refuse is reported as that.
+        guard reason != .away, reason != .notAllowed, drops(of: session)[reason] == 1 else {
+            return
+        }
         note(
             .dropping(
                 clientIdentifier: sessions[session].clientIdentifier.array, reason))

@@ -77,7 +77,8 @@ extension Shard {
         }
         if let failure = slice.failure {
             // What could not be read stays in the store; the next start tries again.
-            notices.append(.unreadable(clientIdentifier: ended.clientIdentifier, "\(failure)"))
+            notices.append(
+                .unreadableEnded(clientIdentifier: ended.clientIdentifier, "\(failure)"))
             return
         }
         guard slice.next < ended.below else {

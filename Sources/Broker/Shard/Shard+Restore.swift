@@ -85,10 +85,11 @@ extension Shard: StoreVisitor {
         guard let index = restoration.find(session), let qos = QoS(rawValue: qos) else {
             return
         }
+        let isShared = SharedSubscriptions.isShared(filter)
+        guard !isShared || SharedSubscriptions.filter(in: filter) != nil else { return }
         prepareSystemTopics(for: filter)
         sessions[index].subscriptionWeight += Self.weight(of: filter)
-        if SharedSubscriptions.isShared(filter) {
-            guard SharedSubscriptions.filter(in: filter) != nil else { return }
+        if isShared {
             _ = shared.subscribe(
                 index, &sessions[index].shared, text: filter, qos: qos, isOnline: false)
         } else {

@@ -175,7 +175,7 @@ extension Shard {
     private mutating func deliverRetained(_ message: Message, _ session: UInt32, _ asked: QoS) {
         let qos = min(message.qos, asked)
         guard mayReceive(message.topic, session) else {
-            counters.accessRefusals.add(.deliver)
+            withhold(message.topic, from: session)
             return
         }
         guard !message.isExpired(atMs: wallClockMs),

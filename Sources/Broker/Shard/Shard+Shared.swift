@@ -10,41 +10,65 @@ extension Shard {
     /// a message is not to cost the more the larger its group is.
     private static var membersSearched: Int { 1_000 }
 
-    /// The members that get a message on this topic; valid until the next call.
+    /// The members that get a message on this topic; valid until the next call. A group of which nobody
+    /// gets it loses it, which counts unless `isCounted` says otherwise.
     mutating func chooseMembers(
-        _ topic: UnsafeRawBufferPointer, qos: QoS
+        _ topic: UnsafeRawBufferPointer, qos: QoS, isCounted: Bool = true
     ) -> UnsafeBufferPointer<SharedSubscriptions.Choice> {
         choices.removeAll()
         for match in shared.match(topic) {
-            if let choice = chooseMember(of: match.session, topic, qos: qos) {
+            let turn = chooseMember(of: match.session, topic, qos: qos)
+            if case .member(let choice) = turn {
                 choices.append(choice)
+            } else if isCounted {
+                lose(topic, turn)
             }
         }
         return choices.contents
     }
 
-    /// The member of one group that gets the next message; `nil` when nobody can take it.
+    /// Who gets a group's message.
+    private enum Turn {
+        case member(SharedSubscriptions.Choice)
+        /// Nobody: no member that is there may read the topic; one of them.
+        case withheld(session: UInt32)
+        /// Nobody: no member is there, and no session keeps the message.
+        case away
+    }
+
+    private mutating func lose(_ topic: UnsafeRawBufferPointer, _ turn: Turn) {
+        switch turn {
+        case .member: return
+        case .withheld(let session): withhold(topic, from: session)
+        case .away: counters.dropped.add(.away)
+        }
+    }
+
+    /// The member of one group that gets the next message.
     ///
     /// Connected members take turns; one that has no room is passed over while another has. With none
     /// connected, members whose session would keep the message take turns.
     private mutating func chooseMember(
         of group: UInt32, _ topic: UnsafeRawBufferPointer, qos: QoS
-    ) -> SharedSubscriptions.Choice? {
+    ) -> Turn {
         if let first = firstPermitted(group, topic, isOnline: true) {
             var member = first
             for _ in 0..<Self.membersAsked {
                 if hasRoom(shared[member].session), mayReceive(topic, shared[member].session) {
                     shared.passTurn(member)
-                    return shared[member]
+                    return .member(shared[member])
                 }
                 member = shared.next(member)
                 if member == first { break }
             }
             shared.passTurn(first)
-            return shared[first]
+            return .member(shared[first])
         }
+        let online = shared.first(group, isOnline: true)
         guard qos != .atMostOnce, let first = firstPermitted(group, topic, isOnline: false) else {
-            return nil
+            let away = qos == .atMostOnce ? nil : shared.first(group, isOnline: false)
+            guard let asked = online ?? away else { return .away }
+            return .withheld(session: shared[asked].session)
         }
         var member = first
         for _ in 0..<Self.membersSearched {
@@ -53,12 +77,12 @@ extension Shard {
                 mayReceive(topic, choice.session)
             {
                 shared.passTurn(member)
-                return choice
+                return .member(choice)
             }
             member = shared.next(member)
             if member == first { break }
         }
-        return nil
+        return online.map { .withheld(session: shared[$0].session) } ?? .away
     }
 
     /// Of a group's connected or absent members, the next one in turn that may read the topic; `nil`
@@ -115,10 +139,13 @@ extension Shard {
 
     /// Delivers a message that a member gave back to another one, if there is any.
     mutating func pass(_ message: Message, to group: UInt32, isStored: Bool) {
-        guard shared.hasMembers(group),
-            let choice = chooseMember(of: group, message.topic, qos: message.qos)
-        else {
+        guard shared.hasMembers(group) else {
             counters.dropped.add(.away)
+            return
+        }
+        let turn = chooseMember(of: group, message.topic, qos: message.qos)
+        guard case .member(let choice) = turn else {
+            lose(message.topic, turn)
             return
         }
         let qos = min(message.qos, choice.qos)

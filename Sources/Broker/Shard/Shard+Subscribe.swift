@@ -84,9 +84,11 @@ extension Shard {
             return false
         }
         let isShared = SharedSubscriptions.isShared(filter)
-        guard !isShared || SharedSubscriptions.filter(in: filter) != nil,
-            maySubscribe(session, filter, &refusals)
-        else { return false }
+        guard !isShared || SharedSubscriptions.filter(in: filter) != nil else {
+            refuse(session, .sharedFilter, &refusals)
+            return false
+        }
+        guard maySubscribe(session, filter, &refusals) else { return false }
         prepareSystemTopics(for: filter)
         let subscribed =
             isShared

@@ -151,6 +151,14 @@ extension Shard {
         }
     }
 
+    /// Other access rules apply: who had no right to the topics may have it from now on.
+    mutating func resumeSystemTopics() {
+        guard system.intervalMilliseconds > 0, system.deadline == nil,
+            let refreshedAt = system.refreshedAt
+        else { return }
+        scheduleRefresh(after: refreshedAt)
+    }
+
     /// Publishes what has changed when its time has come.
     mutating func publishDueSystemTopics() {
         guard let deadline = system.deadline, deadline <= now else { return }
@@ -204,7 +212,7 @@ extension Shard {
             sendSystemMessage(message, to: match.session, retain: false)
         }
         guard !shared.isEmpty else { return }
-        for choice in chooseMembers(message.topic, qos: .atMostOnce) {
+        for choice in chooseMembers(message.topic, qos: .atMostOnce, isCounted: false) {
             sendSystemMessage(message, to: choice.session, retain: false)
         }
     }

@@ -84,6 +84,8 @@ package struct Shard: ~Copyable {
     /// Users whom their certificates name, until their CONNECT.
     var certificateUsers: [Handle: [UInt8]] = [:]
     var notices: [BrokerNotice] = []
+    /// Messages that clients may not read, of which this turn has left word.
+    var deliveriesReported: UInt8 = 0
     var completions: [ClosedRange<UInt64>] = []
     /// Reads of queues, to be submitted behind the turn's writes.
     var reads: [QueueRead] = []
@@ -309,7 +311,10 @@ package struct Shard: ~Copyable {
     package mutating func takeAuthenticationRequests() -> [AuthenticationRequest] {
         Self.take(&authenticationRequests)
     }
-    package mutating func takeNotices() -> [BrokerNotice] { Self.take(&notices) }
+    package mutating func takeNotices() -> [BrokerNotice] {
+        deliveriesReported = 0
+        return Self.take(&notices)
+    }
 
     /// Leaves word of what one client brought about, of which it may bring about very much in a turn:
     /// beyond the bound nothing is said, and the counters miss none.
