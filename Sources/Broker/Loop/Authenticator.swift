@@ -6,11 +6,8 @@ import Threads
 ///
 /// Passwords that were right a short while ago are answered first, between two full checks, so that
 /// clients that come back do not wait behind strangers that guess. Both queues are bounded, and what
-/// finds them full is answered at once.
+/// has no place in them is answered at once.
 package final class Authenticator: Sendable {
-    /// Requests that may wait for a full check; at some 20 ms each, later ones would outlast the CONNECT
-    /// deadline.
-    package static let capacity = 512
     /// Requests that may wait to be looked at, which takes microseconds each and happens at the latest
     /// when the check under way has ended.
     package static let arrivedCapacity = 8_192
@@ -53,28 +50,28 @@ package final class Authenticator: Sendable {
     }
 
     private func run() {
-        var queue: [AuthenticationRequest] = []
+        var queue = PasswordQueue()
         while let requests = arrived.takeAll(waitMilliseconds: queue.isEmpty ? -1 : 0) {
             for request in requests {
                 guard !isStopped.load(ordering: .relaxed) else { return }
                 recall(request, or: &queue)
             }
-            guard !isStopped.load(ordering: .relaxed), !queue.isEmpty else { continue }
-            let request = queue.removeFirst()
+            guard !isStopped.load(ordering: .relaxed), let request = queue.removeFirst() else {
+                continue
+            }
             waiting.store(queue.count, ordering: .relaxed)
             answer(request, check.verify(request.userName, request.password) ? .right : .wrong)
         }
     }
 
-    private func recall(_ request: AuthenticationRequest, or queue: inout [AuthenticationRequest]) {
+    private func recall(_ request: AuthenticationRequest, or queue: inout PasswordQueue) {
         arrivedCount.subtract(1, ordering: .relaxed)
         if check.recall(request.userName, request.password) {
             answer(request, .right)
-        } else if queue.count < Self.capacity {
-            queue.append(request)
-            waiting.store(queue.count, ordering: .relaxed)
         } else {
-            answer(request, .busy)
+            let displaced = queue.append(request)
+            waiting.store(queue.count, ordering: .relaxed)
+            if let displaced { answer(displaced, .busy) }
         }
     }
 }

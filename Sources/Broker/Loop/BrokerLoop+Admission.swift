@@ -105,6 +105,14 @@ extension BrokerLoop {
         }
     }
 
+    /// Whether a connection has to share what all connections have with others of its address, as
+    /// `limits.connections_per_address` says.
+    func sharesByAddress(_ handle: Handle) -> Bool {
+        settings.connectionsPerAddress.bound(
+            of: settings.maxConnections, isLoopback: reactor.peerAddress(of: handle).isLoopback)
+            != nil
+    }
+
     /// Logs what the shard reports; addresses are the loop's to tell.
     mutating func log(_ notice: BrokerNotice) {
         guard case .takeOverDelayed(let report) = notice else {

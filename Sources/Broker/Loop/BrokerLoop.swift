@@ -302,7 +302,8 @@ package struct BrokerLoop: ~Copyable {
     }
 
     private mutating func submitAuthentications() {
-        for request in shard.takeAuthenticationRequests() {
+        for var request in shard.takeAuthenticationRequests() {
+            if !sharesByAddress(request.connection) { request.origin = 0 }
             guard authenticator?.submit(request) == true else {
                 shard.authenticated(request.connection, .serverUnavailable)
                 continue

@@ -31,6 +31,8 @@ package enum BrokerNotice: Sendable {
 /// A CONNECT whose user name and password must be checked off the shard's thread.
 package struct AuthenticationRequest: Sendable {
     package let connection: Handle
+    /// The key of the address that it comes from; 0 for none that has to share.
+    package var origin: UInt32
     package let userName: [UInt8]
     package let password: [UInt8]
 }

@@ -54,7 +54,8 @@ extension Shard {
         keepConnect(handle, bytes[frame.packet])
         authenticationRequests.append(
             AuthenticationRequest(
-                connection: handle, userName: [UInt8](bytes[userName]),
+                connection: handle, origin: connections[handle.index].origin,
+                userName: [UInt8](bytes[userName]),
                 password: connect.password.map { [UInt8](bytes[$0]) } ?? []))
     }
 
