@@ -37,8 +37,9 @@ final class AccessFile: Sendable {
             let rules = try AccessRules.load(path: path)
             let isNew = stamp != self.stamp.withLock { $0 }
             return Reload.Prepared(changed: isNew ? "acl_file" : nil) { [self] in
-                guard hand(rules, to: mailbox) else { return }
+                guard hand(rules, to: mailbox) else { return false }
                 take(rules, stamp, isNew ? "ACL file read again" : nil)
+                return true
             }
         }
     }

@@ -27,6 +27,7 @@ extension AdminCertificates {
             let read = try self.read()
             return Reload.Prepared(changed: self.isChanged(by: read) ? "admin.tls" : nil) {
                 self.use(read)
+                return true
             }
         }
     }

@@ -51,6 +51,7 @@ final class PasswordChecks: Sendable {
                 file.withLock { use(users, &$0) }
                 if isNew { sayRead(users) }
                 warn(of: users)
+                return true
             }
         }
     }

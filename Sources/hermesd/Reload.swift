@@ -18,8 +18,8 @@ struct Reload {
         /// The key of the setting that names the file, when the file is another than that in use;
         /// `nil` when nothing has changed.
         var changed: String?
-        /// Puts it to use.
-        var use: @Sendable () -> Void
+        /// Puts it to use; false when the former state stays in use, which it has said.
+        var use: @Sendable () -> Bool
     }
 
     private let loader: ConfigurationLoader
@@ -67,10 +67,10 @@ struct Reload {
             return
         }
         running = change.configuration
-        for part in prepared { part.use() }
+        let used = prepared.filter { $0.use() }
         log.level = Logger.Level(running.logging.level)
         apply(running)
-        let changed = change.applied + prepared.compactMap(\.changed)
+        let changed = change.applied + used.compactMap(\.changed)
         logger.notice(
             "Configuration read again",
             metadata: [

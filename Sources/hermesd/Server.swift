@@ -245,7 +245,10 @@ struct Server {
                 let read = try tokens.read()
                 return Reload.Prepared(
                     changed: tokens.isChanged(by: read) ? "admin.tokens_file" : nil
-                ) { tokens.use(read) }
+                ) {
+                    tokens.use(read)
+                    return true
+                }
             }
         ]
         if certificates.isUsed {
