@@ -120,6 +120,22 @@ def test_a_subscription_storm(client, names):
     assert one.messages_so_far() == []
 
 
+@pytest.mark.hermesd("mosquitto carries out as many as fit a packet")
+def test_an_unsubscribe_of_very_many_filters(client, broker, names):
+    """UNSUBACK could not say which of them stay, so its connection ends before any has gone."""
+    other = client("other")
+    one = client("one")
+    assert one.subscribe((names.topic("x"), 0)) == (0,)
+    one.send(wire.unsubscribe(7, *([names.topic("x")] * 10_000)))
+    assert one.expect(wire.Unsuback).packet_id == 7
+    start = len(broker.log.lines)
+    one.send(wire.unsubscribe(8, *(["x"] * 10_001)))
+    assert one.await_closed() == []
+    broker.log.await_match(
+        "Connection closed at a limit.*reason=unsubscribe_filters", start=start)
+    other.ping()
+
+
 @pytest.mark.hermesd("the counters are those of its API")
 def test_counters_return_to_what_they_were(start_broker, raw, names):
     """After all kinds of ends: no session, subscription or connection is left."""

@@ -452,3 +452,26 @@ def test_nobody_claims_the_name_or_the_session_of_a_certificate(
         "phone", user_name="anna", password=b"x", clean_session=False).return_code == 5
     anna.publish("users/anna/1", b"mine", qos=1)
     assert anna.take().payload == b"mine"
+
+
+def test_a_session_of_a_certificates_user_outlives_the_password_file(hermesd, own_authority):
+    """Without the file names prove nothing, and whoever claims this one gets nowhere."""
+    environment = tls_environment(
+        own_authority.issue("localhost"), client_certificates="optional",
+        client_ca_file=own_authority.certificate, user_name_from_certificate="true")
+    named = client_context(
+        own_authority.certificate, certificate=own_authority.issue("anna", names=None))
+    nameless = client_context(own_authority.certificate)
+    before = hermesd(users={"backend": "secret"}, environment=environment)
+    anna = TLSClient(before, named)
+    assert anna.connect("phone", clean_session=False).return_code == 0
+    assert anna.subscribe(("orders/#", 1)) == (1,)
+    anna.disconnect()
+    assert before.stop() == 0
+
+    after = hermesd(data=before.data, allow_anonymous=True, environment=environment)
+    thief = TLSClient(after, nameless)
+    assert thief.connect(
+        "phone", user_name="anna", password=b"x", clean_session=False).return_code == 5
+    answer = TLSClient(after, named).connect("phone", clean_session=False)
+    assert answer.return_code == 0 and answer.session_present
