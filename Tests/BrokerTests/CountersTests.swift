@@ -141,7 +141,8 @@ struct CountersTests {
         expectWords(CloseReason.Kind.self)
         expectWords(DropReason.self)
         expectWords(Limit.self)
-        var counts = DropCounts()
+        #expect(DropCounts<UInt64>.capacity == DropReason.allCases.count)
+        var counts = DropCounts<UInt64>()
         for reason in DropReason.allCases { counts.add(reason) }
         #expect(counts.figures.map(\.value) == DropReason.allCases.map { _ in 1 })
     }
@@ -313,7 +314,7 @@ struct CountersTests {
         "every reason of a loss is counted, over all and by session",
         arguments: DropReason.allCases)
     func dropReasons(reason: DropReason) {
-        var all = DropCounts()
+        var all = DropCounts<UInt64>()
         var session = SessionDropCounts()
         all.add(reason)
         session.add(reason)

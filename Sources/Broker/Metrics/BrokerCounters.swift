@@ -31,7 +31,7 @@ package struct BrokerCounters: Sendable {
     package var publishBytesReceived: UInt64 = 0
     package var publishBytesSent: UInt64 = 0
 
-    package var dropped = DropCounts()
+    package var dropped = DropCounts<UInt64>()
     package var limits = Counts<Limit>()
     package var accessRefusals = Counts<AccessRefusal>()
     package var handshakes = Counts<HandshakeKind>()

@@ -202,15 +202,23 @@ package enum DropReason: UInt8, CountLabel, BitwiseCopyable {
     }
 }
 
-/// Counts of drops by reason, in place: every session has them.
-package struct DropCounts: Sendable, BitwiseCopyable {
-    private var counts = InlineArray<7, UInt64>(repeating: 0)
+/// Counts of drops by reason, in place. The highest value of the integer stands for that and more.
+package struct DropCounts<Value: FixedWidthInteger & UnsignedInteger & BitwiseCopyable & Sendable>:
+    Sendable, BitwiseCopyable
+{
+    // One for each case of `DropReason`, which a test compares.
+    private var counts = InlineArray<7, Value>(repeating: 0)
 
     package init() {}
 
-    package mutating func add(_ reason: DropReason) { counts[Int(reason.rawValue)] += 1 }
+    static var capacity: Int { Self().counts.count }
 
-    package subscript(reason: DropReason) -> UInt64 { counts[Int(reason.rawValue)] }
+    package mutating func add(_ reason: DropReason) {
+        let index = Int(reason.rawValue)
+        if counts[index] < .max { counts[index] += 1 }
+    }
+
+    package subscript(reason: DropReason) -> UInt64 { UInt64(counts[Int(reason.rawValue)]) }
 
     var total: UInt64 {
         var sum: UInt64 = 0

@@ -54,20 +54,5 @@ struct Session: BitwiseCopyable {
     var publishesAcknowledged: UInt64 = 0
 }
 
-/// What one session lost, by reason; 2^32 - 1 stands for that and more.
-struct SessionDropCounts: BitwiseCopyable {
-    // One for each case of `DropReason`.
-    private var counts = InlineArray<7, UInt32>(repeating: 0)
-
-    mutating func add(_ reason: DropReason) {
-        let index = Int(reason.rawValue)
-        if counts[index] < .max { counts[index] += 1 }
-    }
-
-    subscript(reason: DropReason) -> UInt64 { UInt64(counts[Int(reason.rawValue)]) }
-
-    /// In the order of the cases.
-    var figures: [BrokerFigures.Count] {
-        DropReason.allCases.map { BrokerFigures.Count($0.name, self[$0]) }
-    }
-}
+/// What one session lost.
+typealias SessionDropCounts = DropCounts<UInt32>

@@ -171,15 +171,18 @@ extension Shard {
 
     /// Puts back what the store has read, and sends it.
     mutating func takeSlices() {
+        let held = slices.count
         store.takeSlices(&slices)
         guard !slices.isEmpty else { return }
         let taken = slices
         slices.removeAll()
-        for slice in taken {
+        for (index, slice) in taken.enumerated() {
             switch ReadTag(encoded: slice.request.tag) {
             case .connection(let handle):
-                readsUnderWay.remove(slice.request.session)
-                loadPostponed(slice.request.session)
+                if index >= held {
+                    readsUnderWay.remove(slice.request.session)
+                    loadPostponed(slice.request.session)
+                }
                 // An answer for a connection that is gone is nobody's.
                 guard isCurrent(handle), !connections[handle.index].isDoomed else { continue }
                 take(slice, for: handle)

@@ -16,7 +16,7 @@ import Structures
 ///
 /// A queue that a store keeps holds a window in memory and knows of the rest only where it is: what
 /// was sent and is not loaded (``storedInFlight``), and behind the window what waits (``stored``).
-/// The owner loads both in order (``placeSent(_:_:isReleased:pool:)``, ``placeWaiting(_:_:pool:)``).
+/// The owner loads both in order (``placeSent(_:pool:)``, ``placeWaiting(_:ticket:pool:)``).
 public struct OutboundQueue: BitwiseCopyable {
     enum State: UInt8, BitwiseCopyable {
         /// Acknowledged, expired or dropped.
