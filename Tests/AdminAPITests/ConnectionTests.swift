@@ -326,8 +326,9 @@ struct ConnectionTests {
             try connection.send(TestServer.head("GET", "/v1/clients"))
             // The only place is free again once the server has closed the stalled connection.
             try await server.waitUntilServed()
+            // What the kernel held: little, or a slow client would look like one that takes nothing.
             let received = try connection.readToEnd()
-            #expect(received.count < 20_000_000)
+            #expect(received.count < 1_000_000)
         }
     }
 

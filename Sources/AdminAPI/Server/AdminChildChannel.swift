@@ -48,6 +48,9 @@ struct AdminChildChannel: ServerChildChannel {
         } catch {
             return channel.eventLoop.makeFailedFuture(error)
         }
+        // It can fail only for a connection that is over.
+        try? channel.syncOptions?.setOption(
+            .socketOption(.so_sndbuf), value: limits.sendBufferBytes)
         let peer = channel.remoteAddress
         guard open <= limits.connections else {
             return channel.eventLoop.makeSucceededFuture(

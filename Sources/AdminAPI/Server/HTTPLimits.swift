@@ -18,6 +18,10 @@ package struct HTTPLimits: Sendable, Equatable {
     package var bodyBytesPerSecond = 4 * 1024
     /// Time in which a client must take something of what we send it.
     package var writeStall: Duration = .seconds(30)
+    /// What the kernel is asked to hold of an answer, which it doubles. It takes more once a third of
+    /// that has gone, so a slow client that takes 4 KiB/s is seen to take something in time; left to
+    /// itself, the kernel would hold megabytes.
+    package var sendBufferBytes = 128 * 1024
     /// Time for which input is dropped after the last response, so that the client gets it.
     package var linger: Duration = .seconds(2)
     /// Connections of one listener.
