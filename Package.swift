@@ -89,7 +89,8 @@ let package = Package(
             dependencies: [.product(name: "Yams", package: "Yams")],
             path: "Sources/Configuration", swiftSettings: swiftSettings),
         module(
-            "AdminTLS", ["Credentials", .product(name: "NIOSSL", package: "swift-nio-ssl")]),
+            "AdminTLS",
+            ["AdminModel", "Credentials", .product(name: "NIOSSL", package: "swift-nio-ssl")]),
         module("ConfiguredFiles", ["AdminTLS", "Credentials", "OperatorConfiguration", "TLS"]),
         module("Credentials", ["CArgon2"]),
         module("HermesMessages", ["CHermesProtos"]),

@@ -1,3 +1,4 @@
+import AdminModel
 import NIOSSL
 
 /// Words of BoringSSL's, without the place in its source that they carry.
@@ -16,12 +17,7 @@ package enum BoringSSLText {
         }
     }
 
-    /// Its text is `Error: N error:XXXXXXXX:SSL routines:OPENSSL_internal:THE_REASON at FILE:LINE`.
-    static func word(in text: String) -> String {
-        guard let marker = text.firstRange(of: "OPENSSL_internal:") else {
-            return text.contains("EOF") ? "closed" : "protocol_error"
-        }
-        let word = text[marker.upperBound...].prefix { $0 != " " && $0 != ":" }
-        return String(word.prefix(64)).lowercased()
+    private static func word(in text: String) -> String {
+        BoringSSLWord.reason(in: text) ?? (text.contains("EOF") ? "closed" : "protocol_error")
     }
 }

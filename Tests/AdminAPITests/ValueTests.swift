@@ -112,6 +112,23 @@ struct ValueTests {
         #expect(HTTPDate.text(unixSeconds: seconds) == text)
     }
 
+    @Test(
+        "BoringSSL's reason is found in its text",
+        arguments: [
+            (
+                "Error: 268435703 error:100000f7:SSL routines:OPENSSL_internal:WRONG_VERSION_NUMBER "
+                    + "at /a/tls_record.cc:128", "wrong_version_number"
+            ),
+            (
+                "OPENSSL_internal:" + String(repeating: "X", count: 99),
+                String(repeating: "x", count: 64)
+            ),
+            ("EOF during handshake", nil), ("", nil),
+        ] as [(String, String?)])
+    func boringSSLReason(text: String, reason: String?) {
+        #expect(BoringSSLWord.reason(in: text) == reason)
+    }
+
     @Test("one log line a second gets through, with the number of those held back")
     func logThrottle() {
         let throttle = LogThrottle()

@@ -1,3 +1,4 @@
+import AdminModel
 import NIOSSL
 
 /// What went wrong with TLS, as far as a person can act on it.
@@ -22,7 +23,10 @@ enum TLSFailure: Equatable {
             self = .wrongName
         case NIOSSLError.unableToValidateCertificate: self = .untrusted
         case NIOSSLError.handshakeFailed(.sslError(let stack)), BoringSSLError.sslError(let stack):
-            self.init(word: stack.first.map { Self.word(in: $0.description) } ?? "protocol_error")
+            let word = stack.first.map {
+                BoringSSLWord.reason(in: $0.description) ?? "connection_lost"
+            }
+            self.init(word: word ?? "protocol_error")
         case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError:
             self = .other("connection_lost")
         default: return nil
@@ -41,15 +45,5 @@ enum TLSFailure: Equatable {
         case "sslv3_alert_handshake_failure": self = .refused
         default: self = .other(word)
         }
-    }
-
-    /// The reason in `Error: N error:XXXXXXXX:SSL routines:OPENSSL_internal:THE_REASON at FILE:LINE`,
-    /// which names a place in the library's source otherwise.
-    private static func word(in text: String) -> String {
-        guard let marker = text.firstRange(of: "OPENSSL_internal:") else {
-            return "connection_lost"
-        }
-        return String(text[marker.upperBound...].prefix { $0 != " " && $0 != ":" }.prefix(64))
-            .lowercased()
     }
 }
