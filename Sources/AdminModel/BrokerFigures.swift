@@ -102,7 +102,7 @@ public struct BrokerFigures: Sendable, Equatable {
     /// What the access rules refused, by what was attempted.
     public var accessRefusals: [Count] = []
 
-    /// Publishers that are not read at present.
+    /// Clients that are not read at present.
     public var publishersPaused = 0
     /// Password checks that have not begun.
     public var authenticationsWaiting = 0

@@ -63,11 +63,11 @@ public struct ClientDetail: Codable, Sendable, Equatable {
     public var lastPacketMsAgo: Int64?
     /// QoS 2 identifiers received and not yet released.
     public var inboundQoS2: Int
-    /// PUBLISH packets of this client that await our acknowledgement.
+    /// PUBLISH, SUBSCRIBE and UNSUBSCRIBE packets of this client that await our acknowledgement.
     public var unacknowledgedPublishes: Int
     /// Bytes we could not send yet.
     public var unsentBytes: Int
-    /// True while we do not read from it because too many of its PUBLISHes wait.
+    /// True while we do not read from it because too much of what it sent waits.
     public var readingPaused: Bool
     public var publishesReceived: UInt64
     public var publishesSent: UInt64

@@ -30,7 +30,7 @@ public struct StatusModel: Codable, Sendable, Equatable {
     public var protocolViolations: UInt64
     /// How often limits were met, by the keys below `limits` in the configuration.
     public var limitsReached: [String: UInt64]
-    /// Publishers that are not read at present.
+    /// Clients that are not read at present.
     public var publishersPaused: Int
     /// `nil` of a broker that does not tell.
     public var memory: MemoryModel?

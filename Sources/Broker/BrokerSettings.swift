@@ -66,6 +66,9 @@ package struct BrokerSettings: Sendable {
     /// Unfinished packets of all connections together.
     package var unfinishedBytes = 128 * 1_024 * 1_024
     package var outputBytes = 1_024 * 1_024
+    /// Records that wait for the disk; no setting of an operator's. A working disk is never so far behind,
+    /// and one that hangs makes the process no larger than this.
+    package var storeBacklogBytes = 32 * 1_024 * 1_024
     package var drainTimeout: Duration = .seconds(5)
     /// Unacknowledged output ends a connection after this long.
     package var userTimeout: Duration = .seconds(60)

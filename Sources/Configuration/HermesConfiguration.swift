@@ -129,7 +129,8 @@ public struct HermesConfiguration: Sendable, Equatable {
         public var maxInFlight = 20
         /// Inbound QoS 2 identifiers without their PUBREL, per session.
         public var maxInboundQoS2 = 1_000
-        /// PUBLISH packets of one client that await our acknowledgement: above it we stop reading.
+        /// PUBLISH, SUBSCRIBE and UNSUBSCRIBE packets of one client that await our acknowledgement: above
+        /// it we stop reading.
         public var maxUnacknowledgedPublishes = 1_000
         public var maxUnacknowledgedPublishBytes = 4 * 1024 * 1024
         /// Messages, and their bytes, that wait in one session.

@@ -22,7 +22,7 @@ struct AcknowledgementQueueTests {
     private func run(_ owner: TestPool, _ random: inout SplitMix64, _ seed: UInt64) {
         var queue = AcknowledgementQueue()
         var output = OutputQueue()
-        var model: [(ticket: UInt64, bytes: [UInt8], publishBytes: Int)] = []
+        var model: [(ticket: UInt64, bytes: [UInt8], requestBytes: Int)] = []
         var expected: [UInt8] = []
         var committed: Set<UInt64> = []
         for _ in 0..<400 {
@@ -33,15 +33,17 @@ struct AcknowledgementQueueTests {
                     random.pick([.puback, .pubrec, .pubcomp]),
                     PacketIdentifier(position: UInt64(random.number(in: 0...65_534))))
                 let bytes = random.once(in: 3) ? 0 : random.number(in: 1...5_000)
-                queue.append(word: word, ticket: ticket, publishBytes: bytes, pool: owner.pool)
+                queue.append(word: word, ticket: ticket, requestBytes: bytes, pool: owner.pool)
                 model.append(
                     (ticket, withUnsafeBytes(of: word.littleEndian) { [UInt8]($0) }, bytes))
             case 2:
                 let packet = [0x90, 4, 0, 1] + random.bytes(random.number(in: 1...60))
                 let shared = SharedBytes(count: packet.count, pool: owner.pool)
                 shared.bytes.copyMemory(from: packet, byteCount: packet.count)
-                queue.append(packet: shared, ticket: ticket, pool: owner.pool)
-                model.append((ticket, packet, 0))
+                let bytes = random.once(in: 3) ? 0 : random.number(in: 1...5_000)
+                queue.append(
+                    packet: shared, ticket: ticket, requestBytes: bytes, pool: owner.pool)
+                model.append((ticket, packet, bytes))
             case 3: committed.insert(UInt64(random.number(in: 1...30)))
             case 4 where random.once(in: 20):
                 queue.removeAll(in: owner.pool)
@@ -56,13 +58,13 @@ struct AcknowledgementQueueTests {
             }
             if random.once(in: 40) { committed.removeAll() }
             #expect(queue.isEmpty == model.isEmpty)
-            #expect(Int(queue.publishes) == model.count { $0.publishBytes > 0 })
-            #expect(queue.publishBytes == model.reduce(0) { $0 + $1.publishBytes })
+            #expect(Int(queue.requests) == model.count { $0.requestBytes > 0 })
+            #expect(queue.requestBytes == model.reduce(0) { $0 + $1.requestBytes })
             #expect(output.count == expected.count)
         }
         #expect(owner.takeAll(&output) == expected, "replay with seed \(seed)")
         queue.removeAll(in: owner.pool)
-        #expect(queue.isEmpty && queue.publishes == 0 && queue.publishBytes == 0)
+        #expect(queue.isEmpty && queue.requests == 0 && queue.requestBytes == 0)
     }
 
     @Test("one that is ready waits behind one that is not [MQTT-4.6.0-2]")

@@ -119,7 +119,7 @@ extension MetricFamily {
             "hermes_unfinished_packet_bytes",
             "Buffers of unfinished packets, of all connections together."
         ) { $0.memory.unfinishedBytes },
-        .gauge("hermes_publishers_paused", "Publishers that are not read at present.") {
+        .gauge("hermes_publishers_paused", "Clients that are not read at present.") {
             $0.publishersPaused
         },
     ]

@@ -21,6 +21,8 @@ package enum Limit: UInt8, CountLabel {
     case maxHandshakes
     /// No setting: filters of one SUBSCRIBE, ``SubscribeRefusals``.
     case subscribeFilters
+    /// No setting: bytes that wait for the disk, ``BrokerSettings/storeBacklogBytes``.
+    case storeBacklog
     case connectionsPerAddress
     case connectRate
     case connectRatePerAddress
@@ -53,6 +55,7 @@ package enum Limit: UInt8, CountLabel {
         case .outputBytes: "output_bytes"
         case .maxHandshakes: "max_handshakes"
         case .subscribeFilters: "subscribe_filters"
+        case .storeBacklog: "store_backlog"
         case .connectionsPerAddress: "connections_per_address"
         case .connectRate: "connect_rate"
         case .connectRatePerAddress: "connect_rate_per_address"

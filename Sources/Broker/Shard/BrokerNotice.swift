@@ -22,9 +22,9 @@ package enum BrokerNotice: Sendable {
     case unreadable(clientIdentifier: [UInt8], String)
     /// The same of a session that is over, whose messages others were to get.
     case unreadableEnded(clientIdentifier: [UInt8], String)
-    /// We stopped, or went on, reading from a publisher.
+    /// We stopped, or went on, reading from a client.
     case paused(Handle, clientIdentifier: [UInt8], Bool)
-    /// We stopped reading from a publisher because the store takes no new messages.
+    /// We stopped reading from a client because the store takes nothing new.
     case awaitsStore(Handle, clientIdentifier: [UInt8])
 }
 

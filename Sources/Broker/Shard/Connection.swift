@@ -14,9 +14,9 @@ struct Connection: BitwiseCopyable {
     /// CONNACK has left with code 0.
     var isOpen = false
     var isDirty = false
-    /// We do not read: too many of its PUBLISHes wait.
+    /// We do not read: too much of what it sent waits.
     var isPaused = false
-    /// Paused until the store takes messages again.
+    /// Paused until the store takes more again.
     var awaitsStore = false
     /// It ends with this turn; nothing that it sends counts any more.
     var isDoomed = false

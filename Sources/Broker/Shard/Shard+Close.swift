@@ -141,7 +141,8 @@ extension Shard {
         guard isCurrent(handle) else { return }
         connections[handle.index].timer = noIndex
         if connections[handle.index].machine.isAwaitingConnect {
-            doom(handle, .connectTimeout)
+            // A CONNECT that waits for the store has come in time.
+            if !connections[handle.index].awaitsStore { doom(handle, .connectTimeout) }
             return
         }
         if connections[handle.index].machine.isDelayed {

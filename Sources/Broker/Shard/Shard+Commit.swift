@@ -3,15 +3,26 @@ import Store
 import Structures
 
 extension Shard {
-    /// Ends the current group of records; nothing waits for it but the messages in it.
-    mutating func commitUnwatched() {
-        commits.add(writes.commit(), .none)
+    /// Ends the current group of records; returns its ticket.
+    @discardableResult
+    mutating func commit(_ action: CommitLog.Action) -> UInt64 {
+        let ticket = writes.commit()
+        commits.add(ticket, action)
+        if writes.byteCount + backlog.bytes >= settings.storeBacklogBytes, !isStoreBehind {
+            isStoreBehind = true
+            counters.limits.add(.storeBacklog)
+        }
+        return ticket
     }
+
+    /// Ends the current group of records; nothing waits for it but the messages in it.
+    mutating func commitUnwatched() { commit(.none) }
 
     /// Hands the turn's writes to the store, which never waits.
     package mutating func submitWrites() {
         if !writes.isEmpty {
             if writes.hasUncommittedRecords { commitUnwatched() }
+            backlog.add(bytes: writes.byteCount, through: writes.lastTicket)
             store.submit(&writes)
         }
         guard !reads.isEmpty else { return }
@@ -22,9 +33,10 @@ extension Shard {
     /// Releases what waited for the commits that have completed: acknowledgements, CONNACKs, answers
     /// to the admin plane, and the messages themselves.
     package mutating func takeCompletions() {
+        let (refused, wasBehind) = (storeRefuses, isStoreBehind)
         storeRefuses = !store.isAccepting
-        if !storeRefuses, !awaitingStore.isEmpty { resumeAwaitingStore() }
         takeCommits()
+        if (refused && !storeRefuses) || (wasBehind && !isStoreBehind) { resumeAwaitingStore() }
         takeSlices()
         readEnded()
         closeDoomed()
@@ -37,6 +49,10 @@ extension Shard {
         let ranges = completions
         for range in ranges {
             for ticket in range { perform(commits.complete(ticket), ticket) }
+        }
+        backlog.complete(commits)
+        if backlog.bytes + writes.byteCount <= settings.storeBacklogBytes / 2 {
+            isStoreBehind = false
         }
         openHeld()
         pumpCommitted()

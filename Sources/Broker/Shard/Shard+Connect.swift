@@ -233,8 +233,7 @@ extension Shard {
             needsCommit = true
         }
         if needsCommit {
-            let ticket = writes.commit()
-            commits.add(ticket, .open(handle, sessionPresent: sessionPresent))
+            commit(.open(handle, sessionPresent: sessionPresent))
         } else {
             finishOpening(handle, sessionPresent: sessionPresent)
         }

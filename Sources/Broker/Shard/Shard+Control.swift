@@ -44,7 +44,7 @@ extension Shard {
                     topic: $0, qos: publication.qos, retain: publication.retain,
                     holdsIdentifier: false)
             }
-        guard !storeRefuses || !mustStore else {
+        guard !holdsForStore || !mustStore else {
             reply(.failure(.storeRefuses))
             return
         }
@@ -76,7 +76,7 @@ extension Shard {
         }
         replyNumber += 1
         pendingReplies[replyNumber] = PendingReply(counts: counts, reply: reply)
-        commits.add(writes.commit(), .reply(replyNumber))
+        commit(.reply(replyNumber))
     }
 
     /// A protobuf varint field: its tag byte, then seven bits a byte, least significant first.
@@ -139,7 +139,7 @@ extension Shard {
             willTopic: connection?.will.map { Self.text([UInt8]($0.topic)) },
             lastPacketMsAgo: connection.map { Int64(now.milliseconds(since: $0.lastPacket)) },
             inboundQoS2: Int(session.inbound.count),
-            unacknowledgedPublishes: Int(connection?.acknowledgements.publishes ?? 0),
+            unacknowledgedPublishes: Int(connection?.acknowledgements.requests ?? 0),
             unsentBytes: connection?.output.count ?? 0,
             readingPaused: connection?.isPaused ?? false,
             publishesReceived: session.publishesReceived, publishesSent: session.publishesSent,

@@ -220,7 +220,7 @@ extension Shard {
             // Answered all the same: the receiver waits for it, and it ends the exchange.
             break
         }
-        acknowledge(handle, .pubrel, identifier, needsCommit: needsCommit, publishBytes: 0)
+        acknowledge(handle, .pubrel, identifier, needsCommit: needsCommit, requestBytes: 0)
     }
 
     mutating func receivePubcomp(_ handle: Handle, _ identifier: PacketIdentifier) {

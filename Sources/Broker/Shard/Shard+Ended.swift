@@ -43,7 +43,7 @@ extension Shard {
 
     /// Whether the queue of an ended session can be read now.
     var canReadEnded: Bool {
-        !storeRefuses && !endedSessions.isEmpty && endedUnderWay.count < Self.endedAtOnce
+        !holdsForStore && !endedSessions.isEmpty && endedUnderWay.count < Self.endedAtOnce
     }
 
     /// Reads on in the queues of ended sessions, while new messages can be stored.
@@ -62,7 +62,7 @@ extension Shard {
     /// session has it no more; with the last part the session goes.
     mutating func takeEnded(_ slice: QueueSlice) {
         guard var ended = endedUnderWay.removeValue(forKey: slice.request.session) else { return }
-        guard !storeRefuses else {
+        guard !holdsForStore else {
             endedSessions.append(ended)
             return
         }

@@ -60,12 +60,12 @@ extension Shard {
             let needsCommit = !isRefused && route(publish, bytes, holdsIdentifier: false)
             acknowledge(
                 handle, .puback, identifier, needsCommit: needsCommit,
-                publishBytes: Int(frame.packet.count))
+                requestBytes: Int(frame.packet.count))
         case .exactlyOnce(let identifier, _):
             counters.publishesReceivedExactlyOnce += 1
             if sessions[session].inbound.contains(identifier) {
                 // Answered again, delivered once [MQTT-4.3.3-2].
-                acknowledge(handle, .pubrec, identifier, needsCommit: false, publishBytes: 0)
+                acknowledge(handle, .pubrec, identifier, needsCommit: false, requestBytes: 0)
                 return
             }
             guard sessions[session].inbound.count < settings.maxInboundQoS2 else {
@@ -83,7 +83,7 @@ extension Shard {
                 ? isPersistent : route(publish, bytes, holdsIdentifier: isPersistent)
             acknowledge(
                 handle, .pubrec, identifier, needsCommit: needsCommit,
-                publishBytes: Int(frame.packet.count))
+                requestBytes: Int(frame.packet.count))
         }
     }
 
@@ -97,13 +97,14 @@ extension Shard {
                 session: sessions[session].number, packetIdentifier: identifier.rawValue)
         }
         // Also answered when it is unknown: the PUBCOMP before was lost [MQTT-4.3.3-2].
-        acknowledge(handle, .pubcomp, identifier, needsCommit: needsCommit, publishBytes: 0)
+        acknowledge(handle, .pubcomp, identifier, needsCommit: needsCommit, requestBytes: 0)
     }
 
-    /// Sends an acknowledgement now, or behind what must leave before it.
+    /// Sends an acknowledgement now, or behind what must leave before it. `requestBytes` are those of the
+    /// PUBLISH or UNSUBSCRIBE that it answers, and 0 for other packets and repeated ones.
     mutating func acknowledge(
         _ handle: Handle, _ type: PacketType, _ identifier: PacketIdentifier, needsCommit: Bool,
-        publishBytes: Int
+        requestBytes: Int
     ) {
         let word = PacketEncoder.fourBytes(type, identifier)
         guard needsCommit || !connections[handle.index].acknowledgements.isEmpty else {
@@ -111,17 +112,17 @@ extension Shard {
                 .storeBytes(of: word.littleEndian, as: UInt32.self)
             counters.otherPacketsSent += 1
             markDirty(handle)
-            if publishBytes > 0 { pauseIfNeeded(handle) } else { limitOutput(handle) }
+            if requestBytes > 0, type != .unsuback {
+                pauseIfNeeded(handle)
+            } else {
+                limitOutput(handle)
+            }
             return
         }
-        var ticket: UInt64 = 0
-        if needsCommit {
-            ticket = writes.commit()
-            commits.add(ticket, .acknowledge(handle))
-        }
+        let ticket = needsCommit ? commit(.acknowledge(handle)) : 0
         connections[handle.index].acknowledgements.append(
-            word: word, ticket: ticket, publishBytes: publishBytes, pool: pool)
-        pauseIfNeeded(handle)
+            word: word, ticket: ticket, requestBytes: requestBytes, pool: pool)
+        pauseIfNeeded(handle, isPublisher: type != .unsuback)
         // Reading PUBREL is never stopped, so what it makes us owe has an end of its own.
         if connections[handle.index].acknowledgements.count > Self.mostAcknowledgements {
             doom(handle, .outputLimit)
@@ -136,14 +137,15 @@ extension Shard {
         if connections[handle.index].output.count > limit { doom(handle, .outputLimit) }
     }
 
-    /// A publisher is not read while too many of its PUBLISHes wait for the store, or while it does
-    /// not take the acknowledgements that it got.
-    private mutating func pauseIfNeeded(_ handle: Handle) {
+    /// A client is not read while too much of what it sent waits for the store, or, as a publisher, while
+    /// it does not take the acknowledgements that it got.
+    mutating func pauseIfNeeded(_ handle: Handle, isPublisher: Bool = true) {
         let waiting = connections[handle.index].acknowledgements
         guard !connections[handle.index].isPaused,
-            Int(waiting.publishes) >= settings.maxUnacknowledgedPublishes
-                || waiting.publishBytes >= settings.maxUnacknowledgedPublishBytes
-                || connections[handle.index].output.count >= settings.outputBytes
+            Int(waiting.requests) >= settings.maxUnacknowledgedPublishes
+                || waiting.requestBytes >= settings.maxUnacknowledgedPublishBytes
+                || (isPublisher
+                    && connections[handle.index].output.count >= settings.outputBytes)
         else { return }
         connections[handle.index].isPaused = true
         notePausingLimit(waiting)
@@ -177,8 +179,8 @@ extension Shard {
     mutating func resumeIfPossible(_ handle: Handle) {
         let waiting = connections[handle.index].acknowledgements
         guard connections[handle.index].isPaused, !connections[handle.index].awaitsStore,
-            Int(waiting.publishes) <= settings.maxUnacknowledgedPublishes / 2,
-            waiting.publishBytes <= settings.maxUnacknowledgedPublishBytes / 2,
+            Int(waiting.requests) <= settings.maxUnacknowledgedPublishes / 2,
+            waiting.requestBytes <= settings.maxUnacknowledgedPublishBytes / 2,
             connections[handle.index].output.count <= settings.outputBytes / 2
         else { return }
         connections[handle.index].isPaused = false

@@ -176,7 +176,7 @@ extension Shard {
             case .failure: reply(.stopping)
             }
         }
-        commits.add(writes.commit(), .reply(replyNumber))
+        commit(.reply(replyNumber))
     }
 
     /// A message that only the store had is given up: if it is on its way already, it is not taken.

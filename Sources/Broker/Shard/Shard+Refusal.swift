@@ -2,36 +2,60 @@ import MQTTCodec
 import MQTTCore
 import Structures
 
-/// What happens while the store takes no new messages: the disk refuses, or is nearly full.
+/// What happens while the store takes nothing new: the disk refuses, or is nearly full, or so much waits
+/// for it that memory would grow without a bound.
 ///
-/// Publishers of messages that it would have to keep wait, in their sockets; everything else goes
-/// on: QoS 0, acknowledgements, pings, and messages among clean sessions.
+/// Those who send messages that it would have to keep wait, in their sockets; everything else goes
+/// on: QoS 0, acknowledgements, pings, and messages among clean sessions. While too much waits, so do
+/// those who want a subscription or a session stored; a disk that refuses still gets these.
 extension Shard {
-    /// Whether this PUBLISH has to wait; its connection is not read any further then.
+    /// Whether new messages for the store have to wait.
+    var holdsForStore: Bool { storeRefuses || isStoreBehind }
+
+    /// Whether this packet has to wait; its connection is not read any further then.
     mutating func mustWaitForStore(
         _ handle: Handle, _ frame: PacketDecoder.Frame, _ bytes: UnsafeRawBufferPointer
     ) -> Bool {
-        guard connections[handle.index].machine.isActive,
-            case .publish(let publish)? = try? PacketDecoder.decode(frame, bytes.bytes)
-        else { return false }
-        let session = connections[handle.index].session
-        let isPersistent = sessions[session].isPersistent
-        guard
-            needsStore(
-                topic: bytes[publish.topic.range], qos: publish.delivery.qos,
-                retain: publish.retain,
-                holdsIdentifier: isPersistent && publish.delivery.qos == .exactlyOnce)
-        else { return false }
+        guard addsToStore(handle, frame, bytes) else { return false }
         connections[handle.index].awaitsStore = true
         connections[handle.index].isPaused = true
         counters.publishersPaused += 1
         awaitingStore.insert(handle)
-        if reportsLifecycle {
+        let session = connections[handle.index].session
+        if reportsLifecycle, session != noIndex {
             notices.append(
                 .awaitsStore(
                     handle, clientIdentifier: sessions[session].clientIdentifier.array))
         }
         return true
+    }
+
+    /// Whether the store would have to keep something of a packet, and does not take it at present.
+    private mutating func addsToStore(
+        _ handle: Handle, _ frame: PacketDecoder.Frame, _ bytes: UnsafeRawBufferPointer
+    ) -> Bool {
+        switch frame.type {
+        case .publish:
+            guard connections[handle.index].machine.isActive,
+                case .publish(let publish)? = try? PacketDecoder.decode(frame, bytes.bytes)
+            else { return false }
+            let qos = publish.delivery.qos
+            return needsStore(
+                topic: bytes[publish.topic.range], qos: qos, retain: publish.retain,
+                holdsIdentifier: qos == .exactlyOnce
+                    && sessions[connections[handle.index].session].isPersistent)
+        case .subscribe, .unsubscribe:
+            return isStoreBehind && connections[handle.index].machine.isActive
+                && sessions[connections[handle.index].session].isPersistent
+        case .connect:
+            guard isStoreBehind, connections[handle.index].machine.isAwaitingConnect,
+                case .connect(let connect)? = try? PacketDecoder.decode(frame, bytes.bytes)
+            else { return false }
+            return !connect.cleanSession || connect.will != nil
+        case .connack, .puback, .pubrec, .pubrel, .pubcomp, .suback, .unsuback, .pingreq,
+            .pingresp, .disconnect:
+            return false
+        }
     }
 
     /// Whether the store would have to keep something of such a message.
@@ -46,7 +70,7 @@ extension Shard {
             }
     }
 
-    /// The store takes messages again.
+    /// The store takes more again: each goes on until it has to wait anew.
     mutating func resumeAwaitingStore() {
         let waiting = awaitingStore
         awaitingStore.removeAll()
@@ -54,5 +78,6 @@ extension Shard {
             connections[handle.index].awaitsStore = false
             resumeIfPossible(handle)
         }
+        for session in retainedJobs.keys { resumeRetained(session) }
     }
 }

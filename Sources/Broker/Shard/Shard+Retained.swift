@@ -166,7 +166,10 @@ extension Shard {
     }
 
     private func canTakeRetained(_ session: UInt32) -> Bool {
-        guard let target = sessions[session].connection else { return false }
+        guard let target = sessions[session].connection,
+            // What a persistent session gets is stored for it.
+            !isStoreBehind || !sessions[session].isPersistent
+        else { return false }
         return connections[target.index].output.count < settings.outputBytes
             && sessions[session].outbound.waiting < Self.retainedBacklog
     }

@@ -5,7 +5,8 @@ import Structures
 
 extension Shard {
     mutating func receiveSubscribe(
-        _ handle: Handle, _ subscribe: Subscribe, _ bytes: UnsafeRawBufferPointer
+        _ handle: Handle, _ subscribe: Subscribe, _ frame: PacketDecoder.Frame,
+        _ bytes: UnsafeRawBufferPointer
     ) {
         let session = connections[handle.index].session
         let isPersistent = sessions[session].isPersistent
@@ -32,14 +33,16 @@ extension Shard {
             suback.bytes.storeBytes(of: code, toByteOffset: offset, as: UInt8.self)
             offset += 1
         }
-        answer(handle, suback, needsCommit: needsCommit)
+        answer(
+            handle, suback, needsCommit: needsCommit, requestBytes: Int(frame.packet.count))
     }
 
     /// Filters of one UNSUBSCRIBE: a packet of `limits.max_packet` holds hundreds of thousands.
     static var maxUnsubscribeFilters: Int { 10_000 }
 
     mutating func receiveUnsubscribe(
-        _ handle: Handle, _ unsubscribe: Unsubscribe, _ bytes: UnsafeRawBufferPointer
+        _ handle: Handle, _ unsubscribe: Unsubscribe, _ frame: PacketDecoder.Frame,
+        _ bytes: UnsafeRawBufferPointer
     ) {
         // UNSUBACK has no codes: a client that is not told would rely on filters that stay.
         guard unsubscribe.count <= Self.maxUnsubscribeFilters else {
@@ -67,7 +70,7 @@ extension Shard {
         // Answered also when nothing was deleted [MQTT-3.10.4-5].
         acknowledge(
             handle, .unsuback, unsubscribe.packetIdentifier, needsCommit: needsCommit,
-            publishBytes: 0)
+            requestBytes: Int(frame.packet.count))
     }
 
     /// False when the filter is refused.
@@ -156,14 +159,17 @@ extension Shard {
         }
     }
 
-    private mutating func answer(_ handle: Handle, _ packet: SharedBytes, needsCommit: Bool) {
-        var ticket: UInt64 = 0
-        if needsCommit {
-            ticket = writes.commit()
-            commits.add(ticket, .acknowledge(handle))
-        }
+    /// SUBACK leaves now, or behind what must leave before it. Unread ones count as output; what waits
+    /// for the store stops the reading, as PUBLISHes do.
+    private mutating func answer(
+        _ handle: Handle, _ packet: SharedBytes, needsCommit: Bool, requestBytes: Int
+    ) {
+        let ticket = needsCommit ? commit(.acknowledge(handle)) : 0
         connections[handle.index].acknowledgements.append(
-            packet: packet, ticket: ticket, pool: pool)
+            packet: packet, ticket: ticket, requestBytes: requestBytes, pool: pool)
         if !needsCommit { releaseAcknowledgements(handle) }
+        if !connections[handle.index].acknowledgements.isEmpty {
+            pauseIfNeeded(handle, isPublisher: false)
+        }
     }
 }

@@ -94,12 +94,12 @@ extension Shard {
     /// Retained messages of clients.
     var retainedCount: Int { retained.count - system.retained }
 
-    /// A publisher is not read from now on: counts which limit it has met.
+    /// A client is not read from now on: counts which limit it has met.
     mutating func notePausingLimit(_ waiting: AcknowledgementQueue) {
         counters.publishersPaused += 1
-        if Int(waiting.publishes) >= settings.maxUnacknowledgedPublishes {
+        if Int(waiting.requests) >= settings.maxUnacknowledgedPublishes {
             counters.limits.add(.maxUnacknowledgedPublishes)
-        } else if waiting.publishBytes >= settings.maxUnacknowledgedPublishBytes {
+        } else if waiting.requestBytes >= settings.maxUnacknowledgedPublishBytes {
             counters.limits.add(.maxUnacknowledgedBytes)
         } else {
             counters.limits.add(.outputBytes)

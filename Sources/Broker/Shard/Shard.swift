@@ -107,6 +107,10 @@ package struct Shard: ~Copyable {
     var endedUnderWay: [UInt64: EndedSession] = [:]
     /// The store takes no new messages at present; whoever publishes one that it needs has to wait.
     var storeRefuses = false
+    /// So much waits for the disk that whoever wants more stored has to wait; what is less than half of
+    /// the bound ends it.
+    var isStoreBehind = false
+    var backlog = StoreBacklog()
     var awaitingStore: Set<Handle> = []
     /// Connections whose CONNACK leaves with the first part of their queue.
     var awaitingSlice: [Handle: Bool] = [:]
@@ -239,10 +243,7 @@ package struct Shard: ~Copyable {
                     }
                     return offset
                 case .frame(let frame):
-                    if storeRefuses, frame.type == .publish, mustWaitForStore(handle, frame, bytes)
-                    {
-                        return offset
-                    }
+                    if holdsForStore, mustWaitForStore(handle, frame, bytes) { return offset }
                     counters.packetsReceived += 1
                     try process(handle, frame, bytes)
                     offset = frame.packet.end
@@ -435,8 +436,9 @@ package struct Shard: ~Copyable {
         case .pubrec(let identifier): receivePubrec(handle, identifier)
         case .pubrel(let identifier): receivePubrel(handle, identifier)
         case .pubcomp(let identifier): receivePubcomp(handle, identifier)
-        case .subscribe(let subscribe): receiveSubscribe(handle, subscribe, bytes)
-        case .unsubscribe(let unsubscribe): receiveUnsubscribe(handle, unsubscribe, bytes)
+        case .subscribe(let subscribe): receiveSubscribe(handle, subscribe, frame, bytes)
+        case .unsubscribe(let unsubscribe):
+            receiveUnsubscribe(handle, unsubscribe, frame, bytes)
         case .pingreq:
             // [MQTT-3.12.4-1]
             let output = connections[handle.index].output.append(2, pool: pool)

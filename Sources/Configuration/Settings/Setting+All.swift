@@ -158,7 +158,7 @@ extension Setting {
         .single(
             "limits.max_unacknowledged_publishes", \.limits.maxUnacknowledgedPublishes,
             .number(1...65_535),
-            "PUBLISH packets of one client that wait for our acknowledgement; above it we stop reading until some are out."
+            "PUBLISH, SUBSCRIBE and UNSUBSCRIBE packets of one client that wait for our acknowledgement; above it we stop reading until some are out."
         ),
         .single(
             "limits.max_unacknowledged_bytes", \.limits.maxUnacknowledgedPublishBytes,

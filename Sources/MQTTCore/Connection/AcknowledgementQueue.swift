@@ -12,8 +12,8 @@ public struct AcknowledgementQueue: BitwiseCopyable {
         var ticket: UInt64
         /// A four-byte packet as a little-endian word; unused with `packet`.
         var word: UInt32
-        /// Bytes of the PUBLISH that it answers; 0 for what answers no PUBLISH.
-        var publishBytes: UInt32
+        /// Bytes of the PUBLISH, SUBSCRIBE or UNSUBSCRIBE that it answers; 0 for what answers none.
+        var requestBytes: UInt32
         /// A whole packet of another size.
         var packet: SharedBytes?
     }
@@ -22,28 +22,29 @@ public struct AcknowledgementQueue: BitwiseCopyable {
     private var capacity: UInt32 = 0
     private var first: UInt32 = 0
     public private(set) var count: UInt32 = 0
-    /// PUBLISH packets that wait for their acknowledgement, and their bytes.
-    public private(set) var publishes: UInt32 = 0
-    public private(set) var publishBytes: Int = 0
+    /// PUBLISH, SUBSCRIBE and UNSUBSCRIBE packets that wait for their acknowledgement, and their bytes.
+    public private(set) var requests: UInt32 = 0
+    public private(set) var requestBytes: Int = 0
 
     public init() {}
 
     public var isEmpty: Bool { count == 0 }
 
     public mutating func append(
-        word: UInt32, ticket: UInt64, publishBytes: Int = 0, pool: BytePool
+        word: UInt32, ticket: UInt64, requestBytes: Int = 0, pool: BytePool
     ) {
         push(
-            Entry(ticket: ticket, word: word, publishBytes: UInt32(publishBytes), packet: nil),
+            Entry(ticket: ticket, word: word, requestBytes: UInt32(requestBytes), packet: nil),
             pool)
-        guard publishBytes > 0 else { return }
-        publishes += 1
-        self.publishBytes += publishBytes
     }
 
     /// Takes over the caller's reference.
-    public mutating func append(packet: SharedBytes, ticket: UInt64, pool: BytePool) {
-        push(Entry(ticket: ticket, word: 0, publishBytes: 0, packet: packet), pool)
+    public mutating func append(
+        packet: SharedBytes, ticket: UInt64, requestBytes: Int = 0, pool: BytePool
+    ) {
+        push(
+            Entry(ticket: ticket, word: 0, requestBytes: UInt32(requestBytes), packet: packet),
+            pool)
     }
 
     /// Kinds of acknowledgements.
@@ -78,9 +79,9 @@ public struct AcknowledgementQueue: BitwiseCopyable {
                     of: entry.word.littleEndian, as: UInt32.self)
                 released.formUnion(Types(rawValue: 1 << UInt16(entry.word >> 4 & 0xF)))
             }
-            if entry.publishBytes > 0 {
-                publishes -= 1
-                publishBytes -= Int(entry.publishBytes)
+            if entry.requestBytes > 0 {
+                requests -= 1
+                requestBytes -= Int(entry.requestBytes)
             }
             first = (first + 1) & (capacity - 1)
             count -= 1
@@ -106,6 +107,9 @@ public struct AcknowledgementQueue: BitwiseCopyable {
         guard let entries else { preconditionFailure("no room for an acknowledgement") }
         (entries + Int((first + count) & (capacity - 1))).initialize(to: entry)
         count += 1
+        guard entry.requestBytes > 0 else { return }
+        requests += 1
+        requestBytes += Int(entry.requestBytes)
     }
 
     private mutating func grow(_ pool: BytePool) {

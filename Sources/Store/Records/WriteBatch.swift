@@ -42,6 +42,9 @@ public struct WriteBatch: ~Copyable {
         groupCount == 0 ? nil : lastTicket - UInt64(groupCount) + 1...lastTicket
     }
 
+    /// Bytes of the records so far, submitted together; 0 in a store that keeps nothing.
+    public var byteCount: Int { bytes.count }
+
     /// Takes the bytes out and clears the batch, which goes on in the buffer given.
     public mutating func takeBytes(leaving buffer: consuming [UInt8]) -> [UInt8] {
         buffer.removeAll(keepingCapacity: true)
