@@ -52,6 +52,10 @@ package struct BrokerSettings: Sendable {
     package var queueBytes = 8 * 1_024 * 1_024
     package var queuePolicy = QueuePolicy.dropOldest
     package var maxSessions = 1_000_000
+    /// Retained messages; a topic counts once for every eight of its levels.
+    package var maxRetained = 1_000_000
+    /// Of their PUBLISH packets together.
+    package var retainedBytes = 256 * 1_024 * 1_024
     package var sessionExpiry: Duration = .seconds(14 * 86_400)
     package var maxConnections = 10_000
     package var connectionsPerAddress = AddressLimit.auto

@@ -138,6 +138,9 @@ public struct HermesConfiguration: Sendable, Equatable {
         public var queueBytes = 8 * 1024 * 1024
         public var queuePolicy = QueuePolicy.dropOldest
         public var maxSessions = 1_000_000
+        /// Retained messages, and their bytes; a topic counts once for every eight of its levels.
+        public var maxRetained = 1_000_000
+        public var retainedBytes = 256 * 1024 * 1024
         /// From disconnection to removal of a persistent session.
         public var sessionExpiry: Duration = .seconds(14 * 86_400)
         /// `nil` takes what the descriptor limit leaves after a reserve.

@@ -43,6 +43,8 @@ extension BrokerSettings {
         queueBytes = limits.queueBytes
         queuePolicy = limits.queuePolicy == .dropOldest ? .dropOldest : .dropNewest
         maxSessions = limits.maxSessions
+        maxRetained = limits.maxRetained
+        retainedBytes = limits.retainedBytes
         sessionExpiry = limits.sessionExpiry
         maxConnections =
             limits.maxConnections ?? max(1, descriptorLimit - Self.reservedDescriptors)

@@ -68,6 +68,8 @@ let changedValues: [String: String] = [
     "limits.queue_bytes": "1GiB",
     "limits.queue_policy": "drop_newest",
     "limits.max_sessions": "13",
+    "limits.max_retained": "15",
+    "limits.retained_bytes": "2GiB",
     "limits.session_expiry": "90d",
     "limits.max_connections": "14",
     "limits.connections_per_address": "18",

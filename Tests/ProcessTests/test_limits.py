@@ -313,6 +313,37 @@ def test_sessions_have_a_limit(start_broker, raw):
     assert "limits.max_sessions" in broker.log.await_match(r".*Connection refused.*")[0]
 
 
+def test_retained_messages_have_a_limit(hermesd, raw):
+    """Further ones are delivered and not retained; a start loads all that the store has."""
+    broker = hermesd()
+    publisher = raw(broker)
+    publisher.connect("publisher")
+    for topic in ("a", "b", "c"):
+        publisher.publish(topic, b"kept", qos=1, retain=True)
+    broker.stop()
+
+    broker = hermesd(data=broker.data, environment={"HERMES_LIMITS_MAX_RETAINED": "2"})
+    live, publisher = raw(broker), raw(broker)
+    live.connect("live")
+    live.subscribe(("d", 0))
+    publisher.connect("publisher")
+    for qos in (0, 1, 2):
+        publisher.publish("d", b"passing", qos=qos, retain=True)
+        assert live.take_message().payload == b"passing"
+    publisher.publish("a", b"replaced", qos=1, retain=True)
+    late = raw(broker)
+    late.connect("late")
+    late.subscribe(("#", 0))
+    messages = late.take_messages(3)
+    late.settle()
+    assert {(message.topic, message.payload) for message in messages} == {
+        ("a", b"replaced"), ("b", b"kept"), ("c", b"kept"),
+    }
+    assert reached(broker, "max_retained") == 3
+    line = broker.log.await_match(r".*Message not retained.*")[0]
+    assert_names_known_limits(line)
+
+
 def test_sessions_expire(start_broker, raw, names):
     """Those of absent clients, after their time, with what waits for them."""
     broker = start_broker(environment={"HERMES_LIMITS_SESSION_EXPIRY": "1s"})

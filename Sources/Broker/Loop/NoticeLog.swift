@@ -82,6 +82,13 @@ struct NoticeLog {
             ) { logger, metadata in
                 logger.notice("Subscription refused at a limit", metadata: metadata)
             }
+        case .notRetained(let topic, let limit):
+            admit(
+                &drops, now,
+                [LogKeys.topic: Self.text(topic), LogKeys.setting: "\(Self.setting(limit))"]
+            ) { logger, metadata in
+                logger.warning("Message not retained, a limit is reached", metadata: metadata)
+            }
         case .takeOverDelayed(let report): logTakeOverDelayed(report, peers: [], now: now)
         case .access(let report): access.log(report, logger, now: now)
         case .unreadable(let identifier, let failure):

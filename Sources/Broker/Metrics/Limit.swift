@@ -13,6 +13,8 @@ package enum Limit: UInt8, CountLabel {
     case queueMessages
     case queueBytes
     case maxSessions
+    case maxRetained
+    case retainedBytes
     case sessionExpiry
     case maxConnections
     /// No setting of ours: the process may open no more files (ulimit -n).
@@ -49,6 +51,8 @@ package enum Limit: UInt8, CountLabel {
         case .queueMessages: "queue_messages"
         case .queueBytes: "queue_bytes"
         case .maxSessions: "max_sessions"
+        case .maxRetained: "max_retained"
+        case .retainedBytes: "retained_bytes"
         case .sessionExpiry: "session_expiry"
         case .maxConnections: "max_connections"
         case .openFiles: "open_files"

@@ -14,6 +14,8 @@ package enum BrokerNotice: Sendable {
     case sessionExpired(clientIdentifier: [UInt8])
     /// A filter was answered with 0x80, because of this limit.
     case subscriptionRefused(clientIdentifier: [UInt8], Limit)
+    /// A message was delivered and not retained, because of this limit.
+    case notRetained(topic: [UInt8], Limit)
     /// Two peers throw each other out again and again: the newcomer waits.
     case takeOverDelayed(TakeOverReport)
     /// The access rules refused something.

@@ -270,7 +270,8 @@ extension Shard {
     ) -> (counts: PublishCounts, needsCommit: Bool) {
         let matches = receivers(of: message.topic)
         let choices = shared.isEmpty ? nil : chooseMembers(message.topic, qos: message.qos)
-        var needsCommit = mustCommit || message.retain
+        let retaining = message.retain ? retaining(message) : .nothing
+        var needsCommit = mustCommit || retaining != .nothing
         if !needsCommit, message.qos != .atMostOnce {
             needsCommit =
                 matches.contains { $0.qos != .atMostOnce && sessions[$0.session].isPersistent }
@@ -281,10 +282,10 @@ extension Shard {
         // The group's ticket is the next one; its caller takes it before anything else is written.
         let ticket = needsCommit && message.qos != .atMostOnce ? writes.lastTicket + 1 : 0
         var number: UInt64 = 0
-        if message.retain {
+        if retaining != .nothing {
             if ticket != 0 { retainedTicket = ticket }
-            number = record(message)
-            retainMessage(message, number)
+            if retaining == .keep { number = record(message) }
+            retain(message, number, retaining)
         }
         var counts = PublishCounts()
         counts.matched = matches.count
@@ -310,16 +311,6 @@ extension Shard {
             }
         }
         return (counts, needsCommit)
-    }
-
-    /// Keeps, replaces or removes the topic's retained message.
-    private mutating func retainMessage(_ message: Message, _ number: UInt64) {
-        retained.update(message)
-        if message.payload.count > 0 {
-            writes.retained(message: number)
-        } else {
-            writes.retainedRemoved(topic: message.topic)
-        }
     }
 
     /// Writes the content of a message, for records that refer to it by the number returned.

@@ -55,7 +55,60 @@ struct RetainedJob {
     }
 }
 
+/// What a message with RETAIN does to the retained message of its topic.
+enum Retaining {
+    case keep
+    /// It has no payload [MQTT-3.3.1-10], or is not kept itself and makes the former one outdated.
+    case remove
+    /// There is no room for it, and none to remove.
+    case nothing
+}
+
 extension Shard {
+    // MARK: Keeping
+
+    /// What becomes of a message with RETAIN: beyond `limits.max_retained` and `limits.retained_bytes` it
+    /// is not kept, which is counted and reported. A former one then goes all the same [MQTT-3.3.1-7].
+    mutating func retaining(_ message: Message) -> Retaining {
+        guard message.payload.count > 0 else { return .remove }
+        let bytes = retainedBytes + message.count
+        // No topic counts more than its bytes allow.
+        guard
+            bytes > settings.retainedBytes
+                || retainedWeight + message.topic.count / 8 + 1 > settings.maxRetained
+        else { return .keep }
+        let former = retained.byteCount(of: message.topic)
+        guard let limit = limit(of: message, replacing: former) else { return .keep }
+        counters.limits.add(limit)
+        note(.notRetained(topic: [UInt8](message.topic), limit))
+        return former == nil ? .nothing : .remove
+    }
+
+    /// The limit that a retained message meets; of one that takes another's place the difference counts.
+    private func limit(of message: Message, replacing former: Int?) -> Limit? {
+        let growth = message.count - (former ?? 0)
+        if growth > 0, retainedBytes + growth > settings.retainedBytes { return .retainedBytes }
+        guard former == nil else { return nil }
+        let weight = retainedWeight + TopicLevels.weight(of: message.topic)
+        return weight > settings.maxRetained ? .maxRetained : nil
+    }
+
+    /// Keeps, replaces or removes the topic's retained message, in memory and in the store, where
+    /// `number` names its content.
+    mutating func retain(_ message: Message, _ number: UInt64, _ retaining: Retaining) {
+        switch retaining {
+        case .keep:
+            retained.update(message)
+            writes.retained(message: number)
+        case .remove:
+            retained.remove(message.topic)
+            writes.retainedRemoved(topic: message.topic)
+        case .nothing: return
+        }
+    }
+
+    // MARK: Sending
+
     /// Topics that one turn may visit, so that `#` over a million stalls nobody.
     private static var retainedStepsPerTurn: Int { 2_048 }
     /// Messages that may wait in a session before its retained messages pause.

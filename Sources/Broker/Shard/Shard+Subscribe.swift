@@ -136,7 +136,7 @@ extension Shard {
 
     /// What a filter counts against `limits.max_subscriptions`: matching walks its levels.
     static func weight(of filter: UnsafeRawBufferPointer) -> UInt32 {
-        UInt32((TopicLevels.count(filter) + 7) / 8)
+        UInt32(TopicLevels.weight(of: filter))
     }
 
     private mutating func refuse(

@@ -16,6 +16,7 @@ struct SystemTopics {
     /// The part of the retained messages that is ours.
     fileprivate var retained = 0
     fileprivate var retainedBytes = 0
+    fileprivate var retainedWeight = 0
     fileprivate var load: LoadAverages
     fileprivate var refreshedAt: MonotonicTime?
     /// When the topics are published again; `nil` while nobody subscribes to any.
@@ -60,7 +61,7 @@ extension Shard {
         figures.subscriptions = trie.count
         figures.sharedSubscriptions = shared.count
         figures.retained = retainedCount
-        figures.retainedBytes = retained.byteCount - system.retainedBytes
+        figures.retainedBytes = retainedBytes
         figures.retainedWalks = retainedJobs.count
         addTraffic(to: &figures)
         figures.publishersPaused = counters.publishersPaused
@@ -93,6 +94,10 @@ extension Shard {
 
     /// Retained messages of clients.
     var retainedCount: Int { retained.count - system.retained }
+    /// Their bytes.
+    var retainedBytes: Int { retained.byteCount - system.retainedBytes }
+    /// What their topics count against `limits.max_retained`.
+    var retainedWeight: Int { retained.weight - system.retainedWeight }
 
     /// A client is not read from now on: counts which limit it has met.
     mutating func notePausingLimit(_ waiting: AcknowledgementQueue) {
@@ -204,8 +209,9 @@ extension Shard {
             }
         }
         defer { message.release(in: pool) }
-        let (count, bytes) = (retained.count, retained.byteCount)
+        let (count, bytes, weight) = (retained.count, retained.byteCount, retained.weight)
         retained.update(message)
+        system.retainedWeight += retained.weight - weight
         system.retained += retained.count - count
         system.retainedBytes += retained.byteCount - bytes
         for match in receivers(of: message.topic, isCounted: false) {

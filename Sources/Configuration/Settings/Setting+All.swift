@@ -179,6 +179,14 @@ extension Setting {
             "limits.max_sessions", \.limits.maxSessions, .number(1...10_000_000),
             "Persistent sessions; a client that would need one more is refused."),
         .single(
+            "limits.max_retained", \.limits.maxRetained, .number(1...10_000_000),
+            "Retained messages; a topic counts once for every eight of its levels. A further one is delivered and not retained, which MQTT has no word for: it is acknowledged like any other."
+        ),
+        .single(
+            "limits.retained_bytes", \.limits.retainedBytes, .size(1_024...(64 << 30)),
+            "The same, counted in bytes of all of them together; of one that replaces another the difference counts."
+        ),
+        .single(
             "limits.session_expiry", \.limits.sessionExpiry,
             .duration(.seconds(1)...(.seconds(3_650 * 86_400))),
             "From a client's disconnection to the removal of its persistent session."),

@@ -18,6 +18,8 @@ public struct RetainedMessages: ~Copyable {
     private var prunable: Set<UInt32> = []
     /// Bytes of all messages.
     public private(set) var byteCount = 0
+    /// All topics, each counted once for every eight of its levels: a level is a node of the tree.
+    public private(set) var weight = 0
 
     public init(hash: KeyedHash, pool: BytePool) {
         tree = TopicTree(hash: hash, pool: pool)
@@ -41,8 +43,15 @@ public struct RetainedMessages: ~Copyable {
             drop(record)
             records[record].message = message
         } else {
+            weight += TopicLevels.weight(of: message.topic)
             tree.setValue(records.insert(Record(message: message)), at: node)
         }
+    }
+
+    /// Bytes of the message that a topic has; `nil` when it has none.
+    public func byteCount(of topic: UnsafeRawBufferPointer) -> Int? {
+        guard let node = tree.find(topic), tree[node].value != noIndex else { return nil }
+        return records[tree[node].value].message?.count
     }
 
     /// False when the topic has no retained message.
@@ -50,6 +59,7 @@ public struct RetainedMessages: ~Copyable {
     public mutating func remove(_ topic: UnsafeRawBufferPointer) -> Bool {
         guard let node = tree.find(topic), tree[node].value != noIndex else { return false }
         let record = tree[node].value
+        weight -= TopicLevels.weight(of: topic)
         drop(record)
         records.remove(record)
         tree.setValue(noIndex, at: node)

@@ -162,4 +162,8 @@ public struct TopicLevels {
         for byte in bytes where byte == TopicTree.separator { count += 1 }
         return count
     }
+
+    /// What a topic or filter counts against a limit on their number: once for every eight levels, which
+    /// take memory and time each.
+    public static func weight(of bytes: UnsafeRawBufferPointer) -> Int { (count(bytes) + 7) / 8 }
 }
