@@ -120,6 +120,27 @@ struct StoreBacklogTests {
         #expect(link.shard.figures.retained == 60)
     }
 
+    @Test("who has waited longest goes on first: a disk that is too slow for all starves nobody")
+    func order() throws {
+        let link = makeLink()
+        let clients = try (1...60).map { try beginClean(link, "c\($0)") }
+        for _ in 1...20 {
+            for (number, client) in clients.enumerated() where !isHeld(link, client) {
+                for _ in 1...3 {
+                    try link.send(client, .publish("t\(number)", Self.payload, retain: true))
+                }
+            }
+            link.commitAll()
+        }
+        var stored: [[UInt8]: Int] = [:]
+        for case .message(_, let topic, _, _, _, _) in link.store.records {
+            stored[topic, default: 0] += 1
+        }
+        #expect(stored.count == 60)
+        let counts = stored.values
+        #expect((counts.max() ?? 0) - (counts.min() ?? 0) <= 4)
+    }
+
     @Test("sessions and wills that would be stored wait with their CONNECT, past its deadline")
     func connects() throws {
         let link = makeLink { $0.connectTimeout = .seconds(2) }

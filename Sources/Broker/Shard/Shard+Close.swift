@@ -44,7 +44,7 @@ extension Shard {
         }
         if wasOpen { activeConnections -= 1 } else { pendingConnections -= 1 }
         counters.closed(reason, wasOpen: wasOpen)
-        if connections[index].awaitsStore { awaitingStore.remove(handle) }
+        if connections[index].awaitsStore { awaitingStore[handle] = nil }
         if connections[index].isPaused { counters.publishersPaused -= 1 }
         if isReported {
             notices.append(

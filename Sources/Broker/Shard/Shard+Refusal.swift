@@ -20,7 +20,8 @@ extension Shard {
         connections[handle.index].awaitsStore = true
         connections[handle.index].isPaused = true
         counters.publishersPaused += 1
-        awaitingStore.insert(handle)
+        awaitingStore[handle] = awaitingStorePlace
+        awaitingStorePlace += 1
         let session = connections[handle.index].session
         if reportsLifecycle, session != noIndex {
             notices.append(
@@ -70,11 +71,13 @@ extension Shard {
             }
     }
 
-    /// The store takes more again: each goes on until it has to wait anew.
+    /// The store takes more again: each goes on until it has to wait anew, those first who have waited
+    /// longest.
     mutating func resumeAwaitingStore() {
-        let waiting = awaitingStore
+        let waiting = awaitingStore.sorted { $0.value < $1.value }
         awaitingStore.removeAll()
-        for handle in waiting where isCurrent(handle) && connections[handle.index].awaitsStore {
+        for (handle, _) in waiting
+        where isCurrent(handle) && connections[handle.index].awaitsStore {
             connections[handle.index].awaitsStore = false
             resumeIfPossible(handle)
         }

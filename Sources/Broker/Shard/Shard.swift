@@ -111,7 +111,9 @@ package struct Shard: ~Copyable {
     /// the bound ends it.
     var isStoreBehind = false
     var backlog = StoreBacklog()
-    var awaitingStore: Set<Handle> = []
+    /// Who waits for the store, with the place in the order in which they go on.
+    var awaitingStore: [Handle: UInt64] = [:]
+    var awaitingStorePlace: UInt64 = 0
     /// Connections whose CONNACK leaves with the first part of their queue.
     var awaitingSlice: [Handle: Bool] = [:]
     /// The last group that changed a retained message of QoS 1 or 2.
