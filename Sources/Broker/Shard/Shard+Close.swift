@@ -120,14 +120,20 @@ extension Shard {
             doom(Handle(index: index, generation: connections[index].generation), .shutdown)
         }
         closeDoomed()
+        // Who is away and stays gets what those who are gone were owed.
+        while !handOvers.isEmpty { runHandOvers() }
     }
 
     // MARK: Timers
 
+    /// Timers of one turn: many sessions may have the same time, and nobody else is to notice.
+    private static var expiriesPerTurn: Int { 1_000 }
+
     /// Judges what is due: CONNECT deadlines and session expiry at once, keep alives after a last look
-    /// at the socket (``takeOverdue()``).
+    /// at the socket (``takeOverdue()``). What is too much for one turn is due in the next.
     package mutating func expireTimers() {
-        while let payload = timers.popExpired(now: now) {
+        for _ in 0..<Self.expiriesPerTurn {
+            guard let payload = timers.popExpired(now: now) else { break }
             switch TimerPayload(encoded: payload) {
             case .connection(let handle): connectionTimerFired(handle)
             case .session(let handle): sessionTimerFired(handle)
@@ -191,8 +197,9 @@ extension Shard {
         sessions[handle.index].expiryTimer = noIndex
         counters.sessionsExpired += 1
         counters.limits.add(.sessionExpiry)
-        notices.append(
-            .sessionExpired(clientIdentifier: sessions[handle.index].clientIdentifier.array))
+        if reportsLifecycle {
+            note(.sessionExpired(clientIdentifier: sessions[handle.index].clientIdentifier.array))
+        }
         removeSession(handle.index)
     }
 

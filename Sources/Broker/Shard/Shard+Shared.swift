@@ -130,10 +130,43 @@ extension Shard {
         totals.waiting -= Int(before.waiting - after.waiting)
         totals.waitingBytes -= before.waitingBytes - after.waitingBytes
         totals.inFlight -= Int(before.inFlight - after.inFlight)
+        let isStored = isDurable && sessions[session].isPersistent
+        // Of a session in the store, memory holds a window, which changes hands in one group.
+        guard isStored || (handOvers.isEmpty && returned.count <= handOversLeft) else {
+            let groups = Set(returned.map(\.group))
+            handOvers.append(
+                HandOver(
+                    messages: returned,
+                    filters: Dictionary(
+                        uniqueKeysWithValues: groups.map { ($0, shared.text(of: $0).array) })))
+            return
+        }
+        handOversLeft -= returned.count
         for item in returned {
             finished(session, item.position)
-            pass(item.message, to: item.group, isStored: sessions[session].isPersistent)
+            pass(item.message, to: item.group, isStored: isStored)
             item.message.release(in: pool)
+        }
+    }
+
+    /// Messages that one turn hands over: each may look at many members.
+    static var handOversPerTurn: Int { 256 }
+
+    /// A slice of what waits to be handed over, in order.
+    mutating func runHandOvers() {
+        handOversLeft = Self.handOversPerTurn
+        while handOversLeft > 0, !handOvers.isEmpty {
+            guard let (message, filter) = handOvers[0].next() else {
+                handOvers.removeFirst()
+                continue
+            }
+            handOversLeft -= 1
+            if let group = filter.withUnsafeBytes({ shared.group($0) }) {
+                pass(message, to: group, isStored: false)
+            } else {
+                counters.dropped.add(.away)
+            }
+            message.release(in: pool)
         }
     }
 

@@ -40,6 +40,10 @@ package struct Shard: ~Copyable {
     var trie: SubscriptionTrie
     var shared: SharedSubscriptions
     var choices = GrowableBuffer<SharedSubscriptions.Choice>()
+    /// Messages that wait to be handed over to other members, in order.
+    var handOvers: [HandOver] = []
+    /// How many more this turn hands over.
+    var handOversLeft = Shard.handOversPerTurn
     var retained: RetainedMessages
     var timers: TimerWheel
     var writes: WriteBatch
@@ -344,6 +348,7 @@ package struct Shard: ~Copyable {
     /// The clean-up that a turn ends with: connections that broke a rule, and retained messages in slices.
     package mutating func finishTurn() {
         closeDoomed()
+        if !holdsForStore { runHandOvers() }
         runRetainedJobs()
         closeDoomed()
     }
@@ -358,6 +363,7 @@ package struct Shard: ~Copyable {
             !writes.isEmpty || !reads.isEmpty || !dirty.isEmpty || !doomed.isEmpty
             || !retainedTurns.isEmpty
             || !resumed.isEmpty || !listings.isEmpty || canReadEnded
+            || (!handOvers.isEmpty && !holdsForStore)
         guard !hasWork else { return now }
         guard let refresh = system.deadline else { return timers.nextDeadline }
         return min(timers.nextDeadline ?? refresh, refresh)
