@@ -11,14 +11,13 @@ struct FileStampTests {
         let before = FileStamp(of: path)
         #expect(FileStamp(of: path) == before)
         // The time of change moves in the steps of the kernel's clock.
-        repeat { chmod(path, 0o600) } while try !hasMoved(folder, since: before, path)
+        while try !hasMoved(folder, since: path) {}
+        chmod(path, 0o600)
         #expect(FileStamp(of: path) != before)
     }
 
-    /// True once a file that is changed now gets a later time than that one had.
-    private func hasMoved(
-        _ folder: TemporaryFolder, since before: FileStamp?, _ path: String
-    ) throws -> Bool {
+    /// True once a file that is changed now gets a later time than that one has.
+    private func hasMoved(_ folder: TemporaryFolder, since path: String) throws -> Bool {
         var (old, new) = (stat(), stat())
         try #require(stat(path, &old) == 0)
         stat(try folder.write("b", to: "clock"), &new)
