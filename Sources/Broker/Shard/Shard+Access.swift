@@ -202,6 +202,14 @@ extension Shard {
         return trie.keep(topic, permitted: count)
     }
 
+    /// Whether a client may read a message on its way to it, which is withheld otherwise.
+    mutating func mayBeSent(_ topic: UnsafeRawBufferPointer, to session: UInt32) -> Bool {
+        guard let rules = access else { return true }
+        let verdict = decide(rules, .subscribe, topic, for: session)
+        if !verdict.isAllowed { refuse(.withheld, session, topic, verdict.line) }
+        return verdict.isAllowed
+    }
+
     /// A message goes past a subscription that it matches: its client may not read the topic.
     mutating func withhold(_ topic: UnsafeRawBufferPointer, from session: UInt32) {
         guard let rules = access else { return }

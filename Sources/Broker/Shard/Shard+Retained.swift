@@ -230,11 +230,7 @@ extension Shard {
     /// RETAIN 1, because a new subscription asked for it [MQTT-3.3.1-8]; at the lower QoS.
     private mutating func deliverRetained(_ message: Message, _ session: UInt32, _ asked: QoS) {
         let qos = min(message.qos, asked)
-        guard mayReceive(message.topic, session) else {
-            withhold(message.topic, from: session)
-            return
-        }
-        guard !message.isExpired(atMs: wallClockMs),
+        guard mayBeSent(message.topic, to: session), !message.isExpired(atMs: wallClockMs),
             !sendRetainedSystemMessage(message, to: session)
         else { return }
         var number: UInt64 = 0
