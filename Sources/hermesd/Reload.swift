@@ -27,12 +27,13 @@ struct Reload {
     private let log: OperatorLog
     private let logger: Logger
     private let parts: [Part]
-    private let apply: @Sendable (HermesConfiguration) -> Void
+    private let apply: @Sendable (HermesConfiguration) -> Bool
 
-    /// `apply` puts the limits of a configuration to use.
+    /// `apply` puts the limits of a configuration to use; false when the former ones stay, which it has
+    /// said.
     init(
         loader: ConfigurationLoader, running: HermesConfiguration, log: OperatorLog,
-        logger: Logger, parts: [Part], apply: @escaping @Sendable (HermesConfiguration) -> Void
+        logger: Logger, parts: [Part], apply: @escaping @Sendable (HermesConfiguration) -> Bool
     ) {
         self.loader = loader
         self.running = running
@@ -69,8 +70,8 @@ struct Reload {
         running = change.configuration
         let used = prepared.filter { $0.use() }
         log.level = Logger.Level(running.logging.level)
-        apply(running)
-        let changed = change.applied + used.compactMap(\.changed)
+        var changed = change.applied + used.compactMap(\.changed)
+        if !apply(running) { changed.removeAll { $0.hasPrefix("limits.") } }
         logger.notice(
             "Configuration read again",
             metadata: [

@@ -269,11 +269,12 @@ struct Server {
             let settings = BrokerSettings(
                 configuration, descriptorLimit: BrokerSettings.raiseDescriptorLimit())
             // A full mailbox is worked off within a turn; the next reload would bring it again.
-            if mailbox.post(.limits(settings), isUrgent: true) == .full {
+            guard mailbox.post(.limits(settings), isUrgent: true) != .full else {
                 logger.error("The broker is too busy to take the new limits; send SIGHUP again")
-                return
+                return false
             }
             stop.limitDrain(to: configuration.limits.drainTimeout)
+            return true
         }
     }
 
