@@ -35,9 +35,7 @@ struct BackupFolder: ~Copyable {
         try checkOutside(path, of: database)
         let isOurs = mkdir(path, 0o700) == 0
         if !isOurs {
-            guard errno == EEXIST else {
-                throw failure("make the folder", path, errno)
-            }
+            guard errno == EEXIST else { throw failure("make the folder", path, errno) }
             try checkEmpty(path)
         }
         let folder = BackupFolder(path: path, isOurs: isOurs)

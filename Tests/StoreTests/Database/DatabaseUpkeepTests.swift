@@ -127,4 +127,12 @@ struct DatabaseUpkeepTests {
         #expect(failure?.description.contains("the file exists") == true)
         #expect(DatabaseFolder.read(copy.file) == [1])
     }
+
+    @Test("a backup to where no folder can be made says what to do about that folder")
+    func backupNowhere() throws {
+        let failure = #expect(throws: StoreFailure.self) {
+            _ = try BackupFolder.prepare("/nonexistent/copy", of: folder.file, bytes: 0)
+        }
+        #expect(failure?.cure == "Make the folder above it first, or name another.")
+    }
 }
