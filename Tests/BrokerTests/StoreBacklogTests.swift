@@ -106,6 +106,27 @@ struct StoreBacklogTests {
         #expect(link.shard.counters.publishersPaused == 0)
     }
 
+    @Test("what queues at QoS 0 behind waiting messages is stored, and bound like the rest")
+    func lowered() throws {
+        let link = makeLink()
+        let phone = try link.subscriber("phone", to: "a", .atLeastOnce)
+        try link.send(phone, .subscribe("b", .atMostOnce))
+        link.commitAll()
+        _ = try link.take(phone)
+        let publisher = try beginClean(link, "publisher")
+        try link.send(publisher, .publish("a", "first", qos: .atLeastOnce, 1))
+        for number in 2...61 {
+            try link.send(
+                publisher,
+                .publish("b", Self.payload, qos: .atLeastOnce, .init(number: number)))
+        }
+        #expect(isHeld(link, publisher))
+        #expect(waitingBytes(link) < Self.bound + 2_000)
+        for _ in 1...10 { link.commitAll() }
+        let payloads = try link.takeAll(phone)
+        #expect(payloads.first == "first" && payloads.count == 61)
+    }
+
     @Test("many clients have the bound together")
     func together() throws {
         let link = makeLink()

@@ -67,7 +67,9 @@ extension Shard {
         guard qos != .atMostOnce else { return false }
         return (!shared.isEmpty && !shared.match(topic).isEmpty)
             || receivers(of: topic, isCounted: false).contains {
-                $0.qos != .atMostOnce && sessions[$0.session].isPersistent
+                // Behind what waits, a message at QoS 0 has a place in the queue too.
+                sessions[$0.session].isPersistent
+                    && ($0.qos != .atMostOnce || sessions[$0.session].outbound.waiting > 0)
             }
     }
 
