@@ -19,7 +19,6 @@ struct ProxySettingTests {
             ),
             ("192.0.2.7/32", ["192.0.2.7/32"]),
             ("\"2001:db8::/33\"", ["2001:db8::/33"]),
-            ("", []),
         ]
     )
     func networks(value: String, expected: [String]) throws {
@@ -67,6 +66,15 @@ struct ProxySettingTests {
         #expect(
             problems(Self.yaml(value))
                 == ["hermes.yaml:3: listeners[0].proxy_from: \(problem)"])
+    }
+
+    @Test("are some, once the key is there: without them the listener would let in whoever is here")
+    func empty() {
+        for value in ["", "[]", "\"\""] {
+            let found = problems(Self.yaml(value))
+            #expect(found.count == 1 && found[0].hasPrefix("hermes.yaml:3: listeners[0].proxy_from"))
+            #expect(found.first?.contains("Give ") == true, "\(found)")
+        }
     }
 
     @Test("in an item with a comma are an error")

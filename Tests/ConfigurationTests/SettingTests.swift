@@ -35,9 +35,10 @@ struct SettingTests {
         #expect(setting.show(configuration, 0) == value)
     }
 
-    /// Files that keep somebody out: an empty value is an error, because it would let them in.
+    /// What keeps somebody out: an empty value is an error, because it would let them in.
     private static let guards = [
         "acl_file", "password_file", "listeners[].tls.crl_file", "admin.tls.client_ca_file",
+        "listeners[].proxy_from",
     ]
 
     @Test("shows its default as a text that it reads back", arguments: Setting.all)

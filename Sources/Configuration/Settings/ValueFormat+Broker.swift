@@ -134,12 +134,12 @@ extension ValueFormat where Value == HermesConfiguration.Durability {
 }
 
 extension ValueFormat where Value == [String] {
-    /// Addresses and networks: a YAML list, or in one text with commas between them.
+    /// Addresses and networks: a YAML list, or in one text with commas between them. An empty value is
+    /// none: without its proxies, a listener on loopback would let in clients without a name.
     static var networks: Self {
         Self(
             expectation:
                 "a numeric address or a network such as 10.0.0.0/8, or several with commas between them",
-            absent: [],
             read: { (text: String) throws(RefusedValue) -> [String] in
                 var networks: [String] = []
                 for part in text.split(separator: ",", omittingEmptySubsequences: false) {
