@@ -9,8 +9,6 @@ extension Reactor {
         let handshake: TLSHandshake
         /// Another thread has it: the socket stays open and nothing is asked of the kernel.
         var isUnderWay: Bool
-        /// The kernel reports the socket once, and then nothing until it is asked again.
-        var isOneShot: Bool
     }
 
     /// A handshake that can go on; ``TLSHandshake/step()`` belongs on another thread, and its outcome
@@ -32,16 +30,13 @@ extension Reactor {
     }
 
     /// Has a connection speak TLS from its next byte on; nothing of it may have been read or sent.
-    /// `isOneShot` is what ``accept(_:isOneShot:)`` was told.
-    public mutating func secure(
-        _ handle: Handle, with context: TLSContext, isOneShot: Bool = false
-    ) {
+    public mutating func secure(_ handle: Handle, with context: TLSContext) {
         guard slots[handle.index].generation == handle.generation else { return }
         precondition(slots[handle.index].security == Self.plain, "a connection secured twice")
         slots[handle.index].security = Self.handshaking
         handshakes[handle.index] = PendingHandshake(
             handshake: TLSHandshake(context, descriptor: slots[handle.index].descriptor),
-            isUnderWay: false, isOneShot: isOneShot)
+            isUnderWay: false)
     }
 
     /// Handshakes whose next step can be taken; each is named once per step.
@@ -73,7 +68,7 @@ extension Reactor {
     mutating func prepareStep(_ handle: Handle) {
         guard let pending = handshakes[handle.index], !pending.isUnderWay else { return }
         handshakes[handle.index]?.isUnderWay = true
-        if !pending.isOneShot { watch(handle, 0) }
+        if !slots[handle.index].isOneShot { watch(handle, 0) }
         handshakeSteps.append(HandshakeStep(connection: handle, handshake: pending.handshake))
     }
 
@@ -140,7 +135,7 @@ extension Reactor {
     }
 
     private mutating func watch(_ handle: Handle, _ interest: UInt32) {
-        handshakes[handle.index]?.isOneShot = true
+        slots[handle.index].isOneShot = true
         do throws(SystemError) {
             try control(
                 EPOLL_CTL_MOD, slots[handle.index].descriptor, interest | EPOLLONESHOT.rawValue,

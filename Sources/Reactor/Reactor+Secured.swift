@@ -145,7 +145,7 @@ extension Reactor {
         secured[index].inputCount = UInt32(remaining)
     }
 
-    mutating func releaseRecord(_ index: UInt32) {
+    private mutating func releaseRecord(_ index: UInt32) {
         guard let input = secured[index].input else { return }
         pool.deallocate(input, count: Int(secured[index].inputCapacity))
         heldInputBytes -= Int(secured[index].inputCapacity)

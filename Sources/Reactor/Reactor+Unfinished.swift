@@ -34,11 +34,11 @@ extension Reactor {
         return inputs
     }
 
-    /// Forgets what was kept of a connection that is answered and only has to go: nobody reads it.
+    /// Forgets what was kept of a connection that is answered and only has to go: nobody reads it. The
+    /// begin of a TLS record stays, so that the next bytes are what they are.
     public mutating func discardKeptInput(_ handle: Handle) {
         guard slots[handle.index].generation == handle.generation else { return }
         releaseInput(handle.index)
-        if let record = Self.securedIndex(slots[handle.index].security) { releaseRecord(record) }
     }
 
     /// A buffer for input came (`bytes` more than before) or went; `capacity` is what there is now, 0 for

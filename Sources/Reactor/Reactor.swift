@@ -22,6 +22,8 @@ public struct Reactor: ~Copyable {
         /// An event comes when the peer ends its direction, although nothing is read.
         var awaitsEnd = false
         var awaitsWritable: Bool
+        /// The kernel reports it once, and then nothing until it is asked again.
+        var isOneShot: Bool
         /// Its record among ``secured``, or one of the constants below.
         var security: UInt32
     }
@@ -36,9 +38,10 @@ public struct Reactor: ~Copyable {
     public enum Event {
         /// A listener has connections to accept.
         case acceptable(listener: Int)
-        /// `isHungUp` says that the peer is gone, in both directions or in the one that
-        /// ``stopReading(_:awaitsEnd:)`` watches; reading finds what it left.
-        case connection(Handle, isReadable: Bool, isWritable: Bool, isHungUp: Bool)
+        /// `isHungUp` says that the peer is gone in both directions, `hasEnded` that it has ended its own,
+        /// which only ``stopReading(_:awaitsEnd:)`` asks for; reading finds what it left.
+        case connection(
+            Handle, isReadable: Bool, isWritable: Bool, isHungUp: Bool, hasEnded: Bool)
         /// A mailbox has messages.
         case mailbox
         /// For a connection that has been closed meanwhile.
@@ -174,11 +177,11 @@ public struct Reactor: ~Copyable {
         }
         guard slots[handle.index].generation == handle.generation else { return .stale }
         let flags = events[index].events
-        let isHungUp =
-            flags & (EPOLLERR.rawValue | EPOLLHUP.rawValue | EPOLLRDHUP.rawValue) != 0
+        let isHungUp = flags & (EPOLLERR.rawValue | EPOLLHUP.rawValue) != 0
+        let hasEnded = flags & EPOLLRDHUP.rawValue != 0
         return .connection(
-            handle, isReadable: isHungUp || flags & EPOLLIN.rawValue != 0,
-            isWritable: flags & EPOLLOUT.rawValue != 0, isHungUp: isHungUp)
+            handle, isReadable: isHungUp || hasEnded || flags & EPOLLIN.rawValue != 0,
+            isWritable: flags & EPOLLOUT.rawValue != 0, isHungUp: isHungUp, hasEnded: hasEnded)
     }
 
     public mutating func register<Message>(_ mailbox: Mailbox<Message>) throws(SystemError) {
@@ -245,7 +248,8 @@ public struct Reactor: ~Copyable {
         let index = slots.insert(
             Slot(
                 descriptor: -1, generation: 0, input: nil, inputCount: 0, inputCapacity: 0,
-                isReading: true, awaitsWritable: false, security: Self.plain))
+                isReading: true, awaitsWritable: false, isOneShot: isOneShot,
+                security: Self.plain))
         generationCounter = generationCounter == Self.largestGeneration ? 1 : generationCounter + 1
         slots[index].descriptor = CInt(descriptor)
         slots[index].generation = generationCounter
@@ -463,6 +467,7 @@ public struct Reactor: ~Copyable {
 
     mutating func updateInterest(_ handle: Handle) {
         guard slots[handle.index].security != Self.handshaking else { return }
+        slots[handle.index].isOneShot = false
         let slot = slots[handle.index]
         let interest =
             (slot.isReading ? EPOLLIN.rawValue : 0) | (slot.awaitsWritable ? EPOLLOUT.rawValue : 0)

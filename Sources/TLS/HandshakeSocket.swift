@@ -14,8 +14,9 @@ struct HandshakeSocket: ~Copyable {
     private static let inputCapacity = 2 * 1_024
     /// The most bytes that a handshake may send us: its certificate list is bounded apart from this.
     static let mostBytes = 128 * 1_024
-    /// How often OpenSSL may ask: a list of certificates of 32 KiB in records of 64 bytes takes so much.
-    static let mostReads = 1_024
+    /// How many pieces OpenSSL may get: a list of certificates of 32 KiB in records of 64 bytes, header and
+    /// content of each by themselves, takes half of them.
+    static let mostReads = 2_048
 
     private enum FlightState {
         /// Our Finished has not been written.
@@ -84,7 +85,6 @@ struct HandshakeSocket: ~Copyable {
             isOverBudget = true
             return .failed
         }
-        reads += 1
         if start == end {
             guard !isDrained else { return .wouldBlock }
             let count = recv(descriptor, buffer, Self.inputCapacity, 0)
@@ -100,6 +100,7 @@ struct HandshakeSocket: ~Copyable {
         let count = min(size, end - start)
         target.copyMemory(from: buffer + start, byteCount: count)
         start += count
+        reads += 1
         return .bytes(count)
     }
 

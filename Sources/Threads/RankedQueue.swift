@@ -24,8 +24,6 @@ public final class RankedQueue<Task: Sendable>: Sendable {
         private var arrived: [Task] = []
         private var leaving: [Task] = []
 
-        var isEmpty: Bool { arrived.isEmpty && leaving.isEmpty }
-
         mutating func append(_ task: Task) { arrived.append(task) }
 
         mutating func removeFirst() -> Task? {
@@ -46,9 +44,8 @@ public final class RankedQueue<Task: Sendable>: Sendable {
     /// Counts the workers that may wake up.
     private let semaphore: CInt
 
-    /// `workers` threads take tasks; `name` says whose queue it is, for errors.
-    public init(name: String, workers: Int) throws(ThreadFailure) {
-        precondition(workers > 0, "a queue for \(workers) threads")
+    /// `name` says whose queue it is, for errors.
+    public init(name: String) throws(ThreadFailure) {
         semaphore = eventfd(0, CInt(EFD_SEMAPHORE | EFD_CLOEXEC))
         guard semaphore >= 0 else { throw ThreadFailure(name: name, code: errno) }
     }
@@ -72,9 +69,6 @@ public final class RankedQueue<Task: Sendable>: Sendable {
         return isAccepted
     }
 
-    /// Whether no task waits at the moment.
-    public var isEmpty: Bool { state.withLock { $0.first.isEmpty && $0.second.isEmpty } }
-
     /// Refuses further tasks, drops those that wait, and wakes the workers.
     public func close() {
         let sleeping = state.withLock { state in
@@ -85,6 +79,11 @@ public final class RankedQueue<Task: Sendable>: Sendable {
             return state.sleeping
         }
         if sleeping > 0 { wake(sleeping) }
+    }
+
+    /// Takes the next task if one waits.
+    public func takeNow() -> Task? {
+        state.withLock { $0.first.removeFirst() ?? $0.second.removeFirst() }
     }
 
     /// Takes the next task; sleeps while there is none. `nil` once the queue is closed.

@@ -33,6 +33,10 @@ struct StoreBacklogTests {
         link.shard.holdsInput(handle)
     }
 
+    private func waitsToConnect(_ link: ShardLink, _ handle: Handle) -> Bool {
+        link.shard.isConnectWaiting(handle)
+    }
+
     /// Payloads, filters and identifiers that were submitted and have not completed.
     private func waitingBytes(_ link: ShardLink) -> Int {
         let pending = Set(link.store.pending)
@@ -174,10 +178,15 @@ struct StoreBacklogTests {
         }
         let silent = link.open()
         #expect(waitingBytes(link) == waiting)
+        // Who gives up meanwhile is to be noticed.
+        #expect(
+            [session, will, silent, flooder].map { waitsToConnect(link, $0) }
+                == [true, true, false, false])
         link.advance(milliseconds: 2_300)
         #expect(link.closed == [silent])
         for _ in 1...10 { link.commitAll() }
         for handle in [session, will] {
+            #expect(!waitsToConnect(link, handle))
             #expect(try link.take(handle) == [.connack(.accepted(sessionPresent: false))])
         }
     }

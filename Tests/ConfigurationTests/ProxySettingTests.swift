@@ -72,7 +72,8 @@ struct ProxySettingTests {
     func empty() {
         for value in ["", "[]", "\"\""] {
             let found = problems(Self.yaml(value))
-            #expect(found.count == 1 && found[0].hasPrefix("hermes.yaml:3: listeners[0].proxy_from"))
+            #expect(found.count == 1)
+            #expect(found.first?.hasPrefix("hermes.yaml:3: listeners[0].proxy_from: ") == true)
             #expect(found.first?.contains("Give ") == true, "\(found)")
         }
     }

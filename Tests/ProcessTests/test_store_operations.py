@@ -525,7 +525,7 @@ def test_a_nearly_full_disk_refuses_what_it_would_have_to_store(hermesd, volume)
     waiting.connect("waiting")
     waiting.send(wire.publish("a", b"patient", qos=1, packet_id=1))
     eventually(lambda: AdminAPI(broker).status()["publishers_paused"] == 1, "a paused publisher")
-    broker.log.await_match("Publisher waits until the store takes messages")
+    broker.log.await_match("Client waits until the store takes more")
 
     filler.unlink()
     eventually(lambda: readiness(broker)[0] == 200, "the broker to be ready again")

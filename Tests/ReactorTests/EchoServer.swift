@@ -54,7 +54,7 @@ struct EchoServer: ~Copyable {
         for index in 0..<count {
             switch reactor.event(index) {
             case .acceptable(let listener): if accepts { acceptAll(listener) }
-            case .connection(let handle, let isReadable, let isWritable, let isHungUp):
+            case .connection(let handle, let isReadable, let isWritable, let isHungUp, _):
                 if isHungUp { connections[handle]?.isHungUp = true }
                 if isReadable { read(handle) }
                 if isWritable { flush(handle) }

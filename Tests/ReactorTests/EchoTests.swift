@@ -222,7 +222,10 @@ struct EchoTests {
         #expect(try server.turn(milliseconds: 20) == 0)
         server.reactor.stopReading(handle, awaitsEnd: true)
         #expect(try server.reactor.wait(milliseconds: 1_000) == 1)
-        guard case .connection(handle, _, _, isHungUp: true) = server.reactor.event(0) else {
+        guard
+            case .connection(handle, _, _, isHungUp: false, hasEnded: true) =
+                server.reactor.event(0)
+        else {
             Issue.record("the end was not reported")
             return
         }

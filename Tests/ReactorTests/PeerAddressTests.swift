@@ -68,7 +68,7 @@ struct PeerAddressTests {
         for _ in 0..<500 {
             let count = try server.reactor.wait(milliseconds: 20)
             for index in 0..<count {
-                if case .connection(_, _, _, true) = server.reactor.event(index) { return true }
+                if case .connection(_, _, _, true, _) = server.reactor.event(index) { return true }
             }
         }
         return false

@@ -27,7 +27,7 @@ struct StaleEventTests {
 
         var live: [(index: Int, handle: Handle)] = []
         for index in 0..<count {
-            if case .connection(let handle, true, _, false) = server.reactor.event(index) {
+            if case .connection(let handle, true, _, false, _) = server.reactor.event(index) {
                 live.append((index, handle))
             }
         }
@@ -43,7 +43,9 @@ struct StaleEventTests {
             Issue.record("the event found \(server.reactor.event(live[1].index))")
             return
         }
-        guard case .connection(live[0].handle, true, _, false) = server.reactor.event(live[0].index)
+        guard
+            case .connection(live[0].handle, true, _, false, _) =
+                server.reactor.event(live[0].index)
         else {
             Issue.record("the other connection's event is lost")
             return

@@ -6,7 +6,7 @@ import Testing
 struct RankedQueueTests {
     @Test("tasks of the first rank go before all others, within a rank in order")
     func order() throws {
-        let queue = try RankedQueue<Int>(name: "test", workers: 1)
+        let queue = try RankedQueue<Int>(name: "test")
         queue.post(1, .second)
         queue.post(2, .second)
         #expect(queue.take() == 1)
@@ -16,9 +16,21 @@ struct RankedQueueTests {
         #expect((0..<4).map { _ in queue.take() } == [10, 11, 2, 3])
     }
 
+    @Test("a task is taken at once or not at all, in the same order")
+    func now() throws {
+        let queue = try RankedQueue<Int>(name: "test")
+        #expect(queue.takeNow() == nil)
+        queue.post(1, .second)
+        queue.post(2, .first)
+        #expect((0..<3).map { _ in queue.takeNow() } == [2, 1, nil])
+        queue.post(3, .second)
+        queue.close()
+        #expect(queue.takeNow() == nil && queue.take() == nil)
+    }
+
     @Test("closing drops what waits, and sends every worker home")
     func closing() throws {
-        let queue = try RankedQueue<Int>(name: "test", workers: 3)
+        let queue = try RankedQueue<Int>(name: "test")
         for task in 0..<1_000 { queue.post(task, task.isMultiple(of: 2) ? .first : .second) }
         #expect(queue.take() == 0)
         queue.close()
@@ -28,7 +40,7 @@ struct RankedQueueTests {
 
     @Test("a worker that sleeps is woken for each task, and several share them")
     func workers() throws {
-        let queue = try RankedQueue<Int>(name: "test", workers: 2)
+        let queue = try RankedQueue<Int>(name: "test")
         let done = try WorkQueue<Int>(name: "test")
         for number in 0..<2 {
             try WorkerThread.start(name: "test-\(number)") {

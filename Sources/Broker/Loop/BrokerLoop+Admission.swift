@@ -119,6 +119,8 @@ extension BrokerLoop {
             notices.log(notice, in: reactor, now: shard.now)
             return
         }
+        // It may have been stopped for something else before.
+        reactor.stopReading(report.waiting, awaitsEnd: true)
         let peers = [report.connected, report.waiting].map { reactor.address(of: $0) }
         shard.nameTakeOver(report, peers: peers)
         notices.logTakeOverDelayed(report, peers: peers, now: shard.now)

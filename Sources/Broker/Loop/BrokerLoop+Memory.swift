@@ -87,7 +87,9 @@ extension BrokerLoop {
         for input in reactor.unfinishedInputs() {
             guard left > bound / 8 * 7 else { return }
             // What the shard does not take yet waits for us, not for its client.
-            guard !shard.holdsInput(input.connection) else { continue }
+            guard
+                !shard.holdsInput(input.connection) || shard.isConnectWaiting(input.connection)
+            else { continue }
             end(input.connection, .unfinishedPackets)
             left -= input.bytes
         }

@@ -30,7 +30,7 @@ extension BrokerLoop {
     /// Has a new connection of a listener speak TLS, if that is what the listener serves.
     mutating func secure(_ handle: Handle, onListener listener: Int) {
         guard let context = contexts[listener] else { return }
-        reactor.secure(handle, with: context, isOneShot: beginsWithTLS(listener))
+        reactor.secure(handle, with: context)
         handshakeOrder.begin(handle, at: shard.now)
     }
 

@@ -217,7 +217,7 @@ package struct BrokerLoop: ~Copyable {
         case .mailbox:
             for message in mailbox.take() { handle(message) }
         case .acceptable(let listener): acceptable |= 1 << UInt64(listener)
-        case .connection(let handle, let isReadable, let isWritable, let isHungUp):
+        case .connection(let handle, let isReadable, let isWritable, let isHungUp, let hasEnded):
             if isWritable { write(handle) }
             guard isReadable else { return }
             guard shard.holdsInput(handle) else {
@@ -225,12 +225,13 @@ package struct BrokerLoop: ~Copyable {
                 return
             }
             // It has to wait; the kernel keeps its bytes meanwhile. A peer that is gone would report
-            // itself for ever. One that waits to take a session over takes it from nobody once it
+            // itself for ever. One whose CONNECT waits gets nothing, and takes nothing over, once it
             // has gone, whatever it has sent before.
-            if isHungUp {
+            let waits = shard.isConnectWaiting(handle)
+            if isHungUp || (hasEnded && waits) {
                 shard.lost(handle, .peerClosed)
             } else {
-                reactor.stopReading(handle, awaitsEnd: shard.isDelayed(handle))
+                reactor.stopReading(handle, awaitsEnd: waits)
             }
         }
     }

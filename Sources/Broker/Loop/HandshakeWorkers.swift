@@ -15,8 +15,8 @@ final class HandshakeWorkers: Sendable {
     /// Each thread says when it has ended.
     private let ended: WorkQueue<Int>
 
-    /// Of a thread that has more to do, so many outcomes are told together: each time else wakes the
-    /// shard, which may need this very processor.
+    /// A thread that has more to do tells so many outcomes together: each time wakes the shard, which
+    /// may need this very processor. One that is about to sleep tells what it has.
     private static let outcomesAtOnce = 4
 
     /// `answer` is called on the workers' threads, and must not lose an outcome.
@@ -24,17 +24,21 @@ final class HandshakeWorkers: Sendable {
         count: Int, answer: @escaping @Sendable (Handle, TLSHandshake.Outcome) -> Void
     ) throws(ThreadFailure) {
         let ended = try WorkQueue<Int>(name: "hermes-tls")
-        let queue = try RankedQueue<Reactor.HandshakeStep>(name: "hermes-tls", workers: count)
+        let queue = try RankedQueue<Reactor.HandshakeStep>(name: "hermes-tls")
         for number in 0..<count {
             try WorkerThread.start(name: "hermes-tls-\(number)") {
                 var outcomes: [(Handle, TLSHandshake.Outcome)] = []
-                while let step = queue.take() {
-                    outcomes.append((step.connection, step.handshake.step()))
-                    guard outcomes.count == Self.outcomesAtOnce || queue.isEmpty else { continue }
+                func tell() {
                     for (connection, outcome) in outcomes { answer(connection, outcome) }
                     outcomes.removeAll(keepingCapacity: true)
                 }
-                for (connection, outcome) in outcomes { answer(connection, outcome) }
+                while true {
+                    var next = queue.takeNow()
+                    if next == nil || outcomes.count == Self.outcomesAtOnce { tell() }
+                    if next == nil { next = queue.take() }
+                    guard let step = next else { break }
+                    outcomes.append((step.connection, step.handshake.step()))
+                }
                 ended.post(number)
             }
         }

@@ -7,6 +7,7 @@ enum LogKeys {
     static let delay = "delay_ms"
     static let memoryUsed = "memory.used_bytes"
     static let memoryLimit = "memory.limit_bytes"
+    static let bytesWaiting = "store.waiting_bytes"
     static let client = "client.id"
     static let cleanSession = "session.clean"
     static let sessionPresent = "session.present"

@@ -17,6 +17,7 @@ struct NoticeLog {
     private var drops = LogLimiter(intervalMilliseconds: 1_000)
     private var access = AccessLog()
     private var descriptors = LogLimiter()
+    private var storeBehind = LogLimiter(intervalMilliseconds: 10_000)
 
     private static var limiter: LogLimiter { LogLimiter(intervalMilliseconds: 1_000) }
 
@@ -100,11 +101,14 @@ struct NoticeLog {
                 "Queue of an ended session could not be read, its shared messages wait for a restart",
                 metadata: [LogKeys.client: Self.text(identifier), LogKeys.error: "\(failure)"])
         case .awaitsStore(let handle, let identifier):
-            logger.debug(
-                "Publisher waits until the store takes messages",
-                metadata: [
-                    LogKeys.connection: "\(handle.index)", LogKeys.client: Self.text(identifier),
-                ])
+            var metadata: Logger.Metadata = [LogKeys.connection: "\(handle.index)"]
+            if let identifier { metadata[LogKeys.client] = Self.text(identifier) }
+            logger.debug("Client waits until the store takes more", metadata: metadata)
+        case .storeBehind(let bytes):
+            admit(&storeBehind, now, [LogKeys.bytesWaiting: "\(bytes)"]) { logger, metadata in
+                logger.warning(
+                    "The disk is too slow, clients that want more stored wait", metadata: metadata)
+            }
         case .paused(let handle, let identifier, let isPaused):
             logger.debug(
                 isPaused ? "Publisher paused" : "Publisher resumed",

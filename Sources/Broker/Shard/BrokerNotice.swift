@@ -27,7 +27,9 @@ package enum BrokerNotice: Sendable {
     /// We stopped, or went on, reading from a client.
     case paused(Handle, clientIdentifier: [UInt8], Bool)
     /// We stopped reading from a client because the store takes nothing new.
-    case awaitsStore(Handle, clientIdentifier: [UInt8])
+    case awaitsStore(Handle, clientIdentifier: [UInt8]?)
+    /// So much waits for the disk that those who want more stored have to wait.
+    case storeBehind(bytes: Int)
 }
 
 /// A CONNECT whose user name and password must be checked off the shard's thread.

@@ -11,6 +11,7 @@ extension Shard {
         if writes.byteCount + backlog.bytes >= settings.storeBacklogBytes, !isStoreBehind {
             isStoreBehind = true
             counters.limits.add(.storeBacklog)
+            notices.append(.storeBehind(bytes: writes.byteCount + backlog.bytes))
         }
         return ticket
     }

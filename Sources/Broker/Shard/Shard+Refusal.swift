@@ -22,11 +22,13 @@ extension Shard {
         counters.publishersPaused += 1
         awaitingStore[handle] = awaitingStorePlace
         awaitingStorePlace += 1
-        let session = connections[handle.index].session
-        if reportsLifecycle, session != noIndex {
+        if reportsLifecycle {
+            let session = connections[handle.index].session
             notices.append(
                 .awaitsStore(
-                    handle, clientIdentifier: sessions[session].clientIdentifier.array))
+                    handle,
+                    clientIdentifier: session == noIndex
+                        ? nil : sessions[session].clientIdentifier.array))
         }
         return true
     }

@@ -203,9 +203,12 @@ package struct Shard: ~Copyable {
         isCurrent(handle) ? connections[handle.index].origin : 0
     }
 
-    /// Whether a connection waits to take over from another one.
-    package func isDelayed(_ handle: Handle) -> Bool {
-        isCurrent(handle) && connections[handle.index].machine.isDelayed
+    /// Whether a connection's CONNECT has to wait, to take over from another one or for the store.
+    package func isConnectWaiting(_ handle: Handle) -> Bool {
+        guard isCurrent(handle) else { return false }
+        let connection = connections[handle.index]
+        return connection.machine.isDelayed
+            || (connection.awaitsStore && connection.session == noIndex)
     }
 
     /// A connection's address has become known.
@@ -348,7 +351,7 @@ package struct Shard: ~Copyable {
     /// The clean-up that a turn ends with: connections that broke a rule, and retained messages in slices.
     package mutating func finishTurn() {
         closeDoomed()
-        if !holdsForStore { runHandOvers() }
+        if !isStoreBehind { runHandOvers() }
         runRetainedJobs()
         closeDoomed()
     }
@@ -363,7 +366,7 @@ package struct Shard: ~Copyable {
             !writes.isEmpty || !reads.isEmpty || !dirty.isEmpty || !doomed.isEmpty
             || !retainedTurns.isEmpty
             || !resumed.isEmpty || !listings.isEmpty || canReadEnded
-            || (!handOvers.isEmpty && !holdsForStore)
+            || (!handOvers.isEmpty && !isStoreBehind)
         guard !hasWork else { return now }
         guard let refresh = system.deadline else { return timers.nextDeadline }
         return min(timers.nextDeadline ?? refresh, refresh)
