@@ -288,6 +288,54 @@ struct ConnectionTests {
         }
     }
 
+    @Test(
+        "a client that has shut its side gets the whole of an answer, the last one too",
+        arguments: [["Connection: close"], []])
+    func slowReaderThatHasFinished(headers: [String]) async throws {
+        try await TestServer.run(
+            Self.talkative(),
+            with: .init {
+                $0.limits.linger = .milliseconds(50)
+                $0.limits.idle = .milliseconds(200)
+            }
+        ) { server in
+            let connection = try RawConnection(
+                port: server.endpoints.port, receiveBufferBytes: 65_536)
+            try connection.send(TestServer.head("GET", "/v1/clients", headers: headers))
+            connection.finishSending()
+            let head = try connection.readHead()
+            // The server has seen the end by then.
+            let idle = try server.connect()
+            #expect(try idle.isClosedByServer())
+            #expect(try connection.readBody(of: head).count > 20_000_000)
+            #expect(try connection.isClosedByServer())
+        }
+    }
+
+    @Test("a stop lets an answer out whose client has shut its side")
+    func stopAfterHalfClose() async throws {
+        try await TestServer.run(
+            Self.talkative(),
+            with: .init {
+                $0.limits.linger = .milliseconds(50)
+                $0.limits.drain = .seconds(60)
+            }
+        ) { server in
+            let connection = try RawConnection(
+                port: server.endpoints.port, receiveBufferBytes: 65_536)
+            try connection.send(TestServer.head("GET", "/v1/clients"))
+            let head = try connection.readHead()
+            connection.finishSending()
+            let idle = try server.connect()
+            try idle.send(TestServer.head("GET", "/healthz"))
+            #expect(try idle.readResponse().status == 200)
+            server.stop()
+            #expect(try idle.isClosedByServer())
+            #expect(try connection.readBody(of: head).count > 20_000_000)
+            #expect(try connection.isClosedByServer())
+        }
+    }
+
     @Test("a stop lets an answer out that the client is still taking")
     func stopDuringAnswer() async throws {
         try await TestServer.run(

@@ -62,6 +62,12 @@ final class ConnectionGuard {
         writeStall.write(count)
     }
 
+    /// Bytes that the socket has not taken yet.
+    fileprivate var unsentBytes: Int {
+        guard let options = context?.channel.syncOptions else { return 0 }
+        return (try? options.getOption(.bufferedWritableBytes)) ?? 0
+    }
+
     fileprivate func accepts(_ part: HTTPServerRequestPart) -> Bool {
         switch part {
         case .head(let head):
@@ -103,7 +109,7 @@ final class ConnectionGuard {
 
     fileprivate func stop() {
         guard let context else { return }
-        switch machine.stop(unsentBytes: unsentBytes(context), at: .now()) {
+        switch machine.stop(unsentBytes: unsentBytes, at: .now()) {
         case .close: context.close(promise: nil)
         case .linger: context.close(mode: .output, promise: nil)
         case .keep: break
@@ -130,7 +136,7 @@ final class ConnectionGuard {
     private func tick() {
         guard let context else { return }
         let now = NIODeadline.now()
-        let unsentBytes = unsentBytes(context)
+        let unsentBytes = unsentBytes
         if writeStall.tick(bufferedBytes: unsentBytes, at: now) {
             if let suppressed = stalls.admit() {
                 logger.notice(
@@ -158,11 +164,6 @@ final class ConnectionGuard {
                 ))
         }
         scheduleTick()
-    }
-
-    /// What the socket has not taken yet.
-    private func unsentBytes(_ context: ChannelHandlerContext) -> Int {
-        (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
     }
 
     private func scheduleTick() {
@@ -198,10 +199,12 @@ final class ConnectionGuard {
     }
 }
 
-/// Stands at the socket's end of the pipeline, above TLS, and counts bytes.
+/// Stands at the socket's end of the pipeline, above TLS: counts bytes, and lets the end of our side
+/// wait for those that are unsent.
 private final class ByteGate: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = IOData
+    typealias OutboundOut = IOData
 
     private let connection: ConnectionGuard
 
@@ -218,6 +221,21 @@ private final class ByteGate: ChannelDuplexHandler {
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         connection.wrote(bytes: Self.unwrapOutboundIn(data).readableBytes)
         context.write(data, promise: promise)
+    }
+
+    /// When the client has ended its side, the end of ours closes the channel, which drops what is
+    /// unsent: it follows behind the last byte.
+    func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        guard mode == .output, connection.unsentBytes > 0 else {
+            context.close(mode: mode, promise: promise)
+            return
+        }
+        let sent = context.eventLoop.makePromise(of: Void.self)
+        let bound = context.loopBound
+        sent.futureResult.whenComplete { _ in
+            bound.value.close(mode: .output, promise: promise)
+        }
+        context.writeAndFlush(Self.wrapOutboundOut(.byteBuffer(ByteBuffer())), promise: sent)
     }
 }
 
