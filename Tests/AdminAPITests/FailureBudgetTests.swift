@@ -44,7 +44,7 @@ struct FailureBudgetTests {
         let six = try SocketAddress(ipAddress: "2001:db8::1", port: 1234)
         #expect(PeerAddress.text(four) == "192.0.2.1:1234")
         #expect(PeerAddress.text(six) == "[2001:db8::1]:1234")
-        #expect(PeerAddress.text(nil) == "unix")
+        #expect(PeerAddress.text(nil) == "unknown")
         #expect(PeerAddress.text(try SocketAddress(unixDomainSocketPath: "/x")) == "unix")
     }
 

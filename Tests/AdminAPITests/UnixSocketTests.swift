@@ -26,6 +26,24 @@ struct UnixSocketTests {
         #expect(rmdir(directory) == 0, "the server left files behind")
     }
 
+    @Test("who comes through it is unix in the log")
+    func peer() async throws {
+        let directory = try makeTemporaryDirectory()
+        defer { removeDirectory(directory) }
+        let path = directory + "/admin.sock"
+        let log = CapturedLog()
+        try await TestServer.run(
+            with: .init { $0.unixSocketPath = path }, logger: log.logger
+        ) { _ in
+            let connection = try RawConnection(unixPath: path)
+            try connection.send(
+                "GET /v1/status HTTP/1.1\r\nHost: h\r\nOrigin: http://other.example\r\n\r\n")
+            #expect(try connection.readResponse().status == 403)
+        }
+        let lines = log.lines(of: "Admin request refused")
+        #expect(lines.map { $0.metadata["admin.peer"] } == ["unix"])
+    }
+
     @Test("a socket that nobody listens on is replaced")
     func stale() async throws {
         let directory = try makeTemporaryDirectory()

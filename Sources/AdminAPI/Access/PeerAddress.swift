@@ -21,11 +21,12 @@ struct PeerAddress: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// One peer as the log names it, with its port: `192.0.2.7:50312` or `[2001:db8::1]:50312`.
+    /// One peer as the log names it, with its port: `192.0.2.7:50312` or `[2001:db8::1]:50312`; `unix`
+    /// behind a Unix socket. One that reset its connection early has taken its address with it:
+    /// `unknown`.
     static func text(_ address: SocketAddress?) -> String {
-        guard let address, let host = address.ipAddress, let port = address.port else {
-            return "unix"
-        }
+        guard let address else { return "unknown" }
+        guard let host = address.ipAddress, let port = address.port else { return "unix" }
         return host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
     }
 

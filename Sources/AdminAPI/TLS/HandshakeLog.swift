@@ -51,7 +51,7 @@ final class HandshakeLog: Sendable {
     func note(_ reason: Reason, from peer: SocketAddress?) {
         var metadata: Logger.Metadata = [
             LogKeys.reason: "\(reason.word)",
-            LogKeys.peer: "\(peer.map { PeerAddress.text($0) } ?? "unknown")",
+            LogKeys.peer: "\(PeerAddress.text(peer))",
         ]
         // Scanners and health checks that only connect are no news.
         guard reason != .closed else {
