@@ -36,14 +36,24 @@ package enum DataFolder {
     ///   - path: The folder; a link is followed.
     ///   - owner: Whose it must be; `nil` leaves that to the start, where it is known who runs the
     ///     broker.
-    /// - Throws: ``Unusable`` for anything but a folder, and one that others own or may enter.
+    /// - Throws: ``Unusable`` for anything but a folder, one that others own or may enter, and a link
+    ///   that leads nowhere.
     package static func check(_ path: String, owner: uid_t?) throws(Unusable) {
+        let shown = VisibleText.escaped(path)
         var status = stat()
         guard stat(path, &status) == 0 else {
-            if errno == ENOENT { return }
-            throw Unusable(path, "cannot be opened", errno: errno, cure: "Check its permissions.")
+            guard errno == ENOENT else {
+                throw Unusable(
+                    path, "cannot be opened", errno: errno, cure: "Check its permissions.")
+            }
+            guard lstat(path, &status) != 0 else {
+                // Its disk may not be there yet.
+                throw Unusable(
+                    "\(shown) is a link to a folder that is not there. Mount its disk, or make the "
+                        + "folder.", isTransient: true)
+            }
+            return
         }
-        let shown = VisibleText.escaped(path)
         guard status.st_mode & S_IFMT == S_IFDIR else {
             throw Unusable("\(shown) is not a folder. Move it away or name another.")
         }
@@ -51,12 +61,19 @@ package enum DataFolder {
         if let owner, status.st_uid != owner {
             throw Unusable(
                 "\(shown) belongs to the user with number \(status.st_uid), and hermesd runs as "
-                    + "number \(owner). Start it as that user, or run: chown -R \(owner) \(shown)")
+                    + "number \(owner). Start it as that user, or run: chown -R \(owner) '\(shown)'"
+            )
         }
         guard status.st_mode & 0o077 == 0 else {
             let mode = String(status.st_mode & 0o777, radix: 8)
             throw Unusable(
-                "\(shown) can be entered by others (mode \(mode)). Run: chmod 700 \(shown)")
+                "\(shown) can be entered by others (mode \(mode)). Run: chmod 700 '\(shown)'")
         }
+    }
+
+    /// False when it is the folder that keeps us from what is in it: a file in its place, or one that we
+    /// may not enter. Then nothing can be said of the files in it.
+    package static func showsItsFiles(_ path: String) -> Bool {
+        access("\(path)/.", X_OK) == 0 || (errno != ENOTDIR && errno != EACCES)
     }
 }

@@ -2,8 +2,8 @@ import Glibc
 
 /// Why a file or folder that a configuration names cannot be used; the description names it and the cure.
 package protocol FileRefusal: Error, CustomStringConvertible {
-    /// It may pass without anybody's doing, as a shortage of descriptors does, and a disk that is not
-    /// there yet. Everything else waits for a person.
+    /// It may pass without anybody's doing, as a shortage of descriptors does, and a data directory
+    /// whose disk is not there yet. Everything else waits for a person, a missing file too.
     var isTransient: Bool { get }
 }
 

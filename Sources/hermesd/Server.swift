@@ -46,12 +46,18 @@ struct Server {
     ) throws(FileRefusals) {
         let logger = log.logger(label: "hermesd")
         var refusals = FileRefusals()
-        _ = refusals.collect { () throws(DataFolder.Unusable) in
-            try DataFolder.check(configuration.dataDirectory, owner: geteuid())
-        }
-        _ = refusals.collect { () throws(AdminTokenError) in
-            try AdminTokenFile(dataDirectory: configuration.dataDirectory).load(
-                environmentValue: Self.adminTokenVariable)
+        let folder = configuration.dataDirectory
+        let isFolderUsable =
+            refusals.collect { () throws(DataFolder.Unusable) in
+                try DataFolder.check(folder, owner: geteuid())
+            } != nil
+        // One mistake, one complaint.
+        let showsItsFiles = isFolderUsable || DataFolder.showsItsFiles(folder)
+        let adminToken = Self.adminTokenVariable
+        if showsItsFiles || adminToken != nil {
+            _ = refusals.collect { () throws(AdminTokenError) in
+                try AdminTokenFile(dataDirectory: folder).load(environmentValue: adminToken)
+            }
         }
         let certificates = refusals.collect { () throws(TLSProblems) in
             try Certificates(configuration)
@@ -63,9 +69,11 @@ struct Server {
             guard let path = configuration.passwordFile else { return nil }
             return try PasswordChecks(path: path, logger: logger)
         }
-        let tokens = refusals.collect { () throws(TokenFileError) in
-            try TokenChecks(path: configuration.tokensPath, logger: logger)
-        }
+        let tokens =
+            showsItsFiles || configuration.admin.tokensFile != nil
+            ? refusals.collect { () throws(TokenFileError) in
+                try TokenChecks(path: configuration.tokensPath, logger: logger)
+            } : nil
         let access = refusals.collect { () throws(AccessRulesError) -> (AccessFile, AccessRules)? in
             guard let path = configuration.aclFile else { return nil }
             let file = AccessFile(path: path, logger: logger)

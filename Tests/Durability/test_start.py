@@ -258,7 +258,7 @@ def test_a_second_process_is_refused_and_disturbs_nothing(
 def test_a_folder_that_others_may_enter_is_refused(bench: Bench) -> None:
     bench.data.chmod(0o755)
     text = bench.refuse()
-    assert f"chmod 700 {bench.data}" in text, text
+    assert f"chmod 700 '{bench.data}'" in text, text
 
 
 def test_files_of_another_mode_are_made_private(bench: Bench, connect: Connect) -> None:

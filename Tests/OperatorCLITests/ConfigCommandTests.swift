@@ -44,7 +44,7 @@ struct ConfigCommandTests {
         #expect(try await run(["config", "check", config]).exitCode == 0)
     }
 
-    @Test("a file in place of the data directory is a mistake")
+    @Test("a file in place of the data directory is one mistake")
     func noFolder() async throws {
         let folder = try TemporaryFolder()
         let file = try folder.write("", to: "message")
@@ -52,6 +52,38 @@ struct ConfigCommandTests {
         let checked = try await run(["config", "check", config])
         #expect(checked.exitCode == 2)
         #expect(checked.errors.contains("data_directory: \(file) is not a folder"))
+        #expect(!checked.errors.contains("\(file)/"), "nothing is said of files in it")
+    }
+
+    @Test("a data directory that is a link to nothing is named as that")
+    func danglingLink() async throws {
+        let folder = try TemporaryFolder()
+        try #require(symlink("\(folder.path)/none", folder.file("data")) == 0)
+        let config = try folder.write(
+            "data_directory: \(folder.file("data"))", to: "hermes.yaml")
+        let checked = try await run(["config", "check", config])
+        #expect(checked.exitCode == 2)
+        #expect(checked.errors.contains("\(folder.file("data")) is a link to a folder that is not"))
+    }
+
+    @Test("a relative data directory need not be the broker's: what is wrong with it is a warning")
+    func relativeFolder() async throws {
+        let folder = try TemporaryFolder()
+        let data = try TemporaryFolder()
+        chmod(data.path, 0o755)
+        // From any working directory up to the root, and down again.
+        let path = String(repeating: "../", count: 64) + data.path.dropFirst()
+        let config = try folder.write("data_directory: \(path)", to: "hermes.yaml")
+        let checked = try await run(["config", "check", config])
+        #expect(checked.exitCode == 0)
+        #expect(checked.output == "\(config): ok\n")
+        #expect(checked.errors.contains("set HERMES_DATA_DIRECTORY"))
+        #expect(checked.errors.contains("warning: data_directory: /"), "the absolute path")
+
+        let absolute = try await run(
+            ["config", "check", config], environment: ["HERMES_DATA_DIRECTORY": data.path])
+        #expect(absolute.exitCode == 2)
+        #expect(absolute.errors.contains("Run: chmod 700 '\(data.path)'"))
     }
 
     @Test("the certificate of the HTTP API is judged by the library that serves it")

@@ -86,6 +86,27 @@ def test_what_is_wrong_with_the_files_is_said_at_once_and_nothing_is_made(tmp_pa
         assert expected in checked.errors, f"{expected} is not in:\n{checked.errors}"
 
 
+def test_a_file_in_place_of_the_data_directory_is_one_mistake(tmp_path):
+    file = tmp_path / "data"
+    file.touch()
+    done = subprocess.run(
+        [str(Hermesd.executable()), "--port", "0", "--admin-port", "0", "--data-dir", str(file)],
+        env={}, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert done.returncode == 78, done.stderr
+    assert f"{file} is not a folder" in done.stderr
+    assert f"{file}/" not in done.stderr
+
+
+def test_a_data_directory_whose_disk_is_not_there_may_come(tmp_path):
+    link = tmp_path / "data"
+    link.symlink_to(tmp_path / "none")
+    done = subprocess.run(
+        [str(Hermesd.executable()), "--port", "0", "--admin-port", "0", "--data-dir", str(link)],
+        env={}, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert done.returncode == 1, done.stderr
+    assert f"{link} is a link to a folder that is not there" in done.stderr
+
+
 def test_what_may_pass_by_itself_is_no_mistake(start_broker, tmp_path):
     """Code 1, after which a service manager tries again."""
     done = subprocess.run(

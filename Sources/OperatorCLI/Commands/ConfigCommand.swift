@@ -2,6 +2,7 @@ import ArgumentParser
 import Authorization
 import ConfiguredFiles
 import Credentials
+import Glibc
 import OperatorConfiguration
 
 struct ConfigCommand: ParsableCommand {
@@ -28,10 +29,7 @@ struct ConfigCheckCommand: OperatorCommand {
     func run(in context: CommandContext) async throws(CommandFailure) {
         let configuration = try BrokerSettings.load(config: file, context.environment)
         var refusals = FileRefusals()
-        _ = refusals.collect { () throws(DataFolder.Unusable) in
-            // Who runs the broker need not be who asks.
-            try DataFolder.check(configuration.dataDirectory, owner: nil)
-        }
+        let showsItsFiles = checkDataFolder(configuration, &refusals, context.console)
         if let path = configuration.passwordFile {
             let passwords = refusals.collect { () throws(PasswordFileError) in
                 try PasswordFile.load(path: path)
@@ -45,6 +43,7 @@ struct ConfigCheckCommand: OperatorCommand {
             if let rules { warn(of: rules, path, context.console) }
         }
         let tokens = refusals.collect { () throws(TokenFileError) -> TokenFile? in
+            guard showsItsFiles || configuration.admin.tokensFile != nil else { return nil }
             do throws(TokenFileError) {
                 return try TokenFile.load(path: configuration.tokensPath)
             } catch .missing {
@@ -60,6 +59,42 @@ struct ConfigCheckCommand: OperatorCommand {
             throw CommandFailure(.localFile, problems.joined(separator: "\n"))
         }
         try context.console.print("\(VisibleText.escaped(file)): ok\n")
+    }
+
+    /// A relative path is the broker's to resolve, whose working directory need not be this one: then
+    /// what is wrong with the folder here is only a warning.
+    ///
+    /// - Returns: False when the folder hides the files in it, which it has said.
+    private func checkDataFolder(
+        _ configuration: HermesConfiguration, _ refusals: inout FileRefusals, _ console: Console
+    ) -> Bool {
+        let path = configuration.dataDirectory
+        let isAbsolute = path.hasPrefix("/")
+        let folder = isAbsolute ? path : "\(workingDirectory())/\(path)"
+        do throws(DataFolder.Unusable) {
+            // Who runs the broker need not be who asks.
+            try DataFolder.check(folder, owner: nil)
+            return true
+        } catch {
+            if isAbsolute {
+                _ = refusals.collect { () throws(DataFolder.Unusable) in throw error }
+            } else {
+                console.complain(
+                    """
+                    warning: data_directory: \(VisibleText.escaped(path)) begins at the broker's \
+                    working directory. One that starts in yours would refuse the folder below; for \
+                    another, set HERMES_DATA_DIRECTORY as it is set there.
+                    warning: \(error.description)
+                    """)
+            }
+        }
+        return DataFolder.showsItsFiles(folder)
+    }
+
+    private func workingDirectory() -> String {
+        guard let path = getcwd(nil, 0) else { return "." }
+        defer { free(path) }
+        return String(cString: path)
     }
 
     private func warn(of passwords: PasswordFile, _ path: String, _ console: Console) {
