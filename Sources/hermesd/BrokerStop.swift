@@ -30,6 +30,9 @@ final class BrokerStop: Sendable {
         state = Mutex(State(drainTimeout: drainTimeout))
     }
 
+    /// Nothing is taken into force any more.
+    var hasBegun: Bool { state.withLock { $0.hasBegun } }
+
     /// What a reload has brought into force.
     func limitDrain(to timeout: Duration) {
         state.withLock { $0.drainTimeout = timeout }

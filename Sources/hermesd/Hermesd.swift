@@ -58,6 +58,9 @@ struct Hermesd: AsyncParsableCommand {
     var logLevel: String?
 
     func run() async throws {
+        // Until the broker listens there is nothing to end in order. The kernel ignores what has no
+        // handler when it is for process 1, as in a container.
+        for number in [SIGTERM, SIGINT] { signal(number) { _ in _exit(0) } }
         // Untrapped, it would end the process; one that comes during the start is carried out after it.
         let hangups = await UnixSignalsSequence(trapping: .sighup)
         let loader = loader

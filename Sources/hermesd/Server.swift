@@ -104,7 +104,7 @@ struct Server {
         let settings = BrokerSettings(
             configuration, descriptorLimit: BrokerSettings.raiseDescriptorLimit(),
             contexts: certificates.contexts)
-        // From here on clients are served; before, a signal may end the process at once.
+        // From here on clients are served; before, a signal ends the process at once.
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
         let (brokerEnd, listeners) = try startBroker(mailbox, store, settings)
         let adminConfiguration = adminConfiguration(token)
@@ -134,7 +134,13 @@ struct Server {
             }
             tasks.addTask {
                 var reload = reload
-                for await _ in hangups { reload.run() }
+                for await _ in hangups {
+                    if stop.hasBegun {
+                        logger.notice("Reload passed over, the broker is stopping")
+                    } else {
+                        reload.run()
+                    }
+                }
             }
             tasks.addTask {
                 for await signal in signals { await stop.take("\(signal)") }

@@ -114,6 +114,24 @@ def test_a_hangup_during_the_start_ends_nothing(tmp_path):
         broker.remove_files()
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_during_the_start_ends_it(number, tmp_path):
+    """At once, and as process 1 too, for which the kernel ignores what has no handler."""
+    broker = Hermesd(data=tmp_path / "data")
+    process = subprocess.Popen(
+        broker.command(), env=inherited_environment() | broker.environment(),
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        # Trapped behind the signals that end a start.
+        eventually(lambda: catches(process.pid, signal.SIGHUP), "the trap")
+        process.send_signal(number)
+        assert process.wait(PATIENCE) == 0
+    finally:
+        process.kill()
+        process.wait()
+        broker.remove_files()
+
+
 def catches(pid: int, number: signal.Signals) -> bool:
     """Whether that process has a handler for the signal."""
     status = Path(f"/proc/{pid}/status").read_text()
