@@ -67,11 +67,16 @@ struct Reload {
             logger.error("Reload refused, everything stays as it was")
             return
         }
+        let formerLimits = running.limits
         running = change.configuration
         let used = prepared.filter { $0.use() }
         log.level = Logger.Level(running.logging.level)
         var changed = change.applied + used.compactMap(\.changed)
-        if !apply(running) { changed.removeAll { $0.hasPrefix("limits.") } }
+        if !apply(running) {
+            // The next reload compares with what counts.
+            running.limits = formerLimits
+            changed.removeAll { $0.hasPrefix("limits.") }
+        }
         logger.notice(
             "Configuration read again",
             metadata: [
