@@ -152,7 +152,7 @@ public struct ProcessFigures: Sendable, Equatable {
 public struct AdminFigures: Sendable, Equatable {
     /// Requests that were not let in, by reason.
     public var refused: [BrokerFigures.Count] = []
-    /// Connections that were closed at once, because their listener had as many as it may have.
+    /// Connections that were refused, because their listener had as many as it may have.
     public var connectionsRefused: UInt64 = 0
     /// The certificate of HTTPS; `nil` with plain HTTP.
     public var certificate: Certificate?

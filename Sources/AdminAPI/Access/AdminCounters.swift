@@ -19,7 +19,7 @@ final class AdminCounters: Sendable {
         refusals.withLock { $0[refusal, default: 0] += 1 }
     }
 
-    /// A connection was closed at once, because its listener had as many as it may have.
+    /// A connection was refused, because its listener had as many as it may have.
     func countConnectionRefused() {
         connectionsRefused.add(1, ordering: .relaxed)
     }

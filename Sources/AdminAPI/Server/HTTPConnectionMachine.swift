@@ -213,19 +213,18 @@ struct HTTPConnectionMachine {
     mutating func stop(unsentBytes: Int, at now: NIODeadline) -> OnStop {
         switch state {
         case .open(var open):
-            if open.pending == 0, unsentBytes > 0 {
+            if open.pending == 0 {
+                if unsentBytes == 0 {
+                    state = .closed
+                    return .close
+                }
                 state = .lingering(until: now + limits.linger.timeAmount)
                 return .linger
-            }
-            if open.pending == 0 {
-                state = .closed
-                return .close
             }
             open.isStopping = true
             state = .open(open)
             return .keep
-        case .lingering: return .keep
-        case .closed: return .keep
+        case .lingering, .closed: return .keep
         }
     }
 

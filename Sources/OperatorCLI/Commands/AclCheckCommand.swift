@@ -41,7 +41,7 @@ struct AclCheckCommand: OperatorCommand {
 
         /// "all", "part" or "nothing" of what the topic or filter stands for.
         let allowed: String
-        /// The rule that decided; null when none fitted, or no rule is asked.
+        /// The rule that decided; left out when none fitted, or no rule is asked.
         let rule: Rule?
     }
 
