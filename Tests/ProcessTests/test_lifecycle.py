@@ -91,6 +91,24 @@ def test_a_second_signal_ends_the_drain(number, start_broker, client, raw, names
     assert back.take_message().payload == b"kept"
 
 
+def test_a_hangup_during_a_stop_is_passed_over(start_broker, client, raw, names):
+    """It could lengthen no drain any more, and says so."""
+    broker = start_broker(environment={"HERMES_LIMITS_DRAIN_TIMEOUT": "10m"})
+    stalled = raw(broker, receive_buffer=4_096)
+    stalled.connect(names.client("stalled"))
+    stalled.subscribe((names.topic(), 0))
+    publisher = client("pub", broker)
+    for _ in range(500):
+        publisher.send(wire.publish(names.topic(), b"x" * 16_384))
+    publisher.ping()
+    broker.process.send_signal(signal.SIGTERM)
+    publisher.await_closed()
+    broker.process.send_signal(signal.SIGHUP)
+    broker.log.await_match("NOTICE Reload passed over, the broker is stopping")
+    broker.process.send_signal(signal.SIGTERM)
+    assert broker.await_exit() == 0
+
+
 def test_a_hangup_during_the_start_ends_nothing(tmp_path):
     """It is carried out once the broker runs."""
     broker = Hermesd(data=tmp_path / "data")
