@@ -34,7 +34,7 @@ let package = Package(
         module("MQTTCodec"),
         .systemLibrary(
             name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
-        module("TLS", ["COpenSSL"]),
+        module("TLS", ["CLinux", "COpenSSL"]),
         module("Reactor", ["CLinux", "Structures", "TLS"]),
         module("Threads", ["CLinux"]),
         module("Store", ["CChecksum", "CLinux", "CSQLite", "Structures", "Threads"]),

@@ -31,7 +31,7 @@ let package = Package(
         module("MQTTCore", ["Structures", "MQTTCodec"]),
         .systemLibrary(
             name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
-        module("TLS", ["COpenSSL"]),
+        module("TLS", ["CLinux", "COpenSSL"]),
         module("Reactor", ["CLinux", "Structures", "TLS"]),
         module("Threads", ["CLinux"]),
         module("Store", ["CChecksum", "CLinux", "CSQLite", "Structures", "Threads"]),
