@@ -287,7 +287,7 @@ def test_a_folder_of_another_user_is_refused(tmp_path: Path) -> None:
         capture_output=True, text=True, timeout=20, check=False, cwd="/")
     assert done.returncode not in (0, 126, 127), done
     owner = f"{data} belongs to the user with number 0, and hermesd runs as number 65534"
-    assert owner in done.stderr and f"chown -R 65534 {data}" in done.stderr, done.stderr
+    assert owner in done.stderr and f"chown -R 65534 '{data}'" in done.stderr, done.stderr
     assert list(data.iterdir()) == []
 
 

@@ -122,6 +122,9 @@ struct StormCrowd: PacketHandler, ~Copyable {
     private(set) var lastDone: UInt64 = 0
     /// Clients that have been answered for, by connection.
     private var isSettled: [Bool]
+    /// From when on a client's time counts, by connection: when it was due at a rate, else the begin of
+    /// the round, in which all want in at once.
+    private var dueAt: [UInt64]
     /// Of all rounds.
     private(set) var done = 0
     private(set) var refused = 0
@@ -133,6 +136,7 @@ struct StormCrowd: PacketHandler, ~Copyable {
         self.address = address
         self.progress = progress
         isSettled = Array(repeating: false, count: settings.clients)
+        dueAt = Array(repeating: 0, count: settings.clients)
     }
 
     /// Lets all clients in; returns when each has its last answer or nothing more arrives.
@@ -223,6 +227,9 @@ struct StormCrowd: PacketHandler, ~Copyable {
                 throw BenchFailure("client \(opened) is numbered \(client)")
             }
             isSettled[Int(client)] = false
+            dueAt[Int(client)] =
+                begun
+                + (settings.perSecond.map { UInt64(opened) * 1_000_000_000 / UInt64($0) } ?? 0)
             sockets.append(
                 client,
                 ClientPackets.connect(
@@ -247,7 +254,7 @@ struct StormCrowd: PacketHandler, ~Copyable {
     private mutating func finish(_ client: UInt32, _ now: UInt64) {
         done += 1
         lastDone = now
-        latency.record(now - begun)
+        latency.record(max(now, dueAt[Int(client)]) - dueAt[Int(client)])
         settle(client)
     }
 
