@@ -13,6 +13,13 @@ func module(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target 
     .target(name: name, dependencies: dependencies, swiftSettings: swiftSettings)
 }
 
+/// A module that only tests and fuzzers use.
+func testSupport(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .target(
+        name: name, dependencies: dependencies, path: "TestSupport/\(name)",
+        swiftSettings: swiftSettings)
+}
+
 func program(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     .executableTarget(name: name, dependencies: dependencies, swiftSettings: swiftSettings)
 }
@@ -106,15 +113,16 @@ let package = Package(
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ]),
         module("OperatorLog", [.product(name: "Logging", package: "swift-log")]),
-        module("HermesTesting", ["Structures", "MQTTCodec", "MQTTCore", "Store"]),
-        module(
+
+        // What tests and fuzzers share.
+        testSupport("HermesTesting", ["Structures", "MQTTCodec", "MQTTCore", "Store"]),
+        testSupport(
             "BrokerTesting",
             [
                 "Authorization", "Broker", "HermesTesting", "MQTTCodec", "MQTTCore", "Store",
                 "Structures",
             ]),
-
-        module(
+        testSupport(
             "FuzzChecks",
             [
                 "AdminModel", "Broker", "HermesTesting", "MQTTCodec", "MQTTCore", "Reactor",
