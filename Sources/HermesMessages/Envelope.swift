@@ -1,24 +1,26 @@
 import CHermesProtos
 
-/// A message of the broker's own making (`hermes.v1.Envelope`), before its sequence is known.
+/// A message that the broker itself makes (`hermes.v1.Envelope`), before its sequence number is
+/// known.
 ///
-/// The sequence belongs to the commit that takes the message, so the data plane appends it to the
-/// bytes encoded here: see ``sequenceTag``.
+/// The sequence number is assigned with the commit that stores the message. The data plane appends
+/// it to the encoded bytes: see ``sequenceTag``.
 package struct Envelope: Hashable, Sendable {
     package var messageID: String
     package var topic: String
-    /// The series that the sequence counts in.
+    /// The series of messages that the sequence number counts in.
     package var channel: String
     /// UNIX time in milliseconds.
     package var publishedAtMs: Int64
-    /// UNIX time in milliseconds after which it is not delivered; `nil` when it does not expire.
+    /// UNIX time in milliseconds after which the message is not delivered; `nil` when it does not
+    /// expire.
     package var expiresAtMs: Int64?
     /// Media type of `payload`.
     package var contentType: String
     package var payload: [UInt8]
 
     /// The tag byte of the field `sequence`: number 14, varint. Appending this byte and a varint to
-    /// ``encoded()`` sets the sequence, and leaves the fields in ascending order.
+    /// ``encoded()`` sets the sequence number and keeps the fields in ascending order.
     package static let sequenceTag: UInt8 = 14 << 3
 
     package init(
@@ -34,7 +36,7 @@ package struct Envelope: Hashable, Sendable {
         self.payload = payload
     }
 
-    /// The message's bytes without `sequence` and `supersedes_sequence`.
+    /// Encodes the message without `sequence` and `supersedes_sequence`.
     ///
     /// - Throws: ``MessageEncodingError`` when a text holds NUL, which protobuf-c cannot carry.
     package func encoded() throws(MessageEncodingError) -> [UInt8] {

@@ -1,4 +1,4 @@
-/// Where an order stands; the raw value is the number on the wire (`hermes.v1.OrderStatus`).
+/// The state of an order; the raw value is the number on the wire (`hermes.v1.OrderStatus`).
 package enum OrderStatus: Int32, CaseIterable, Hashable, Sendable {
     case unspecified = 0
     case submitted = 1
@@ -10,7 +10,7 @@ package enum OrderStatus: Int32, CaseIterable, Hashable, Sendable {
     case funded = 7
     case cancelled = 8
 
-    /// The schema's name without its prefix, as back offices like to write it.
+    /// The schema's name without its prefix `ORDER_STATUS_`.
     package var shortName: String {
         switch self {
         case .unspecified: "UNSPECIFIED"
@@ -50,11 +50,11 @@ package enum OrderStatus: Int32, CaseIterable, Hashable, Sendable {
     }
 }
 
-/// A status that the schema does not have.
+/// The schema has no status of this name or number.
 package struct UnknownOrderStatus: Error, Hashable, CustomStringConvertible {
     package init() {}
 
-    /// The statuses that exist, for people: short names with their numbers.
+    /// All statuses for an error text: short names with their numbers.
     package static let known = OrderStatus.allCases
         .map { "\($0.shortName) (\($0.rawValue))" }
         .joined(separator: ", ")

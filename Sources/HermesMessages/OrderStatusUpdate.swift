@@ -1,17 +1,17 @@
 import CHermesProtos
 
-/// An order has reached a status (`hermes.v1.OrderStatusUpdate`).
+/// Tells that an order has reached a status (`hermes.v1.OrderStatusUpdate`).
 package struct OrderStatusUpdate: Hashable, Sendable {
     package var orderID: String
     package var salesID: String
     package var status: OrderStatus
-    /// Words for people; empty when there are none.
+    /// A reason for people to read; empty when there is none.
     package var reason: String
     /// UNIX time in milliseconds.
     package var updatedAtMs: Int64
     package var details: [String: String]
 
-    /// Media type that an ``Envelope`` names for these bytes.
+    /// Media type of the encoded bytes, for ``Envelope/contentType``.
     package static let contentType = "application/protobuf; proto=hermes.v1.OrderStatusUpdate"
 
     package init(
@@ -26,8 +26,7 @@ package struct OrderStatusUpdate: Hashable, Sendable {
         self.details = details
     }
 
-    /// The message's bytes. Details are written in the order of their keys, so that equal updates
-    /// have equal bytes.
+    /// Encodes the message. Details are ordered by key, so that equal updates have equal bytes.
     ///
     /// - Throws: ``MessageEncodingError`` when a text holds NUL, which protobuf-c cannot carry.
     package func encoded() throws(MessageEncodingError) -> [UInt8] {

@@ -1,9 +1,9 @@
-/// A text that a message cannot carry.
+/// A text cannot be encoded in a protobuf message.
 package enum MessageEncodingError: Error, Hashable, CustomStringConvertible {
-    /// protobuf-c ends a string at its first NUL, so the rest would be lost without a word.
+    /// The text holds NUL. protobuf-c ends a string there, so the rest would be lost silently.
     case containsNUL(field: String)
 
-    /// The schema's name of the field at fault.
+    /// The schema's name of the field that holds the text.
     package var field: String {
         switch self {
         case .containsNUL(let field): field
@@ -19,8 +19,8 @@ package enum MessageEncodingError: Error, Hashable, CustomStringConvertible {
 
 /// Owns the memory that a protobuf-c message points into while it is packed.
 ///
-/// Pointers handed out stay valid until the arena leaves scope, which frees them all. They must
-/// not outlive the function that made the arena.
+/// Its pointers are valid until the arena leaves scope, which frees them all. They must not outlive
+/// the function that made the arena.
 struct ProtobufArena: ~Copyable {
     private var blocks: [UnsafeMutableRawBufferPointer] = []
 
@@ -28,7 +28,7 @@ struct ProtobufArena: ~Copyable {
         for block in blocks { block.deallocate() }
     }
 
-    /// A C string with the text's UTF-8.
+    /// Copies the text's UTF-8 into a C string.
     mutating func string(
         _ text: String, field: String
     ) throws(MessageEncodingError) -> UnsafeMutablePointer<CChar> {
@@ -44,20 +44,20 @@ struct ProtobufArena: ~Copyable {
         return copied
     }
 
-    /// A copy of the bytes.
+    /// Copies the bytes.
     mutating func bytes(_ source: [UInt8]) -> UnsafeMutableBufferPointer<UInt8> {
         let copy = array(of: UInt8.self, count: source.count)
         _ = copy.update(fromContentsOf: source)
         return copy
     }
 
-    /// One value of a C structure.
+    /// Allocates one value of a C structure.
     mutating func value<T: BitwiseCopyable>(_ initial: T) -> UnsafeMutablePointer<T> {
         let block = allocate(bytes: MemoryLayout<T>.size, alignment: MemoryLayout<T>.alignment)
         return block.initializeMemory(as: T.self, to: initial)
     }
 
-    /// `count` values of a C type, whose memory is zero.
+    /// Allocates `count` values of a C type, filled with zero.
     mutating func array<T: BitwiseCopyable>(
         of type: T.Type, count: Int
     ) -> UnsafeMutableBufferPointer<T> {
@@ -68,7 +68,7 @@ struct ProtobufArena: ~Copyable {
             start: block.bindMemory(to: type, capacity: count), count: count)
     }
 
-    /// The `size` bytes that `pack` writes.
+    /// Returns the `size` bytes that `pack` writes.
     func packed(_ size: Int, by pack: (UnsafeMutablePointer<UInt8>?) -> Int) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: size) { buffer, initializedCount in
             initializedCount = pack(buffer.baseAddress)
@@ -78,7 +78,7 @@ struct ProtobufArena: ~Copyable {
         }
     }
 
-    /// At least one byte, so that there is always an address.
+    /// Allocates at least one byte, so that there is always an address.
     private mutating func allocate(bytes: Int, alignment: Int) -> UnsafeMutableRawPointer {
         let block = UnsafeMutableRawPointer.allocate(byteCount: max(bytes, 1), alignment: alignment)
         blocks.append(UnsafeMutableRawBufferPointer(start: block, count: max(bytes, 1)))

@@ -1,6 +1,8 @@
-/// Where a field stands in the bytes that it was decoded from: packets carry ranges, not copies.
+/// The place of a field inside the bytes that it was decoded from: decoded packets carry ranges,
+/// not copies.
 ///
-/// It means something only together with those bytes; whoever keeps a field longer copies it.
+/// A range means something only together with those bytes. Code that keeps a field for longer
+/// copies it.
 public struct ByteRange: Hashable, Sendable, BitwiseCopyable {
     public var offset: UInt32
     public var count: UInt32
@@ -25,11 +27,13 @@ extension UnsafeRawBufferPointer {
 }
 
 extension RawSpan {
-    /// Bounds-checked; "unsafe" in the name below speaks of types, and every byte is a `UInt8`.
+    /// Reads one byte, bounds-checked. "Unsafe" in the standard library's name speaks of types, and
+    /// every byte is a valid `UInt8`.
     func byte(at offset: Int) -> UInt8 {
         unsafeLoad(fromByteOffset: offset, as: UInt8.self)
     }
 
+    /// Reads eight bytes of any alignment, bounds-checked, in the machine's order.
     func word(at offset: Int) -> UInt64 {
         unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self)
     }

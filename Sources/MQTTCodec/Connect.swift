@@ -1,6 +1,6 @@
-/// Opens a connection (section 3.1).
+/// CONNECT: opens a connection (section 3.1).
 public struct Connect: Hashable, Sendable {
-    /// The protocol revisions that we speak.
+    /// The protocol versions that Hermes speaks.
     public enum Version: UInt8, Hashable, Sendable, BitwiseCopyable {
         /// Protocol name "MQIsdp", level 3.
         case v3_1 = 3
@@ -24,14 +24,14 @@ public struct Connect: Hashable, Sendable {
 
     public var version: Version
     public var cleanSession: Bool
-    /// Seconds; 0 turns the check off.
+    /// Seconds between two packets of the client; 0 turns the check off.
     public var keepAlive: UInt16
-    /// UTF-8; may be empty.
+    /// UTF-8; may be empty, in which case the broker names the client.
     public var clientIdentifier: ByteRange
     public var will: Will?
     /// UTF-8.
     public var userName: ByteRange?
-    /// Binary; only with a user name [MQTT-3.1.2-22].
+    /// Any bytes; present only with a user name [MQTT-3.1.2-22].
     public var password: ByteRange?
 
     public init(
@@ -109,7 +109,7 @@ public struct Connect: Hashable, Sendable {
     }
 }
 
-/// The broker's answer to CONNECT (section 3.2).
+/// CONNACK: the broker's answer to CONNECT (section 3.2).
 public struct Connack: Hashable, Sendable {
     public enum ReturnCode: UInt8, Hashable, Sendable, CaseIterable {
         case accepted = 0
@@ -117,7 +117,7 @@ public struct Connack: Hashable, Sendable {
         case badUserNameOrPassword, notAuthorized
     }
 
-    /// False with every code but ``ReturnCode/accepted`` [MQTT-3.2.2-4].
+    /// True only with ``ReturnCode/accepted`` [MQTT-3.2.2-4].
     public let sessionPresent: Bool
     public let returnCode: ReturnCode
 

@@ -1,4 +1,4 @@
-/// Every packet of MQTT 3.1.1, decoded; fields are ranges of the bytes that it was decoded from.
+/// Any packet of MQTT 3.1.1, decoded. Its fields are ranges of the bytes that it was decoded from.
 public enum ControlPacket: Hashable, Sendable {
     case connect(Connect)
     case connack(Connack)

@@ -1,4 +1,4 @@
-/// Reads a packet's fields in order; never beyond its end.
+/// Reads the fields of one packet in order and never beyond the packet's end.
 struct FieldReader {
     private(set) var offset: Int
     let end: Int
@@ -16,7 +16,7 @@ struct FieldReader {
         return bytes.byte(at: offset - 1)
     }
 
-    /// Two bytes, most significant first (section 1.5.2).
+    /// Reads two bytes, most significant first (section 1.5.2).
     mutating func integer(_ bytes: RawSpan) throws(MalformedPacket) -> UInt16 {
         guard offset + 2 <= end else { throw .truncated }
         offset += 2
@@ -32,7 +32,8 @@ struct FieldReader {
         return identifier
     }
 
-    /// Two bytes of length and that many bytes, unchecked (section 1.5.3).
+    /// Reads a length of two bytes and that many bytes, whose content is not checked (section
+    /// 1.5.3).
     mutating func data(_ bytes: RawSpan) throws(MalformedPacket) -> ByteRange {
         let count = Int(try integer(bytes))
         guard offset + count <= end else { throw .truncated }
@@ -40,6 +41,7 @@ struct FieldReader {
         return ByteRange(offset: offset - count, count: count)
     }
 
+    /// Reads a UTF-8 string: a length of two bytes and that many bytes, which are checked.
     mutating func string(_ bytes: RawSpan) throws(MalformedPacket) -> ByteRange {
         let range = try data(bytes)
         try TextValidation.checkString(bytes, range)

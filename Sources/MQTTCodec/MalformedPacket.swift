@@ -1,11 +1,11 @@
-/// A packet that breaks a rule of its own encoding; each case is one rule.
+/// A packet breaks a rule of MQTT's encoding; each case is one rule.
 ///
-/// The connection that it came on closes [MQTT-4.8.0-1].
+/// The broker closes the connection that the packet came on [MQTT-4.8.0-1].
 public enum MalformedPacket: Error, Hashable, Sendable, BitwiseCopyable {
     case reservedPacketType
     case reservedFlags
     case remainingLengthTooLong
-    /// Larger than the operator allows.
+    /// The packet is larger than `limits.max_packet`.
     case packetTooLarge
     /// A field reaches beyond the end of its packet.
     case truncated
@@ -15,7 +15,7 @@ public enum MalformedPacket: Error, Hashable, Sendable, BitwiseCopyable {
     case nullCharacter
     case zeroPacketIdentifier
     case protocolName
-    /// Answered with return code 0x01 rather than a bare close.
+    /// The broker answers with return code 0x01 before it closes.
     case unsupportedProtocolLevel(UInt8)
     case connectReservedFlag
     case willFlagsWithoutWill
@@ -32,7 +32,8 @@ public enum MalformedPacket: Error, Hashable, Sendable, BitwiseCopyable {
     case requestedQoS
     case returnCode
 
-    /// The normative statement, or section, of MQTT 3.1.1 that is broken.
+    /// The rule that is broken: an id of a normative statement, a section of MQTT 3.1.1, or the
+    /// setting that limits the packet.
     public var statement: String {
         switch self {
         case .reservedPacketType: "section 2.2.1"
@@ -63,7 +64,7 @@ public enum MalformedPacket: Error, Hashable, Sendable, BitwiseCopyable {
         }
     }
 
-    /// What was wrong, for a log.
+    /// The fault in words, for a log line.
     public var explanation: String {
         switch self {
         case .reservedPacketType: "packet type 0 or 15"

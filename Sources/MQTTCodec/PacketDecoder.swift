@@ -1,16 +1,17 @@
-/// Finds packets in a byte stream and decodes them, without copying and without keeping anything.
+/// Finds packets in a byte stream and decodes them; copies nothing and keeps nothing.
 ///
-/// The caller keeps bytes that ``Framing/incomplete(needed:)`` asked to complete and offers them
-/// again from the packet's first byte. Nothing is ever allocated for a length that a peer claims.
+/// After ``Framing/incomplete(needed:)`` the caller keeps the bytes and offers them again, from the
+/// packet's first byte on, once more have arrived. No memory is ever allocated for a length that a
+/// peer only claims.
 public enum PacketDecoder {
-    /// A whole packet's place in the stream.
+    /// The place of a whole packet in the stream.
     public struct Frame: Hashable, Sendable, BitwiseCopyable {
         public let type: PacketType
-        /// The lower half of the first byte; meaningful for PUBLISH only.
+        /// The lower half of the packet's first byte; only PUBLISH uses it.
         public let flags: UInt8
-        /// The whole packet.
+        /// The whole packet, fixed header included.
         public let packet: ByteRange
-        /// What follows the fixed header.
+        /// The bytes behind the fixed header.
         public let body: ByteRange
 
         init(type: PacketType, flags: UInt8, packet: ByteRange, body: ByteRange) {
@@ -23,13 +24,15 @@ public enum PacketDecoder {
 
     public enum Framing: Hashable, Sendable {
         case frame(Frame)
-        /// `needed` is the whole packet's size, or 0 while its length is not known.
+        /// More bytes are needed: `needed` is the whole packet's size in bytes, or 0 while its
+        /// length is not known yet.
         case incomplete(needed: Int)
     }
 
-    /// The packet that begins at `offset`. Type, reserved flags and size are refused as early as they are known.
+    /// Finds the packet that begins at `offset`. A wrong type, reserved flags or a too large size
+    /// throw as soon as the bytes that show them have arrived.
     ///
-    /// `maximumSize` counts the fixed header too.
+    /// `maximumSize` is in bytes and includes the fixed header.
     public static func frame(
         _ bytes: RawSpan, at offset: Int, maximumSize: Int
     ) throws(MalformedPacket) -> Framing {
@@ -51,7 +54,8 @@ public enum PacketDecoder {
                 body: ByteRange(offset: offset + headerSize, count: length.value)))
     }
 
-    /// Decodes a framed packet; every rule of its encoding has then been kept.
+    /// Decodes a packet that ``frame(_:at:maximumSize:)`` found, and checks every rule of its
+    /// encoding.
     public static func decode(
         _ frame: Frame, _ bytes: RawSpan
     ) throws(MalformedPacket) -> ControlPacket {
@@ -73,7 +77,8 @@ public enum PacketDecoder {
         }
     }
 
-    /// The body of PUBACK, PUBREC, PUBREL, PUBCOMP and UNSUBACK: a packet identifier and nothing else.
+    /// Decodes the body of PUBACK, PUBREC, PUBREL, PUBCOMP or UNSUBACK: a packet identifier and
+    /// nothing else.
     public static func acknowledgement(
         _ body: ByteRange, _ bytes: RawSpan
     ) throws(MalformedPacket) -> PacketIdentifier {

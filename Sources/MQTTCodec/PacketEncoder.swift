@@ -1,12 +1,13 @@
-/// Appends packets to a byte array. The broker's packet path writes PUBLISH and the four-byte packets
-/// in place instead (``PublishEncoder``, ``fourBytes(_:_:)``).
+/// Appends encoded packets to a byte array. The broker's packet path uses ``PublishEncoder`` and
+/// ``fourBytes(_:_:)`` instead, which write in place.
 public enum PacketEncoder {
-    /// PUBACK, PUBREC, PUBREL, PUBCOMP and UNSUBACK, as a little-endian word to store.
+    /// A whole PUBACK, PUBREC, PUBREL, PUBCOMP or UNSUBACK, as a little-endian word.
     public static func fourBytes(_ type: PacketType, _ identifier: PacketIdentifier) -> UInt32 {
         UInt32(type.firstByte) | 2 << 8 | UInt32(identifier.rawValue >> 8) << 16
             | UInt32(identifier.rawValue & 0xFF) << 24
     }
 
+    /// A whole CONNACK, as a little-endian word.
     public static func fourBytes(_ connack: Connack) -> UInt32 {
         UInt32(PacketType.connack.firstByte) | 2 << 8 | (connack.sessionPresent ? 1 << 16 : 0)
             | UInt32(connack.returnCode.rawValue) << 24
@@ -40,7 +41,8 @@ public enum PacketEncoder {
         }
     }
 
-    /// SUBSCRIBE, SUBACK and UNSUBSCRIBE: an identifier and a payload that is encoded already.
+    /// Appends SUBSCRIBE, SUBACK or UNSUBSCRIBE: a packet identifier and a payload that is already
+    /// encoded.
     public static func append(
         _ type: PacketType, _ identifier: PacketIdentifier, _ payload: UnsafeRawBufferPointer,
         to output: inout [UInt8]
@@ -49,7 +51,8 @@ public enum PacketEncoder {
         output.append(contentsOf: payload)
     }
 
-    /// The fixed header and the identifier, for a payload of `payloadCount` bytes that follows.
+    /// Appends the fixed header and the packet identifier; the caller appends the `payloadCount`
+    /// bytes that follow.
     public static func appendHeader(
         _ type: PacketType, _ identifier: PacketIdentifier, payloadCount: Int,
         to output: inout [UInt8]
@@ -59,7 +62,7 @@ public enum PacketEncoder {
         append(integer: identifier.rawValue, to: &output)
     }
 
-    /// One request of a SUBSCRIBE payload.
+    /// Appends one request to the payload of a SUBSCRIBE.
     public static func appendRequest(
         filter: [UInt8], qos: QoS, to payload: inout [UInt8]
     ) {
@@ -67,7 +70,7 @@ public enum PacketEncoder {
         payload.append(qos.rawValue)
     }
 
-    /// One filter of an UNSUBSCRIBE payload.
+    /// Appends one topic filter to the payload of an UNSUBSCRIBE.
     public static func appendFilter(_ filter: [UInt8], to payload: inout [UInt8]) {
         filter.withUnsafeBytes { append(string: $0, to: &payload) }
     }

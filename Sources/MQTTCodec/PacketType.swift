@@ -1,11 +1,12 @@
-/// The upper half of a packet's first byte (section 2.2.1).
+/// The kind of a packet: the upper half of its first byte (section 2.2.1).
 public enum PacketType: UInt8, Hashable, Sendable, CaseIterable, BitwiseCopyable {
     case connect = 1
     case connack, publish, puback, pubrec, pubrel, pubcomp
     case subscribe, suback, unsubscribe, unsuback
     case pingreq, pingresp, disconnect
 
-    /// The lower half that this type must carry [MQTT-2.2.2-1]; `nil` for PUBLISH, which uses it.
+    /// The lower half of the first byte, as a packet of this type must carry it [MQTT-2.2.2-1];
+    /// `nil` for PUBLISH, whose flags vary.
     public var requiredFlags: UInt8? {
         switch self {
         case .publish: nil
@@ -16,11 +17,12 @@ public enum PacketType: UInt8, Hashable, Sendable, CaseIterable, BitwiseCopyable
         }
     }
 
-    /// The first byte of every packet of this type; of a QoS 0 PUBLISH for ``publish``.
+    /// The first byte of every packet of this type; for PUBLISH, that of QoS 0 without DUP and
+    /// RETAIN.
     public var firstByte: UInt8 { rawValue << 4 | (requiredFlags ?? 0) }
 }
 
-/// How often a message may arrive: at most once, at least once, exactly once.
+/// Quality of service: a message arrives at most once, at least once, or exactly once.
 public enum QoS: UInt8, Hashable, Sendable, CaseIterable, Comparable, BitwiseCopyable {
     case atMostOnce = 0
     case atLeastOnce = 1
@@ -29,7 +31,8 @@ public enum QoS: UInt8, Hashable, Sendable, CaseIterable, Comparable, BitwiseCop
     public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// Names an exchange between sender and receiver; never 0 [MQTT-2.3.1-1].
+/// Names one exchange between sender and receiver, such as PUBLISH and its PUBACK. Never 0
+/// [MQTT-2.3.1-1].
 public struct PacketIdentifier: Hashable, Sendable, BitwiseCopyable {
     public let rawValue: UInt16
 
@@ -38,10 +41,10 @@ public struct PacketIdentifier: Hashable, Sendable, BitwiseCopyable {
         self.rawValue = rawValue
     }
 
-    /// The identifier that belongs to a queue position: 1, 2, … 65,535, 1, …
+    /// The identifier of the message at a queue position: 1, 2, … 65,535, 1, …
     ///
-    /// Positions less than 65,535 apart never share one, and a position keeps its identifier across
-    /// reconnects and restarts [MQTT-4.4.0-1] without anything being stored.
+    /// Positions less than 65,535 apart never share an identifier. A position keeps its identifier
+    /// across reconnects and restarts [MQTT-4.4.0-1], although no identifier is stored.
     public init(position: UInt64) {
         rawValue = UInt16(truncatingIfNeeded: position % 65_535 + 1)
     }

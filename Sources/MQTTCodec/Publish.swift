@@ -1,4 +1,4 @@
-/// How a PUBLISH is acknowledged, with only what that level carries.
+/// The quality of service of a PUBLISH, with the fields that this level carries.
 ///
 /// QoS 0 has neither identifier nor DUP, so [MQTT-2.3.1-5] and [MQTT-3.3.1-2] hold by construction.
 public enum Delivery: Hashable, Sendable, BitwiseCopyable {
@@ -15,7 +15,7 @@ public enum Delivery: Hashable, Sendable, BitwiseCopyable {
     }
 }
 
-/// An application message on its way (section 3.3).
+/// PUBLISH: carries an application message (section 3.3).
 public struct Publish: Hashable, Sendable, BitwiseCopyable {
     public var delivery: Delivery
     public var retain: Bool

@@ -1,18 +1,20 @@
-/// The wire image of PUBLISH, written where it is sent from; all other packets are rare or four bytes.
+/// Encodes PUBLISH directly into the memory that it is sent from. Other packets are rare or have
+/// four bytes, and use ``PacketEncoder``.
 public enum PublishEncoder {
-    /// Bytes of the whole packet.
+    /// Size of the whole packet in bytes.
     public static func size(topicCount: Int, payloadCount: Int, qos: QoS) -> Int {
         let remaining = remainingLength(
             topicCount: topicCount, payloadCount: payloadCount, qos: qos)
         return 1 + RemainingLength.encodedSize(of: remaining) + remaining
     }
 
-    /// Where the payload begins: the bytes before it are the packet's own for each receiver.
+    /// Bytes before the payload. They are written for each receiver; the payload behind them may be
+    /// shared.
     public static func headerSize(topicCount: Int, payloadCount: Int, qos: QoS) -> Int {
         size(topicCount: topicCount, payloadCount: payloadCount, qos: qos) - payloadCount
     }
 
-    /// Writes everything before the payload, ``headerSize(topicCount:payloadCount:qos:)`` bytes.
+    /// Writes the bytes before the payload, ``headerSize(topicCount:payloadCount:qos:)`` of them.
     ///
     /// `packetIdentifier` is written for QoS 1 and 2 and ignored for QoS 0.
     public static func writeHeader(

@@ -1,10 +1,11 @@
-/// How many bytes follow the fixed header (section 2.2.3): base 128, least significant group first.
+/// The number of bytes behind the fixed header (section 2.2.3), encoded in base 128, least
+/// significant group first.
 public struct RemainingLength: Hashable, Sendable {
     public static let maximumEncodedSize = 4
     public static let maximumValue = 268_435_455
 
     public let value: Int
-    /// 1 to 4. Encodings longer than needed are legal in 3.1.1.
+    /// Bytes of the encoding, 1 to 4. MQTT 3.1.1 allows longer encodings than needed.
     public let encodedSize: Int
 
     init(value: Int, encodedSize: Int) {
@@ -12,7 +13,7 @@ public struct RemainingLength: Hashable, Sendable {
         self.encodedSize = encodedSize
     }
 
-    /// Reads the length that begins at `offset`; `nil` asks for more bytes.
+    /// Reads the length that begins at `offset`; `nil` when more bytes are needed.
     public static func decode(
         _ bytes: RawSpan, at offset: Int
     ) throws(MalformedPacket) -> RemainingLength? {
@@ -27,7 +28,7 @@ public struct RemainingLength: Hashable, Sendable {
         return nil
     }
 
-    /// Bytes that `value` needs: 1 to 4.
+    /// Bytes that the encoding of `value` needs: 1 to 4.
     public static func encodedSize(of value: Int) -> Int {
         precondition(value >= 0 && value <= maximumValue, "no remaining length: \(value)")
         return value < 128 ? 1 : value < 16_384 ? 2 : value < 2_097_152 ? 3 : 4

@@ -1,4 +1,5 @@
-/// Asks for subscriptions (section 3.8): at least one topic filter with its QoS, all of them checked.
+/// SUBSCRIBE: asks for subscriptions (section 3.8). Holds at least one topic filter with its QoS,
+/// all checked.
 public struct Subscribe: Hashable, Sendable {
     public struct Request: Hashable, Sendable {
         public var filter: TopicFilter
@@ -6,7 +7,7 @@ public struct Subscribe: Hashable, Sendable {
     }
 
     public var packetIdentifier: PacketIdentifier
-    /// How many filters; at least 1.
+    /// Number of topic filters; at least 1.
     public var count: Int
     private var requests: ByteRange
 
@@ -16,10 +17,10 @@ public struct Subscribe: Hashable, Sendable {
         requests = encodedRequests
     }
 
-    /// The requests as they stand in the packet, for an encoder.
+    /// The requests that ``next(in:)`` has not taken yet, as encoded in the packet.
     public var encodedRequests: ByteRange { requests }
 
-    /// Takes the next request off, in the packet's order; `nil` after the last.
+    /// Takes the next request, in the packet's order; `nil` after the last.
     public mutating func next(in bytes: RawSpan) -> Request? {
         guard !requests.isEmpty else { return nil }
         var reader = FieldReader(requests)
@@ -49,12 +50,12 @@ public struct Subscribe: Hashable, Sendable {
     }
 }
 
-/// Grants or refuses each filter of a SUBSCRIBE, in its order (section 3.9).
+/// SUBACK: grants or refuses each topic filter of a SUBSCRIBE, in its order (section 3.9).
 public struct Suback: Hashable, Sendable {
     public static let failure: UInt8 = 0x80
 
     public var packetIdentifier: PacketIdentifier
-    /// One byte per filter: the granted QoS or ``failure`` [MQTT-3.9.3-2].
+    /// One byte per topic filter: the granted QoS or ``failure`` [MQTT-3.9.3-2].
     public var returnCodes: ByteRange
 
     public init(packetIdentifier: PacketIdentifier, returnCodes: ByteRange) {
@@ -75,10 +76,10 @@ public struct Suback: Hashable, Sendable {
     }
 }
 
-/// Ends subscriptions (section 3.10): at least one topic filter, all of them checked.
+/// UNSUBSCRIBE: ends subscriptions (section 3.10). Holds at least one topic filter, all checked.
 public struct Unsubscribe: Hashable, Sendable {
     public var packetIdentifier: PacketIdentifier
-    /// How many filters; at least 1.
+    /// Number of topic filters; at least 1.
     public var count: Int
     private var filters: ByteRange
 
@@ -88,10 +89,10 @@ public struct Unsubscribe: Hashable, Sendable {
         filters = encodedFilters
     }
 
-    /// The filters as they stand in the packet, for an encoder.
+    /// The topic filters that ``next(in:)`` has not taken yet, as encoded in the packet.
     public var encodedFilters: ByteRange { filters }
 
-    /// Takes the next filter off; `nil` after the last.
+    /// Takes the next topic filter, in the packet's order; `nil` after the last.
     public mutating func next(in bytes: RawSpan) -> TopicFilter? {
         guard !filters.isEmpty else { return nil }
         var reader = FieldReader(filters)

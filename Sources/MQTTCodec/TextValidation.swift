@@ -1,16 +1,18 @@
-/// Checks of strings and topics, eight ASCII bytes per step and character by character beyond ASCII.
+/// Checks strings and topics: ASCII eight bytes per step, other characters one by one.
 public enum TextValidation {
     static var highBits: UInt64 { 0x8080_8080_8080_8080 }
     static var lowBits: UInt64 { 0x0101_0101_0101_0101 }
 
-    /// Whether any byte of `word` is 0 (exact while all bytes are below 0x80 or the answer is "none").
+    /// True if a byte of `word` is 0. Exact when all bytes are below 0x80; otherwise only `false`
+    /// is certain.
     static func hasZero(_ word: UInt64) -> Bool { (word &- lowBits) & ~word & highBits != 0 }
 
+    /// True if a byte of `word` is `byte`; as exact as ``hasZero(_:)``.
     static func has(_ byte: UInt8, in word: UInt64) -> Bool {
         hasZero(word ^ (lowBits &* UInt64(byte)))
     }
 
-    /// Well-formed UTF-8 [MQTT-1.5.3-1] without U+0000 [MQTT-1.5.3-2].
+    /// Checks a string: well-formed UTF-8 [MQTT-1.5.3-1] without U+0000 [MQTT-1.5.3-2].
     ///
     /// U+FEFF, non-characters and control characters pass [MQTT-1.5.3-3].
     public static func checkString(
@@ -25,12 +27,13 @@ public enum TextValidation {
         try checkCharacters(bytes, from: offset, to: range.end)
     }
 
-    /// Eight ASCII characters without U+0000 and wildcards.
+    /// True if all eight bytes are ASCII and none is U+0000, `+` or `#`.
     static func isPlain(_ word: UInt64) -> Bool {
         word & highBits == 0 && !hasZero(word) && !has(0x2B, in: word) && !has(0x23, in: word)
     }
 
-    /// A topic name: a string of at least one character [MQTT-4.7.3-1] and no wildcard [MQTT-3.3.2-2].
+    /// Checks a topic name: a string of at least one character [MQTT-4.7.3-1] without wildcards
+    /// [MQTT-3.3.2-2].
     public static func checkTopicName(
         _ bytes: RawSpan, _ range: ByteRange
     ) throws(MalformedPacket) {
@@ -52,7 +55,8 @@ public enum TextValidation {
         }
     }
 
-    /// A topic filter: wildcards stand where sections 4.7.1.2 and 4.7.1.3 allow them.
+    /// Checks a topic filter: wildcards may stand only where sections 4.7.1.2 and 4.7.1.3 allow
+    /// them.
     public static func checkTopicFilter(
         _ bytes: RawSpan, _ range: ByteRange
     ) throws(MalformedPacket) {
@@ -64,10 +68,10 @@ public enum TextValidation {
             let startsLevel = offset == range.start || bytes.byte(at: offset - 1) == 0x2F
             let isLast = offset + 1 == range.end
             if byte == 0x23 {
-                // The last character, alone or after a separator [MQTT-4.7.1-2].
+                // `#` is the last character, alone or behind a separator [MQTT-4.7.1-2].
                 guard startsLevel, isLast else { throw .misplacedMultiLevelWildcard }
             } else {
-                // A whole level [MQTT-4.7.1-3].
+                // `+` is a whole level [MQTT-4.7.1-3].
                 guard startsLevel, isLast || bytes.byte(at: offset + 1) == 0x2F else {
                     throw .misplacedSingleLevelWildcard
                 }
@@ -86,8 +90,8 @@ public enum TextValidation {
         }
     }
 
-    /// Steps over one character beyond ASCII (Unicode 15, table 3-7: no overlong form, no surrogate,
-    /// nothing above U+10FFFF).
+    /// Returns the offset behind one character beyond ASCII. Throws for overlong forms, surrogates
+    /// and anything above U+10FFFF (Unicode 15, table 3-7).
     static func afterCharacter(
         _ bytes: RawSpan, at offset: Int, end: Int
     ) throws(MalformedPacket) -> Int {
@@ -113,7 +117,7 @@ public enum TextValidation {
     }
 }
 
-/// A topic name whose bytes were checked; without wildcards, 1 to 65,535 bytes.
+/// A checked topic name: 1 to 65,535 bytes without wildcards.
 public struct TopicName: Hashable, Sendable, BitwiseCopyable {
     public let range: ByteRange
 
@@ -123,7 +127,7 @@ public struct TopicName: Hashable, Sendable, BitwiseCopyable {
     }
 }
 
-/// A topic filter whose bytes were checked; 1 to 65,535 bytes.
+/// A checked topic filter: 1 to 65,535 bytes.
 public struct TopicFilter: Hashable, Sendable, BitwiseCopyable {
     public let range: ByteRange
 

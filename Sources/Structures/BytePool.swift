@@ -1,25 +1,31 @@
-/// Byte buffers in size classes, recycled: the packet path allocates nothing once it is warm.
+/// Recycles byte buffers in size classes, so that a warm packet path allocates nothing.
 ///
-/// A handle to state that its shard owns: copying it copies a pointer, nothing is counted, and
-/// everything that it hands out belongs to one thread. Small classes are carved from pages without
-/// a header per buffer; large ones come from malloc and a bounded number of them is kept.
-/// The classes are 16, 24, 32, 48, 64, 96, … 64 KiB; above that malloc serves exactly.
+/// The classes are 16, 24, 32, 48, 64, 96 … bytes, up to 64 KiB. A larger buffer comes from malloc
+/// with exactly the size that was asked for. Classes up to 2 KiB are cut from 16 KiB pages, without
+/// a header per buffer; the pool never gives these pages back. Larger classes come from malloc, and
+/// at most 2 MiB of free buffers are kept per class.
+///
+/// The value is a pointer to the pool's state, so copying it is free. It counts no references: the
+/// shard that made the pool calls ``destroy()``. The pool and every buffer from it belong to one
+/// thread.
 public struct BytePool: BitwiseCopyable {
     static var classCount: Int { 25 }
-    /// Largest class carved from pages.
+    /// The largest class whose buffers are cut from pages.
     private static var largestCarved: Int {
         #if HERMES_UNPOOLED
-            // Every buffer from malloc and back to it, so that AddressSanitizer watches each.
+            // Every buffer comes from malloc and goes back to it, so that AddressSanitizer watches
+            // each one.
             0
         #else
             2_048
         #endif
     }
     private static var pageBytes: Int { 16 * 1_024 }
-    /// Free bytes kept per class above ``largestCarved``.
+    /// Bytes of free buffers that are kept per class above ``largestCarved``.
     private static var keptBytes: Int { 2 * 1_024 * 1_024 }
-    /// Where a free buffer names the next one: behind the eight bytes in which ``SharedBytes``
-    /// counts, so that a second release still finds its zero and traps.
+    /// Offset at which a free buffer holds the address of the next free one. It lies behind the
+    /// eight bytes in which ``SharedBytes`` counts its references, so that a second release still
+    /// finds 0 there and traps.
     private static var linkOffset: Int { 8 }
 
     struct SizeClass {
@@ -27,10 +33,12 @@ public struct BytePool: BitwiseCopyable {
         var freeCount = 0
     }
 
-    /// What is touched only where memory is fetched or given back, which a warm packet path never does.
+    /// Bookkeeping that is touched only when memory is taken from the system or given back. A warm
+    /// packet path never does either.
     private struct Ledger {
         var pages: UnsafeMutableRawPointer?
-        /// Per class, the buffers that exist, free ones included; last, the bytes of those served exactly.
+        /// Per class, the buffers that exist, in use or free. The last element counts the bytes of
+        /// buffers above the largest class.
         let existing: UnsafeMutablePointer<Int>
     }
 
@@ -67,7 +75,8 @@ public struct BytePool: BitwiseCopyable {
         return index < classCount ? capacity(ofClass: index) : count
     }
 
-    /// A buffer of ``capacity(for:)`` bytes, 8-byte aligned, its content undefined.
+    /// Hands out a buffer of ``capacity(for:)`` bytes. It is 8-byte aligned and its content is
+    /// undefined.
     public func allocate(_ count: Int) -> UnsafeMutableRawPointer {
         let index = Self.classIndex(for: count)
         guard index < Self.classCount else {
@@ -89,7 +98,8 @@ public struct BytePool: BitwiseCopyable {
         push(buffer, index)
     }
 
-    /// Bytes of all buffers that are out, each with its class's capacity; 0 once everything came back.
+    /// Bytes of all buffers in use, each counted with its class's capacity. 0 once every buffer has
+    /// come back.
     package var bytesInUse: Int {
         var bytes = ledger.pointee.existing[Self.classCount]
         for index in 0..<Self.classCount {
@@ -99,7 +109,8 @@ public struct BytePool: BitwiseCopyable {
         return bytes
     }
 
-    /// 2k for a power of two, 2k + 1 for one and a half of it.
+    /// The smallest class that holds `count` bytes: 2k is the class of 16 · 2^k bytes, 2k + 1 that
+    /// of 24 · 2^k.
     static func classIndex(for count: Int) -> Int {
         guard count > 16 else { return 0 }
         let exponent = Int.bitWidth - (count - 1).leadingZeroBitCount  // 2^exponent >= count
@@ -132,6 +143,7 @@ public struct BytePool: BitwiseCopyable {
         classes[index].freeCount += 1
     }
 
+    /// The free buffers that a class keeps at most; further ones go back to malloc.
     static func mostFree(ofClass index: Int) -> Int {
         #if HERMES_UNPOOLED
             0
@@ -141,6 +153,8 @@ public struct BytePool: BitwiseCopyable {
         #endif
     }
 
+    /// Gets a buffer of a class without free ones: the last piece of a new page, or one from
+    /// malloc.
     func refill(_ index: Int) -> UnsafeMutableRawPointer {
         let capacity = Self.capacity(ofClass: index)
         guard capacity <= Self.largestCarved else {

@@ -1,6 +1,7 @@
-/// An immutable byte string in 16 bytes: up to 12 bytes in place, longer ones in a pool buffer.
+/// An immutable byte string of up to 65,535 bytes in a value of 16 bytes.
 ///
-/// Whoever stores one calls ``destroy(in:)`` once. At most 65,535 bytes, as MQTT strings are.
+/// Up to 12 bytes are stored in place, longer strings in a buffer of the pool. A copy of the value
+/// shares that buffer, so exactly one owner calls ``destroy(in:)``.
 public struct CompactBytes: BitwiseCopyable {
     var low: UInt64 = 0
     var high: UInt32 = 0
@@ -29,6 +30,7 @@ public struct CompactBytes: BitwiseCopyable {
     public var count: Int { Int(length) }
     public var isEmpty: Bool { length == 0 }
 
+    /// Lends the bytes to `body`; the pointer is valid only during the call.
     public func withBytes<Result: ~Copyable, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -58,7 +60,7 @@ public struct CompactBytes: BitwiseCopyable {
 }
 
 extension UnsafeRawBufferPointer {
-    /// Equal length and bytes, eight at a time.
+    /// Compares length and bytes, eight bytes at a time.
     public func elementsAreEqual(to other: UnsafeRawBufferPointer) -> Bool {
         guard count == other.count else { return false }
         guard count > 0, let left = baseAddress, let right = other.baseAddress else { return true }
@@ -66,7 +68,7 @@ extension UnsafeRawBufferPointer {
             for offset in 0..<count where self[offset] != other[offset] { return false }
             return true
         }
-        // Word by word; the last one may overlap the one before.
+        // Word by word; the last word may overlap the one before.
         var offset = 0
         while true {
             guard

@@ -13,12 +13,12 @@ public struct GrowableBuffer<Element: BitwiseCopyable>: ~Copyable {
 
     public var isEmpty: Bool { count == 0 }
 
-    /// The values; valid until the next change.
+    /// The values, oldest first; the pointer is valid until the next change.
     public var contents: UnsafeBufferPointer<Element> {
         UnsafeBufferPointer(start: base, count: count)
     }
 
-    /// The same, to be changed in place.
+    /// The values, to be changed in place; the pointer is valid until the next change.
     public var mutableContents: UnsafeMutableBufferPointer<Element> {
         UnsafeMutableBufferPointer(start: base, count: count)
     }

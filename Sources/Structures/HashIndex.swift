@@ -1,7 +1,9 @@
-/// An open-addressing table from a hash to a record index; the caller compares the records.
+/// An open-addressing table from a hash to the index of a record. It stores no keys: the caller
+/// compares the records.
 ///
-/// Linear probing at three quarters full at most; removal shifts back, so there are no tombstones.
-/// Eight bytes per slot. Growth rehashes from the stored 32 bits of hash without touching records.
+/// A slot has eight bytes. Probing is linear and the table is at most three quarters full. Removal
+/// shifts later slots back, so that there are no tombstones. Growth uses the 32 bits of hash that
+/// each slot stores, without touching the records.
 public struct HashIndex: ~Copyable {
     struct Slot: BitwiseCopyable {
         var hash: UInt32
@@ -20,7 +22,7 @@ public struct HashIndex: ~Copyable {
 
     deinit { slots.deallocate() }
 
-    /// The first record of this hash for which `isMatch` holds.
+    /// The first record with this hash for which `isMatch` is true; `nil` without one.
     public func find(_ hash: UInt64, where isMatch: (UInt32) -> Bool) -> UInt32? {
         let short = UInt32(truncatingIfNeeded: hash)
         var position = Int(short) & mask
@@ -33,14 +35,14 @@ public struct HashIndex: ~Copyable {
         return nil
     }
 
-    /// Adds a record that is not in the table yet.
+    /// Adds a record, which must not be in the table yet.
     public mutating func insert(_ hash: UInt64, _ index: UInt32) {
         if (count + 1) * 4 > (mask + 1) * 3 { resize(to: (mask + 1) * 2) }
         place(Slot(hash: UInt32(truncatingIfNeeded: hash), index: index))
         count += 1
     }
 
-    /// Removes a record that is in the table.
+    /// Removes a record, which must be in the table.
     public mutating func remove(_ hash: UInt64, _ index: UInt32) {
         var position = Int(UInt32(truncatingIfNeeded: hash)) & mask
         while slots[position].index != index {

@@ -1,8 +1,9 @@
-/// How many there are of each key: 8 bytes for a key that has any, nothing for one that has none.
+/// Counts per key, such as connections per address. A key with a count above 0 takes 8 bytes at
+/// least, a key with count 0 none.
 ///
-/// Keys are 32 bits of a keyed hash, so that whom they stand for cannot choose them; 0 is no key. Two that
-/// are equal by chance are counted together. Open addressing with linear probing, at three quarters full
-/// at most; removal shifts back, so there are no tombstones.
+/// Keys are 32 bits of a keyed hash, so that peers cannot choose keys that collide; 0 is not a key.
+/// Two peers with equal keys are counted together. Probing is linear and the table is at most three
+/// quarters full. Removal shifts later slots back, so that there are no tombstones.
 public struct KeyCounts: ~Copyable {
     private struct Slot: BitwiseCopyable {
         var key: UInt32
@@ -13,7 +14,7 @@ public struct KeyCounts: ~Copyable {
 
     private var slots: UnsafeMutablePointer<Slot>
     private var mask: Int
-    /// Keys of which there are any.
+    /// Number of keys with a count above 0.
     public private(set) var keyCount = 0
 
     public init() {
@@ -25,7 +26,7 @@ public struct KeyCounts: ~Copyable {
 
     public subscript(key: UInt32) -> Int { Int(slots[position(of: key)].count) }
 
-    /// One more of a key.
+    /// Raises a key's count by one.
     public mutating func add(_ key: UInt32) {
         precondition(key != 0, "0 is no key")
         var place = position(of: key)
@@ -40,7 +41,7 @@ public struct KeyCounts: ~Copyable {
         slots[place].count += 1
     }
 
-    /// One less of a key that has any.
+    /// Lowers a key's count by one; it must be above 0.
     public mutating func remove(_ key: UInt32) {
         let place = position(of: key)
         precondition(slots[place].count > 0, "one less of key \(key), of which there is none")
@@ -50,7 +51,7 @@ public struct KeyCounts: ~Copyable {
 
     public var allocatedBytes: Int { (mask + 1) * MemoryLayout<Slot>.stride }
 
-    /// Where the key is, or the free place where it would be.
+    /// The slot of the key, or the free slot that it would take.
     private func position(of key: UInt32) -> Int {
         var position = Int(key) & mask
         while slots[position].key != key, slots[position].key != 0 {

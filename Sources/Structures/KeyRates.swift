@@ -1,8 +1,9 @@
-/// A ``TokenBucket`` for each key, of which only so many are remembered.
+/// A ``TokenBucket`` per key, for at most ``capacity`` keys at a time.
 ///
-/// A key that is not remembered has a full bucket. Among the four places that a key may have, the one
-/// whose bucket is fullest gives way to a newcomer, so that a flood of keys that come once each does not
-/// make it forget one that comes again and again. Keys are 32 bits of a keyed hash; 0 is no key.
+/// A key that is not remembered has a full bucket. Each key may stand in four places. When another
+/// key takes all four, the newcomer replaces the key with the fullest bucket, so that a flood of
+/// keys that appear once does not push out a key that appears again and again. Keys are 32 bits of
+/// a keyed hash; 0 is not a key.
 public struct KeyRates: ~Copyable {
     private struct Entry: BitwiseCopyable {
         var key: UInt32 = 0
@@ -22,10 +23,10 @@ public struct KeyRates: ~Copyable {
 
     deinit { entries.deallocate() }
 
-    /// The keys that are remembered at most.
+    /// The largest number of keys that are remembered.
     public static var capacity: Int { setCount * ways }
 
-    /// Takes a token of a key; false when it has none left.
+    /// Takes a token from a key's bucket; false when it is empty.
     public mutating func take(_ key: UInt32, rate: Int, now: MonotonicTime) -> Bool {
         precondition(key != 0, "0 is no key")
         let first = (Int(key) & (Self.setCount - 1)) * Self.ways

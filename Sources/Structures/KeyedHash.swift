@@ -1,8 +1,9 @@
-/// Hashes byte strings under a secret, so that clients cannot choose topics or identifiers that collide.
+/// Hashes byte strings under a secret, so that clients cannot choose topics or identifiers that
+/// collide.
 ///
-/// Eight bytes per step, folded by a full-width multiplication; the constants are the fractional
-/// bits of square roots of primes. Not cryptographic: the secret is drawn per process and the hash
-/// is never shown to a peer.
+/// Each step takes eight bytes and folds them by a full-width multiplication. The constants are the
+/// fractional bits of square roots of primes. The hash is not cryptographic: the secret is drawn
+/// per process, and no peer ever sees a hash.
 public struct KeyedHash: Sendable, BitwiseCopyable {
     let seed: UInt64
 
@@ -28,7 +29,8 @@ public struct KeyedHash: Sendable, BitwiseCopyable {
 
     private static var last: UInt64 { 0xA54F_F53A_5F1D_36F1 }
 
-    /// Up to seven bytes as one word; the length is in the hash already.
+    /// Packs up to seven bytes into one word. Their number need not be in the word, since the hash
+    /// begins with it.
     private static func short(_ base: UnsafeRawPointer, _ count: Int) -> UInt64 {
         var word: UInt64 = 0
         for offset in 0..<count {

@@ -1,4 +1,4 @@
-/// A point on a clock that never goes back, in milliseconds since an arbitrary start.
+/// A point in time on a clock that never goes back, in milliseconds since an arbitrary start.
 public struct MonotonicTime: Hashable, Comparable, Sendable, BitwiseCopyable {
     public var milliseconds: UInt64
 
@@ -12,7 +12,7 @@ public struct MonotonicTime: Hashable, Comparable, Sendable, BitwiseCopyable {
         Self(milliseconds: milliseconds &+ span)
     }
 
-    /// Milliseconds from `earlier` to here; 0 when `earlier` is later.
+    /// Milliseconds from `earlier` to this time; 0 when `earlier` is the later one.
     public func milliseconds(since earlier: Self) -> UInt64 {
         milliseconds > earlier.milliseconds ? milliseconds - earlier.milliseconds : 0
     }

@@ -1,17 +1,18 @@
-/// Bytes that wait to be sent on one connection: a chain of pooled chunks, empty when nothing waits.
+/// Bytes that wait to be sent on one connection, as a chain of pooled chunks.
 ///
-/// Small packets are copied into the last chunk; large payloads are referred to. A chain frees what
-/// has been sent chunk by chunk and never moves what has not. The queue belongs to one thread; its
-/// owner calls ``removeAll(in:)`` before dropping it.
+/// Small packets are copied into the last chunk; large payloads are referred to as ``SharedBytes``.
+/// Sending frees the chain chunk by chunk and never moves unsent bytes. An empty queue holds no
+/// chunk. The queue belongs to one thread, and its owner calls ``removeAll(in:)`` before dropping
+/// it.
 public struct OutputQueue: BitwiseCopyable {
     struct Chunk {
         var next: UnsafeMutablePointer<Chunk>?
-        /// Where unsent bytes begin: inside this chunk's buffer, or inside `shared`.
+        /// The first unsent byte, inside this chunk's buffer or inside `shared`.
         var start: UnsafeMutableRawPointer
         var count: UInt32
         /// Bytes that the buffer behind this header may still take; 0 for a shared chunk.
         var room: UInt32
-        /// What the chunk was allocated for, header included.
+        /// Bytes that were asked of the pool for this chunk, header included.
         var allocated: UInt32
         var shared: SharedBytes?
     }
@@ -33,14 +34,14 @@ public struct OutputQueue: BitwiseCopyable {
 
     var head: UnsafeMutablePointer<Chunk>?
     var tail: UnsafeMutablePointer<Chunk>?
-    /// Unsent bytes.
+    /// Number of unsent bytes.
     public private(set) var count = 0
 
     public init() {}
 
     public var isEmpty: Bool { count == 0 }
 
-    /// Room for `size` contiguous bytes at the end, which the caller fills at once.
+    /// Makes room for `size` contiguous bytes at the end; the caller fills them at once.
     public mutating func append(_ size: Int, pool: BytePool) -> UnsafeMutableRawPointer {
         if let tail, Int(tail.pointee.room) >= size {
             let destination = tail.pointee.start + Int(tail.pointee.count)
@@ -52,12 +53,14 @@ public struct OutputQueue: BitwiseCopyable {
         return appendChunk(for: size, pool: pool)
     }
 
+    /// Appends a copy of the bytes.
     public mutating func append(_ bytes: UnsafeRawBufferPointer, pool: BytePool) {
         guard let base = bytes.baseAddress, bytes.count > 0 else { return }
         append(bytes.count, pool: pool).copyMemory(from: base, byteCount: bytes.count)
     }
 
-    /// Refers to a part of shared bytes, which it retains until they are sent.
+    /// Appends a part of shared bytes without copying it. The queue retains them until the part is
+    /// sent.
     public mutating func append(
         _ shared: SharedBytes, offset: Int, count size: Int, pool: BytePool
     ) {
@@ -72,7 +75,7 @@ public struct OutputQueue: BitwiseCopyable {
         addToCount(size)
     }
 
-    /// Describes the first unsent runs; returns how many.
+    /// Writes the first unsent runs into `segments` and returns how many it wrote.
     public func fill(_ segments: UnsafeMutablePointer<Segment>, capacity: Int) -> Int {
         var filled = 0
         var chunk = head
@@ -85,7 +88,7 @@ public struct OutputQueue: BitwiseCopyable {
         return filled
     }
 
-    /// Drops `size` bytes that the kernel took.
+    /// Removes the first `size` bytes, which the kernel has taken.
     public mutating func consume(_ size: Int, pool: BytePool) {
         precondition(size <= count, "\(size) bytes sent of \(count)")
         count -= size
@@ -101,6 +104,7 @@ public struct OutputQueue: BitwiseCopyable {
         chunk.pointee.count -= UInt32(remaining)
     }
 
+    /// Drops all unsent bytes and gives the chunks back.
     public mutating func removeAll(in pool: BytePool) {
         while let chunk = head {
             head = chunk.pointee.next
@@ -112,7 +116,8 @@ public struct OutputQueue: BitwiseCopyable {
 
     mutating func addToCount(_ size: Int) { count += size }
 
-    /// A new chunk as large as what already waits, so that a long queue has few chunks.
+    /// Adds a chunk for `size` bytes. It is as large as the bytes that already wait, within 384
+    /// bytes and 64 KiB, so that a long queue has few chunks.
     mutating func appendChunk(for size: Int, pool: BytePool) -> UnsafeMutableRawPointer {
         let wanted = max(
             size,

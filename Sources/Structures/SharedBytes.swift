@@ -1,7 +1,8 @@
-/// A counted byte buffer that several queues of one thread refer to, so that a large payload is stored once.
+/// A byte buffer with a reference count, so that a large payload is stored once for all queues of a
+/// thread.
 ///
-/// The count is plain, not atomic: all owners live on one shard. Whoever holds one calls
-/// ``release(in:)`` once; each further holder calls ``retain()`` first.
+/// The count is not atomic, because all owners belong to one shard. Each owner calls
+/// ``release(in:)`` once; an owner that adds another calls ``retain()`` first.
 public struct SharedBytes: BitwiseCopyable {
     struct Header {
         var references: UInt32
@@ -11,7 +12,7 @@ public struct SharedBytes: BitwiseCopyable {
     let pointer: UnsafeMutableRawPointer
     static var headerBytes: Int { 8 }
 
-    /// A buffer of `count` undefined bytes with one reference.
+    /// Allocates `count` undefined bytes; the caller owns the first reference.
     public init(count: Int, pool: BytePool) {
         precondition(count < Int(UInt32.max), "\(count) bytes are more than a packet holds")
         pointer = pool.allocate(count + Self.headerBytes)
@@ -27,7 +28,7 @@ public struct SharedBytes: BitwiseCopyable {
         pointer.assumingMemoryBound(to: Header.self).pointee.references += 1
     }
 
-    /// Gives one reference up; the last one returns the buffer to the pool.
+    /// Gives one reference up. The last one returns the buffer to the pool.
     public func release(in pool: BytePool) {
         let header = pointer.assumingMemoryBound(to: Header.self)
         if header.pointee.references > 1 {

@@ -1,6 +1,8 @@
-/// Names a slab entry for as long as it lives: a removed entry's index is reused, its generation is not.
+/// Names an entry of a slab. The index of a removed entry is used again; the generation tells the
+/// old entry from the new one.
 ///
-/// The generation is 31 bits, so that index and generation also fit an epoll event beside a flag.
+/// The generation has 31 bits, so that index, generation and a flag fit the 64 bits of an epoll
+/// event.
 public struct Handle: Hashable, Sendable, BitwiseCopyable {
     public let index: UInt32
     public let generation: UInt32
@@ -19,15 +21,14 @@ public struct Handle: Hashable, Sendable, BitwiseCopyable {
     }
 }
 
-/// "No entry", where an index links records.
+/// Marks "no record" in a field that holds an index.
 public let noIndex = UInt32.max
 
-/// Records of one trivial type, by index, in chunks that never move.
+/// Records of one trivial type, found by index, in chunks of 256 that never move.
 ///
-/// Growth allocates one chunk and copies nothing, so that the million-and-first session costs what
-/// the first did. Access is a bounds check and two loads; the record's own state says whether it is
-/// in use, since a slab of optionals would cost a flag and a branch more per access.
-/// The owner calls ``deallocate()``; there is no reference counting.
+/// Growth allocates one chunk and copies no record, so that the insertion after a million costs as
+/// much as the first. An access is a bounds check and two loads. The record itself says whether it
+/// is in use: a slab of optionals would cost a flag and a branch more per access.
 public struct Slab<Element: BitwiseCopyable>: ~Copyable {
     static var chunkShift: UInt32 { 8 }
     static var chunkCount: Int { 256 }
@@ -51,7 +52,7 @@ public struct Slab<Element: BitwiseCopyable>: ~Copyable {
         chunks.deallocate()
     }
 
-    /// Takes a free index and puts the element there.
+    /// Puts the element at a free index and returns the index.
     public mutating func insert(_ element: Element) -> UInt32 {
         count += 1
         if let index = freeIndices.popLast() {
@@ -66,7 +67,8 @@ public struct Slab<Element: BitwiseCopyable>: ~Copyable {
         return index
     }
 
-    /// Makes room for `index`, which another slab handed out, and puts the element there.
+    /// Puts the element at `index`, which another slab handed out, and makes room for it. Does not
+    /// change ``count``.
     public mutating func place(_ element: Element, at index: UInt32) {
         while Int(index) >= chunksInUse * Self.chunkCount { addChunk(filledWith: element) }
         while endIndex <= index {
@@ -76,7 +78,7 @@ public struct Slab<Element: BitwiseCopyable>: ~Copyable {
         self[index] = element
     }
 
-    /// Gives an index back; the caller has marked its record unused.
+    /// Frees an index. The caller has marked its record as unused.
     public mutating func remove(_ index: UInt32) {
         precondition(index < endIndex, "slab index \(index) of \(endIndex) removed")
         count -= 1
@@ -98,12 +100,13 @@ public struct Slab<Element: BitwiseCopyable>: ~Copyable {
         }
     }
 
-    /// Bytes held, used or not.
+    /// Bytes of all chunks, in use or free.
     public var allocatedBytes: Int {
         chunksInUse * Self.chunkCount * MemoryLayout<Element>.stride
     }
 
-    /// Whole chunks are initialised, so that reading any index below the capacity is defined.
+    /// Adds a chunk. All its records are initialised, so that reading any index below the capacity
+    /// is defined.
     private mutating func addChunk(filledWith element: Element) {
         if chunksInUse == chunkCapacity {
             let larger = UnsafeMutablePointer<UnsafeMutablePointer<Element>>.allocate(

@@ -1,26 +1,26 @@
-/// Deadlines of any number of owners, each set, moved and cancelled in constant time.
+/// Timers for any number of owners; setting, moving and cancelling one takes constant time.
 ///
-/// One wheel of 4,096 slots of 64 ms. A timer fires in the first turn after its deadline's slot has
-/// passed, so at most 64 ms late and never early. Deadlines beyond one lap (262 s) wait in their
-/// slot and are passed over once per lap. (Varghese and Lauck, 1987: scheme 6, with hashed slots.)
+/// The wheel has 4,096 slots of 64 ms. A timer is handed out in the first turn after its deadline's
+/// slot has passed: at most 64 ms late, never early. A deadline beyond one lap (262 s) waits in its
+/// slot and is passed over once per lap. (Varghese and Lauck, 1987: scheme 6, with hashed slots.)
 public struct TimerWheel: ~Copyable {
     struct Timer: BitwiseCopyable {
         var next: UInt32
         var previous: UInt32
-        /// Tick after which it fires.
+        /// The timer is due once this tick has come.
         var tick: UInt64
         var payload: UInt64
     }
 
     public static var tickMilliseconds: UInt64 { 64 }
     private static var slotCount: Int { 4_096 }
-    /// Head of the list of timers whose slot has passed.
+    /// Index of the list of timers that are due.
     private static var dueSlot: Int { slotCount }
 
     private var timers = Slab<Timer>()
     private var heads = [UInt32](repeating: noIndex, count: slotCount + 1)
     private var occupied = [UInt64](repeating: 0, count: slotCount / 64)
-    /// The last tick whose slot was emptied.
+    /// The last tick whose timers have been moved to the due list.
     private var currentTick: UInt64
 
     public init(now: MonotonicTime) {
@@ -29,7 +29,8 @@ public struct TimerWheel: ~Copyable {
 
     public var count: Int { timers.count }
 
-    /// Sets a timer that hands `payload` to ``popExpired(now:)``, which also ends it.
+    /// Sets a timer. Once due, its `payload` is returned by ``popExpired(now:)``, which also
+    /// removes the timer.
     public mutating func schedule(_ payload: UInt64, at deadline: MonotonicTime) -> UInt32 {
         let index = timers.insert(
             Timer(next: noIndex, previous: noIndex, tick: 0, payload: payload))
@@ -47,7 +48,7 @@ public struct TimerWheel: ~Copyable {
         timers.remove(index)
     }
 
-    /// The payload of one timer that is due, or `nil` when all have been handed out.
+    /// Removes one due timer and returns its payload; `nil` when none is due.
     public mutating func popExpired(now: MonotonicTime) -> UInt64? {
         let tick = now.milliseconds / Self.tickMilliseconds
         if currentTick < tick { collect(upTo: tick) }
@@ -59,7 +60,7 @@ public struct TimerWheel: ~Copyable {
         return payload
     }
 
-    /// The time from which ``popExpired(now:)`` may have something; `nil` without timers.
+    /// The earliest time at which ``popExpired(now:)`` may return a timer; `nil` without timers.
     public var nextDeadline: MonotonicTime? {
         if heads[Self.dueSlot] != noIndex {
             return MonotonicTime(milliseconds: currentTick * Self.tickMilliseconds)
@@ -80,6 +81,7 @@ public struct TimerWheel: ~Copyable {
         return nil
     }
 
+    /// Moves all timers that are due at `tick` to the due list.
     private mutating func collect(upTo tick: UInt64) {
         let first = max(
             currentTick + 1, tick >= UInt64(Self.slotCount) ? tick - UInt64(Self.slotCount) + 1 : 0)
@@ -102,7 +104,7 @@ public struct TimerWheel: ~Copyable {
     }
 
     private mutating func place(_ index: UInt32, at deadline: MonotonicTime) {
-        // The tick that ends after the deadline, so that nothing fires early.
+        // The tick that begins after the deadline, so that no timer fires early.
         let tick = deadline.milliseconds / Self.tickMilliseconds + 1
         timers[index].tick = tick
         link(index, tick <= currentTick ? Self.dueSlot : Int(tick & UInt64(Self.slotCount - 1)))
@@ -111,7 +113,7 @@ public struct TimerWheel: ~Copyable {
     private mutating func link(_ index: UInt32, _ slot: Int) {
         let head = heads[slot]
         timers[index].next = head
-        // A list's first timer keeps its slot where others keep their predecessor.
+        // The first timer of a list holds its slot's number in place of a predecessor.
         timers[index].previous = Self.slotMark | UInt32(slot)
         if head != noIndex { timers[head].previous = index }
         heads[slot] = index

@@ -1,15 +1,17 @@
-/// Lets something happen so many times a second, and after a quiet second as many times at once.
+/// Limits an event to a rate per second. After a quiet second, one second's events may happen at
+/// once.
 ///
-/// The rate is an argument of each call, 1 to 1,000,000, so that it may change at any time: after a
-/// lower one, the bucket is empty at most.
+/// The rate, 1 to 1,000,000, is an argument of each call and may change at any time. Lowering it
+/// leaves the bucket empty at worst, never in debt.
 public struct TokenBucket: Sendable, BitwiseCopyable {
-    /// Thousandths of tokens that are gone; at a rate per second, one comes back each millisecond.
+    /// Thousandths of tokens that are missing from a full bucket. At a rate of n per second, n
+    /// thousandths come back per millisecond.
     private var spent: UInt64 = 0
     private var countedAt = MonotonicTime(milliseconds: 0)
 
     public init() {}
 
-    /// Takes a token; false when none is left.
+    /// Takes a token; false when the bucket is empty.
     public mutating func take(rate: Int, now: MonotonicTime) -> Bool {
         refill(rate, now)
         guard spent + 1_000 <= UInt64(rate) * 1_000 else { return false }
@@ -17,17 +19,17 @@ public struct TokenBucket: Sendable, BitwiseCopyable {
         return true
     }
 
-    /// Puts a token back that was taken for nothing.
+    /// Puts a token back that was taken but not used.
     public mutating func putBack() { spent -= min(spent, 1_000) }
 
-    /// How many tokens are left.
+    /// The whole tokens in the bucket.
     public mutating func left(rate: Int, now: MonotonicTime) -> Int {
         refill(rate, now)
         let whole = UInt64(rate) * 1_000
         return spent >= whole ? 0 : Int((whole - spent) / 1_000)
     }
 
-    /// When so many tokens will be there, of which a full bucket has enough.
+    /// The time at which the bucket will hold `tokens` tokens, which must not be more than `rate`.
     public mutating func time(of tokens: Int, rate: Int, now: MonotonicTime) -> MonotonicTime {
         refill(rate, now)
         let whole = UInt64(rate) * 1_000

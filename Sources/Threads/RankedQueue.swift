@@ -2,10 +2,11 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// Tasks of two ranks from any thread to several workers, each of which takes one at a time.
+/// Hands tasks of two ranks from any thread to several workers; each worker takes one task at a
+/// time.
 ///
-/// Those of the first rank go before all others; within a rank they are taken in order. Handing a task
-/// over costs system calls only while a worker sleeps. A queue that is closed drops what still waits.
+/// Tasks of the first rank go before all others; within a rank the order is kept. Posting makes a
+/// system call only while a worker sleeps. ``close()`` drops the tasks that still wait.
 public final class RankedQueue<Task: Sendable>: Sendable {
     public enum Rank: Sendable {
         case first, second
@@ -15,11 +16,11 @@ public final class RankedQueue<Task: Sendable>: Sendable {
         var first = FIFO()
         var second = FIFO()
         var isClosed = false
-        /// Workers that sleep, or are about to, and that nobody has woken yet.
+        /// Workers that sleep, or are about to, and that no task has woken yet.
         var sleeping = 0
     }
 
-    /// Two stacks make a queue: each task moves once from one to the other.
+    /// A queue made of two stacks: each task moves once from `arrived` to `leaving`.
     private struct FIFO {
         private var arrived: [Task] = []
         private var leaving: [Task] = []
@@ -41,10 +42,10 @@ public final class RankedQueue<Task: Sendable>: Sendable {
     }
 
     private let state = Mutex(State())
-    /// Counts the workers that may wake up.
+    /// An eventfd whose value is the number of workers that may wake up.
     private let semaphore: CInt
 
-    /// `name` says whose queue it is, for errors.
+    /// Opens the queue. `name` stands in errors only.
     public init(name: String) throws(ThreadFailure) {
         semaphore = eventfd(0, CInt(EFD_SEMAPHORE | EFD_CLOEXEC))
         guard semaphore >= 0 else { throw ThreadFailure(name: name, code: errno) }
@@ -52,7 +53,7 @@ public final class RankedQueue<Task: Sendable>: Sendable {
 
     deinit { _ = Glibc.close(semaphore) }
 
-    /// Hands a task over; false once the queue is closed.
+    /// Hands a task to the workers; false once the queue is closed.
     @discardableResult
     public func post(_ task: Task, _ rank: Rank) -> Bool {
         let (isAccepted, wakes) = state.withLock { state in
@@ -69,7 +70,7 @@ public final class RankedQueue<Task: Sendable>: Sendable {
         return isAccepted
     }
 
-    /// Refuses further tasks, drops those that wait, and wakes the workers.
+    /// Takes no further tasks, drops those that wait, and wakes all workers.
     public func close() {
         let sleeping = state.withLock { state in
             state.isClosed = true
@@ -81,12 +82,12 @@ public final class RankedQueue<Task: Sendable>: Sendable {
         if sleeping > 0 { wake(sleeping) }
     }
 
-    /// Takes the next task if one waits.
+    /// Takes the next task without sleeping; `nil` when none waits.
     public func takeNow() -> Task? {
         state.withLock { $0.first.removeFirst() ?? $0.second.removeFirst() }
     }
 
-    /// Takes the next task; sleeps while there is none. `nil` once the queue is closed.
+    /// Takes the next task and sleeps while there is none; `nil` once the queue is closed.
     public func take() -> Task? {
         while true {
             let (task, isClosed) = state.withLock { state -> (Task?, Bool) in
@@ -102,10 +103,10 @@ public final class RankedQueue<Task: Sendable>: Sendable {
         }
     }
 
-    /// Returns once this worker, or another one in its place, was woken.
+    /// Sleeps until the semaphore lets one worker through.
     private func sleep() {
         var counter: UInt64 = 0
-        // A signal interrupts it.
+        // A signal may interrupt the read.
         while Glibc.read(semaphore, &counter, 8) != 8 {}
     }
 

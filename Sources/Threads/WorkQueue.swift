@@ -2,10 +2,10 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// Tasks from any thread to one worker that sleeps until there are some.
+/// Hands tasks from any thread to one worker, which takes all of them at once and sleeps while
+/// there are none.
 ///
-/// The worker takes everything at once, and is woken only when it sleeps: posting to a busy worker
-/// costs no system call.
+/// Only a worker that sleeps is woken, so that posting to a busy worker makes no system call.
 public final class WorkQueue<Task: Sendable>: Sendable {
     private struct State {
         var tasks: [Task] = []
@@ -16,7 +16,7 @@ public final class WorkQueue<Task: Sendable>: Sendable {
     private let state = Mutex(State())
     private let wakeDescriptor: CInt
 
-    /// `name` says whose queue it is, for errors.
+    /// Opens the queue. `name` stands in errors only.
     public init(name: String) throws(ThreadFailure) {
         wakeDescriptor = eventfd(0, CInt(EFD_NONBLOCK | EFD_CLOEXEC))
         guard wakeDescriptor >= 0 else { throw ThreadFailure(name: name, code: errno) }
@@ -24,7 +24,7 @@ public final class WorkQueue<Task: Sendable>: Sendable {
 
     deinit { _ = Glibc.close(wakeDescriptor) }
 
-    /// Hands a task over; false once the queue is closed.
+    /// Hands a task to the worker; false once the queue is closed.
     @discardableResult
     public func post(_ task: Task) -> Bool {
         let (isAccepted, isSleeping) = state.withLock { state in
@@ -37,7 +37,7 @@ public final class WorkQueue<Task: Sendable>: Sendable {
         return isAccepted
     }
 
-    /// Refuses further tasks and wakes the worker, which still gets those that wait.
+    /// Takes no further tasks and wakes the worker, which still gets those that wait.
     public func close() {
         let isSleeping = state.withLock { state in
             state.isClosed = true
@@ -47,8 +47,9 @@ public final class WorkQueue<Task: Sendable>: Sendable {
         if isSleeping { wake() }
     }
 
-    /// Takes all tasks, in order; sleeps while there are none, at most so many milliseconds (for ever
-    /// with a negative number). `nil` once the queue is closed and empty.
+    /// Takes all tasks, in order, and sleeps while there are none. Returns an empty array after
+    /// `waitMilliseconds` without a task (a negative number waits for ever), and `nil` once the
+    /// queue is closed and empty.
     public func takeAll(waitMilliseconds: Int32 = -1) -> [Task]? {
         while true {
             let (tasks, isClosed) = state.withLock { state in

@@ -1,7 +1,7 @@
 import CLinux
 import Glibc
 
-/// A thread, or what it needs, that the system did not give.
+/// The system did not give a thread, or the descriptor that a queue needs.
 public struct ThreadFailure: Error, Hashable, Sendable, CustomStringConvertible {
     public let name: String
     /// The value of `errno`.
@@ -12,7 +12,7 @@ public struct ThreadFailure: Error, Hashable, Sendable, CustomStringConvertible 
     }
 }
 
-/// A named thread for a body that ends by itself; signals are left to the main thread.
+/// Starts named, detached threads. All signals are blocked in them and stay with the main thread.
 public enum WorkerThread {
     private final class Body {
         let name: String
@@ -24,7 +24,8 @@ public enum WorkerThread {
         }
     }
 
-    /// `name` has at most 15 bytes, as the kernel's.
+    /// Starts a thread that ends when `run` returns. `name` has at most 15 bytes, the kernel's
+    /// limit.
     public static func start(
         name: String, _ run: @escaping @Sendable () -> Void
     ) throws(ThreadFailure) {
@@ -33,7 +34,7 @@ public enum WorkerThread {
         defer { pthread_attr_destroy(&attributes) }
         pthread_attr_setdetachstate(&attributes, CInt(PTHREAD_CREATE_DETACHED))
         let body = Unmanaged.passRetained(Body(name: name, run: run))
-        // The thread begins with the mask of whoever makes it.
+        // A new thread inherits the signal mask of the thread that starts it.
         var all = sigset_t()
         var former = sigset_t()
         sigfillset(&all)

@@ -1,4 +1,5 @@
-// What Glibc's Swift module leaves out: epoll, eventfd and accept4.
+// System calls and headers that Glibc's Swift module leaves out, such as epoll, eventfd and
+// accept4.
 #pragma once
 
 #include <stdint.h>
@@ -10,16 +11,16 @@
 /// accept4 with SOCK_NONBLOCK and SOCK_CLOEXEC, and no peer address.
 int hermes_accept(int listener);
 
-/// send with MSG_NOSIGNAL: a peer that is gone is an error, not a signal.
+/// send with MSG_NOSIGNAL: sending to a closed peer is an error, not a signal.
 ssize_t hermes_send(int descriptor, const void *bytes, size_t count);
 
 /// sendmsg with MSG_NOSIGNAL over `count` runs of bytes, laid out as iovec.
 ssize_t hermes_send_vector(int descriptor, void *segments, size_t count);
 
-/// Gives free memory of the C library's heap back to the system; may take milliseconds.
+/// malloc_trim: gives free heap memory of the C library back to the system; may take milliseconds.
 void hermes_trim_heap(void);
 
-/// Names the calling thread; at most 15 bytes.
+/// Names the calling thread; the name has at most 15 bytes.
 void hermes_name_thread(const char *name);
 
 /// Milliseconds of CLOCK_MONOTONIC.
