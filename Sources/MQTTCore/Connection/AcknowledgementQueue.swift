@@ -1,20 +1,22 @@
 import MQTTCodec
 import Structures
 
-/// Acknowledgements of one connection in the order in which they must leave, each with the commit it waits for.
+/// The acknowledgements of one connection in the order in which they must be sent, each with the
+/// commit that it waits for.
 ///
 /// PUBACK, PUBREC and PUBREL leave in the order of the packets that they answer [MQTT-4.6.0-2]
-/// [MQTT-4.6.0-3] [MQTT-4.6.0-4], so one that is ready still waits behind one that is not. Empty
-/// queues hold no memory.
+/// [MQTT-4.6.0-3] [MQTT-4.6.0-4]. So an acknowledgement whose commit has completed still waits
+/// behind one whose commit has not. An empty queue holds no memory.
 public struct AcknowledgementQueue: BitwiseCopyable {
     private struct Entry: BitwiseCopyable {
-        /// The commit; 0 for none.
+        /// The commit to wait for; 0 for none.
         var ticket: UInt64
-        /// A four-byte packet as a little-endian word; unused with `packet`.
+        /// A four-byte packet as a little-endian word; unused when `packet` is set.
         var word: UInt32
-        /// Bytes of the PUBLISH, SUBSCRIBE or UNSUBSCRIBE that it answers; 0 for what answers none.
+        /// Bytes of the PUBLISH, SUBSCRIBE or UNSUBSCRIBE that this packet answers; 0 for any other
+        /// packet.
         var requestBytes: UInt32
-        /// A whole packet of another size.
+        /// A whole packet that is not four bytes long, such as SUBACK.
         var packet: SharedBytes?
     }
 
@@ -22,14 +24,16 @@ public struct AcknowledgementQueue: BitwiseCopyable {
     private var capacity: UInt32 = 0
     private var first: UInt32 = 0
     public private(set) var count: UInt32 = 0
-    /// PUBLISH, SUBSCRIBE and UNSUBSCRIBE packets that wait for their acknowledgement, and their bytes.
+    /// Number of PUBLISH, SUBSCRIBE and UNSUBSCRIBE packets that wait for their acknowledgement.
     public private(set) var requests: UInt32 = 0
+    /// Bytes of those packets, as they stood on the wire.
     public private(set) var requestBytes: Int = 0
 
     public init() {}
 
     public var isEmpty: Bool { count == 0 }
 
+    /// Appends a four-byte packet, which is sent once `ticket` has been committed (at once for 0).
     public mutating func append(
         word: UInt32, ticket: UInt64, requestBytes: Int = 0, pool: BytePool
     ) {
@@ -38,7 +42,7 @@ public struct AcknowledgementQueue: BitwiseCopyable {
             pool)
     }
 
-    /// Takes over the caller's reference.
+    /// Appends a packet of any size; the queue takes over the caller's reference.
     public mutating func append(
         packet: SharedBytes, ticket: UInt64, requestBytes: Int = 0, pool: BytePool
     ) {
@@ -47,7 +51,7 @@ public struct AcknowledgementQueue: BitwiseCopyable {
             pool)
     }
 
-    /// Kinds of acknowledgements.
+    /// A set of acknowledgement types.
     public struct Types: OptionSet, Sendable {
         public let rawValue: UInt16
 
@@ -60,8 +64,8 @@ public struct AcknowledgementQueue: BitwiseCopyable {
         fileprivate init(_ type: PacketType) { rawValue = 1 << UInt16(type.rawValue) }
     }
 
-    /// Moves what may leave to the output; stops at the first whose commit has not completed. The
-    /// kinds of the four-byte packets among them.
+    /// Moves packets to the output, up to the first whose commit has not completed. Returns the
+    /// types of the four-byte packets among them.
     @discardableResult
     public mutating func release(
         to output: inout OutputQueue, pool: BytePool, isCommitted: (UInt64) -> Bool
@@ -90,6 +94,7 @@ public struct AcknowledgementQueue: BitwiseCopyable {
         return released
     }
 
+    /// Drops all packets and frees the queue's memory.
     public mutating func removeAll(in pool: BytePool) {
         if let entries {
             for offset in 0..<count {

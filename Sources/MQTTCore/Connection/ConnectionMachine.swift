@@ -2,16 +2,14 @@ import MQTTCodec
 
 /// Decides what one network connection may do next; performs no I/O and reads no clock.
 /// ```
-///                CONNECT                 verified                opened
+///                CONNECT                 accepted           session stored
 /// awaitingConnect ──────> authenticating ────────> opening ────────────> active ──> closed
-///        │                      │ refused          │  ^  │ (commit of what        │
-///        └── anything else ─────┴──── closed <─────│──│──┘  CONNACK speaks of)    └ DISCONNECT, violation
-///                                                  v  │
-///                                                delayed (a take-over that is damped)
+///        │                      │ refused          │  ^                    DISCONNECT, violation
+///        └── any other packet ──┴──> closed        v  │
+///                                                delayed (by the damper of take-overs)
 /// ```
-/// While a client waits for its password check, for its turn to take over or for the commit, its further
-/// input is held back: the specification lets it send before CONNACK, and nothing of it may count before
-/// it is accepted.
+/// Input that arrives in `authenticating`, `opening` or `delayed` is held back: a client may send
+/// packets before CONNACK, but none of them may have an effect before the client is accepted.
 public struct ConnectionMachine: Sendable, BitwiseCopyable {
     private enum State: UInt8, BitwiseCopyable {
         case awaitingConnect
@@ -26,48 +24,54 @@ public struct ConnectionMachine: Sendable, BitwiseCopyable {
 
     public init() {}
 
+    /// The answer to CONNECT.
     public enum OnConnect: Hashable, Sendable {
         case authenticate
-        /// CONNACK with this code, then close [MQTT-3.2.2-5].
+        /// Send CONNACK with this code, then close the connection [MQTT-3.2.2-5].
         case refuse(Connack.ReturnCode)
         case close(ProtocolViolation)
         case ignore
     }
 
+    /// The answer to any other packet.
     public enum OnPacket: Hashable, Sendable {
         case process
         case close(ProtocolViolation)
         case ignore
     }
 
+    /// The answer to the result of the password check.
     public enum OnVerdict: Hashable, Sendable {
         case open
         case refuse(Connack.ReturnCode)
         case ignore
     }
 
-    /// Whether input must wait for the password check, a take-over or the commit.
+    /// True while input must wait for the password check, the damper of take-overs or the commit of
+    /// the session.
     public var holdsInput: Bool {
         switch state {
         case .authenticating, .opening, .delayed: true
         case .awaitingConnect, .active, .closed: false
         }
     }
-    /// Whether it is not known yet who this is.
+    /// True until user name and password have been checked, so that nothing proves yet who the
+    /// client is.
     public var isUnknown: Bool { state == .awaitingConnect || state == .authenticating }
     public var isDelayed: Bool { state == .delayed }
     public var isActive: Bool { state == .active }
     public var isAwaitingConnect: Bool { state == .awaitingConnect }
     public var isClosed: Bool { state == .closed }
 
-    /// A CONNECT arrived; `identifierCount` is the size of its client identifier in bytes.
+    /// Handles a CONNECT; `identifierCount` is the size of its client identifier in bytes.
     public mutating func receive(
         _ connect: Connect, identifierCount: Int
     ) -> OnConnect {
         switch state {
         case .awaitingConnect:
-            // An empty identifier asks for one of ours, which only a clean session may
-            // [MQTT-3.1.3-6] [MQTT-3.1.3-8]; 3.1 has no empty identifiers.
+            // With an empty client identifier the broker chooses one, which is allowed only for a
+            // clean session [MQTT-3.1.3-6] [MQTT-3.1.3-8]. MQTT 3.1 has no empty client
+            // identifiers.
             if identifierCount == 0, !connect.cleanSession || connect.version == .v3_1 {
                 state = .closed
                 return .refuse(.identifierRejected)
@@ -83,7 +87,7 @@ public struct ConnectionMachine: Sendable, BitwiseCopyable {
         }
     }
 
-    /// Any packet but CONNECT arrived.
+    /// Handles any packet but CONNECT.
     public mutating func receive(_ type: PacketType) -> OnPacket {
         switch state {
         case .awaitingConnect, .authenticating, .opening, .delayed:
@@ -108,7 +112,7 @@ public struct ConnectionMachine: Sendable, BitwiseCopyable {
         }
     }
 
-    /// The user name and password were checked; `nil` accepts.
+    /// Handles the result of the password check: `nil` accepts the client, a code refuses it.
     public mutating func authenticated(_ refusal: Connack.ReturnCode?) -> OnVerdict {
         switch state {
         case .authenticating:
@@ -123,8 +127,8 @@ public struct ConnectionMachine: Sendable, BitwiseCopyable {
         }
     }
 
-    /// What CONNACK speaks of is stored: it leaves, and the client's input counts. False when the
-    /// connection closed meanwhile.
+    /// The session is stored, so CONNACK is sent and the client's input is processed from now on.
+    /// False when the connection closed meanwhile.
     public mutating func opened() -> Bool {
         switch state {
         case .opening:
@@ -135,13 +139,14 @@ public struct ConnectionMachine: Sendable, BitwiseCopyable {
         }
     }
 
-    /// Its session is fought over: it may not take over yet.
+    /// Clients take this session over from each other too often, so this take-over has to wait.
     public mutating func delay() {
         precondition(state == .opening, "a take-over delayed in state \(state)")
         state = .delayed
     }
 
-    /// It may ask again. False when the connection closed meanwhile.
+    /// The wait of a damped take-over has passed, so the client may try again. False when the
+    /// connection closed meanwhile.
     public mutating func endDelay() -> Bool {
         switch state {
         case .delayed:
@@ -152,18 +157,20 @@ public struct ConnectionMachine: Sendable, BitwiseCopyable {
         }
     }
 
-    /// The session cannot be opened (a limit): CONNACK with a code, then close.
+    /// Closes the connection for a reason outside the machine, such as a limit that keeps the
+    /// session from being opened.
     public mutating func close() { state = .closed }
 }
 
-/// A packet that is well formed and not allowed where it stands. The connection closes [MQTT-4.8.0-1].
+/// A well-formed packet that is not allowed in the connection's state. The broker closes the
+/// connection [MQTT-4.8.0-1].
 public enum ProtocolViolation: Error, Hashable, Sendable, BitwiseCopyable {
     case firstPacketNotConnect
     case secondConnect
     case packetOnlyServersSend
     case malformed(MalformedPacket)
 
-    /// The normative statement, or section, of MQTT 3.1.1 that is broken.
+    /// The rule that is broken: an id of a normative statement or a section of MQTT 3.1.1.
     public var statement: String {
         switch self {
         case .firstPacketNotConnect: "MQTT-3.1.0-1"
@@ -173,7 +180,7 @@ public enum ProtocolViolation: Error, Hashable, Sendable, BitwiseCopyable {
         }
     }
 
-    /// What was wrong, for a log.
+    /// The fault in words, for a log line.
     public var explanation: String {
         switch self {
         case .firstPacketNotConnect: "the first packet was not CONNECT"

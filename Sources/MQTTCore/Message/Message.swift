@@ -1,33 +1,35 @@
 import MQTTCodec
 import Structures
 
-/// An application message that outlives its packet: the wire image for QoS 1 and 2, shared by all receivers.
+/// An application message that outlives its packet, encoded once for all its receivers.
 ///
-/// Each receiver's copy differs in the first byte and the packet identifier only, so delivery is one
-/// copy and two patches; payloads of ``sharingThreshold`` bytes and more are not copied at all. Layout:
-/// a 24-byte header of ours, then the PUBLISH packet with room for an identifier. The holder of a
-/// reference calls ``release(in:)`` once.
+/// A receiver's copy of QoS 1 or 2 differs only in the first byte and the packet identifier, so
+/// delivery is one copy and two patches. Payloads of ``sharingThreshold`` bytes and more are not
+/// copied at all. Layout: an internal header of 24 bytes, then a PUBLISH packet with room for a
+/// packet identifier. Each holder of a reference calls ``release(in:)`` once.
 public struct Message: BitwiseCopyable {
     private struct Header: BitwiseCopyable {
-        /// UNIX time in milliseconds; 0 is never.
+        /// UNIX time in milliseconds; 0 for a message that never expires.
         var expiresAtMs: Int64
-        /// From the packet's first byte.
+        /// Offset from the packet's first byte.
         var payloadOffset: UInt32
         var topicOffset: UInt16
         var topicCount: UInt16
-        /// The publisher's.
+        /// The QoS of the publisher's PUBLISH.
         var qos: QoS
         var retain: Bool
     }
 
-    /// Above this size a reference costs less than a copy (measured crossover 8 to 16 KiB).
+    /// From this many bytes on, a reference costs less than a copy (the measured crossover is 8 to
+    /// 16 KiB).
     private static var sharingThreshold: Int { 16 * 1_024 }
     private static var headerBytes: Int { 24 }
 
     private let shared: SharedBytes
 
-    /// Copies topic and payload. `suffix` is appended to the payload: a sequence that the broker
-    /// assigned. A QoS 0 message has the same image; its receivers get a header of their own.
+    /// Copies topic and payload; the caller owns the first reference. `suffix` is appended to the
+    /// payload: it carries a sequence number that the broker assigned. A QoS 0 message is stored in
+    /// the same form, and each of its receivers gets a new header.
     public init(
         topic: UnsafeRawBufferPointer, payload: UnsafeRawBufferPointer,
         suffix: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0),
@@ -59,10 +61,10 @@ public struct Message: BitwiseCopyable {
     private var header: Header { shared.bytes.load(as: Header.self) }
     private var packet: UnsafeMutableRawPointer { shared.bytes + Self.headerBytes }
 
-    /// Bytes of the packet: what a queue counts.
+    /// Bytes of the packet, as limits on queues count them.
     public var count: Int { shared.count - Self.headerBytes }
     public var qos: QoS { header.qos }
-    /// As the publisher set it.
+    /// RETAIN as the publisher set it.
     public var retain: Bool { header.retain }
 
     public var topic: UnsafeRawBufferPointer {
@@ -76,20 +78,25 @@ public struct Message: BitwiseCopyable {
         return UnsafeRawBufferPointer(start: packet + offset, count: count - offset)
     }
 
+    /// True when the message has expired at `wallClock`, a UNIX time in milliseconds.
     public func isExpired(atMs wallClock: Int64) -> Bool {
         let expiry = header.expiresAtMs
         return expiry != 0 && expiry <= wallClock
     }
 
+    /// UNIX time in milliseconds; 0 for a message that never expires.
     public var expiresAtMs: Int64 { header.expiresAtMs }
 
+    /// Adds a reference.
     public func retainReference() { shared.retain() }
 
+    /// Gives one reference up; the last one frees the message.
     public func release(in pool: BytePool) { shared.release(in: pool) }
 
-    /// Appends this message as a PUBLISH for one receiver.
+    /// Appends the message as a PUBLISH for one receiver.
     ///
-    /// DUP says whether this very packet is a re-send, whatever its publisher said [MQTT-3.3.1-3].
+    /// `isDuplicate` sets DUP when the broker sends this packet again; the publisher's own DUP does
+    /// not matter [MQTT-3.3.1-3].
     public func append(
         to output: inout OutputQueue, qos: QoS, retain: Bool, isDuplicate: Bool,
         packetIdentifier: UInt16, pool: BytePool

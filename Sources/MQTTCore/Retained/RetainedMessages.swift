@@ -1,10 +1,11 @@
 import MQTTCodec
 import Structures
 
-/// The last retained message of each topic, found by filter in slices.
+/// The retained message of each topic, found by topic filter in slices.
 ///
-/// They belong to no session and outlive all of them [MQTT-3.1.2-7]. While a cursor is under way,
-/// topics that lose their message stay in the tree, so that a cursor never stands on a removed node.
+/// Retained messages belong to no session and outlive all sessions [MQTT-3.1.2-7]. While any cursor
+/// is open, topics that lose their message stay in the tree, so that no cursor stands on a removed
+/// node.
 public struct RetainedMessages: ~Copyable {
     struct Record: BitwiseCopyable {
         var message: Message?
@@ -14,11 +15,12 @@ public struct RetainedMessages: ~Copyable {
     private var records = Slab<Record>()
     private let pool: BytePool
     private var openCursors = 0
-    /// Topics whose node waits for the last cursor to end.
+    /// Nodes of topics without a message, to be removed once the last cursor has ended.
     private var prunable: Set<UInt32> = []
-    /// Bytes of all messages.
+    /// Bytes of all messages, each with its packet header.
     public private(set) var byteCount = 0
-    /// All topics, each counted once for every eight of its levels: a level is a node of the tree.
+    /// The number of topics, where a topic of more than eight levels counts once for every eight
+    /// levels or part of eight. Each level is a node of the tree and takes memory.
     public private(set) var weight = 0
 
     public init(hash: KeyedHash, pool: BytePool) {
@@ -28,8 +30,9 @@ public struct RetainedMessages: ~Copyable {
 
     public var count: Int { records.count }
 
-    /// Keeps a message for its topic, in place of the former one [MQTT-3.3.1-5]; takes a reference of
-    /// its own. A message without payload is never kept: it removes [MQTT-3.3.1-10] [MQTT-3.3.1-11].
+    /// Keeps a message for its topic, in place of the former one [MQTT-3.3.1-5], and adds a
+    /// reference to it. A message without payload is not kept and removes the former one
+    /// [MQTT-3.3.1-10] [MQTT-3.3.1-11].
     public mutating func update(_ message: Message) {
         guard message.payload.count > 0 else {
             remove(message.topic)
@@ -48,13 +51,13 @@ public struct RetainedMessages: ~Copyable {
         }
     }
 
-    /// Bytes of the message that a topic has; `nil` when it has none.
+    /// Bytes of a topic's retained message; `nil` when it has none.
     public func byteCount(of topic: UnsafeRawBufferPointer) -> Int? {
         guard let node = tree.find(topic), tree[node].value != noIndex else { return nil }
         return records[tree[node].value].message?.count
     }
 
-    /// False when the topic has no retained message.
+    /// Removes a topic's retained message; false when it has none.
     @discardableResult
     public mutating func remove(_ topic: UnsafeRawBufferPointer) -> Bool {
         guard let node = tree.find(topic), tree[node].value != noIndex else { return false }
@@ -67,23 +70,26 @@ public struct RetainedMessages: ~Copyable {
         return true
     }
 
-    /// Begins a walk over the messages that a filter matches; ``end(_:)`` it once.
+    /// Begins a walk over the messages that a filter matches. The caller ends it once with
+    /// ``end(_:)``.
     public mutating func cursor(_ filter: UnsafeRawBufferPointer) -> RetainedCursor {
         openCursors += 1
         return RetainedCursor(filter: [UInt8](filter), root: TopicTree.root)
     }
 
+    /// Ends a walk; the last one to end also removes the nodes that waited for it.
     public mutating func end(_ cursor: consuming RetainedCursor) {
         _ = consume cursor
         openCursors -= 1
         guard openCursors == 0 else { return }
-        // Pruning one may have taken another along.
+        // Removing one node may already have removed another.
         for node in prunable { tree.prune(node) }
         prunable.removeAll()
     }
 
-    /// The next matching message, after at most `steps` topics, which it counts down; `.paused` when
-    /// they are used up. The message is borrowed: it is valid until the next change.
+    /// Returns the next matching message, or `.paused` when `steps` has reached 0. Each step looks
+    /// at one node and lowers `steps` by one. The message is borrowed and valid until the next
+    /// change.
     public func next(_ cursor: inout RetainedCursor, steps: inout Int) -> RetainedCursor.Step {
         while let frame = cursor.popFrame() {
             guard steps > 0 else {
@@ -98,7 +104,8 @@ public struct RetainedMessages: ~Copyable {
         return .finished
     }
 
-    /// One node against one level of the filter; pushes what follows and returns a record that matches.
+    /// Compares one node with one level of the filter. Pushes the nodes to visit next and returns a
+    /// matching record.
     private func visit(_ frame: RetainedCursor.Frame, _ cursor: inout RetainedCursor) -> UInt32? {
         switch frame {
         case .node(let index, let depth):
@@ -151,20 +158,21 @@ public struct RetainedMessages: ~Copyable {
     }
 }
 
-/// Where a walk over retained messages stands; it stays valid while messages come and go.
+/// The state of one walk over retained messages; it stays valid while messages are added and
+/// removed.
 public struct RetainedCursor: Sendable {
     public enum Step {
         case message(Message)
-        /// The slice is over; go on in a later turn.
+        /// The steps of this turn are used up; the walk goes on in a later turn.
         case paused
         case finished
     }
 
     enum Frame: Sendable {
         case node(UInt32, depth: Int)
-        /// A node and its later siblings, each at this depth of the filter.
+        /// A node and its later siblings, all compared with the filter's level at this depth.
         case siblings(UInt32, depth: Int, skipsDollar: Bool)
-        /// A node, its later siblings, and everything below them.
+        /// A node, its later siblings, and all nodes below them.
         case descendants(of: UInt32, skipsDollar: Bool)
     }
 

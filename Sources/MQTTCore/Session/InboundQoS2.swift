@@ -1,10 +1,11 @@
 import MQTTCodec
 import Structures
 
-/// The QoS 2 identifiers that a client sent and has not released: session state [MQTT-4.3.3-2].
+/// The packet identifiers of QoS 2 messages that a client has sent and not yet released with
+/// PUBREL. They are session state [MQTT-4.3.3-2].
 ///
-/// Two bytes each, unordered; empty sets hold no memory. Inbound identifiers are a space of their own,
-/// apart from those that we give [MQTT-2.3.1-4].
+/// Two bytes each, unordered. An empty set holds no memory. The client's packet identifiers are
+/// independent of those that the broker assigns [MQTT-2.3.1-4].
 public struct InboundQoS2: BitwiseCopyable {
     private var identifiers: UnsafeMutablePointer<UInt16>?
     private var capacity: UInt32 = 0
@@ -16,7 +17,7 @@ public struct InboundQoS2: BitwiseCopyable {
         index(of: identifier) != nil
     }
 
-    /// Adds an identifier that is not in the set.
+    /// Adds an identifier, which must not be in the set.
     public mutating func insert(_ identifier: PacketIdentifier, pool: BytePool) {
         if count == capacity {
             let larger = UInt32(BytePool.capacity(for: max(8, Int(capacity) * 4))) / 2
@@ -34,7 +35,7 @@ public struct InboundQoS2: BitwiseCopyable {
         count += 1
     }
 
-    /// False when the identifier is not in the set.
+    /// Removes an identifier; false when it is not in the set.
     @discardableResult
     public mutating func remove(_ identifier: PacketIdentifier, pool: BytePool) -> Bool {
         guard let index = index(of: identifier), let identifiers else { return false }

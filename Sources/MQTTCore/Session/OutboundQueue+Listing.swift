@@ -1,19 +1,20 @@
 import MQTTCodec
 import Structures
 
-/// What an operator sees of a queue, and may take out of it.
+/// The view of a queue that an operator lists and drops messages by.
 extension OutboundQueue {
-    /// One message that is in memory.
+    /// One message of the queue that is in memory.
     public struct Listed: BitwiseCopyable {
         public enum State: BitwiseCopyable {
             case waiting
-            /// Sent, and not acknowledged.
+            /// Sent and not acknowledged.
             case inFlight
-            /// QoS 2: only the PUBREL is owed, and the message is gone.
+            /// A QoS 2 message whose PUBREC has come: the broker still owes PUBREL and no longer
+            /// has the message.
             case released
         }
 
-        /// `nil` once it is released; the queue keeps its reference.
+        /// Borrowed from the queue; `nil` in state `released`.
         public var message: Message?
         public var position: UInt64
         public var qos: QoS
@@ -21,8 +22,9 @@ extension OutboundQueue {
         public var state: State
     }
 
-    /// Goes through what is in memory from a position on, oldest first, until the body returns false.
-    /// What only the store has comes behind it: from ``firstUnloaded`` on, if ``isStoring``.
+    /// Calls `body` for each message in memory from `position` on, oldest first, until it returns
+    /// false. When ``isStoring``, messages that are only in the store follow from ``firstUnloaded``
+    /// on.
     public func forEachListed(from position: UInt64, _ body: (Listed) -> Bool) {
         var position = max(position, head)
         while position < head + UInt64(span) {
@@ -42,8 +44,8 @@ extension OutboundQueue {
         }
     }
 
-    /// Gives up the oldest message that waits, in memory or in the store, if its position is below
-    /// `bound`; returns that position, `nil` when there is none.
+    /// Drops the oldest waiting message, in memory or in the store, if its position is below
+    /// `bound`. Returns that position; `nil` when there is no such message.
     public mutating func dropOldest(below bound: UInt64, pool: BytePool) -> UInt64? {
         skipHoles()
         if sentSpan < span {

@@ -1,29 +1,32 @@
 import MQTTCodec
 import Structures
 
-/// Messages that a shared subscription gave to this session.
+/// Messages that this session got as a member of a shared subscription's group.
 extension OutboundQueue {
-    /// What a shared subscription gave to this session and another member may have instead; the
-    /// caller takes the references over.
+    /// A message that left this queue, so that another member of its group may get it. The caller
+    /// takes the reference over.
     public struct Returned {
         public var message: Message
         public var position: UInt64
         public var group: UInt32
     }
 
-    /// What becomes of a group's messages.
+    /// The fate of the messages that a group sent to this session.
     public enum Fate {
+        /// They stay as they are.
         case keep
-        /// They are the session's own, as if no group had chosen it.
+        /// They become the session's own, as if no group had chosen it.
         case own
-        /// Other members get them, as far as they can; the rest is the session's own.
+        /// Messages that may still go to other members leave the queue; the rest become the
+        /// session's own.
         case giveBack
     }
 
-    /// Takes back, oldest first, what waits of the messages of the groups that `fate` gives back.
+    /// Removes and returns, oldest first, the waiting messages of all groups for which `fate` says
+    /// `giveBack`.
     ///
-    /// `unacknowledged` takes QoS 1 messages along that were sent and not acknowledged. What was sent
-    /// at QoS 2 stays with its receiver, who may have it already.
+    /// `unacknowledged` also removes QoS 1 messages in flight. QoS 2 messages in flight stay,
+    /// because their receiver may already have them.
     public mutating func takeShared(
         unacknowledged: Bool, pool: BytePool, fate: (UInt32) -> Fate
     ) -> [Returned] {

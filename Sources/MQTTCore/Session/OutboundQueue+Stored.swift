@@ -1,9 +1,10 @@
 import MQTTCodec
 import Structures
 
-/// The part of a queue that only the store holds.
+/// Messages of a queue that only the store holds.
 extension OutboundQueue {
-    /// Gives the next position to a message of so many bytes that only the store keeps.
+    /// Assigns the next position to a message of `bytes` bytes that is written to the store and not
+    /// kept in memory.
     public mutating func store(bytes: Int) -> UInt64 {
         let position = end
         stored += 1
@@ -11,14 +12,15 @@ extension OutboundQueue {
         return position
     }
 
-    /// Gives up the oldest message that waits in the store; its position, or `nil` when none does.
+    /// Drops the oldest waiting message that is only in the store. Returns its position; `nil` when
+    /// there is none.
     public mutating func dropOldestStored() -> UInt64? {
         guard stored > 0 else { return nil }
         defer { passStored(to: firstStored + 1, bytes: storedBytes / Int(stored)) }
         return firstStored
     }
 
-    /// Forgets what is in memory, because the store has it and the client is away.
+    /// Frees the messages in memory, which the store also has, because the client is offline.
     public mutating func unload(pool: BytePool) {
         skipHoles()
         for offset in 0..<UInt64(span) { entry(at: head + offset).message?.release(in: pool) }
@@ -29,8 +31,8 @@ extension OutboundQueue {
             stored += loadedWaiting
             storedBytes += loadedBytes
         } else {
-            // Messages between these were dropped: what waits in the store has no holes, so they
-            // count among those that may have been sent.
+            // Some messages between these positions were dropped. The waiting messages of the store
+            // have no holes, so these count as in flight instead.
             storedInFlight += loadedWaiting
         }
         head = firstStored
@@ -38,9 +40,9 @@ extension OutboundQueue {
         releaseRing(pool)
     }
 
-    /// A message as the store gave it back.
+    /// A message that was read back from the store.
     public struct Loaded: BitwiseCopyable {
-        /// The queue takes the reference over; `nil` when only the PUBREL is owed.
+        /// The queue takes this reference over; `nil` for a QoS 2 message that only needs PUBREL.
         public var message: Message?
         public var position: UInt64
         public var qos: QoS
@@ -56,24 +58,28 @@ extension OutboundQueue {
         }
     }
 
-    /// Where loading goes on: with what was in flight, else with what waits.
+    /// The position from which to load next: messages in flight first, then waiting ones.
     public var firstUnloaded: UInt64 {
         guard storedInFlight > 0 else { return firstStored }
         return span == 0 ? 0 : head + UInt64(span)
     }
 
-    /// How many positions of those that wait may be loaded now, at most `limit`.
+    /// The number of waiting messages to load next, at most `limit`. 0 when none is stored, or
+    /// while they are too far from the oldest message in flight for packet identifiers to stay
+    /// unique.
     public func loadable(_ limit: UInt32) -> UInt32 {
         let count = min(limit, stored)
         return count > 0 && canPlace(firstStored + UInt64(count) - 1) ? count : 0
     }
 
-    /// Whether a position is near enough to what is in flight for identifiers to stay unique.
+    /// True when the position is so near to the oldest one in memory that packet identifiers stay
+    /// unique.
     public func canPlace(_ position: UInt64) -> Bool {
         span == 0 || position - head < UInt64(Self.largestSpan)
     }
 
-    /// Puts back a message that was in flight when its client went away; positions rise.
+    /// Puts back a message that was in flight when its client disconnected. Positions must rise
+    /// from call to call.
     public mutating func placeSent(_ loaded: Loaded, pool: BytePool) {
         storedInFlight -= min(1, storedInFlight)
         loadedInFlight += 1
@@ -85,13 +91,15 @@ extension OutboundQueue {
         sentSpan = span
     }
 
-    /// One of those that were in flight is not put back.
+    /// Passes over a message in flight that is not put back, such as an expired one.
     public mutating func skipSent() { storedInFlight -= min(1, storedInFlight) }
 
-    /// All that was in flight has been put back; what was missing is lost.
+    /// Ends the loading of messages in flight. The store no longer has those that are still
+    /// missing.
     public mutating func finishPlacingSent() { storedInFlight = 0 }
 
-    /// Puts back a message that waits, to be sent once `ticket` is committed; positions rise.
+    /// Puts back a waiting message, which is sent once `ticket` has been committed. Positions must
+    /// rise from call to call.
     public mutating func placeWaiting(_ loaded: Loaded, ticket: UInt64, pool: BytePool) {
         guard let message = loaded.message else { return }
         push(
@@ -103,7 +111,8 @@ extension OutboundQueue {
         passStored(to: loaded.position + 1, bytes: message.count)
     }
 
-    /// The store has nothing below this position any more that is not in memory.
+    /// The store holds no message below `position` that is not in memory; missing ones no longer
+    /// count as stored.
     public mutating func finishPlacingWaiting(below position: UInt64) {
         guard position > firstStored else { return }
         let passed = Int(min(position, end) - firstStored)

@@ -1,45 +1,49 @@
 import MQTTCodec
 import Structures
 
-/// What one session is owed, in order: first the in-flight window, then what waits behind it.
+/// The messages for one session, in order: first the in-flight window, then the waiting messages.
 ///
-/// Messages are numbered by position. A packet identifier follows from its position
-/// (``PacketIdentifier/init(position:)``), so it needs no allocator, finds its message in constant
-/// time and survives a reconnect [MQTT-4.4.0-1]; identifiers count from 1 and none is in use twice,
-/// because the queue never spans 65,535 positions.
+/// Each message has a position. Its packet identifier is computed from the position
+/// (``PacketIdentifier/init(position:)``), so identifiers need no allocator, an acknowledgement
+/// finds its message in constant time, and a reconnect changes nothing [MQTT-4.4.0-1]. No
+/// identifier is in use twice, because the queue in memory never spans more than 65,535 positions.
 /// ```
 ///   head            next to send           end
 ///    | sent  released  sent | waiting … waiting |
 /// ```
-/// A position that is done leaves a hole until the head passes it. An entry that waits for its
-/// commit holds back all behind it, which keeps every order that a receiver could observe.
+/// A message that is done leaves a hole until the head has passed it. A message that waits for its
+/// commit holds back all messages behind it, so that receivers see them in the order of their
+/// positions.
 ///
-/// A queue that a store keeps holds a window in memory and knows of the rest only where it is: what
-/// was sent and is not loaded (``storedInFlight``), and behind the window what waits (``stored``).
-/// The owner loads both in order (``placeSent(_:pool:)``, ``placeWaiting(_:ticket:pool:)``).
+/// With a store, only a window of the queue may be in memory. Of the other messages the queue knows
+/// only numbers and positions: those in flight that are not loaded (``storedInFlight``), and behind
+/// the window the waiting ones (``stored``). The owner loads both in order (``placeSent(_:pool:)``,
+/// ``placeWaiting(_:ticket:pool:)``).
 public struct OutboundQueue: BitwiseCopyable {
     enum State: UInt8, BitwiseCopyable {
-        /// Acknowledged, expired or dropped.
+        /// Acknowledged, expired, dropped, or sent with QoS 0.
         case hole
         case waiting
-        /// QoS 1: until its PUBACK. QoS 2: until its PUBREC.
+        /// Sent. A QoS 1 message stays in this state until its PUBACK, a QoS 2 message until its
+        /// PUBREC.
         case sent
-        /// QoS 2: PUBREC came; until its PUBCOMP. The message itself is gone [MQTT-4.3.3-1].
+        /// PUBREC of a QoS 2 message has come, and PUBCOMP has not. The message itself is freed
+        /// [MQTT-4.3.3-1].
         case released
     }
 
     struct Entry: BitwiseCopyable {
         var message: Message?
-        /// The commit that it waits for; 0 for none.
+        /// The commit to wait for; 0 for none.
         var ticket: UInt64
         var state: State
         var qos: QoS
         var retain: Bool
-        /// The shared subscription that chose this session; ``noIndex`` for none.
+        /// The shared subscription whose turn chose this session; ``noIndex`` for none.
         var group: UInt32
     }
 
-    /// A message as one receiver gets it.
+    /// A message in the form in which one receiver gets it.
     public struct Item: BitwiseCopyable {
         public var message: Message
         public var position: UInt64
@@ -49,47 +53,54 @@ public struct OutboundQueue: BitwiseCopyable {
         public var packetIdentifier: PacketIdentifier { PacketIdentifier(position: position) }
     }
 
+    /// The answer to the question which message to send next.
     public enum Next {
-        /// Sent from now on: for QoS 1 and 2 it stays in flight; for QoS 0 the caller owns the reference.
+        /// Send this message. With QoS 1 and 2 it is in flight from now on; with QoS 0 the caller
+        /// owns the reference.
         case send(Item)
         /// The next message waits for its commit.
         case awaitsCommit
-        /// Waits for an acknowledgement, or nothing is left.
+        /// No message waits, or the in-flight window is full.
         case nothing
     }
 
+    /// A packet to send again after a reconnect.
     public enum Resend {
         case publish(Item)
         case pubrel(PacketIdentifier)
     }
 
+    /// The result of an acknowledgement.
     public enum Received {
         case accepted(position: UInt64)
-        /// The same acknowledgement came before, or a PUBREC for a message that was given up.
+        /// A repeated acknowledgement, or a PUBREC for a message that was given up.
         case repeated
+        /// No message in flight has this packet identifier, or it expects another acknowledgement.
         case unknown
     }
 
     var ring: UnsafeMutablePointer<Entry>?
     var capacity: UInt32 = 0
-    /// Positions from `head` to the next one to send.
+    /// Number of positions from `head` to the next message to send.
     var sentSpan: UInt32 = 0
-    /// Positions from `head` to the end of what is in memory.
+    /// Number of positions from `head` to the end of the messages in memory.
     var span: UInt32 = 0
     var head: UInt64
     var loadedInFlight: UInt32 = 0
-    /// In flight before the client went away, and only in the store since.
+    /// Messages in flight that are only in the store, since their client disconnected.
     public internal(set) var storedInFlight: UInt32 = 0
-    /// In memory, behind what is in flight.
+    /// Waiting messages in memory.
     public internal(set) var loadedWaiting: UInt32 = 0
-    /// Only in the store, behind all that is in memory.
+    /// Waiting messages that are only in the store. They follow all messages in memory.
     public internal(set) var stored: UInt32 = 0
-    /// The first of those, or the position that comes next.
+    /// Position of the first message that ``stored`` counts; without one, the next position to
+    /// assign.
     public internal(set) var firstStored: UInt64
     var loadedBytes: Int = 0
     var storedBytes: Int = 0
 
-    /// The window never reaches this many positions, so identifiers stay unique.
+    /// The queue in memory never spans more positions than this, so that packet identifiers stay
+    /// unique.
     static var largestSpan: UInt32 { 65_535 }
 
     public init(firstPosition: UInt64 = 0) {
@@ -97,8 +108,8 @@ public struct OutboundQueue: BitwiseCopyable {
         firstStored = firstPosition
     }
 
-    /// A queue as a store kept it: `inFlight` messages below the position `horizon`, all from there to
-    /// `end` waiting, together of `bytes`.
+    /// A queue as the store holds it: `inFlight` messages below the position `horizon`, and waiting
+    /// messages at all positions from there to `end`, with `bytes` bytes together.
     public init(horizon: UInt64, end: UInt64, inFlight: UInt32, bytes: Int) {
         head = horizon
         firstStored = horizon
@@ -107,22 +118,24 @@ public struct OutboundQueue: BitwiseCopyable {
         storedBytes = stored > 0 ? bytes : 0
     }
 
-    /// The position that the next message gets.
+    /// The position of the next message to be appended.
     public var end: UInt64 { firstStored + UInt64(stored) }
     public var isEmpty: Bool { span == 0 && stored == 0 && storedInFlight == 0 }
-    /// True when no further position can be given before the oldest message is acknowledged.
+    /// True while no position can be assigned until the oldest message is acknowledged.
     public var isFull: Bool { firstStored - head >= UInt64(Self.largestSpan) }
     public var inFlight: UInt32 { loadedInFlight + storedInFlight }
-    /// All that was not sent yet.
+    /// Messages that have not been sent yet, in memory and in the store.
     public var waiting: UInt32 { loadedWaiting + stored }
-    /// The bytes of that; what was dropped from the store counts as average.
+    /// Bytes of those messages. A message that was dropped from the store is subtracted with their
+    /// average size.
     public var waitingBytes: Int { loadedBytes + storedBytes }
-    /// Whether new messages have to go behind others that are in the store only.
+    /// True while messages are only in the store, so that new ones must be queued there behind
+    /// them.
     public var isStoring: Bool { stored > 0 || storedInFlight > 0 }
 
     // MARK: Adding
 
-    /// Appends a message, whose reference the queue takes over; the queue must not be full.
+    /// Appends a message and takes its reference over. The queue must not be full or storing.
     public mutating func append(
         _ message: Message, qos: QoS, retain: Bool, ticket: UInt64, group: UInt32 = noIndex,
         pool: BytePool
@@ -138,8 +151,8 @@ public struct OutboundQueue: BitwiseCopyable {
         firstStored += 1
     }
 
-    /// Gives up the oldest message that is not in flight; returns its position, or `nil` when all are.
-    /// In memory only; see ``dropOldestStored()``.
+    /// Drops the oldest waiting message in memory. Returns its position; `nil` when none waits
+    /// there. ``dropOldestStored()`` does the same in the store.
     public mutating func dropOldestWaiting(pool: BytePool) -> UInt64? {
         skipHoles()
         guard sentSpan < span else { return nil }
@@ -152,9 +165,10 @@ public struct OutboundQueue: BitwiseCopyable {
         return position
     }
 
-    /// Moves what waits up behind what is in flight, over the holes that dropping left.
+    /// Moves waiting messages forward over the holes that dropped ones left.
     ///
-    /// Only messages that were never sent change their position, so no identifier in use changes.
+    /// Only messages that were never sent change their position, so no packet identifier in use
+    /// changes.
     public mutating func closeHoles(pool: BytePool) {
         var end = sentSpan
         while end > 0, entry(at: head + UInt64(end - 1)).state == .hole { end -= 1 }
@@ -173,9 +187,10 @@ public struct OutboundQueue: BitwiseCopyable {
 
     // MARK: Sending
 
-    /// The next message that may leave, if the window of `limit` has room for it.
+    /// Takes the next message that may be sent, if the window of `limit` messages in flight has
+    /// room for it.
     ///
-    /// `isCommitted` answers whether a ticket's commit has completed.
+    /// `isCommitted` tells whether the commit of a ticket has completed.
     public mutating func next(
         limit: UInt32, pool: BytePool, isCommitted: (UInt64) -> Bool
     ) -> Next {
@@ -204,7 +219,8 @@ public struct OutboundQueue: BitwiseCopyable {
         return .send(item)
     }
 
-    /// The message that ``next(limit:pool:isCommitted:)`` handed out last is given up: it expired.
+    /// Gives up the message that ``next(limit:pool:isCommitted:)`` returned last, because it has
+    /// expired.
     public mutating func abandon(_ item: Item, pool: BytePool) {
         if item.qos != .atMostOnce {
             loadedInFlight -= 1
@@ -214,7 +230,8 @@ public struct OutboundQueue: BitwiseCopyable {
         item.message.release(in: pool)
     }
 
-    /// What is in flight, oldest first, for a client that came back [MQTT-4.4.0-1] [MQTT-4.6.0-1].
+    /// Calls `body` for each packet to send again to a client that has reconnected, oldest first
+    /// [MQTT-4.4.0-1] [MQTT-4.6.0-1].
     public func forEachInFlight(_ body: (Resend) -> Void) {
         for offset in 0..<UInt64(sentSpan) {
             let position = head + offset
@@ -237,7 +254,7 @@ public struct OutboundQueue: BitwiseCopyable {
 
     // MARK: Acknowledgements
 
-    /// PUBACK: a QoS 1 message is done.
+    /// Handles PUBACK: a QoS 1 message is done.
     public mutating func acknowledge(
         _ identifier: PacketIdentifier, pool: BytePool
     ) -> Received {
@@ -248,7 +265,8 @@ public struct OutboundQueue: BitwiseCopyable {
         return .accepted(position: position)
     }
 
-    /// PUBREC: the receiver owns a QoS 2 message; its PUBREL is owed until the PUBCOMP.
+    /// Handles PUBREC: the receiver owns a QoS 2 message, and the broker owes PUBREL until PUBCOMP
+    /// comes.
     public mutating func markReceived(
         _ identifier: PacketIdentifier, pool: BytePool
     ) -> Received {
@@ -268,7 +286,7 @@ public struct OutboundQueue: BitwiseCopyable {
         }
     }
 
-    /// PUBCOMP: a QoS 2 message is done.
+    /// Handles PUBCOMP: a QoS 2 message is done.
     public mutating func complete(_ identifier: PacketIdentifier, pool: BytePool) -> Received {
         guard let position = position(of: identifier) else { return .unknown }
         let entry = entry(at: position)
@@ -277,6 +295,7 @@ public struct OutboundQueue: BitwiseCopyable {
         return .accepted(position: position)
     }
 
+    /// Drops all messages; the next position stays as it is.
     public mutating func removeAll(in pool: BytePool) {
         for offset in 0..<UInt64(span) { entry(at: head + offset).message?.release(in: pool) }
         releaseRing(pool)
@@ -288,7 +307,8 @@ public struct OutboundQueue: BitwiseCopyable {
 
     // MARK: The ring
 
-    /// The position within the sent span that has this identifier.
+    /// The position with this packet identifier among the positions that have been sent; `nil`
+    /// without one.
     private func position(of identifier: PacketIdentifier) -> UInt64? {
         let first = UInt64(PacketIdentifier(position: head).rawValue)
         let offset = (UInt64(identifier.rawValue) + 65_535 - first) % 65_535
@@ -319,24 +339,27 @@ public struct OutboundQueue: BitwiseCopyable {
         advanceHead(pool)
     }
 
-    /// Puts an entry behind the window; positions between become holes.
+    /// Puts an entry at a position behind the window; positions between become holes.
     mutating func push(_ entry: Entry, at position: UInt64, _ pool: BytePool) {
-        // An empty window begins where its first message stands.
+        // An empty window begins at the position of its first message.
         if span == 0 { head = position }
         while head + UInt64(span) < position { extend(.hole, pool) }
         extend(entry, pool)
     }
 
+    /// Appends an entry at the end of the window.
     private mutating func extend(_ entry: Entry, _ pool: BytePool) {
         if span == capacity { grow(pool) }
         store(entry, at: head + UInt64(span))
         span += 1
     }
 
+    /// Moves the place of the next message to send over holes.
     mutating func skipHoles() {
         while sentSpan < span, entry(at: head + UInt64(sentSpan)).state == .hole { sentSpan += 1 }
     }
 
+    /// Moves the head over holes, and frees the memory of an empty window.
     mutating func advanceHead(_ pool: BytePool) {
         while sentSpan > 0, entry(at: head).state == .hole {
             head += 1

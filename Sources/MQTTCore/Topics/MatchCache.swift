@@ -1,19 +1,21 @@
 import Structures
 
-/// The matches of recently published topics: a fixed table, one topic per slot, the newest stays.
+/// Caches the subscribers of recently published topics: a table of fixed size with one topic per
+/// slot, where a new topic replaces the old one.
 struct MatchCache: ~Copyable {
     struct Entry: BitwiseCopyable {
         var hash: UInt64
         var version: UInt64
         var count: UInt32
-        /// Matches that were left out of these.
+        /// Sessions that match and were left out because they may not read the topic.
         var withheld: UInt32
         var topic: CompactBytes
         var matches: UnsafeMutablePointer<SubscriptionTrie.Match>?
     }
 
     private static var entryCount: Int { 4_096 }
-    /// Longer results and topics are not kept: with these bounds the whole cache stays below 40 MiB.
+    /// Larger results and longer topics are not cached. With these bounds the whole cache stays
+    /// below 40 MiB.
     private static var largestResult: Int { 1_024 }
     private static var longestTopic: Int { 512 }
 
@@ -41,7 +43,8 @@ struct MatchCache: ~Copyable {
         return UnsafeBufferPointer(start: entry.pointee.matches, count: Int(entry.pointee.count))
     }
 
-    /// Of the entry that was just found by this hash.
+    /// ``Entry/withheld`` of the entry that ``find(_:hash:version:)`` has just returned for this
+    /// hash.
     func withheld(hash: UInt64) -> UInt32 {
         entries[Int(hash & UInt64(Self.entryCount - 1))].withheld
     }

@@ -1,12 +1,14 @@
 import Structures
 
-/// Finds the record that a session has at a node of the trie, or in a group, if it has many records.
+/// Finds a session's record at a node of the subscription trie, or in a shared group, if the
+/// session has many records.
 ///
-/// The records of a session with few are looked through, so that most sessions cost nothing here. Each
-/// record of one with more stands in a table, at 11 to 21 bytes: without it, to find that there is none
-/// would cost as many steps as the session has records and the node has subscribers, whichever is less.
+/// The records of a session with few are searched one by one, so that most sessions cost nothing
+/// here. A session with more than ``mostWalked`` records has all of them in a hash table, at 11 to
+/// 21 bytes each. Without the table, finding that a record is missing would take as many steps as
+/// the session has records or the node has subscribers, whichever is less.
 struct SessionIndex: ~Copyable {
-    /// Records of one session that are looked through.
+    /// The largest number of records of one session that are searched one by one.
     static var mostWalked: UInt32 { 64 }
 
     private var records = HashIndex()
@@ -16,8 +18,8 @@ struct SessionIndex: ~Copyable {
 
     var count: Int { records.count }
 
-    /// The record for which `isMatch` holds; it is asked of those of this session and place, and rarely
-    /// of another.
+    /// The record for which `isMatch` is true. It is asked about records of this session and place,
+    /// and rarely, when hashes collide, about another.
     func find(_ session: UInt32, _ place: UInt32, where isMatch: (UInt32) -> Bool) -> UInt32? {
         records.find(key(session, place), where: isMatch)
     }

@@ -1,21 +1,23 @@
 import MQTTCodec
 import Structures
 
-/// Subscriptions `$share/<group>/<filter>`: each message goes to one member of every group that wants it.
+/// Subscriptions `$share/<group>/<filter>`: a message goes to one member of each group whose filter
+/// matches.
 ///
-/// The form is that of MQTT 5.0, section 4.8.2, which brokers also serve to 3.1.1 clients. A group is
-/// its whole text: the same name with another filter is another group. Members whose clients are
-/// connected stand in one ring, the others in a second one, so that choosing takes constant time
-/// however many are away.
+/// The form is that of MQTT 5.0, section 4.8.2, which many brokers also offer to 3.1.1 clients. A
+/// group is named by its whole text: the same name with another filter is another group. Connected
+/// members stand in one ring and offline members in another, so that choosing one takes constant
+/// time however many are offline.
 public struct SharedSubscriptions: ~Copyable {
     struct Group: BitwiseCopyable {
-        /// The whole text, `$share/` included.
+        /// The whole text of the subscription, `$share/` included.
         var text: CompactBytes
-        /// Whose turn is next among the connected, and among the absent.
+        /// The connected member whose turn is next; ``noIndex`` for none.
         var online: UInt32
-        var away: UInt32
+        /// The offline member whose turn is next; ``noIndex`` for none.
+        var offline: UInt32
         var members: UInt32
-        /// Its filter, as the subscription trie keeps it.
+        /// The group's filter in the trie of all groups.
         var filter: SubscriptionTrie.List
     }
 
@@ -30,7 +32,7 @@ public struct SharedSubscriptions: ~Copyable {
         var isOnline: Bool
     }
 
-    /// A session's memberships.
+    /// The memberships of one session.
     public struct List: BitwiseCopyable {
         var first: UInt32
         public fileprivate(set) var count: UInt32
@@ -41,7 +43,7 @@ public struct SharedSubscriptions: ~Copyable {
         }
     }
 
-    /// A member as one that a message may go to.
+    /// A member that a message may go to.
     public struct Choice: BitwiseCopyable {
         public var session: UInt32
         public var group: UInt32
@@ -52,7 +54,7 @@ public struct SharedSubscriptions: ~Copyable {
     private var groupIndex = HashIndex()
     private var members = Slab<Member>()
     private(set) var sessionIndex: SessionIndex
-    /// The filters of all groups; a group is the "session" there.
+    /// The filters of all groups. A group takes the place of a session in this trie.
     private var trie: SubscriptionTrie
     private let hash: KeyedHash
     private let pool: BytePool
@@ -64,17 +66,18 @@ public struct SharedSubscriptions: ~Copyable {
         self.pool = pool
     }
 
-    /// Memberships in all groups.
+    /// Number of memberships in all groups.
     public var count: Int { members.count }
     public var isEmpty: Bool { members.count == 0 }
 
-    /// Whether a filter asks for a shared subscription.
+    /// True for a filter that asks for a shared subscription, well-formed or not.
     public static func isShared(_ filter: UnsafeRawBufferPointer) -> Bool {
         filter.starts(with: "$share/".utf8) || filter.elementsEqual("$share".utf8)
     }
 
-    /// The filter behind the group's name; `nil` when the text is no `$share/<group>/<filter>` with a
-    /// name of at least one character and none of `+`, `#`, and a filter of at least one.
+    /// The topic filter behind the group's name. `nil` unless the text is
+    /// `$share/<group>/<filter>`, where both have at least one character and the group's name has
+    /// no `+` or `#`.
     public static func filter(in text: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
         let prefix = 7
         guard isShared(text), text.count > prefix else { return nil }
@@ -89,7 +92,8 @@ public struct SharedSubscriptions: ~Copyable {
 
     // MARK: Members
 
-    /// Adds the session to a group, or changes its QoS; `text` is checked (``filter(in:)``).
+    /// Adds the session to a group, or changes its QoS there. ``filter(in:)`` must have accepted
+    /// `text`.
     public mutating func subscribe(
         _ session: UInt32, _ list: inout List, text: UnsafeRawBufferPointer, qos: QoS,
         isOnline: Bool
@@ -117,8 +121,8 @@ public struct SharedSubscriptions: ~Copyable {
         return .added
     }
 
-    /// Takes the session out of a group; the group, or `nil` when it was no member. The index stays
-    /// valid until the next change.
+    /// Removes the session from a group and returns the group; `nil` when it was not a member. The
+    /// returned index is valid until the next change.
     public mutating func unsubscribe(
         _ list: inout List, text: UnsafeRawBufferPointer
     ) -> UInt32? {
@@ -141,6 +145,7 @@ public struct SharedSubscriptions: ~Copyable {
         return group
     }
 
+    /// Removes a session from all its groups.
     public mutating func removeAll(_ list: inout List) {
         if list.count > SessionIndex.mostWalked { removeFromIndex(list) }
         var index = list.first
@@ -152,7 +157,7 @@ public struct SharedSubscriptions: ~Copyable {
         list = List()
     }
 
-    /// The session's client came, or went.
+    /// The session's client has connected, or gone offline.
     public mutating func setOnline(_ list: List, _ isOnline: Bool) {
         var index = list.first
         while index != noIndex {
@@ -165,7 +170,7 @@ public struct SharedSubscriptions: ~Copyable {
         }
     }
 
-    /// A session's shared subscriptions as it asked for them, with their QoS.
+    /// The shared subscriptions of a session as the client wrote them, with their QoS.
     public func subscriptions(of list: List) -> [(filter: [UInt8], qos: QoS)] {
         var result: [(filter: [UInt8], qos: QoS)] = []
         var index = list.first
@@ -176,31 +181,32 @@ public struct SharedSubscriptions: ~Copyable {
         return result
     }
 
-    /// The group of this text; `nil` when it has no member.
+    /// The group with this text; `nil` when it has no members.
     public func group(_ text: UnsafeRawBufferPointer) -> UInt32? { findGroup(text) }
 
-    /// Whether a session is a member of a group.
+    /// True when the session is a member of the group.
     public func contains(_ list: List, _ group: UInt32) -> Bool { find(list, group) != nil }
 
-    /// The text of a group that has members, valid as long as it has.
+    /// The text of a group, valid while the group has members.
     public func text(of group: UInt32) -> CompactBytes { groups[group].text }
 
     // MARK: Choosing
 
-    /// The groups that want a topic; valid until the next change or call.
+    /// The groups whose filter matches a topic; valid until the next change or call.
     public mutating func match(
         _ topic: UnsafeRawBufferPointer
     ) -> UnsafeBufferPointer<SubscriptionTrie.Match> {
         trie.match(topic)
     }
 
-    /// Whose turn is next among a group's connected or absent members; `nil` when there are none.
+    /// The connected or offline member whose turn is next; `nil` when the group has none of that
+    /// kind.
     public func first(_ group: UInt32, isOnline: Bool) -> UInt32? {
-        let first = isOnline ? groups[group].online : groups[group].away
+        let first = isOnline ? groups[group].online : groups[group].offline
         return first == noIndex ? nil : first
     }
 
-    /// The member whose turn comes after this one's, in a ring.
+    /// The member whose turn follows that of `member` in its ring.
     public func next(_ member: UInt32) -> UInt32 { members[member].next }
 
     public subscript(member: UInt32) -> Choice {
@@ -209,12 +215,12 @@ public struct SharedSubscriptions: ~Copyable {
             qos: members[member].qos)
     }
 
-    /// The member got the message: the turn goes to the one after it.
+    /// Gives the turn to the member behind this one, which has got the message.
     public mutating func passTurn(_ member: UInt32) {
         setFirst(members[member].next, members[member].group, members[member].isOnline)
     }
 
-    /// Whether the group still has members.
+    /// True while the group has members.
     public func hasMembers(_ group: UInt32) -> Bool {
         group < groups.endIndex && groups[group].members > 0
     }
@@ -225,8 +231,9 @@ public struct SharedSubscriptions: ~Copyable {
         groupIndex.find(hash(text)) { groups[$0].text.equals(text) }
     }
 
-    /// Walks the session's list and the group's ring of the session's kind in step, and stops with
-    /// the shorter one, unless the session has many.
+    /// Finds a session's membership in a group. Walks the session's list and a ring of the group in
+    /// step, and stops with the shorter one. For a session with many memberships ``SessionIndex``
+    /// answers.
     private func find(_ list: List, _ group: UInt32) -> UInt32? {
         guard list.first != noIndex else { return nil }
         let session = members[list.first].session
@@ -235,7 +242,7 @@ public struct SharedSubscriptions: ~Copyable {
                 members[$0].session == session && members[$0].group == group
             }
         }
-        let start = members[list.first].isOnline ? groups[group].online : groups[group].away
+        let start = members[list.first].isOnline ? groups[group].online : groups[group].offline
         guard start != noIndex else { return nil }
         var inGroup = start
         var inSession = list.first
@@ -270,7 +277,7 @@ public struct SharedSubscriptions: ~Copyable {
         }
         let group = groups.insert(
             Group(
-                text: CompactBytes(text, pool: pool), online: noIndex, away: noIndex, members: 0,
+                text: CompactBytes(text, pool: pool), online: noIndex, offline: noIndex, members: 0,
                 filter: SubscriptionTrie.List()))
         groupIndex.insert(hash(text), group)
         _ = trie.subscribe(group, &groups[group].filter, filter: filter, qos: .exactlyOnce)
@@ -289,11 +296,11 @@ public struct SharedSubscriptions: ~Copyable {
         groups.remove(group)
     }
 
-    /// Puts a member last in the turn of its ring.
+    /// Puts a member at the end of its ring.
     private mutating func link(_ member: UInt32) {
         let group = members[member].group
         let isOnline = members[member].isOnline
-        let first = isOnline ? groups[group].online : groups[group].away
+        let first = isOnline ? groups[group].online : groups[group].offline
         guard first != noIndex else {
             members[member].next = member
             members[member].previous = member
@@ -309,7 +316,7 @@ public struct SharedSubscriptions: ~Copyable {
 
     private mutating func unlink(_ member: UInt32) {
         let removed = members[member]
-        let first = removed.isOnline ? groups[removed.group].online : groups[removed.group].away
+        let first = removed.isOnline ? groups[removed.group].online : groups[removed.group].offline
         if removed.next == member {
             setFirst(noIndex, removed.group, removed.isOnline)
             return
@@ -323,7 +330,7 @@ public struct SharedSubscriptions: ~Copyable {
         if isOnline {
             groups[group].online = member
         } else {
-            groups[group].away = member
+            groups[group].offline = member
         }
     }
 }

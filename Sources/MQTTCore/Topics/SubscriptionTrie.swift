@@ -1,13 +1,13 @@
 import MQTTCodec
 import Structures
 
-/// Which sessions want which topics.
+/// Finds the sessions that subscribed to a topic.
 ///
-/// Filters stand in a ``TopicTree``; each subscription is a record linked into its node's list and its
-/// session's list, so that adding and removing one costs the same among ten and among a million; those
-/// of a session that has many stand in a ``SessionIndex`` besides.
-/// Matches of hot topics are cached, bounded in number and size; any change of subscriptions
-/// outdates the whole cache at once by its version.
+/// Filters stand in a ``TopicTree``. Each subscription is a record in two linked lists, that of its
+/// node and that of its session, so that adding and removing one costs the same among ten and among
+/// a million. Subscriptions of a session with many also stand in a ``SessionIndex``. The matches of
+/// hot topics are cached, bounded in number and size. Any change of subscriptions raises the
+/// version, which outdates the whole cache.
 public struct SubscriptionTrie: ~Copyable {
     struct Subscription: BitwiseCopyable {
         var session: UInt32
@@ -19,13 +19,15 @@ public struct SubscriptionTrie: ~Copyable {
         var qos: QoS
     }
 
-    /// A session that wants a topic, at the highest QoS of its matching subscriptions [MQTT-3.3.5-1].
+    /// A session that subscribed to a topic, with the highest QoS of its matching subscriptions
+    /// [MQTT-3.3.5-1].
     public struct Match: BitwiseCopyable {
         public var session: UInt32
         public var qos: QoS
     }
 
-    /// A session's own list; it belongs to the session's record and is passed in for changes.
+    /// A session's subscriptions. The list belongs to the session's record, and is passed in for
+    /// changes.
     public struct List: BitwiseCopyable {
         var first: UInt32
         public fileprivate(set) var count: UInt32
@@ -38,7 +40,7 @@ public struct SubscriptionTrie: ~Copyable {
 
     public enum Subscribed: Sendable {
         case added
-        /// An identical filter was there: its QoS is replaced [MQTT-3.8.4-3].
+        /// The session had the same filter, whose QoS is replaced [MQTT-3.8.4-3].
         case replaced
     }
 
@@ -46,14 +48,14 @@ public struct SubscriptionTrie: ~Copyable {
     private var subscriptions = Slab<Subscription>()
     private(set) var sessionIndex: SessionIndex
     private var cache: MatchCache
-    /// Counts changes; a cached match of another version is none.
+    /// Counts changes of subscriptions. A cached match of another version is out of date.
     private var version: UInt64 = 1
     private let hash: KeyedHash
 
     private var matches: GrowableBuffer<Match>
     private var pending: GrowableBuffer<(node: UInt32, level: UInt32)>
     private var levels: GrowableBuffer<(start: UInt32, end: UInt32)>
-    /// Per session: where it stands in `matches`, valid while its stamp is the current one.
+    /// Per session: its place in `matches`, valid while its stamp is the current one.
     private var places: GrowableBuffer<(stamp: UInt32, place: UInt32)>
     var stamp: UInt32 = 0
 
@@ -72,7 +74,7 @@ public struct SubscriptionTrie: ~Copyable {
 
     // MARK: Changes
 
-    /// Adds a subscription of a session, or changes its QoS.
+    /// Adds a subscription of a session, or changes the QoS of one with the same filter.
     public mutating func subscribe(
         _ session: UInt32, _ list: inout List, filter: UnsafeRawBufferPointer, qos: QoS
     ) -> Subscribed {
@@ -100,7 +102,8 @@ public struct SubscriptionTrie: ~Copyable {
         return .added
     }
 
-    /// Removes the subscription of exactly this filter [MQTT-3.10.4-1]; false when there is none.
+    /// Removes a session's subscription with exactly this filter [MQTT-3.10.4-1]; false when there
+    /// is none.
     public mutating func unsubscribe(
         _ session: UInt32, _ list: inout List, filter: UnsafeRawBufferPointer
     ) -> Bool {
@@ -112,13 +115,14 @@ public struct SubscriptionTrie: ~Copyable {
         return true
     }
 
+    /// Removes all subscriptions of a session.
     public mutating func removeAll(_ list: inout List) {
         guard list.first != noIndex else { return }
         version += 1
         while list.first != noIndex { remove(list.first, &list) }
     }
 
-    /// A session's filters with their QoS.
+    /// The topic filters of a session, with their QoS.
     public func subscriptions(of list: List) -> [(filter: [UInt8], qos: QoS)] {
         var result: [(filter: [UInt8], qos: QoS)] = []
         var index = list.first
@@ -132,7 +136,7 @@ public struct SubscriptionTrie: ~Copyable {
 
     // MARK: Matching
 
-    /// Every session that wants the topic, each once; valid until the next call on the trie.
+    /// All sessions that subscribed to the topic, each once; valid until the next call on the trie.
     public mutating func match(_ topic: UnsafeRawBufferPointer) -> UnsafeBufferPointer<Match> {
         let topicHash = hash(topic)
         if let cached = cache.find(topic, hash: topicHash, version: version) { return cached }
@@ -141,24 +145,27 @@ public struct SubscriptionTrie: ~Copyable {
         return matches.contents
     }
 
-    /// A topic's matches of which the caller left out those that may not have it.
+    /// The matches of a topic without the sessions that may not read it.
     public struct Permitted {
         /// Valid until the next call on the trie.
         public let matches: UnsafeBufferPointer<Match>
-        /// How many were left out.
+        /// The number of sessions that were left out.
         public let withheld: UInt32
     }
 
+    /// The answer to ``search(_:)``.
     public enum Search {
-        /// What ``keep(_:permitted:)`` was told for this topic, and no subscription has changed since.
+        /// The matches that ``keep(_:permitted:)`` cached for this topic; no subscription has
+        /// changed since.
         case cached(Permitted)
-        /// Every session that wants the topic, to be sorted out: those that may have it move to the
-        /// front, and ``keep(_:permitted:)`` is called with their number.
+        /// All sessions that subscribed to the topic. The caller moves those that may read it to
+        /// the front and passes their number to ``keep(_:permitted:)``.
         case collected(UnsafeMutableBufferPointer<Match>)
     }
 
-    /// The same as ``match(_:)`` for a caller that leaves out some sessions. All calls on one trie have
-    /// to be of one kind, with ``invalidate()`` between the kinds.
+    /// Does the same as ``match(_:)`` for a caller that leaves out sessions without the right to
+    /// read the topic. A trie must not mix both kinds of calls, unless ``invalidate()`` stands
+    /// between them.
     public mutating func search(_ topic: UnsafeRawBufferPointer) -> Search {
         let topicHash = hash(topic)
         if let cached = cache.find(topic, hash: topicHash, version: version) {
@@ -171,7 +178,7 @@ public struct SubscriptionTrie: ~Copyable {
         return .collected(matches.mutableContents)
     }
 
-    /// Caches the first matches of the search that was just made.
+    /// Caches the first `count` matches of the search that was just made, and returns them.
     public mutating func keep(_ topic: UnsafeRawBufferPointer, permitted count: Int) -> Permitted {
         let kept = UnsafeBufferPointer(rebasing: matches.contents[..<count])
         let withheld = UInt32(clamping: matches.count - count)
@@ -179,10 +186,11 @@ public struct SubscriptionTrie: ~Copyable {
         return Permitted(matches: kept, withheld: withheld)
     }
 
-    /// Forgets all cached matches.
+    /// Outdates all cached matches, for instance after rights have changed.
     public mutating func invalidate() { version += 1 }
 
-    /// Walks all paths that match, without recursion: a topic may have many levels.
+    /// Collects the matches by walking all paths of the tree that match. It does not recurse,
+    /// because a topic may have many levels.
     private mutating func collect(_ topic: UnsafeRawBufferPointer) {
         matches.removeAll()
         levels.removeAll()
@@ -194,7 +202,7 @@ public struct SubscriptionTrie: ~Copyable {
         }
         stamp &+= 1
         if stamp == 0 {
-            // After 2^32 matches: no place of the last round may be taken for one of this round.
+            // After 2^32 matches the stamps repeat, so the old places must go.
             places.removeAll()
             stamp = 1
         }
@@ -225,7 +233,8 @@ public struct SubscriptionTrie: ~Copyable {
     private mutating func addSubscribers(of node: UInt32, _ matchedNodes: inout Int) {
         var index = tree[node].value
         guard index != noIndex else { return }
-        // One list names each session once; from the second on, duplicates are looked for.
+        // A node's list names each session once. From the second matching node on, duplicates are
+        // possible.
         matchedNodes += 1
         if matchedNodes == 2 {
             for place in 0..<matches.count { _ = claimPlace(matches[place].session, place) }
@@ -244,7 +253,8 @@ public struct SubscriptionTrie: ~Copyable {
         }
     }
 
-    /// The place of a session that already stands in `matches`, or `nil` after it has claimed `place`.
+    /// The place of a session that is already in `matches`; `nil` after claiming `place` for a new
+    /// one.
     private mutating func claimPlace(_ session: UInt32, _ place: Int) -> Int? {
         while places.count <= Int(session) { places.append((0, 0)) }
         if places[Int(session)].stamp == stamp { return Int(places[Int(session)].place) }
@@ -252,8 +262,9 @@ public struct SubscriptionTrie: ~Copyable {
         return nil
     }
 
-    /// Walks the node's list and the session's list in step and stops with the shorter one, unless the
-    /// session has many.
+    /// Finds a session's subscription at a node. Walks the node's list and the session's list in
+    /// step, and stops with the shorter one. For a session with many subscriptions ``SessionIndex``
+    /// answers.
     private func find(_ session: UInt32, _ list: List, _ node: UInt32) -> UInt32? {
         guard list.count <= SessionIndex.mostWalked else {
             return sessionIndex.find(session, node) {

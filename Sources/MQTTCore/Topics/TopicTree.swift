@@ -1,10 +1,10 @@
 import Structures
 
-/// Topic levels as a tree of flat records: one table holds the edges of all nodes.
+/// A tree of topic levels as flat records; one hash table holds the edges of all nodes.
 ///
-/// A node costs 52 bytes and its edge 8 to 16; its level's text is stored in it when it has at most 12
-/// bytes. Levels compare byte by byte, without normalisation [MQTT-4.7.3-4]. Nodes without a
-/// value and without children are removed by ``prune(_:)``.
+/// A node takes 48 bytes and its edge 11 to 21. The text of a level of up to 12 bytes is stored in
+/// the node. Levels are compared byte by byte, without normalisation [MQTT-4.7.3-4]. ``prune(_:)``
+/// removes nodes without value and children.
 struct TopicTree: ~Copyable {
     struct Node: BitwiseCopyable {
         var level: CompactBytes
@@ -12,11 +12,11 @@ struct TopicTree: ~Copyable {
         var firstChild: UInt32
         var nextSibling: UInt32
         var previousSibling: UInt32
-        /// The children for `+` and `#`, which matching tries beside the exact one.
+        /// The children `+` and `#`, which matching tries beside the child with the level's text.
         var singleLevelChild: UInt32
         var multiLevelChild: UInt32
         var hash: UInt32
-        /// What the owner keeps at this node; ``noIndex`` for nothing.
+        /// An index that the tree's owner keeps at this node; ``noIndex`` for none.
         var value: UInt32
     }
 
@@ -34,7 +34,7 @@ struct TopicTree: ~Copyable {
         _ = nodes.insert(Self.node(CompactBytes(), parent: noIndex, hash: 0))
     }
 
-    /// Nodes in use, the root included.
+    /// Number of nodes, the root included.
     var count: Int { nodes.count }
 
     subscript(node: UInt32) -> Node {
@@ -43,14 +43,14 @@ struct TopicTree: ~Copyable {
 
     mutating func setValue(_ value: UInt32, at node: UInt32) { nodes[node].value = value }
 
-    /// The exact child of a node; `nil` when there is none.
+    /// The child with exactly this text; `nil` when there is none.
     func child(of parent: UInt32, _ level: UnsafeRawBufferPointer) -> UInt32? {
         edges.find(hash(level, salt: UInt64(parent))) { candidate in
             nodes[candidate].parent == parent && nodes[candidate].level.equals(level)
         }
     }
 
-    /// The node of a whole topic or filter; `nil` when there is none.
+    /// The node of a whole topic name or filter; `nil` when there is none.
     func find(_ path: UnsafeRawBufferPointer) -> UInt32? {
         var node = Self.root
         var levels = TopicLevels(path)
@@ -61,7 +61,7 @@ struct TopicTree: ~Copyable {
         return node
     }
 
-    /// The node of a whole topic or filter, made where it is missing.
+    /// The node of a whole topic name or filter; missing nodes are added.
     mutating func insert(_ path: UnsafeRawBufferPointer) -> UInt32 {
         var node = Self.root
         var levels = TopicLevels(path)
@@ -71,8 +71,8 @@ struct TopicTree: ~Copyable {
         return node
     }
 
-    /// Removes a node, and its ancestors, as long as they hold nothing; a node that was removed
-    /// already, and whose index is free still, is left alone.
+    /// Removes a node without value and children, then its ancestors as long as the same holds for
+    /// them. Does nothing for a node that was already removed and whose index is still free.
     mutating func prune(_ start: UInt32) {
         var node = start
         // The root and removed nodes have no parent.
@@ -102,7 +102,7 @@ struct TopicTree: ~Copyable {
         }
     }
 
-    /// The topic or filter that a node stands for.
+    /// The topic name or filter that a node stands for.
     func path(of node: UInt32) -> [UInt8] {
         var levels: [[UInt8]] = []
         var current = node
@@ -141,7 +141,7 @@ struct TopicTree: ~Copyable {
     }
 }
 
-/// The levels of a topic name or filter, in order; empty levels count (section 4.7.1.1).
+/// The levels of a topic name or filter, in order. Empty levels count (section 4.7.1.1).
 public struct TopicLevels {
     private let bytes: UnsafeRawBufferPointer
     private var offset = 0
@@ -156,14 +156,14 @@ public struct TopicLevels {
         return UnsafeRawBufferPointer(rebasing: bytes[offset..<end])
     }
 
-    /// How many levels there are: separators plus one.
+    /// The number of levels: separators plus one.
     public static func count(_ bytes: UnsafeRawBufferPointer) -> Int {
         var count = 1
         for byte in bytes where byte == TopicTree.separator { count += 1 }
         return count
     }
 
-    /// What a topic or filter counts against a limit on their number: once for every eight levels, which
-    /// take memory and time each.
+    /// The amount that a topic name or filter counts against a limit on their number: one for every
+    /// eight levels or part of eight, because each level takes memory and time.
     public static func weight(of bytes: UnsafeRawBufferPointer) -> Int { (count(bytes) + 7) / 8 }
 }
