@@ -1,12 +1,12 @@
 import Credentials
 
-/// One thing that is wrong with an ACL file: where, what, and how to put it right.
+/// One error in an ACL file: the place, the complaint, and how to correct it.
 public struct AccessProblem: Equatable, Sendable {
-    /// Counts from 1; `nil` when the whole file is meant.
+    /// Counts from 1; `nil` when the complaint is about the whole file.
     public let line: Int?
-    /// Without a full stop; text of the file is already escaped.
+    /// The complaint without a full stop; text from the file is escaped.
     public let complaint: String
-    /// One or more whole sentences.
+    /// Advice in one or more whole sentences.
     public let cure: String
 
     init(line: Int?, _ complaint: String, cure: String) {
@@ -16,22 +16,24 @@ public struct AccessProblem: Equatable, Sendable {
     }
 }
 
-/// Why an ACL file cannot be used: everything that is wrong with it. Rules in use stay in use.
+/// An ACL file cannot be used. Holds everything that is wrong with it; rules that are already in
+/// use stay in use.
 public struct AccessRulesError: Error, Equatable, Sendable {
     public let path: String
     /// At least one, in the order of the file.
     public let problems: [AccessProblem]
-    /// Problems beyond the first 100, which are counted and not kept.
+    /// Number of problems beyond the first 100, which are counted and not kept.
     public let omittedCount: Int
-    /// The file could not be read for a reason that may pass.
+    /// True when the file could not be read for a reason that may pass, such as a lack of
+    /// descriptors.
     public var isTransient = false
 
-    /// How many problems of one file are kept.
+    /// The largest number of problems that are kept.
     static let capacity = 100
 }
 
 extension AccessRulesError: CustomStringConvertible {
-    /// One problem a line, `file:line: what. How to put it right.`, ready for a terminal.
+    /// One problem per line, `file:line: complaint. Advice.`, ready for a terminal.
     public var description: String {
         let file = VisibleText.escaped(path)
         var lines = problems.map { problem in

@@ -1,12 +1,13 @@
-/// What a client wants to do with a topic.
+/// An action that a client asks for on a topic.
 public enum AccessAction: UInt8, Sendable, CaseIterable {
     case publish = 1
     case subscribe = 2
 }
 
-/// One line of an ACL file: whom it is about, what they do, with which topics, and whether they may.
+/// One line of an ACL file: the clients it is about, the action, the topics, and whether it allows
+/// or denies.
 public struct AccessRule: Equatable, Sendable {
-    /// Whom a rule is about, but for the client identifier.
+    /// The clients that a rule is about, apart from their client identifier.
     public enum Who: Equatable, Sendable {
         /// Every client, with or without a user name.
         case everyone
@@ -17,19 +18,19 @@ public struct AccessRule: Equatable, Sendable {
         case user([UInt8])
     }
 
-    /// Counts from 1.
+    /// Line in the file; counts from 1.
     public let line: Int
     public let isAllow: Bool
     public let who: Who
-    /// The one client identifier that it is about; `nil` for any.
+    /// The only client identifier that the rule is about; `nil` for any.
     public let clientIdentifier: [UInt8]?
     public let actions: Set<AccessAction>
-    /// As it stands in the file, placeholders included.
+    /// The topic filter as written in the file, placeholders included.
     public let filter: [UInt8]
 }
 
 extension AccessRule: CustomStringConvertible {
-    /// The rule in the words of the file, in one form whatever blanks and quotes the file has; not escaped.
+    /// The rule in the file's language, always with the same blanks and quotes; not escaped.
     public var description: String {
         var words = [isAllow ? "allow" : "deny"]
         switch who {
@@ -48,8 +49,8 @@ extension AccessRule: CustomStringConvertible {
         return words.joined(separator: " ")
     }
 
-    /// A name or filter as the file has to write it: in quotes when it would otherwise be read as
-    /// something else.
+    /// Writes a name or filter as the file needs it: in quotes if it would otherwise be read
+    /// differently.
     private static func word(_ bytes: [UInt8]) -> String {
         let text = String(decoding: bytes, as: UTF8.self)
         let isPlain =
@@ -65,9 +66,9 @@ extension AccessRule: CustomStringConvertible {
     }
 }
 
-/// Who asks: what the broker knows of a client when it decides. Borrows its bytes for one call.
+/// The client about whom a question is asked. Borrows its bytes for one call.
 public struct AccessSubject {
-    /// A user name that was proven by a password or a certificate; `nil` for an anonymous client.
+    /// A user name proven by a password or a certificate; `nil` for an anonymous client.
     public let userName: UnsafeRawBufferPointer?
     public let clientIdentifier: UnsafeRawBufferPointer
 
@@ -77,10 +78,10 @@ public struct AccessSubject {
     }
 }
 
-/// Whether a client may do something with one topic, and which rule said so.
+/// The answer for one client, action and topic, with the rule that decided.
 public struct AccessVerdict: Hashable, Sendable, BitwiseCopyable {
     public let isAllowed: Bool
-    /// The line of the rule that decided; 0 when none fitted, and so it is denied.
+    /// The line of the rule that decided. 0 when no rule fits, in which case the answer is no.
     public let line: UInt32
 
     public init(isAllowed: Bool, line: UInt32) {
@@ -89,12 +90,14 @@ public struct AccessVerdict: Hashable, Sendable, BitwiseCopyable {
     }
 }
 
-/// How much of what a topic filter matches a client may receive, and which rule said so.
+/// The answer for one client and topic filter: how many of its topics the client may receive, and
+/// the rule that decided.
 public enum SubscriptionVerdict: Hashable, Sendable {
-    /// Every topic that the filter matches, by the rule of this line.
+    /// All topics of the filter; `line` is the rule that allows them.
     case whole(line: UInt32)
-    /// Some topics, the first of them by the rule of this line; each message has to be checked.
+    /// Some topics of the filter, so that each message must be checked; `line` is the rule that
+    /// allows the first of them.
     case part(line: UInt32)
-    /// None; the line of the rule that denies all of it, or 0 when none did and nothing is allowed.
+    /// No topic of the filter; `line` is the rule that denies all of them, or 0 when no rule fits.
     case nothing(line: UInt32)
 }

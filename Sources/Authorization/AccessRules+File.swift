@@ -2,14 +2,14 @@ import Credentials
 import Glibc
 
 extension AccessRules {
-    /// Room for the most rules that a file may have.
+    /// Largest size of an ACL file in bytes; enough for the largest number of rules.
     static let maximumByteCount = 16 * 1024 * 1024
 
-    /// Reads an ACL file and checks all of it; look at ``accessWarning`` afterwards.
+    /// Reads an ACL file and checks all of it. The caller also logs ``accessWarning``.
     ///
-    /// - Throws: ``AccessRulesError`` with every problem: the file is missing or cannot be read (also
-    ///   because no descriptor is free), or lines of it are no rules. A broker does not start then, and
-    ///   one that runs keeps the rules that it has.
+    /// - Throws: ``AccessRulesError`` with every problem: the file is missing, cannot be read (for
+    ///   instance because no descriptor is free), or has malformed lines. On this error a broker
+    ///   does not start, and a running one keeps its rules.
     public static func load(path: String) throws(AccessRulesError) -> AccessRules {
         let contents: CredentialFile.Contents
         do throws(CredentialFile.Failure) {
@@ -22,7 +22,7 @@ extension AccessRules {
         return try AccessRules(parsing: contents.bytes, path: path, mode: contents.mode)
     }
 
-    /// Reads the contents of an ACL file; `path` and `mode` are for messages.
+    /// Checks the content of an ACL file. `path` and `mode` appear in messages only.
     ///
     /// - Throws: ``AccessRulesError`` that names every malformed line.
     public convenience init(

@@ -1,13 +1,13 @@
 import Structures
 
-/// The rules of one ACL file: the first one that fits decides, from top to bottom, and what none fits is
-/// denied. So a file without rules denies everything.
+/// The rules of one ACL file. From top to bottom, the first rule that fits decides; if none fits,
+/// the answer is no. So a file without rules denies everything.
 ///
-/// Immutable, so any thread may ask. A question looks at the rules for all clients, for the client's
-/// user and for its identifier, in the order of the file, and never at those for others; it allocates
-/// nothing.
+/// Immutable, so that any thread may ask. A question looks at the rules for all clients, for the
+/// client's user and for its client identifier, in the order of the file, and at no rules for
+/// others. It allocates nothing.
 public final class AccessRules: Sendable {
-    /// A rule with its texts as ranges of ``texts``.
+    /// A rule whose texts are ranges of ``texts``.
     struct Compiled: BitwiseCopyable {
         struct Text: BitwiseCopyable {
             var start: UInt32 = 0
@@ -29,16 +29,16 @@ public final class AccessRules: Sendable {
         var line: UInt32 = 0
     }
 
-    /// Rules as ascending indices into ``compiled``, a range of ``lists``.
+    /// A list of rules: a range of ``lists``, which holds ascending indices into ``compiled``.
     struct List: BitwiseCopyable {
         var start: UInt32 = 0
         var count: UInt32 = 0
     }
 
-    /// In the order of the file.
+    /// All rules in the order of the file.
     public let rules: [AccessRule]
-    /// Why others than the owner may change the file that this was loaded from, and what to do; `nil`
-    /// when that is not so.
+    /// A warning that users other than the file's owner can change it, with the command that mends
+    /// this; `nil` when they cannot.
     public let accessWarning: String?
 
     private let compiled: [Compiled]
@@ -48,7 +48,7 @@ public final class AccessRules: Sendable {
     private let ofUser: NameTable
     private let ofClient: NameTable
 
-    /// Compiles rules whose filters have been checked.
+    /// Compiles rules whose topic filters are well formed.
     init(_ rules: [AccessRule], accessWarning: String? = nil) {
         self.rules = rules
         self.accessWarning = accessWarning
@@ -63,7 +63,7 @@ public final class AccessRules: Sendable {
         self.lists = lists
     }
 
-    /// Whether a client may publish to a topic name, or receive messages of it.
+    /// Decides whether a client may publish to a topic name, or receive its messages.
     public func decide(
         _ action: AccessAction, topic: UnsafeRawBufferPointer, for subject: AccessSubject
     ) -> AccessVerdict {
@@ -82,13 +82,14 @@ public final class AccessRules: Sendable {
         return verdict
     }
 
-    /// How much of what a filter matches a client may receive: what a SUBSCRIBE is answered by.
+    /// Decides which topics of a filter a client may receive; SUBSCRIBE is answered by this.
     ///
-    /// `part` may be said of a filter of which several `deny` rules together leave nothing, or of which
-    /// so many rules allow only what others deny that the rest is not looked at; each message is checked
-    /// all the same. `filter` is well formed, and of a shared subscription the part behind its group.
+    /// The answer may be `part` although nothing is allowed: when several `deny` rules only
+    /// together cover the filter, or when the comparison of rules reaches its limit. That is safe,
+    /// because each message is then checked as well. `filter` must be well formed; of a shared
+    /// subscription it is the part behind the group's name.
     ///
-    /// `steps` grows by what the question cost: about one for each rule about the subject.
+    /// `steps` grows by the cost of the question: about one for each rule about the client.
     public func decideSubscription(
         filter: UnsafeRawBufferPointer, for subject: AccessSubject, steps: inout Int
     ) -> SubscriptionVerdict {
@@ -122,7 +123,8 @@ public final class AccessRules: Sendable {
                         ? .whole(line: rule.line) : .part(line: allowedLine ?? rule.line)
                     return false
                 }
-                // One part that is allowed is enough to know, and each costs a look at all denials.
+                // One allowed part is enough to know, and each further one would be compared with
+                // all denials.
                 guard allowedLine == nil else { return true }
                 guard comparisons < Self.mostComparisons else {
                     verdict = .part(line: rule.line)
@@ -144,10 +146,10 @@ public final class AccessRules: Sendable {
         return decideSubscription(filter: filter, for: subject, steps: &steps)
     }
 
-    /// Of what a rule allows with what others deny, for one filter.
+    /// The largest number of comparisons between allowed and denied topics for one filter.
     private static var mostComparisons: Int { 10_000 }
 
-    /// Hands over the rules about this subject and action in the order of the file, until `body`
+    /// Calls `body` for the rules about this client and action, in the order of the file, until it
     /// returns false.
     @inline(__always)
     private func forEachRule(
@@ -160,7 +162,7 @@ public final class AccessRules: Sendable {
         while true {
             let index = min(first.head(lists), second.head(lists), third.head(lists))
             guard index != .max else { return }
-            // A rule stands in one list alone.
+            // Each rule stands in one list only.
             first.pass(index, lists)
             second.pass(index, lists)
             third.pass(index, lists)
@@ -196,7 +198,7 @@ public final class AccessRules: Sendable {
         return UnsafeRawBufferPointer(rebasing: texts[start..<start + Int(text.count)])
     }
 
-    /// A place in one list of rules.
+    /// A position in one list of rules.
     private struct Cursor {
         var next: UInt32
         let end: UInt32
@@ -216,14 +218,14 @@ public final class AccessRules: Sendable {
     }
 }
 
-/// Sorts rules by whom they are about.
+/// Sorts rules into lists by the user or client that they are about.
 struct AccessRulesBuilder {
     private(set) var compiled: [AccessRules.Compiled] = []
     private(set) var texts: [UInt8] = []
     /// Indices of rules that name neither a user nor a client.
     private(set) var general: [UInt32] = []
     private(set) var ofUser: [[UInt8]: [UInt32]] = [:]
-    /// Of rules that name a client and no user.
+    /// Indices of rules that name a client and no user.
     private(set) var ofClient: [[UInt8]: [UInt32]] = [:]
 
     mutating func add(_ rule: AccessRule) {
@@ -268,7 +270,7 @@ struct AccessRulesBuilder {
         return AccessRules.Compiled.Text(start: start, count: UInt32(text.count))
     }
 
-    /// The filter with its placeholders as single bytes; see ``TopicPattern``.
+    /// The topic filter with each placeholder as a single byte; see ``TopicPattern``.
     private static func pattern(_ filter: [UInt8]) -> [UInt8] {
         let levels = filter.split(
             separator: TopicPattern.separator, omittingEmptySubsequences: false)
@@ -283,12 +285,12 @@ struct AccessRulesBuilder {
     }
 }
 
-/// Names of a file, each with its rules; found from borrowed bytes without an allocation.
+/// A table of names, each with its rules; a name in borrowed bytes is found without an allocation.
 struct NameTable: Sendable {
     private var names: [[UInt8]] = []
     private var lists: [AccessRules.List] = []
-    /// Indices of names plus 1, at the places that their hashes give; 0 is free. A power of two, at
-    /// most half of it used; empty when there are no names.
+    /// A hash table of indices of names plus 1; 0 is a free slot. The size is a power of two and at
+    /// most half is used; empty without names.
     private var slots: [UInt32] = []
     private let keyedHash = KeyedHash(seed: UInt64.random(in: .min ... .max))
 

@@ -1,19 +1,20 @@
 import Credentials
 
-/// Reads the lines of an ACL file: `allow|deny WHO publish|subscribe|both FILTER`.
+/// Parses an ACL file, whose lines have the form `allow|deny WHO publish|subscribe|both FILTER`.
 ///
-/// WHO is `everyone`, `anonymous`, `user NAME` or `user *`, or one of these with `client ID` behind it, or
-/// `client ID` alone. Words stand between blanks; one with blanks in it stands in double quotes, where
-/// `\"` and `\\` are a quote and a backslash. Blank lines and lines that begin with `#` are left out.
+/// WHO is `everyone`, `anonymous`, `user NAME` or `user *`, each optionally followed by `client
+/// ID`, or `client ID` alone. Words are separated by blanks. A word that contains blanks is written
+/// in double quotes, in which `\"` and `\\` stand for a quote and a backslash. Blank lines and
+/// lines that begin with `#` are skipped.
 struct AccessRulesParser {
-    /// More than a broker needs by far; what a question costs does not depend on it.
+    /// Far more than a broker needs. A question does not cost more in a longer file.
     static let maximumRules = 100_000
 
     private(set) var rules: [AccessRule] = []
     private(set) var problems: [AccessProblem] = []
     private(set) var omittedCount = 0
 
-    /// Why a line is no rule.
+    /// A line is not a valid rule.
     private struct Malformed: Error {
         let complaint: String
         let cure: String
@@ -28,12 +29,12 @@ struct AccessRulesParser {
         var bytes: [UInt8]
         var isQuoted: Bool
 
-        /// Whether it is this word of the language, which quotes make a name.
+        /// True when this word is the keyword; in quotes it is a name.
         func isKeyword(_ keyword: String) -> Bool {
             !isQuoted && bytes.elementsEqual(keyword.utf8)
         }
 
-        /// For a message: escaped and cut.
+        /// The word for a message: escaped, and cut to 80 characters.
         var shown: String {
             let text = VisibleText.escaped(bytes)
             return text.count > 80 ? "\(text.prefix(80))…" : text
@@ -72,7 +73,7 @@ struct AccessRulesParser {
         problems.append(AccessProblem(line: line, complaint, cure: cure))
     }
 
-    /// The rule of a line; `nil` for a blank line or a comment.
+    /// Parses one line; `nil` for a blank line or a comment.
     private static func rule(_ line: [UInt8], line number: Int) throws(Malformed) -> AccessRule? {
         let blanks = line.prefix { isBlank($0) }.count
         if blanks == line.count || line[blanks] == UInt8(ascii: "#") { return nil }

@@ -1,8 +1,8 @@
-/// The topics to which no client publishes, whatever the access rules say.
+/// Topics to which no client may publish, whatever the access rules say.
 public enum ClosedTopics {
-    /// True for `$SYS`, `$CONTROL` and all below them: the broker's own, and those by which other
-    /// brokers are administered, so that nobody gets used to sending orders where nobody checks who
-    /// sends them.
+    /// True for `$SYS`, `$CONTROL` and all topics below them. `$SYS` belongs to the broker. Other
+    /// brokers are administered by publishing to `$CONTROL`; Hermes has no such commands, and lets
+    /// no client believe that it sent one.
     public static func contains(_ topic: UnsafeRawBufferPointer) -> Bool {
         begins(topic, with: "$SYS") || begins(topic, with: "$CONTROL")
     }

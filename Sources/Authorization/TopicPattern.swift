@@ -1,8 +1,8 @@
-/// The topic filter of a rule in the form that is matched: whole levels `%u` and `%c` are one control
-/// byte each, which no filter of a file can hold.
+/// Matches topics against a rule's topic filter, in which the levels `%u` and `%c` have been
+/// replaced by one control byte each. No filter in a file can contain these bytes.
 ///
-/// A wildcard matches as in MQTT (section 4.7), with one difference: in a `deny` rule, one at the first
-/// level also reaches topics that begin with `$` [MQTT-4.7.2-1]; in doubt a rule denies.
+/// Wildcards match as in MQTT (section 4.7), with one difference: in a `deny` rule, a wildcard at
+/// the first level also matches topics that begin with `$` [MQTT-4.7.2-1]. In doubt a rule denies.
 enum TopicPattern {
     static let userPlaceholder: UInt8 = 1
     static let clientPlaceholder: UInt8 = 2
@@ -12,8 +12,8 @@ enum TopicPattern {
     static let multiLevel = UInt8(ascii: "#")
     static let dollar = UInt8(ascii: "$")
 
-    /// Whether a name may stand for `%u` or `%c`. One that could act as more than one plain level may
-    /// not: empty, with `+`, `#` or `/`, with control characters, beginning with `$`, or no UTF-8.
+    /// True when a name may take the place of `%u` or `%c`. It must act as exactly one plain level:
+    /// not empty, UTF-8, without `+`, `#`, `/` and control characters, and not beginning with `$`.
     static func isUsable(_ name: UnsafeRawBufferPointer) -> Bool {
         guard let first = name.first, first != dollar else { return false }
         var isASCII = true
@@ -30,7 +30,7 @@ enum TopicPattern {
         return !text.unicodeScalars.contains { (0x80...0x9F).contains($0.value) }
     }
 
-    /// The name that fills a placeholder; `nil` when there is none that may.
+    /// The client's name for a placeholder; `nil` when there is none or it is not usable.
     static func name(
         for placeholder: UInt8, _ subject: AccessSubject
     ) -> UnsafeRawBufferPointer? {
@@ -39,10 +39,10 @@ enum TopicPattern {
         return name
     }
 
-    /// Whether a topic name is among those that the rule is about.
+    /// True when the rule is about this topic name.
     ///
-    /// A rule whose placeholder cannot be filled allows nothing; a `deny` rule then denies all that its
-    /// text up to the placeholder leads to.
+    /// An `allow` rule whose placeholder has no usable name matches nothing. A `deny` rule then
+    /// matches every topic that begins with its text up to the placeholder.
     static func matches(
         _ pattern: UnsafeRawBufferPointer, topic: UnsafeRawBufferPointer,
         _ subject: AccessSubject, isAllow: Bool
@@ -83,7 +83,7 @@ enum TopicPattern {
         return offset == topic.count
     }
 
-    /// The names of one subject that may stand for `%u` and `%c`, looked at once for many rules.
+    /// The usable names of one client for `%u` and `%c`, checked once for many rules.
     struct Names {
         private let userName: UnsafeRawBufferPointer?
         private let clientIdentifier: UnsafeRawBufferPointer?
@@ -93,14 +93,14 @@ enum TopicPattern {
             clientIdentifier = TopicPattern.name(for: clientPlaceholder, subject)
         }
 
-        /// The name that fills a placeholder; `nil` when there is none that may.
+        /// The name for a placeholder; `nil` when there is none or it is not usable.
         subscript(placeholder: UInt8) -> UnsafeRawBufferPointer? {
             placeholder == userPlaceholder ? userName : clientIdentifier
         }
     }
 
-    /// The topics that the rule is about for one subject; `nil` for an `allow` rule whose placeholder
-    /// cannot be filled.
+    /// The topics that the rule is about, for one client; `nil` for an `allow` rule whose
+    /// placeholder has no usable name.
     static func topics(
         _ pattern: UnsafeRawBufferPointer, _ names: Names, isAllow: Bool
     ) -> TopicSet? {

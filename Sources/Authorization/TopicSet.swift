@@ -1,15 +1,16 @@
 import Structures
 
-/// The topic names that one topic filter matches (section 4.7), or that two have in common, as a set to
-/// compare with others.
+/// A set of topic names: those that one topic filter matches (section 4.7), or those that two
+/// filters match.
 ///
-/// It borrows its texts for one question and allocates nothing: of one SUBSCRIBE millions are compared.
+/// It borrows its texts for one question and allocates nothing, since a SUBSCRIBE may compare
+/// millions of sets.
 struct TopicSet {
     enum Level {
         case exact(UnsafeRawBufferPointer)
         /// `+`
         case single
-        /// `#`, always the last one.
+        /// `#`, always the last level.
         case multi
 
         var isWildcard: Bool {
@@ -29,19 +30,20 @@ struct TopicSet {
 
     fileprivate struct Filter {
         let text: UnsafeRawBufferPointer
-        /// What fills the placeholders of a rule; `nil` for a filter that has none.
+        /// The names for the placeholders of a rule; `nil` for a client's filter, which has none.
         let names: TopicPattern.Names?
-        /// A wildcard at the first level also matches topics that begin with `$`, as filters of clients
-        /// never do [MQTT-4.7.2-1].
+        /// True when a wildcard at the first level also matches topics that begin with `$`. In a
+        /// client's filter it never does [MQTT-4.7.2-1].
         let reachesDollar: Bool
     }
 
     private let filter: Filter
-    /// The set is what both filters match, if there is a second one.
+    /// A second filter; the set holds the topics that both match.
     private let other: Filter?
 
-    /// `filter` is well formed: wildcards are whole levels, `#` is the last one. With `names` it is a
-    /// rule's, see ``TopicPattern``; where a name is missing it reaches all that is below.
+    /// `filter` must be well formed: wildcards are whole levels and `#` is the last one. `names`
+    /// are given for a rule's filter, see ``TopicPattern``. A placeholder without a name acts as
+    /// `#`.
     init(
         filter: UnsafeRawBufferPointer, names: TopicPattern.Names? = nil, reachesDollar: Bool
     ) {
@@ -56,10 +58,10 @@ struct TopicSet {
 
     private var reachesDollar: Bool { filter.reachesDollar && other?.reachesDollar ?? true }
 
-    /// As one filter would have them.
+    /// The levels of one filter that matches the same topics, but for those that begin with `$`.
     var levels: Levels { Levels(filter, other) }
 
-    /// Whether every topic of this set is in the other one.
+    /// True when every topic of this set is also in the other one.
     func isSubset(of other: TopicSet) -> Bool {
         var own = levels
         var their = other.levels
@@ -87,15 +89,15 @@ struct TopicSet {
             }
             isFirst = false
         }
-        // What is left of the other may only be a `#`, which also matches its parent.
+        // The rest of the other filter may only be `#`, which also matches its parent.
         switch their.next() {
         case nil, .multi?: return true
         case .exact?, .single?: return false
         }
     }
 
-    /// The topics that are in both, of two sets of one filter each; `nil` when there are none. Two
-    /// filters never have more in common than one filter can say.
+    /// The topics that are in both sets, each of one filter; `nil` when there are none. Two filters
+    /// never have more in common than one filter can express.
     func intersection(_ other: TopicSet) -> TopicSet? {
         precondition(self.other == nil && other.other == nil, "a set of two filters has a third")
         var own = levels
@@ -159,7 +161,7 @@ extension TopicSet {
                 return level
             case (.single?, let level?), (let level?, .single?), (let level?, .exact?):
                 return level
-            // The longer one goes on only with a `#`, which also matches its parent.
+            // The longer filter may continue only with `#`, which also matches its parent.
             case (nil, _), (_, nil):
                 return nil
             }
