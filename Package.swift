@@ -64,7 +64,7 @@ let package = Package(
         module("MQTTCodec"),
         module("MQTTCore", ["Structures", "MQTTCodec"]),
         module("TLS", ["CLinux", "COpenSSL"]),
-        module("Reactor", ["CLinux", "Structures", "TLS"]),
+        module("Transport", ["CLinux", "Structures", "TLS"]),
         module("Threads", ["CLinux"]),
         module("Store", ["CChecksum", "CLinux", "CSQLite", "Structures", "Threads"]),
         module("Authorization", ["Credentials", "Structures"]),
@@ -72,7 +72,7 @@ let package = Package(
             "Broker",
             [
                 "AdminModel", "Authorization", "CLinux", "MQTTCodec", "MQTTCore", "OperatorLog",
-                "Reactor", "Store", "Structures", "TLS", "Threads",
+                "Store", "Structures", "TLS", "Threads", "Transport",
                 .product(name: "Logging", package: "swift-log"),
             ]),
 
@@ -125,8 +125,8 @@ let package = Package(
         testSupport(
             "FuzzChecks",
             [
-                "AdminModel", "Broker", "HermesTesting", "MQTTCodec", "MQTTCore", "Reactor",
-                "Store", "Structures", "TLS",
+                "AdminModel", "Broker", "HermesTesting", "MQTTCodec", "MQTTCore", "Store",
+                "Structures", "TLS", "Transport",
             ]),
 
         program(
@@ -134,7 +134,7 @@ let package = Package(
             [
                 "AdminAPI", "AdminModel", "AdminTLS", "Authorization", "Broker", "CLinux",
                 "ConfiguredFiles", "Credentials", "MQTTCodec", "OperatorConfiguration",
-                "OperatorLog", "Reactor", "Store", "TLS", "Threads",
+                "OperatorLog", "Store", "TLS", "Threads", "Transport",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
@@ -155,7 +155,7 @@ let package = Package(
                 "Broker", "BrokerTesting", "HermesTesting", "MQTTCodec", "MQTTCore", "Store",
                 "Structures",
             ]),
-        tests("ReactorTests", ["HermesTesting", "Reactor", "Structures"]),
+        tests("TransportTests", ["HermesTesting", "Structures", "Transport"]),
         tests(
             "BrokerTests",
             [

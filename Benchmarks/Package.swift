@@ -35,7 +35,7 @@ let package = Package(
         .systemLibrary(
             name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         module("TLS", ["CLinux", "COpenSSL"]),
-        module("Reactor", ["CLinux", "Structures", "TLS"]),
+        module("Transport", ["CLinux", "Structures", "TLS"]),
         module("Threads", ["CLinux"]),
         module("Store", ["CChecksum", "CLinux", "CSQLite", "Structures", "Threads"]),
         .executableTarget(
@@ -48,7 +48,7 @@ let package = Package(
         .executableTarget(
             name: "hermes-bench",
             dependencies: [
-                "CBench", "CLinux", "COpenSSL", "MQTTCodec", "Reactor", "Structures",
+                "CBench", "CLinux", "COpenSSL", "MQTTCodec", "Structures", "Transport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: swiftSettings),

@@ -32,7 +32,7 @@ let package = Package(
         .systemLibrary(
             name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         module("TLS", ["CLinux", "COpenSSL"]),
-        module("Reactor", ["CLinux", "Structures", "TLS"]),
+        module("Transport", ["CLinux", "Structures", "TLS"]),
         module("Threads", ["CLinux"]),
         module("Store", ["CChecksum", "CLinux", "CSQLite", "Structures", "Threads"]),
         .systemLibrary(
@@ -45,15 +45,15 @@ let package = Package(
             "Broker",
             [
                 "AdminModel", "Authorization", "CLinux", "MQTTCodec", "MQTTCore", "OperatorLog",
-                "Reactor", "Store", "Structures", "TLS", "Threads",
+                "Store", "Structures", "TLS", "Threads", "Transport",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         module("HermesTesting", ["Structures", "MQTTCodec", "MQTTCore", "Store"]),
         module(
             "FuzzChecks",
             [
-                "AdminModel", "Broker", "HermesTesting", "MQTTCodec", "MQTTCore", "Reactor",
-                "Store", "Structures", "TLS",
+                "AdminModel", "Broker", "HermesTesting", "MQTTCodec", "MQTTCore", "Store",
+                "Structures", "TLS", "Transport",
             ]),
         // libFuzzer brings `main`; the one that SwiftPM wants of a program gets another name.
         .executableTarget(

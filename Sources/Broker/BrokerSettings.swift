@@ -1,5 +1,5 @@
-import Reactor
 import TLS
+import Transport
 
 /// What an operator decides for a broker; the meaning of each limit stands in `docs/configuration.md`.
 package struct BrokerSettings: Sendable {

@@ -3,8 +3,8 @@ import Broker
 import Credentials
 import Glibc
 import Logging
-import Reactor
 import Synchronization
+import Transport
 
 /// The file of access rules: read at the start, and again at each reload.
 final class AccessFile: Sendable {

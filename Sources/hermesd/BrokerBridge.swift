@@ -2,8 +2,8 @@ import AdminAPI
 import AdminModel
 import Broker
 import MQTTCodec
-import Reactor
 import Store
+import Transport
 
 /// The admin plane's questions, carried through the shard's mailbox.
 struct BrokerBridge: BrokerControl {

@@ -1,8 +1,8 @@
 import Broker
 import Glibc
 import OperatorConfiguration
-import Reactor
 import TLS
+import Transport
 
 extension BrokerSettings {
     /// Descriptors that are not for MQTT clients: the HTTP server's, listeners, logs, the store.

@@ -1,7 +1,7 @@
 import Broker
 import Logging
-import Reactor
 import Synchronization
+import Transport
 
 /// The stop of a broker: begun once, by a signal or by a part that has failed. The broker then sends what
 /// waits for up to `limits.drain_timeout`, unless a further signal ends that.

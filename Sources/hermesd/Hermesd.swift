@@ -6,8 +6,8 @@ import Glibc
 import Logging
 import OperatorConfiguration
 import OperatorLog
-import Reactor
 import Store
+import Transport
 import UnixSignals
 
 /// The broker: reads the configuration, builds the parts, runs them until a signal, stops them.

@@ -8,11 +8,11 @@ import Glibc
 import Logging
 import OperatorConfiguration
 import OperatorLog
-import Reactor
 import Store
 import Synchronization
 import TLS
 import Threads
+import Transport
 import UnixSignals
 
 /// All parts of a running broker, and the order in which they start and stop.

@@ -1,6 +1,6 @@
-import Reactor
 import Structures
 import Testing
+import Transport
 
 @testable import Broker
 

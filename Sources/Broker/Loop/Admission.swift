@@ -1,5 +1,5 @@
-import Reactor
 import Structures
+import Transport
 
 /// Decides whether a newcomer may stay, by what its address has already; and how fast newcomers come in
 /// at all.

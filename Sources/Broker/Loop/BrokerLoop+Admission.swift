@@ -1,6 +1,6 @@
 import Glibc
-import Reactor
 import Structures
+import Transport
 
 /// Who comes in, and when: newcomers wait in the kernel while they come faster than
 /// `limits.connect_rate`, and those whose address has had its share are closed at once.

@@ -1,7 +1,7 @@
 import AdminModel
 import CLinux
-import Reactor
 import Structures
+import Transport
 
 /// What the loop knows of the memory that the process uses.
 struct MemoryWatch {

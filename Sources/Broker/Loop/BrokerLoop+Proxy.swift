@@ -1,5 +1,5 @@
-import Reactor
 import Structures
+import Transport
 
 /// Connections from a listener's proxies: their header says who the peer is.
 extension BrokerLoop {

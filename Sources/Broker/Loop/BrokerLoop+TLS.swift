@@ -1,9 +1,9 @@
 import AdminModel
 import Glibc
-import Reactor
 import Structures
 import TLS
 import Threads
+import Transport
 
 /// TLS handshakes: their steps run on other threads, and their number is bounded.
 ///

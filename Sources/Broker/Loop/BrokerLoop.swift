@@ -5,11 +5,11 @@ import Glibc
 import Logging
 import MQTTCodec
 import MQTTCore
-import Reactor
 import Store
 import Structures
 import TLS
 import Threads
+import Transport
 
 /// Drives one shard by its sockets, in turns: a batch of events becomes one commit and one send per
 /// connection.

@@ -1,5 +1,5 @@
-import Reactor
 import Structures
+import Transport
 
 /// TLS handshakes that wait for their clients, in the order in which their patience ends, so that one
 /// that has stalled can make room.

@@ -1,8 +1,8 @@
 import Glibc
-import Reactor
 import Structures
 import TLS
 import Threads
+import Transport
 
 /// Threads that take the steps of TLS handshakes: each costs hundreds of microseconds, which no
 /// connected client may feel.

@@ -1,9 +1,9 @@
 import Logging
 import MQTTCore
 import OperatorLog
-import Reactor
 import Structures
 import TLS
+import Transport
 
 /// Turns what a shard reports into log lines, each fact once, floods thinned out.
 struct NoticeLog {

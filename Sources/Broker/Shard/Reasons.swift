@@ -1,7 +1,7 @@
 import AdminModel
 import MQTTCore
-import Reactor
 import TLS
+import Transport
 
 /// Why a connection ended.
 package enum CloseReason: Hashable, Sendable, BitwiseCopyable {

@@ -1,4 +1,4 @@
-import Reactor
+import Transport
 
 /// Any bytes yield a header of the PROXY protocol, ``MalformedProxyHeader``, or a wish for more.
 ///

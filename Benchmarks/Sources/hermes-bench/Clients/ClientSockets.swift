@@ -3,8 +3,8 @@ import CLinux
 import COpenSSL
 import Glibc
 import MQTTCodec
-import Reactor
 import Structures
+import Transport
 
 /// The client side of many connections over one epoll: what ``Reactor`` is to a broker.
 ///

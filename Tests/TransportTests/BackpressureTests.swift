@@ -1,10 +1,10 @@
 import Glibc
 import HermesTesting
-import Reactor
 import Structures
 import Testing
+import Transport
 
-@Suite("Reactor: backpressure")
+@Suite("Transport: backpressure")
 struct BackpressureTests {
     @Test(
         "a peer that does not read blocks its connection alone, and gets everything later",

@@ -1,10 +1,10 @@
 import Glibc
 import HermesTesting
-import Reactor
 import Structures
 import Testing
+import Transport
 
-@Suite("Reactor: stale events")
+@Suite("Transport: stale events")
 struct StaleEventTests {
     @Test("an event of a connection that closed in the same batch finds no owner")
     func staleInBatch() throws {

@@ -1,8 +1,8 @@
 import Glibc
 import HermesTesting
-import Reactor
 import Structures
 import Testing
+import Transport
 
 /// Sets the soft limit of open descriptors.
 private func setLimit(_ soft: rlim_t) {
@@ -25,7 +25,7 @@ private func fill(leaving left: Int) -> [CInt] {
 }
 
 /// Each in a process of its own: the limit holds for the whole process.
-@Suite("Reactor: descriptors run out")
+@Suite("Transport: descriptors run out")
 struct DescriptorLimitTests {
     @Test("newcomers are refused, the others go on, and it recovers")
     func refused() async {

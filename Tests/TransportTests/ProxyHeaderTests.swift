@@ -1,6 +1,6 @@
 import HermesTesting
-import Reactor
 import Testing
+import Transport
 
 @Suite("PROXY headers")
 struct ProxyHeaderTests {

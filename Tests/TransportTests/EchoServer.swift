@@ -1,6 +1,6 @@
-import Reactor
 import Structures
 import Testing
+import Transport
 
 /// A handler that shows what a reactor does: echoes frames, and does as a test tells it otherwise.
 ///

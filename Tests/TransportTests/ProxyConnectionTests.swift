@@ -1,9 +1,9 @@
 import HermesTesting
-import Reactor
 import Structures
 import Testing
+import Transport
 
-@Suite("Reactor: connections from a proxy")
+@Suite("Transport: connections from a proxy")
 struct ProxyConnectionTests {
     private static let header = [UInt8]("PROXY TCP4 192.0.2.7 198.51.100.1 56324 1883\r\n".utf8)
 

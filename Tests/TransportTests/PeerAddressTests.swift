@@ -1,8 +1,8 @@
 import Glibc
 import HermesTesting
-import Reactor
 import Structures
 import Testing
+import Transport
 
 @Suite("Peer addresses")
 struct PeerAddressTests {

@@ -1,10 +1,10 @@
 import Glibc
 import HermesTesting
-import Reactor
 import Structures
 import Testing
+import Transport
 
-@Suite("Reactor: listeners")
+@Suite("Transport: listeners")
 struct ListenerTests {
     private static var hasLoopbackSix: Bool {
         let descriptor = socket(AF_INET6, CInt(SOCK_STREAM.rawValue), 0)

@@ -1,9 +1,9 @@
 import HermesTesting
-import Reactor
 import Structures
 import Testing
+import Transport
 
-@Suite("Reactor: unfinished input")
+@Suite("Transport: unfinished input")
 struct UnfinishedInputTests {
     private static func begin(_ bytes: Int, of size: Int = 100_000) -> [UInt8] {
         Array(frame([UInt8](repeating: 7, count: size)).prefix(bytes))

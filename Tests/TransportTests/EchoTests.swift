@@ -1,10 +1,10 @@
 import Glibc
 import HermesTesting
-import Reactor
 import Structures
 import Testing
+import Transport
 
-@Suite("Reactor: connections")
+@Suite("Transport: connections")
 struct EchoTests {
     @Test("many connections are echoed, each what it sent")
     func manyConnections() throws {

@@ -1,9 +1,9 @@
 import Glibc
 import HermesTesting
-import Reactor
 import Structures
 import Synchronization
 import Testing
+import Transport
 
 /// A thread of the system's own: a test's tasks must not wait in the shared pool.
 private final class TestThread {
