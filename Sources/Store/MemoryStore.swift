@@ -1,4 +1,5 @@
-/// `durability: none`: what is submitted counts as stored at once, and is gone with the process.
+/// The store for `durability: none`: what is submitted counts as stored at once, and is lost when
+/// the process ends.
 public final class MemoryStore: Store {
     private var completed: ClosedRange<UInt64>?
 

@@ -1,39 +1,41 @@
-/// Messages of one session's queue as a store read them.
+/// Messages of one session's queue, as the store has read them.
 public struct QueueSlice: Sendable {
-    /// One queue position; its bytes are valid within the call that hands it over.
+    /// One position of the queue. Its bytes are valid only during the call that hands it over.
     public struct Item {
         public var position: UInt64
         public var topic: UnsafeRawBufferPointer
         public var payload: UnsafeRawBufferPointer
-        /// As it goes to this session.
+        /// The QoS at which this session gets the message.
         public var qos: UInt8
         public var retain: Bool
-        /// As the publisher sent it.
+        /// The QoS of the publisher's PUBLISH.
         public var publishedQoS: UInt8
         public var publishedRetain: Bool
-        /// UNIX time in milliseconds; 0 is never.
+        /// UNIX time in milliseconds; 0 for a message that never expires.
         public var expiresAtMs: Int64
-        /// PUBREC came, and only the PUBREL is owed: topic and payload are empty.
+        /// True for a QoS 2 message whose PUBREC has come: the broker only owes PUBREL, and topic
+        /// and payload are empty.
         public var isReleased: Bool
-        /// The shared subscription that it came by, the whole filter; empty for none.
+        /// The whole filter of the shared subscription that chose this session; empty for none.
         public var shared: UnsafeRawBufferPointer
     }
 
     public let request: QueueRead
-    /// Where the next read begins; at least `request.below` when there is nothing more, and so
-    /// whenever no position was read and there is no failure.
+    /// The position from which the next read begins. It is at least `request.below` when nothing
+    /// more is stored, and therefore always when no position was read and there is no failure.
     public let next: UInt64
-    /// Why nothing more could be read; what came before is whole.
+    /// The failure that ended the read; positions before it are complete.
     public let failure: StoreFailure?
     private let bytes: [UInt8]
     private let released: [ClosedRange<UInt64>]
 
     /// - Parameters:
-    ///   - request: what was asked for.
-    ///   - next: where the next read begins.
-    ///   - bytes: records `message`, `queued` and perhaps `shared` and `released` for each position, in order.
-    ///   - released: positions that are released although `bytes` does not say so; rising.
-    ///   - failure: why nothing more could be read.
+    ///   - request: the request that is answered.
+    ///   - next: the position from which the next read begins.
+    ///   - bytes: the records `message` and `queued`, and if needed `shared` and `released`, of
+    ///     each position, in order.
+    ///   - released: rising ranges of positions that are released although `bytes` does not say so.
+    ///   - failure: the failure that ended the read.
     public init(
         request: QueueRead, next: UInt64, bytes: [UInt8],
         released: [ClosedRange<UInt64>] = [], failure: StoreFailure? = nil
@@ -45,7 +47,7 @@ public struct QueueSlice: Sendable {
         self.failure = failure
     }
 
-    /// Hands over the positions, rising.
+    /// Calls `body` for each position, in rising order.
     public func forEach(_ body: (Item) -> Void) {
         bytes.withUnsafeBytes { bytes in
             var reader = RecordReader(bytes)

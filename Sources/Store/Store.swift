@@ -1,24 +1,24 @@
-/// Where state lives that outlasts a connection; written by tickets, never waited for.
+/// Keeps state that outlives a connection. Writes are named by tickets, and nobody waits in a call.
 ///
-/// One thread submits and takes completions. A store may complete tickets late and in any order;
-/// whoever depends on one waits for exactly that one. Stores whose work happens on threads of
-/// their own wake the submitter by the closure that they were made with.
+/// One thread submits writes and takes completions. A store may complete tickets late and in any
+/// order, so whoever depends on a write waits for exactly its ticket. A store that works on threads
+/// of its own wakes the submitter by a closure that it was made with.
 public protocol Store: AnyObject {
-    /// Whether records are kept at all; a store that keeps none gets batches without bytes.
+    /// False for a store that keeps no records; its batches have no bytes.
     var isRecording: Bool { get }
 
-    /// Whether new messages can be stored at present; acknowledgements and removals always can.
+    /// True while new messages can be stored. Acknowledgements and removals can always be stored.
     var isAccepting: Bool { get }
 
-    /// Takes a turn's writes over and leaves the batch empty; returns at once.
+    /// Takes the writes of a turn and leaves the batch empty. Returns at once.
     func submit(_ batch: inout WriteBatch)
 
-    /// Appends the tickets that have completed since the last call: everything they stand for is as
-    /// durable as the store's configuration promises.
+    /// Appends the tickets that have completed since the last call. Their writes are as durable as
+    /// the store's configuration promises.
     func takeCompletions(_ tickets: inout [ClosedRange<UInt64>])
 
-    /// Asks for a part of a session's queue, as of everything that was submitted before; the answer
-    /// comes by ``takeSlices(_:)``.
+    /// Asks for a part of a session's queue, with the effect of everything submitted before. The
+    /// answer comes through ``takeSlices(_:)``.
     func read(_ request: QueueRead)
 
     /// Appends the answers that have arrived since the last call, in the order of their requests.
@@ -29,17 +29,18 @@ public protocol Store: AnyObject {
 public struct QueueRead: Hashable, Sendable {
     /// The session's number.
     public var session: UInt64
-    /// Positions from this one on.
+    /// The first position to read.
     public var from: UInt64
-    /// Positions below this one.
+    /// The position before which the read ends.
     public var below: UInt64
-    /// At least 1.
+    /// The largest number of messages; at least 1.
     public var maxMessages: Int
-    /// Of topics and payloads; the first message comes also if it alone has more.
+    /// The largest number of bytes of topics and payloads. The first message is read even if it
+    /// alone has more.
     public var maxBytes: Int
-    /// Comes back with the answer, for whoever asked.
+    /// Returned with the answer, for the caller's use.
     public var tag: UInt64
-    /// The same: the ticket that what is read has to wait for.
+    /// Returned with the answer: the ticket that the messages wait for.
     public var ticket: UInt64
 
     public init(

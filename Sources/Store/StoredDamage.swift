@@ -1,25 +1,25 @@
 import Glibc
 
-/// What a data directory has lost and its operator has not accepted yet.
+/// The losses of a data directory that its operator has not accepted yet.
 ///
-/// Damaged journal files are kept under another name, and tell of themselves. What leaves no such
-/// file behind, a missing segment or a database that was replaced, is written down in `damage.txt`,
-/// a line each, before the store goes on without it. Both last until somebody accepts the loss.
+/// Damaged journal files are kept under another name. A loss that leaves no such file, such as a
+/// missing segment or a replaced database, is written to `damage.txt`, one line each, before the
+/// store continues without it. Both stay until the operator accepts the loss.
 public struct StoredDamage: Sendable, Hashable {
-    /// Paths of damaged journal files that were set aside, sorted.
+    /// Paths of damaged journal files that were set aside; sorted.
     public var setAsideFiles: [String]
-    /// What was written down, oldest first, as a person should read it; untrusted parts are escaped.
+    /// Lines of `damage.txt` for people to read, oldest first; untrusted parts are escaped.
     public var records: [String]
 
     public var isEmpty: Bool { setAsideFiles.isEmpty && records.isEmpty }
 
     private static let recordName = "damage.txt"
-    /// More lines than these are not written down: nobody reads them.
+    /// The most lines of `damage.txt`; later losses are not added.
     private static let mostRecords = 200
-    /// Of the file; what a program of ours writes is far below.
+    /// The most bytes that are read of `damage.txt`; the broker writes far fewer.
     private static let mostBytes = 1 << 20
 
-    /// Reads what is there and changes nothing; also beside a running broker.
+    /// Reads the losses and changes nothing, so that it may run beside a broker.
     ///
     /// - Throws: ``StoreFailure`` if a file or folder cannot be read.
     public init(in directory: String) throws(StoreFailure) {
@@ -27,12 +27,13 @@ public struct StoredDamage: Sendable, Hashable {
         records = try Self.records(in: directory)
     }
 
-    /// Keeps the damaged files and the record under names that nobody asks about any more.
+    /// Accepts the losses: renames the damaged files and `damage.txt`, which nothing asks about any
+    /// more.
     ///
-    /// For a data directory that no broker uses; a running one does it itself
-    /// (``DurableStore/acceptLoss(reply:)``).
+    /// For a data directory that no broker uses. A running broker does the same by
+    /// ``DurableStore/acceptLoss(reply:)``.
     /// - Returns: the paths that the files had; empty if there was nothing to accept.
-    /// - Throws: ``StoreFailure``; what was renamed before stays accepted.
+    /// - Throws: ``StoreFailure``; files that were already renamed stay accepted.
     public static func accept(in directory: String) throws(StoreFailure) -> [String] {
         var accepted: [String] = []
         for path in try setAsideFiles(in: directory) {
@@ -45,9 +46,9 @@ public struct StoredDamage: Sendable, Hashable {
         return accepted
     }
 
-    /// Writes down what was lost, durably; lines that are there already are not repeated.
+    /// Adds lines to `damage.txt`, durably. Lines that are already there are not repeated.
     ///
-    /// - Throws: ``StoreFailure``; the record is as before.
+    /// - Throws: ``StoreFailure``; the file has not changed then.
     static func record(_ lines: [String], in directory: String) throws(StoreFailure) {
         var all = try records(in: directory)
         let known = Set(all)
@@ -58,7 +59,7 @@ public struct StoredDamage: Sendable, Hashable {
         try replace(path, by: Array(text.utf8))
     }
 
-    /// Renames the record; its former path, or `nil` if there is none.
+    /// Renames `damage.txt` and returns its former path; `nil` if there is none.
     static func acceptRecords(in directory: String) throws(StoreFailure) -> String? {
         let path = "\(directory)/\(recordName)"
         guard access(path, F_OK) == 0 else { return nil }
@@ -75,7 +76,7 @@ public struct StoredDamage: Sendable, Hashable {
 
     private static func setAsideFiles(in directory: String) throws(StoreFailure) -> [String] {
         let path = "\(directory)/journal"
-        // To open the journal's directory would make it.
+        // Opening the journal's directory would create it.
         guard access(path, F_OK) == 0 else { return [] }
         return try JournalDirectory(path).list().setAside.map { "\(path)/\($0)" }
     }
@@ -102,7 +103,7 @@ public struct StoredDamage: Sendable, Hashable {
         return String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)
     }
 
-    /// Puts new content in the place of a file, whole or not at all.
+    /// Replaces the content of a file, wholly or not at all.
     private static func replace(_ path: String, by content: [UInt8]) throws(StoreFailure) {
         let unfinished = path + ".new"
         let descriptor = open(

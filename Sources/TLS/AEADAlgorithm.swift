@@ -1,10 +1,10 @@
 import COpenSSL
 
-/// The ciphers that a connection may end up with: each seals and authenticates in one step.
+/// The ciphers that a handshake can agree on. Each encrypts and authenticates in one step.
 public enum AEADAlgorithm: UInt8, Sendable, BitwiseCopyable, CaseIterable {
     case aes128GCM, aes256GCM, chaCha20Poly1305
 
-    /// Bytes of its key.
+    /// Size of the key.
     var keyBytes: Int {
         switch self {
         case .aes128GCM: 16
@@ -12,12 +12,12 @@ public enum AEADAlgorithm: UInt8, Sendable, BitwiseCopyable, CaseIterable {
         }
     }
 
-    /// Bytes of the nonce, which is never sent whole.
+    /// Size of the nonce. TLS 1.3 sends no part of it.
     static var nonceBytes: Int { 12 }
-    /// Bytes that authenticate a record.
+    /// Size of the tag that authenticates a record.
     static var tagBytes: Int { 16 }
 
-    /// OpenSSL's name for it.
+    /// The cipher's name in OpenSSL.
     var name: String {
         switch self {
         case .aes128GCM: "AES-128-GCM"
@@ -26,7 +26,7 @@ public enum AEADAlgorithm: UInt8, Sendable, BitwiseCopyable, CaseIterable {
         }
     }
 
-    /// By OpenSSL's number for the cipher of a suite; `nil` for one that we do not offer.
+    /// The cipher with this OpenSSL number; `nil` for one that Hermes does not offer.
     init?(nid: CInt) {
         switch nid {
         case NID_aes_128_gcm: self = .aes128GCM

@@ -1,8 +1,8 @@
 import COpenSSL
 
-/// The user name in a client's certificate.
+/// Reads the user name from a client's certificate.
 enum CertificateName {
-    /// Why a certificate names no user.
+    /// A certificate from which no user name can be taken.
     enum Flaw: Error, CustomStringConvertible {
         case missing, several, unreadable, tooLong
 
@@ -17,7 +17,7 @@ enum CertificateName {
         }
     }
 
-    /// The only common name of the subject, in UTF-8 and without control characters.
+    /// The subject's common name, in UTF-8. There must be exactly one, without control characters.
     static func commonName(of certificate: OpaquePointer) -> Result<[UInt8], Flaw> {
         let subject = X509_get_subject_name(certificate)
         let index = X509_NAME_get_index_by_NID(subject, NID_commonName, -1)

@@ -2,28 +2,30 @@ import CLinux
 import COpenSSL
 import Glibc
 
-/// The socket as OpenSSL sees it during a handshake, in as few system calls as that takes.
+/// The socket during a handshake, as OpenSSL sees it, with few system calls.
 ///
-/// OpenSSL asks for the header and the content of each record by themselves, and once more to learn
-/// that there is nothing. Here one read takes what the socket holds. What lies behind the handshake stays
-/// in ``input`` for whoever reads the connection next. The session ticket that ends our side of a
-/// handshake of TLS 1.3 is kept in ``output``: no client waits for it, so that it may leave with the
+/// OpenSSL reads the header and the content of each record separately, and reads once more to learn
+/// that there is nothing. Here one system call reads all that the socket holds. Bytes behind the
+/// handshake stay in ``input`` for the connection's next reader. The session ticket at the end of a
+/// TLS 1.3 handshake is kept in ``output``: no client waits for it, so it is sent with the broker's
 /// first answer.
 struct HandshakeSocket: ~Copyable {
-    /// A first flight with a post-quantum key share has some 1,800 bytes.
+    /// A client's first flight with a post-quantum key share has some 1,800 bytes.
     private static let inputCapacity = 2 * 1_024
-    /// The most bytes that a handshake may send us: its certificate list is bounded apart from this.
+    /// The most bytes that a client may send in a handshake. The size of its certificate list has a
+    /// limit of its own.
     static let mostBytes = 128 * 1_024
-    /// How many pieces OpenSSL may get: a list of certificates of 32 KiB in records of 64 bytes, header and
-    /// content of each by themselves, takes half of them.
+    /// The most reads that OpenSSL may make. A certificate list of 32 KiB in records of 64 bytes,
+    /// with two reads per record, takes half of them.
     static let mostReads = 2_048
 
+    /// The progress of the broker's last flight.
     private enum FlightState {
-        /// Our Finished has not been written.
+        /// The broker's Finished has not been written.
         case open
-        /// It has been, by a handshake of TLS 1.3, and leaves with the next flush.
+        /// The broker's Finished of TLS 1.3 has been written and is sent with the next flush.
         case ends
-        /// What we write from now on waits in ``output``.
+        /// From now on, writes are kept in ``output``.
         case over
     }
 
@@ -31,19 +33,19 @@ struct HandshakeSocket: ~Copyable {
     private let buffer: UnsafeMutableRawPointer
     private var start = 0
     private var end = 0
-    /// The last read took all that the socket had; it holds for one step.
+    /// True after a read that took all bytes of the socket, until the next step.
     private var isDrained = false
     private var bytesRead = 0
     /// The first bytes that the client has sent.
     private var opening = InlineArray<5, UInt8>(repeating: 0)
     private var reads = 0
-    /// The client has sent more than a handshake has, and is not read any more.
+    /// True when the client has sent more than a handshake needs; no more is read then.
     private(set) var isOverBudget = false
     private var flight = FlightState.open
-    /// What we have yet to send.
+    /// Bytes to be sent after the handshake.
     private(set) var output: [UInt8] = []
 
-    /// The descriptor stays its owner's.
+    /// Does not own the descriptor and never closes it.
     init(_ descriptor: CInt) {
         self.descriptor = descriptor
         buffer = .allocate(byteCount: Self.inputCapacity, alignment: 16)
@@ -51,28 +53,28 @@ struct HandshakeSocket: ~Copyable {
 
     deinit { buffer.deallocate() }
 
-    /// What was read and is none of the handshake's.
+    /// Bytes that were read and do not belong to the handshake.
     var input: UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(start: buffer + start, count: end - start)
     }
 
-    /// Another step begins: there may be something to read again.
+    /// Begins another step: the socket may have bytes again.
     mutating func beginStep() { isDrained = false }
 
-    /// Our Finished of TLS 1.3 has been written.
+    /// OpenSSL has written the broker's Finished of TLS 1.3.
     mutating func noteFinished() { flight = .ends }
 
-    /// OpenSSL has written its flight to the end.
+    /// OpenSSL has written the whole flight.
     mutating func flush() { if flight == .ends { flight = .over } }
 
-    /// Sends what was kept back, as far as the socket takes it at once: of a handshake that failed.
+    /// Sends ``output`` of a handshake that failed, as far as the socket takes it at once.
     mutating func sendOutput() {
         guard !output.isEmpty else { return }
         _ = hermes_send(descriptor, output, output.count)
         output = []
     }
 
-    /// What ``read(_:_:)`` and ``write(_:_:)`` come to.
+    /// The result of ``read(_:_:)`` and ``write(_:_:)``.
     enum Result {
         case bytes(Int)
         case wouldBlock
@@ -104,7 +106,7 @@ struct HandshakeSocket: ~Copyable {
         return .bytes(count)
     }
 
-    /// The first bytes that the client has sent, five at most: enough to tell what it speaks.
+    /// The first bytes that the client has sent, at most five: enough to recognise its protocol.
     var openingBytes: [UInt8] { (0..<min(bytesRead, opening.count)).map { opening[$0] } }
 
     private mutating func noteOpening() {
@@ -128,13 +130,14 @@ struct HandshakeSocket: ~Copyable {
     }
 }
 
-/// OpenSSL's way to a ``HandshakeSocket``, see BIO_meth_new(3).
+/// Connects OpenSSL to a ``HandshakeSocket``, see BIO_meth_new(3).
 enum HandshakeBIO {
-    /// Made once; `nil` when OpenSSL is out of memory.
-    // Nobody changes it once it is made.
+    /// Made once and never freed; `nil` when OpenSSL is out of memory.
+    // Never changed after it was made, so that all threads may read it.
     nonisolated(unsafe) private static let method = makeMethod()
 
-    /// A new one over the socket of `trace`, which outlives it.
+    /// Makes a BIO over the socket of `trace`, which must outlive it; `nil` when OpenSSL is out of
+    /// memory.
     static func make(_ trace: UnsafeMutablePointer<HandshakeTrace>) -> OpaquePointer? {
         guard let bio = BIO_new(method) else { return nil }
         BIO_set_data(bio, trace)

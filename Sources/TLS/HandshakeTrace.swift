@@ -1,20 +1,22 @@
 import COpenSSL
 
-/// What the callbacks of a handshake note down; a handshake owns one, at an address that stays.
+/// Notes that OpenSSL's callbacks take during a handshake. The handshake owns it, at an address
+/// that does not change.
 ///
-/// OpenSSL hands the traffic secrets of TLS 1.3 to its key log callback, in the format that NSS made
-/// up (SSLKEYLOGFILE): a label, the client's random bytes and the secret, in hexadecimal.
+/// OpenSSL passes the traffic secrets of TLS 1.3 to its key log callback as text lines (format
+/// SSLKEYLOGFILE): a label, the client's 32 random bytes and the secret, in hexadecimal.
 struct HandshakeTrace: ~Copyable {
     var clientSecret = InlineArray<48, UInt8>(repeating: 0)
     var serverSecret = InlineArray<48, UInt8>(repeating: 0)
     var clientSecretCount = 0
     var serverSecretCount = 0
-    /// Our Finished has left: what follows is sealed with the traffic key.
+    /// True when the broker's Finished has been sent. Later records are encrypted with the traffic
+    /// key.
     private var hasSentFinished = false
-    /// Headers of records behind our Finished, session tickets all.
+    /// Record headers sent behind the broker's Finished; all of them carry session tickets.
     private var recordsSent: UInt64 = 0
     private var ticketsSent: UInt64 = 0
-    /// We have sent what only our private key can make, or a Finished.
+    /// True when the broker has sent a Finished or a message that needs its private key.
     private(set) var hasSigned = false
     var socket: HandshakeSocket
     let context: Unmanaged<TLSContext>
@@ -24,16 +26,16 @@ struct HandshakeTrace: ~Copyable {
         socket = HandshakeSocket(descriptor)
     }
 
-    /// Index 0 is the application's own.
+    /// The trace of a handshake. OpenSSL reserves index 0 for the application.
     static func of(_ ssl: OpaquePointer?) -> UnsafeMutablePointer<HandshakeTrace>? {
         SSL_get_ex_data(ssl, 0)?.assumingMemoryBound(to: HandshakeTrace.self)
     }
 
-    /// Reads one line of the key log.
+    /// Takes the client's or the server's traffic secret from one line of the key log.
     mutating func note(keyLogLine line: UnsafePointer<CChar>) {
         let isClient = strncmp(line, "CLIENT_TRAFFIC_SECRET_0 ", 24) == 0
         guard isClient || strncmp(line, "SERVER_TRAFFIC_SECRET_0 ", 24) == 0 else { return }
-        // 32 random bytes and a blank.
+        // Behind the label: 32 random bytes in hexadecimal and a blank.
         var place = 24 + 64 + 1
         var secret = InlineArray<48, UInt8>(repeating: 0)
         var count = 0
@@ -53,7 +55,8 @@ struct HandshakeTrace: ~Copyable {
         }
     }
 
-    /// Counts records: OpenSSL reports each header before it is sent, and a message after it was.
+    /// Counts records. OpenSSL reports each header before it is sent, and each message after it was
+    /// sent.
     mutating func note(
         sent contentType: CInt, _ bytes: UnsafeRawPointer?, _ count: Int, isTLS13: Bool
     ) {
@@ -75,15 +78,16 @@ struct HandshakeTrace: ~Copyable {
         }
     }
 
-    /// Records that OpenSSL sealed with our traffic key of TLS 1.3, so that ours go on behind them.
+    /// The number of records that OpenSSL has encrypted with the broker's traffic key of TLS 1.3;
+    /// the broker's own records continue from it.
     ///
-    /// A ticket takes a record at least. If fewer were seen than that, the count cannot be trusted, and
-    /// sealing with a number that was used before would give both records away: `nil`.
+    /// Each ticket takes at least one record. With fewer records than tickets the count cannot be
+    /// trusted, and using a sequence number twice would reveal both records: `nil`.
     var sealedRecords: UInt64? {
         hasSentFinished && recordsSent >= ticketsSent ? recordsSent : nil
     }
 
-    /// Forgets the secrets.
+    /// Overwrites the secrets.
     mutating func erase() {
         withUnsafeMutableBytes(of: &clientSecret) { OPENSSL_cleanse($0.baseAddress, $0.count) }
         withUnsafeMutableBytes(of: &serverSecret) { OPENSSL_cleanse($0.baseAddress, $0.count) }

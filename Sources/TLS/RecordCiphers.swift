@@ -1,36 +1,36 @@
 import COpenSSL
 import Glibc
 
-/// The cipher contexts that all connections of one thread share: a connection itself keeps nothing
-/// but its keys.
+/// The cipher contexts that all connections of one thread share. A connection itself holds only its
+/// keys.
 ///
-/// A context of OpenSSL costs some 900 bytes for each direction, and setting another key 130 to 150
-/// ns (AES with instructions of its own), a fortieth of a small send. So there is one for each
-/// algorithm and direction, and it is keyed anew when another connection's turn comes.
+/// An OpenSSL context takes some 900 bytes per direction. Setting another key in it takes 130 to
+/// 150 ns (AES in hardware), a fortieth of a small send. So there is one context per algorithm and
+/// direction, and it gets another key when another connection uses it.
 public struct RecordCiphers: ~Copyable {
-    /// A context and whose key it holds.
+    /// A context and the number of the key that is set in it.
     struct Slot: BitwiseCopyable {
         var context: OpaquePointer?
         /// Number of the key that is set; 0 for none.
         var keyNumber: UInt64 = 0
     }
 
-    /// By algorithm, sealing before opening.
+    /// Two per algorithm: the one that seals, then the one that opens.
     private let slots: UnsafeMutablePointer<Slot>
     private static var slotCount: Int { 2 * AEADAlgorithm.allCases.count }
     private var lastKeyNumber: UInt64 = 0
-    /// A clock for what a peer may do only so often: seconds since any moment, never backwards. It is
-    /// read for KeyUpdates alone.
+    /// A clock in seconds since any moment, which never goes back. It limits how often a peer may
+    /// do something costly, and is read for KeyUpdate only.
     let seconds: () -> UInt32
 
-    /// `seconds` is that clock; `nil` takes the system's.
+    /// `seconds` is that clock; `nil` takes the system's monotonic clock.
     public init(seconds: (() -> UInt32)? = nil) {
         self.seconds = seconds ?? { Self.monotonicSeconds() }
         slots = .allocate(capacity: Self.slotCount)
         slots.initialize(repeating: Slot(), count: Self.slotCount)
     }
 
-    /// OpenSSL wipes what it frees.
+    /// OpenSSL overwrites what it frees.
     deinit {
         for index in 0..<Self.slotCount { EVP_CIPHER_CTX_free(slots[index].context) }
         slots.deallocate()
@@ -42,10 +42,10 @@ public struct RecordCiphers: ~Copyable {
         return UInt32(truncatingIfNeeded: time.tv_sec)
     }
 
-    /// Contexts that hold somebody's key.
+    /// Number of contexts in which a key is set.
     var keysInUse: Int { (0..<Self.slotCount).filter { slots[$0].keyNumber != 0 }.count }
 
-    /// Puts zeros in the place of the keys with these numbers, where they are set.
+    /// Overwrites the keys with these numbers in the contexts where they are set.
     mutating func forget(_ algorithm: AEADAlgorithm, _ numbers: UInt64...) {
         for isSealing in [true, false] {
             let index = Self.index(algorithm, isSealing)
@@ -60,13 +60,14 @@ public struct RecordCiphers: ~Copyable {
         }
     }
 
-    /// A number that no key had before.
+    /// A number that no key has had before.
     mutating func nextKeyNumber() -> UInt64 {
         lastKeyNumber += 1
         return lastKeyNumber
     }
 
-    /// Encrypts in place and writes the tag behind; the nonce is fresh, as the caller sees to.
+    /// Encrypts `count` bytes in place and writes the tag behind them. The caller never passes a
+    /// nonce twice with one key.
     mutating func seal(
         _ algorithm: AEADAlgorithm, _ key: inout TrafficKey, nonce: UnsafeRawPointer,
         additional: UnsafeRawPointer, additionalCount: Int, bytes: UnsafeMutableRawPointer,
@@ -85,7 +86,7 @@ public struct RecordCiphers: ~Copyable {
         precondition(isDone == 1, "sealing \(count) bytes with \(algorithm) failed")
     }
 
-    /// Decrypts `count` bytes, which the tag follows; false when the tag does not fit them.
+    /// Decrypts `count` bytes, behind which the tag stands; false when the tag does not match.
     mutating func open(
         _ algorithm: AEADAlgorithm, _ key: inout TrafficKey, nonce: UnsafeRawPointer,
         additional: UnsafeRawPointer, additionalCount: Int, bytes: UnsafeRawPointer, count: Int,
@@ -105,7 +106,7 @@ public struct RecordCiphers: ~Copyable {
         return EVP_DecryptFinal_ex(context, target + count, &length) == 1
     }
 
-    /// The context, with this key and this nonce.
+    /// The context of this algorithm and direction, with this key and this nonce.
     private mutating func context(
         _ algorithm: AEADAlgorithm, _ key: inout TrafficKey, isSealing: Bool,
         _ nonce: UnsafeRawPointer
@@ -138,7 +139,7 @@ public struct RecordCiphers: ~Copyable {
             isSealing
             ? EVP_EncryptInit_ex2(context, cipher, nil, nil, nil)
             : EVP_DecryptInit_ex2(context, cipher, nil, nil, nil)
-        // A handshake with this algorithm has succeeded before anything comes here.
+        // A handshake with this algorithm has already succeeded, so OpenSSL has it.
         precondition(result == 1, "OpenSSL gave no context for \(algorithm)")
         EVP_CIPHER_free(cipher)
         return context

@@ -1,10 +1,9 @@
-/// The record layer of one connection whose handshake is over: seals and opens application data.
+/// The record layer of one connection after its handshake: encrypts and decrypts application data.
 ///
-/// OpenSSL makes the handshake and hands over its keys; from there on a connection needs no object
-/// of OpenSSL, which would hold 14 KB (docs/decisions/0010). Records are those of RFC 8446,
-/// section 5 (TLS 1.3) and RFC 5246, section 6.2 with RFC 5288 and RFC 7905 (TLS 1.2). What may come
-/// behind a handshake beside data is little: alerts, and KeyUpdate in TLS 1.3. Everything else ends
-/// the connection.
+/// OpenSSL makes the handshake and hands its keys over. From then on a connection holds no OpenSSL
+/// object, which would take 14 KB (docs/decisions/0010). Records are those of RFC 8446, section 5
+/// (TLS 1.3), and of RFC 5246, section 6.2, with RFC 5288 and RFC 7905 (TLS 1.2). After a handshake
+/// a peer may send data, alerts, and KeyUpdate in TLS 1.3. Anything else ends the connection.
 ///
 /// ```
 ///            close_notify                    a broken record
@@ -15,16 +14,16 @@ public struct SecureChannel: BitwiseCopyable, Sendable {
         case tls12, tls13
     }
 
-    /// How far the peer's direction is.
+    /// The state of the direction from the peer to the broker.
     public enum State: UInt8, Sendable, BitwiseCopyable {
         case open
-        /// The peer said that nothing more will come.
+        /// The peer has sent close_notify: nothing more will come.
         case closed
-        /// The peer sent what cannot be, or an alert; ``alert`` says which to answer with.
+        /// The peer has sent an invalid record or an alert; ``alert`` is the broker's answer.
         case failed
     }
 
-    /// Alerts that we send (RFC 8446, section 6).
+    /// Alerts that the broker sends (RFC 8446, section 6).
     public enum Alert: UInt8, Sendable, BitwiseCopyable {
         case closeNotify = 0
         case unexpectedMessage = 10
@@ -34,11 +33,11 @@ public struct SecureChannel: BitwiseCopyable, Sendable {
         case noRenegotiation = 100
     }
 
-    /// What a call of ``open(_:into:_:)`` did.
+    /// The result of ``open(_:into:_:)``.
     public struct Opened {
-        /// Bytes of whole records, which are done with.
+        /// Bytes of the records that were handled.
         public var consumed: Int
-        /// Bytes of application data.
+        /// Bytes of application data that were written to the target.
         public var produced: Int
     }
 
@@ -49,20 +48,21 @@ public struct SecureChannel: BitwiseCopyable, Sendable {
         package static var applicationData: UInt8 { 23 }
     }
 
-    /// The most application data of one record.
+    /// The largest application data of one record, in bytes.
     public static var largestPlaintext: Int { 16_384 }
     static var headerBytes: Int { 5 }
-    /// The most bytes of a record that the peer may send, with its header.
+    /// The largest record that the peer may send, in bytes, header included.
     public static var largestRecord: Int { headerBytes + largestPlaintext + 2_048 }
-    /// Bytes that sealing adds at most.
+    /// The most bytes that sealing adds to the data.
     public static var largestOverhead: Int { headerBytes + 8 + 1 + AEADAlgorithm.tagBytes }
-    /// Records in a row that carry no data: more are an attempt to keep us busy.
+    /// The most records in a row without data. A peer that sends more only keeps the broker busy.
     private static var mostIdleRecords: UInt8 { 32 }
-    /// A key seals no more records than this: RFC 8446, section 5.5 allows AES-GCM 2^24.5 full ones.
-    /// TLS 1.2 cannot change it, and goes on as OpenSSL itself does.
+    /// A key encrypts at most this many records; RFC 8446, section 5.5 allows AES-GCM 2^24.5 full
+    /// ones. TLS 1.2 cannot change its key and continues, as OpenSSL itself does.
     private static var mostRecordsPerKey: UInt64 { 1 << 24 }
-    /// A KeyUpdate costs as much as a hundred small records. One whose key has opened ``fewRecords`` may
-    /// be; of others a peer may send so many at once, and one more every ``keyUpdateSeconds``.
+    /// A KeyUpdate costs as much as a hundred small records. After a key has opened ``fewRecords``
+    /// the peer may change it. Earlier changes are hasty: a peer may make this many at once, and
+    /// one more every ``keyUpdateSeconds``.
     private static var mostHastyKeyUpdates: UInt8 { 32 }
     private static var fewRecords: UInt64 { 1_024 }
     private static var keyUpdateSeconds: UInt32 { 10 }
@@ -70,19 +70,20 @@ public struct SecureChannel: BitwiseCopyable, Sendable {
     let version: Version
     let algorithm: AEADAlgorithm
     let digest: KeyDigest
-    /// The most data of one record in either direction, as the client asked for (RFC 6066, section 4):
-    /// 512 to 4,096, or ``largestPlaintext``.
+    /// The most data of one record in either direction, in bytes. A client may ask for 512 to 4,096
+    /// (RFC 6066, section 4); otherwise it is ``largestPlaintext``.
     public let largestFragment: Int32
     public private(set) var state = State.open
     public private(set) var alert = Alert.closeNotify
-    /// A KeyUpdate must be sealed before anything else.
+    /// True when a KeyUpdate must be sealed before any other record.
     public private(set) var owesKeyUpdate = false
     private var idleRecords: UInt8 = 0
     private var hastyKeyUpdates: UInt8 = 0
-    /// A handshake message may arrive in pieces: bytes of a KeyUpdate so far.
+    /// Bytes of a KeyUpdate that have come so far; a handshake message may arrive in pieces.
     private var messageCount: UInt8 = 0
     private var message = InlineArray<5, UInt8>(repeating: 0)
-    /// By the clock of ``RecordCiphers``: until then, time has made up for hasty KeyUpdates.
+    /// Time on the clock of ``RecordCiphers`` up to which elapsed time has been set against hasty
+    /// KeyUpdates.
     private var keyUpdatesCountedAt: UInt32 = 0
     private var inbound: TrafficKey
     private var outbound: TrafficKey
@@ -99,23 +100,24 @@ public struct SecureChannel: BitwiseCopyable, Sendable {
         self.outbound = outbound
     }
 
-    /// TLS 1.2 sends a part of the nonce with each record that AES seals.
+    /// True when each record carries a part of its nonce: TLS 1.2 with AES.
     private var sendsNonce: Bool { version == .tls12 && algorithm != .chaCha20Poly1305 }
     private var explicitNonceBytes: Int { sendsNonce ? 8 : 0 }
 
-    /// A channel without keys, for a place that will hold one.
+    /// A channel without keys, as a placeholder.
     public static var none: SecureChannel {
         let key = TrafficKey(key: [], iv: [], sequence: 0)
         return SecureChannel(.tls13, .aes128GCM, .sha256, inbound: key, outbound: key)
     }
 
-    /// Forgets the keys; the channel is not used any more.
+    /// Overwrites the keys. The channel must not be used afterwards.
     public mutating func eraseKeys() {
         inbound.erase()
         outbound.erase()
     }
 
-    /// Forgets the keys, also what the thread's ciphers made of them.
+    /// Overwrites the keys, also in the cipher contexts of the thread. The channel must not be used
+    /// afterwards.
     public mutating func eraseKeys(_ ciphers: inout RecordCiphers) {
         ciphers.forget(algorithm, inbound.number, outbound.number)
         eraseKeys()
@@ -123,8 +125,8 @@ public struct SecureChannel: BitwiseCopyable, Sendable {
 
     // MARK: Opening
 
-    /// Opens all whole records of `input` and puts their application data together at `target`, which
-    /// has room for `input.count` bytes. Stops where ``state`` leaves `open`.
+    /// Opens all whole records of `input` and writes their application data to `target`, which has
+    /// room for `input.count` bytes. Stops when ``state`` is no longer `open`.
     public mutating func open(
         _ input: UnsafeRawBufferPointer, into target: UnsafeMutableRawPointer,
         _ ciphers: inout RecordCiphers
@@ -162,21 +164,22 @@ public struct SecureChannel: BitwiseCopyable, Sendable {
         var count: Int
     }
 
-    /// Authenticates one record; `nil` when it is none, with ``state`` set.
+    /// Decrypts and authenticates one record; `nil` for an invalid one, in which case ``state`` is
+    /// set.
     private mutating func openRecord(
         _ record: UnsafeRawBufferPointer, into target: UnsafeMutableRawPointer,
         _ ciphers: inout RecordCiphers
     ) -> Content? {
         let count =
             record.count - Self.headerBytes - explicitNonceBytes - AEADAlgorithm.tagBytes
-        // The content type of TLS 1.3 is within, so that there is at least one byte.
+        // In TLS 1.3 the content type is encrypted, so that there is at least one byte.
         guard record[0] == ContentType.applicationData || version == .tls12 else {
             return fail(.unexpectedMessage)
         }
         guard count >= (version == .tls13 ? 1 : 0), let base = record.baseAddress else {
             return fail(.badRecordMAC)
         }
-        // The content type of TLS 1.3 counts one byte, and so does padding (RFC 8446, section 5.4).
+        // In TLS 1.3 the content type and the padding count as well (RFC 8446, section 5.4).
         guard count <= Self.largestPlaintext + (version == .tls13 ? 1 : 0) else {
             return fail(.recordOverflow)
         }
@@ -211,7 +214,8 @@ public struct SecureChannel: BitwiseCopyable, Sendable {
         return content
     }
 
-    /// The type is the last byte that is not zero; zeros behind it are padding.
+    /// In TLS 1.3, the content type is the last byte that is not zero. The zeros behind it are
+    /// padding.
     private mutating func unpad(_ target: UnsafeMutableRawPointer, _ count: Int) -> Content? {
         var end = count
         while end > 0, target.load(fromByteOffset: end - 1, as: UInt8.self) == 0 { end -= 1 }
@@ -220,7 +224,7 @@ public struct SecureChannel: BitwiseCopyable, Sendable {
             type: target.load(fromByteOffset: end - 1, as: UInt8.self), count: end - 1)
     }
 
-    /// Takes what a record carried; returns how much of it is application data.
+    /// Handles the content of a record and returns how many bytes of it are application data.
     private mutating func accept(
         _ content: Content, at target: UnsafeMutableRawPointer, _ ciphers: inout RecordCiphers
     ) -> Int {
@@ -246,13 +250,13 @@ public struct SecureChannel: BitwiseCopyable, Sendable {
         case Alert.closeNotify.rawValue: state = .closed
         case 90: countIdle()  // user_canceled: close_notify follows.
         default:
-            // In TLS 1.2 a warning asks for nothing; in TLS 1.3 there are none.
+            // In TLS 1.2 a warning needs no answer. TLS 1.3 has no warnings.
             if version == .tls12, bytes[0] == 1 { countIdle() } else { state = .failed }
         }
     }
 
-    /// KeyUpdate is all that a client may send of the handshake once it is over: we asked for no
-    /// certificate, and refuse to begin anew (RFC 8446, sections 4.6.2 and 4.6.3).
+    /// Handles a handshake message. Only KeyUpdate is allowed after the handshake: the broker asks
+    /// for no certificate then, and refuses renegotiation (RFC 8446, sections 4.6.2 and 4.6.3).
     private mutating func accept(
         handshake bytes: UnsafeRawBufferPointer, _ ciphers: inout RecordCiphers
     ) {
@@ -264,7 +268,7 @@ public struct SecureChannel: BitwiseCopyable, Sendable {
             fail(.unexpectedMessage)
             return
         }
-        // Nothing may share its record behind it, since the next record has another key.
+        // No byte may follow in the same record, since the next record has another key.
         guard Int(messageCount) + bytes.count <= 5 else {
             fail(.unexpectedMessage)
             return
@@ -276,7 +280,7 @@ public struct SecureChannel: BitwiseCopyable, Sendable {
         countIdle()
         guard messageCount == 5 else { return }
         messageCount = 0
-        // Type 24, a length of 1, and whether we are to do the same.
+        // Type 24, a length of 1, and a flag that asks the broker to change its key too.
         guard message[0] == 24, message[1] == 0, message[2] == 0, message[3] == 1,
             message[4] <= 1
         else {
@@ -292,7 +296,7 @@ public struct SecureChannel: BitwiseCopyable, Sendable {
         if message[4] == 1 { owesKeyUpdate = true }
     }
 
-    /// Counts a KeyUpdate that nothing called for; false when there are too many in this time.
+    /// Counts a hasty KeyUpdate; false when there were too many in this time.
     private mutating func countHasty(at now: UInt32) -> Bool {
         let regained = (now &- keyUpdatesCountedAt) / Self.keyUpdateSeconds
         keyUpdatesCountedAt &+= regained &* Self.keyUpdateSeconds
@@ -315,17 +319,17 @@ public struct SecureChannel: BitwiseCopyable, Sendable {
 
     // MARK: Sealing
 
-    /// Where within a record the content begins.
+    /// Offset of the content within a record.
     public var contentOffset: Int { Self.headerBytes + explicitNonceBytes }
 
-    /// True when the outgoing key has to be changed before the next record.
+    /// True when the broker's key must be changed before the next record.
     public var needsKeyUpdate: Bool {
         version == .tls13 && (owesKeyUpdate || outbound.sequence >= Self.mostRecordsPerKey)
     }
 
-    /// Seals application data that the caller has put at ``contentOffset`` of `record`; at least one
-    /// byte, at most ``largestFragment``. Returns the record's size, which exceeds it by at most
-    /// ``largestOverhead``.
+    /// Seals `count` bytes of application data, which the caller has written at ``contentOffset``
+    /// of `record`: 1 to ``largestFragment`` bytes. Returns the record's size, at most
+    /// ``largestOverhead`` more.
     public mutating func seal(
         _ count: Int, in record: UnsafeMutableRawPointer, _ ciphers: inout RecordCiphers
     ) -> Int {
@@ -333,7 +337,7 @@ public struct SecureChannel: BitwiseCopyable, Sendable {
         return seal(ContentType.applicationData, count, in: record, &ciphers)
     }
 
-    /// Seals an alert, with which our direction ends; returns the record's size.
+    /// Seals an alert, which is the last record from the broker. Returns the record's size.
     public mutating func seal(
         _ alert: Alert, in record: UnsafeMutableRawPointer, _ ciphers: inout RecordCiphers
     ) -> Int {
@@ -348,7 +352,7 @@ public struct SecureChannel: BitwiseCopyable, Sendable {
         return seal(ContentType.alert, 2, in: record, &ciphers)
     }
 
-    /// Seals a KeyUpdate that asks for none in return, and changes the outgoing key; returns the
+    /// Seals a KeyUpdate that asks for none in return, and changes the broker's key. Returns the
     /// record's size.
     public mutating func sealKeyUpdate(
         in record: UnsafeMutableRawPointer, _ ciphers: inout RecordCiphers
@@ -366,7 +370,7 @@ public struct SecureChannel: BitwiseCopyable, Sendable {
         return size
     }
 
-    /// Seals content of any type that stands at ``contentOffset``.
+    /// Seals content of any type, which stands at ``contentOffset``. Returns the record's size.
     package mutating func seal(
         _ type: UInt8, _ contentCount: Int, in record: UnsafeMutableRawPointer,
         _ ciphers: inout RecordCiphers
@@ -409,8 +413,9 @@ public struct SecureChannel: BitwiseCopyable, Sendable {
         return Self.headerBytes + protected
     }
 
-    /// What is authenticated beside the content: the header as it is sent in TLS 1.3 (RFC 8446, section
-    /// 5.2); sequence number, type, version and length of the plaintext in TLS 1.2 (RFC 5246, 6.2.3.3).
+    /// Writes the bytes that are authenticated beside the content, and returns their number. In TLS
+    /// 1.3 that is the header as sent (RFC 8446, section 5.2); in TLS 1.2 sequence number, type,
+    /// version and length of the plaintext (RFC 5246, section 6.2.3.3).
     private func writeAdditional(
         _ bytes: inout InlineArray<13, UInt8>, _ sequence: UInt64, header: RecordHeader,
         _ plaintext: Int
@@ -431,11 +436,11 @@ public struct SecureChannel: BitwiseCopyable, Sendable {
     }
 }
 
-/// The five bytes before every record: type, version, length of what follows.
+/// The five bytes before every record: type, version, and length of the protected content.
 struct RecordHeader: BitwiseCopyable {
     let bytes: InlineArray<5, UInt8>
 
-    /// With the version that TLS 1.2 has and TLS 1.3 pretends.
+    /// Makes a header. TLS 1.3 writes the version of TLS 1.2.
     init(type: UInt8, protected: Int) {
         bytes = [
             type, 3, 3, UInt8(truncatingIfNeeded: protected >> 8),

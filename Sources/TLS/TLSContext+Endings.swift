@@ -1,5 +1,5 @@
 extension TLSContext {
-    /// A file that serves only until a certain time.
+    /// A file of a listener's TLS settings that expires.
     public struct Ending: Sendable, Equatable {
         public enum Noun: String, Sendable {
             case certificate = "Certificate"
@@ -8,16 +8,16 @@ extension TLSContext {
         }
 
         public let noun: Noun
-        /// As an operator writes it, such as `listeners[0].tls.certificate`.
+        /// The setting as an operator writes it, such as `listeners[0].tls.certificate`.
         public let key: String
         public let file: String
-        /// The first moment at which something in it is over, in seconds since 1970.
+        /// The first time at which something in the file expires, in seconds since 1970.
         public let time: Int64
-        /// What to do, without a full stop.
+        /// Advice, without a full stop.
         public let cure: String
     }
 
-    /// All that ends: certificates, revocation lists, authorities.
+    /// The expiry of all certificates, revocation lists and authorities.
     public var endings: [Ending] {
         var result = certificates.map {
             Ending(

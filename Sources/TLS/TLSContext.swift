@@ -1,45 +1,48 @@
 import COpenSSL
 
-/// All that the handshakes of one listener have in common: certificates, keys, rules.
+/// Certificates, keys and rules for all handshakes of one listener.
 ///
-/// It never changes once it is made, so that threads share it. A reload makes another one; handshakes
-/// under way keep theirs.
+/// Immutable, so that threads share it. A reload makes another context; handshakes under way keep
+/// theirs.
 public final class TLSContext: @unchecked Sendable {
-    /// A certificate as figures and warnings show it.
+    /// A certificate for metrics and warnings.
     public struct Certificate: Sendable, Equatable {
-        /// Its file.
+        /// Path of its file.
         public let file: String
-        /// When it ends, in seconds since 1970.
+        /// Time of expiry, in seconds since 1970.
         public let expiresAt: Int64
     }
 
-    /// When the first of the revocation lists is over, in seconds since 1970; from then on no client
-    /// with a certificate of its issuer gets in. `nil` without a list that says so.
+    /// Time at which the first revocation list expires, in seconds since 1970. From then on, no
+    /// client with a certificate of its issuer is admitted. `nil` without a list that has such a
+    /// time.
     public let revocationsEndAt: Int64?
 
-    /// When the first of those who may have issued clients' certificates ends, in seconds since 1970;
+    /// Time at which the first authority for clients' certificates expires, in seconds since 1970;
     /// `nil` without any.
     public let authoritiesEndAt: Int64?
 
-    /// How long a session may be resumed after it began or was resumed.
+    /// Seconds for which a session may be resumed after it began or was last resumed.
     static let sessionSeconds = 24 * 3_600
-    /// A chain of clients' certificates has some 3 KB; more than this is refused.
+    /// The largest certificate list of a client, in bytes; usual chains have some 3 KB.
     private static let mostCertificateBytes = 32 * 1_024
 
     public let settings: TLSSettings
     /// In the order of the settings.
     public let certificates: [Certificate]
     let tickets: TicketKeys
-    /// Of all certificates on the revocation lists, see ``CertificateNumber``.
+    /// All certificates on the revocation lists, see ``CertificateNumber``.
     private let revoked: Set<UInt64>
-    /// Of those who may have issued clients' certificates.
+    /// The authorities that may issue clients' certificates, see ``CertificateNumber``.
     private let authorities: Set<UInt64>
-    /// One for each certificate; a server name chooses among them.
+    /// One OpenSSL context per certificate; the server name that a client asks for chooses one.
     private let contexts: [OpaquePointer]
     private let leaves: [OpaquePointer]
 
-    /// Reads the files; everything that is wrong with them comes together. `tickets` seal the sessions
-    /// that clients resume: with those of a former context, its sessions go on.
+    /// Reads the files. `tickets` seals the sessions that clients resume; with the keys of an
+    /// earlier context, clients of that context can still resume.
+    ///
+    /// - Throws: ``TLSProblems`` with everything that is wrong with the files.
     public init(_ settings: TLSSettings, tickets: TicketKeys) throws(TLSProblems) {
         var loader = TLSLoader(settings)
         let loaded = loader.load()
@@ -74,7 +77,7 @@ public final class TLSContext: @unchecked Sendable {
         revoked = Self.revoked(on: loaded.revocations)
         authorities = Set(loaded.authorities.map { CertificateNumber.ofAuthority($0) })
         loader.check(contexts.count == loaded.pairs.count, "OpenSSL is out of memory")
-        // What fails here frees the contexts: all properties have their values.
+        // All properties have values, so that `deinit` frees the contexts when this throws.
         guard loader.problems.isEmpty else { throw TLSProblems(problems: loader.problems) }
         for context in contexts { setCallbacks(context) }
     }
@@ -99,10 +102,10 @@ public final class TLSContext: @unchecked Sendable {
         return result
     }
 
-    /// Whether a client that an earlier context let in would still pass: nothing of its chain is
-    /// revoked, and the authority that vouches for it is still one.
+    /// True when a client that an earlier context admitted would still be admitted: no certificate
+    /// of its chain is revoked, and its authority is still listed.
     ///
-    /// When in doubt, no: a client that connects again is judged in full.
+    /// In doubt false: a client that connects again is verified in full.
     public func admits(_ client: VerifiedClient) -> Bool {
         authorities.contains(client.authority) && !revoked.contains(client.certificate)
             && !client.issuers.contains { revoked.contains($0) }
@@ -120,7 +123,7 @@ public final class TLSContext: @unchecked Sendable {
             case .tls12: TLS1_2_VERSION
             case .tls13: TLS1_3_VERSION
             }
-        // Authenticated encryption with forward secrecy, nothing else.
+        // Only authenticated encryption with forward secrecy.
         return hermes_ssl_ctx_set_minimum_version(context, minimum) == 1
             && hermes_ssl_ctx_set_maximum_version(context, TLS1_3_VERSION) == 1
             && SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM:ECDHE+CHACHA20") == 1
@@ -159,8 +162,8 @@ public final class TLSContext: @unchecked Sendable {
             }, nil)
     }
 
-    /// A ticket of a client that showed a certificate is good for as long as the verdict on it: OpenSSL
-    /// does not verify again what a ticket brings back.
+    /// Stores the result of a certificate's verification in the session ticket, because OpenSSL
+    /// does not verify the certificate of a resumed session again.
     private func setTicketCallbacks(_ context: OpaquePointer) {
         SSL_CTX_set_session_ticket_cb(
             context,
@@ -185,16 +188,16 @@ public final class TLSContext: @unchecked Sendable {
             }, nil)
     }
 
-    /// Whether a session may be resumed; else its client shakes hands in full, and is verified.
+    /// True when a session may be resumed. Otherwise its client makes a full handshake and is
+    /// verified.
     private func takes(ticketOf session: OpaquePointer?) -> Bool {
         guard SSL_SESSION_get0_peer(session) != nil else { return true }
         guard let client = VerifiedClient(session: session) else { return false }
         return tickets.now < client.validUntil && admits(client)
     }
 
-    /// Serves the certificate that is made for the name that the client asks for, exact names before
-    /// wildcards. A name that fits none, or is none, gets the first certificate, and the client
-    /// judges.
+    /// Chooses the certificate for the server name that the client asks for: exact names before
+    /// wildcards. Without a match the client gets the first certificate and decides itself.
     private func chooseCertificate(_ ssl: OpaquePointer?) -> CInt {
         guard let name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name) else {
             return SSL_TLSEXT_ERR_NOACK
@@ -212,9 +215,9 @@ public final class TLSContext: @unchecked Sendable {
     }
 }
 
-/// Times as certificates have them.
+/// Reads the times in certificates.
 enum CertificateTime {
-    /// In seconds since 1970; `nil` for one that is not there or cannot be read.
+    /// The time in seconds since 1970; `nil` when it is missing or unreadable.
     static func seconds(_ time: UnsafePointer<ASN1_TIME>?) -> Int64? {
         guard let time else { return nil }
         var parts = tm()

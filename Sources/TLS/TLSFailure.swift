@@ -1,33 +1,33 @@
 import COpenSSL
 
-/// Why a handshake came to nothing.
+/// A handshake failed.
 public struct TLSFailure: Error, Hashable, Sendable {
-    /// Few enough to count each.
+    /// The reason, from a small set, so that metrics can count each.
     public enum Reason: UInt8, CaseIterable, Sendable {
-        /// What came is no TLS: most often MQTT without it.
+        /// The client did not speak TLS; most often it spoke plain MQTT.
         case notTLS
-        /// No version, cipher or group in common.
+        /// No protocol version, cipher suite or group in common.
         case noCommonParameters
-        /// A certificate was required and none came.
+        /// A certificate is required and the client showed none.
         case noCertificate
-        /// The client's certificate does not pass: unknown issuer, expired, revoked.
+        /// The client's certificate was refused: unknown issuer, expired, or revoked.
         case certificate
-        /// The client's certificate names no user that can be one.
+        /// No user name can be taken from the client's certificate.
         case certificateName
-        /// The client sent an alert: it does not like our certificate, for instance.
+        /// The client sent an alert, for instance because it refuses the broker's certificate.
         case refusedByClient
-        /// The client went away.
+        /// The client closed the connection.
         case closed
-        /// More bytes than a handshake has.
+        /// The client sent more bytes than a handshake needs.
         case tooLarge
-        /// The client took its time, and a newer one needed the place.
+        /// The client was slow, and a newer handshake needed its place.
         case displaced
-        /// Nothing that the protocol allows.
+        /// The client broke the protocol.
         case protocolError
-        /// We are out of memory, or wrong.
+        /// The broker is out of memory or has a fault.
         case internalError
 
-        /// A word for logs and metrics.
+        /// A word for log lines and metrics.
         public var name: String {
             switch self {
             case .notTLS: "not_tls"
@@ -46,10 +46,10 @@ public struct TLSFailure: Error, Hashable, Sendable {
     }
 
     public let reason: Reason
-    /// In words, for a log; what the peer sent is not in it unescaped.
+    /// The reason in words, for a log line; bytes from the peer are not in it unescaped.
     public let explanation: String
-    /// The first bytes that came in place of a handshake, five at most; empty unless it is
-    /// ``Reason/notTLS``.
+    /// The first bytes that the client sent in place of a handshake, at most five. Empty unless the
+    /// reason is ``Reason/notTLS``.
     public internal(set) var opening: [UInt8] = []
 
     package init(_ reason: Reason, _ explanation: String) {
@@ -57,8 +57,8 @@ public struct TLSFailure: Error, Hashable, Sendable {
         self.explanation = explanation
     }
 
-    /// From the first entry of OpenSSL's queue; `verification` is the verdict on the client's
-    /// certificate, 0 for none.
+    /// Classifies the first error of OpenSSL's queue. `verification` is the result of verifying the
+    /// client's certificate; 0 for none.
     init(openSSLErrors: (code: UInt, text: String), verification: Int) {
         let reason = Int(ERR_GET_REASON(openSSLErrors.code))
         let library = Int(ERR_GET_LIB(openSSLErrors.code))
@@ -66,7 +66,7 @@ public struct TLSFailure: Error, Hashable, Sendable {
             self.init(.protocolError, openSSLErrors.text)
             return
         }
-        // Above this, it is the number of the alert that the client sent.
+        // Above this base, the number is that of the alert that the client sent.
         if reason > Self.alertBase, reason < Self.alertBase + 256 {
             self.init(.refusedByClient, "the client sent an alert: \(openSSLErrors.text)")
             return
@@ -99,15 +99,15 @@ public struct TLSFailure: Error, Hashable, Sendable {
     private static var alertBase: Int { 1_000 }
 }
 
-/// The queue of errors that OpenSSL keeps for each thread.
+/// The queue of errors that OpenSSL keeps per thread.
 enum OpenSSLErrors {
-    /// The first error's code and words; the queue is empty afterwards.
+    /// Returns the first error's code and text, and empties the queue.
     static func peek() -> (code: UInt, text: String) {
         let code = ERR_peek_error()
         return (code, take())
     }
 
-    /// The first error in words, "no error" when there is none; the queue is empty afterwards.
+    /// Returns the first error's text, "no error" without one, and empties the queue.
     static func take() -> String {
         let code = ERR_peek_error()
         defer { ERR_clear_error() }

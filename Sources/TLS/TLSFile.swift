@@ -59,7 +59,8 @@ enum TLSFile {
             cure: "Give the path of a PEM file.")
     }
 
-    /// Who could plant a link where we look would otherwise choose what the broker shows or trusts.
+    /// Refuses a link that belongs to another user, or leads to that user's file: the user could
+    /// otherwise choose which certificates the broker shows or trusts.
     private static func checkLink(
         _ path: String, ownedBy owners: [uid_t]
     ) throws(Unusable) {

@@ -2,34 +2,35 @@ import COpenSSL
 import Glibc
 import Synchronization
 
-/// One connection's handshake on our side, from its first byte to the keys of its records.
+/// One connection's handshake on the broker's side, from the first byte to the keys for its
+/// records.
 ///
-/// A step costs up to some hundreds of microseconds, so it runs on a thread of its own; whoever owns
-/// the socket waits until it can be read or written and asks for the next step. The object lives as
-/// long as the handshake and no longer. Keys stay in the object until ``takeChannel(into:)``, so that no
-/// queue between the threads holds a copy; ``withRest(_:)`` gives what was read behind the handshake, and
-/// what we still have to send.
+/// A step takes up to some hundred microseconds, so it runs on a worker thread. The owner of the
+/// socket waits until the socket can be read or written and then asks for the next step. The object
+/// lives only as long as the handshake. The keys stay in it until ``takeChannel(into:)``, so that
+/// no queue between threads holds a copy. ``withRest(_:)`` lends bytes that were read behind the
+/// handshake, and bytes still to be sent.
 ///
 /// ```
 ///            step                 step                    step
 /// waiting ─────────> wantsRead ─────────> … ─────────> established | failed
 /// ```
-// One thread at a time touches it: the queue that hands it over orders them. `isAbandoned` alone is set
+// One thread at a time uses it; the queue that hands it over orders them. Only `isAbandoned` is set
 // from another thread.
 public final class TLSHandshake: @unchecked Sendable {
     public enum Outcome: Sendable {
-        /// The next step makes sense once the socket can be read.
+        /// Make the next step once the socket can be read.
         case wantsRead
-        /// The next step makes sense once the socket takes bytes.
+        /// Make the next step once the socket can be written.
         case wantsWrite
-        /// ``takeChannel(into:)`` gives the keys.
+        /// The handshake is complete; ``takeChannel(into:)`` gives the keys.
         case established(TLSPeer)
-        /// It is over; an alert has been sent where there is one.
+        /// The handshake has failed; an alert was sent if the protocol has one for it.
         case failed(TLSFailure)
     }
 
-    /// A list of certificates of 32 KiB that comes in segments of 536 bytes takes 62; each of those
-    /// steps costs some microseconds.
+    /// The most steps of a handshake. A certificate list of 32 KiB in segments of 536 bytes takes
+    /// 62 steps of some microseconds each.
     private static let mostSteps = 128
 
     public let context: TLSContext
@@ -39,7 +40,8 @@ public final class TLSHandshake: @unchecked Sendable {
     private var steps = 0
     private let isAbandoned = Atomic(false)
 
-    /// Begins nothing yet. The socket is the caller's, who keeps it open while a step is under way.
+    /// Prepares a handshake; the first step begins it. The caller owns the socket and keeps it open
+    /// while a step runs.
     public init(_ context: TLSContext, descriptor: CInt) {
         self.context = context
         trace = .allocate(capacity: 1)
@@ -54,13 +56,14 @@ public final class TLSHandshake: @unchecked Sendable {
         trace.deallocate()
     }
 
-    /// Whether we have signed for this client, the dearest part of a handshake; not during a step.
+    /// True when the broker has signed for this client, the dearest part of a handshake. Must not
+    /// be read during a step.
     public var hasSigned: Bool { trace.pointee.hasSigned }
 
-    /// Nobody wants it any more: steps from now on do nothing. From any thread.
+    /// Makes all later steps do nothing. May be called from any thread.
     public func abandon() { isAbandoned.store(true, ordering: .relaxed) }
 
-    /// Goes on as far as the socket allows.
+    /// Continues the handshake as far as the socket allows.
     public func step() -> Outcome {
         guard !isAbandoned.load(ordering: .relaxed) else {
             return .failed(TLSFailure(.closed, "the connection was closed meanwhile"))
@@ -71,7 +74,7 @@ public final class TLSHandshake: @unchecked Sendable {
             guard ssl != nil, let socket = HandshakeBIO.make(trace) else {
                 return .failed(TLSFailure(.internalError, OpenSSLErrors.take()))
             }
-            // Both directions share it, and the object frees it.
+            // Both directions share the BIO, and `ssl` frees it.
             SSL_set_bio(ssl, socket, socket)
             SSL_set_ex_data(ssl, 0, trace)
             SSL_set_accept_state(ssl)
@@ -114,15 +117,15 @@ public final class TLSHandshake: @unchecked Sendable {
 
     // MARK: Established
 
-    /// Moves the record layer of a handshake that is ``Outcome/established(_:)`` to its place, once; false
-    /// when there is none.
+    /// Moves the record layer of a handshake that is ``Outcome/established(_:)`` to its place,
+    /// once. False when there is none.
     public func takeChannel(into place: inout SecureChannel) -> Bool {
         defer { hermes_wipe_stack() }
         return moveChannel(into: &place)
     }
 
-    /// Of a handshake that is ``Outcome/established(_:)``: records that were read already, and ours that are
-    /// sealed but not sent.
+    /// Lends the rest of a handshake that is ``Outcome/established(_:)``: records that were already
+    /// read, and records of the broker that are sealed and not sent.
     public func withRest(
         _ body: (_ input: UnsafeRawBufferPointer, _ output: UnsafeRawBufferPointer) -> Void
     ) {
@@ -138,7 +141,8 @@ public final class TLSHandshake: @unchecked Sendable {
         return true
     }
 
-    // Not inlined: what it leaves on the stack is below that of its caller, who wipes it.
+    // Not inlined, so that what it leaves on the stack lies below the frame of its caller, who
+    // wipes it.
     @inline(never)
     private func finish() -> Outcome {
         defer {
@@ -150,7 +154,8 @@ public final class TLSHandshake: @unchecked Sendable {
             return .failed(
                 TLSFailure(.internalError, "OpenSSL gave no keys for \(cipherName)"))
         }
-        // Nothing may share a record with the last message: its rest would be lost in OpenSSL.
+        // No data may share a record with the client's last message: the rest would stay inside
+        // OpenSSL.
         guard SSL_has_pending(ssl) == 0 else {
             return .failed(TLSFailure(.protocolError, "the client sent data within its handshake"))
         }
@@ -160,7 +165,7 @@ public final class TLSHandshake: @unchecked Sendable {
             self.channel = channel
             return .established(peer)
         }
-        // A resumed session was verified when it began; its ticket says against what.
+        // A resumed session was verified when it began; the result stands in its ticket.
         guard
             let client = peer.isResumed
                 ? VerifiedClient(session: SSL_get_session(ssl))
@@ -217,13 +222,14 @@ public final class TLSHandshake: @unchecked Sendable {
             largestFragment: largestFragment)
     }
 
-    /// What the client asked for with max_fragment_length, which OpenSSL agrees to.
+    /// The record size that the client asked for with max_fragment_length, in bytes; OpenSSL
+    /// accepts it.
     private var largestFragment: Int {
         let code = SSL_SESSION_get_max_fragment_length(SSL_get_session(ssl))
         return (1...4).contains(code) ? 256 << Int(code) : SecureChannel.largestPlaintext
     }
 
-    /// The keys of RFC 5246, section 6.3; each side has sealed one record, its Finished.
+    /// Derives the keys as in RFC 5246, section 6.3. Each side has sealed one record, its Finished.
     private func makeChannel12(
         _ algorithm: AEADAlgorithm, _ digest: KeyDigest
     ) -> SecureChannel? {
@@ -253,15 +259,16 @@ public final class TLSHandshake: @unchecked Sendable {
     }
 }
 
-/// What a finished handshake told of the peer.
+/// Facts about the peer of a finished handshake.
 public struct TLSPeer: Sendable, Equatable {
     public var version: SecureChannel.Version
     /// OpenSSL's name of the cipher suite.
     public var cipher: String
-    /// The session of an earlier connection goes on.
+    /// True when the session of an earlier connection was resumed.
     public var isResumed: Bool
-    /// From the client's certificate; `nil` when it has none or names are not taken from it.
+    /// The user name from the client's certificate; `nil` without a certificate, or when names are
+    /// not taken from it.
     public var userName: [UInt8]?
-    /// By what it can be judged again; `nil` when it showed no certificate.
+    /// Data by which the client can be judged again; `nil` without a certificate.
     public var client: VerifiedClient?
 }

@@ -1,8 +1,8 @@
 import COpenSSL
 
-/// Reads the files of a listener's TLS settings and notes down everything that is wrong with them.
+/// Reads the files of a listener's TLS settings and collects everything that is wrong with them.
 struct TLSLoader {
-    /// A certificate chain with its key; ``Loaded/free()`` gives it back.
+    /// A certificate chain with its key; ``Loaded/free()`` frees both.
     struct LoadedPair {
         var index: Int
         var chain: [OpaquePointer]
@@ -13,8 +13,9 @@ struct TLSLoader {
         var pairs: [LoadedPair] = []
         var authorities: [OpaquePointer] = []
         var revocations: [OpaquePointer] = []
-        /// What a session may be resumed under: whoever changes the rules for clients' certificates
-        /// ends all sessions that began under the old ones, a revoked client's among them.
+        /// A digest of the rules for clients' certificates. A session resumes only under the same
+        /// rules, so changing them ends all sessions, among them those of clients that have been
+        /// revoked.
         var sessionIdentity: [UInt8] = []
 
         func free() {
@@ -57,7 +58,7 @@ struct TLSLoader {
         return loaded
     }
 
-    /// Puts a chain and its key into a context.
+    /// Sets a chain and its key in a context.
     mutating func use(_ pair: LoadedPair, in context: OpaquePointer) {
         guard let leaf = pair.chain.first else { return }
         let isTaken =
@@ -74,7 +75,7 @@ struct TLSLoader {
         )
     }
 
-    /// Sets who may have issued clients' certificates, and which of them are revoked.
+    /// Sets the authorities for clients' certificates and the revocation lists in a context.
     mutating func use(_ loaded: Loaded, in context: OpaquePointer, identity: [UInt8]) {
         check(
             SSL_CTX_set_session_id_context(context, identity, UInt32(identity.count)) == 1,
@@ -91,7 +92,7 @@ struct TLSLoader {
             check(X509_STORE_add_crl(store, list) == 1, "a list of crl_file was not taken")
         }
         if !loaded.revocations.isEmpty {
-            // Of the whole chain: an authority between may be the one that is revoked.
+            // Checks the whole chain: a certificate between client and authority may be revoked.
             X509_STORE_set_flags(
                 store, UInt(X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL))
         }
@@ -101,7 +102,7 @@ struct TLSLoader {
         SSL_CTX_set_verify(context, mode, nil)
     }
 
-    /// Notes down what OpenSSL refused, should it have.
+    /// Notes what OpenSSL refused, if it refused anything.
     mutating func check(_ isDone: Bool, _ complaint: String) {
         guard !isDone else { return }
         problems.append(
@@ -141,8 +142,8 @@ struct TLSLoader {
         return found.objects
     }
 
-    /// A file must hold something, and nothing that cannot be read: what is left out of a list could be
-    /// the one that counts.
+    /// A file must hold at least one object and none that cannot be read, since an entry that is
+    /// skipped could be the one that matters.
     private mutating func check(
         _ found: Parsed, _ key: String, _ file: String, _ noun: String, _ cure: String
     ) {
@@ -159,7 +160,7 @@ struct TLSLoader {
     private mutating func loadKey(_ file: String) -> OpaquePointer? {
         guard var bytes = read(file, "key", isSecret: true) else { return nil }
         defer { bytes.erase() }
-        // Nobody is there to type a passphrase.
+        // The broker has nobody to ask for a passphrase.
         let key = Self.parse(bytes, most: 1) {
             PEM_read_bio_PrivateKey($0, nil, { _, _, _, _ in -1 }, nil)
         }.objects.first
@@ -189,14 +190,14 @@ struct TLSLoader {
             TLSProblem(key: "\(settings.place).\(key)", complaint: complaint, cure: cure))
     }
 
-    /// What a PEM file holds.
+    /// The content of a PEM file.
     private struct Parsed {
         var objects: [OpaquePointer] = []
-        /// Why the object behind them could not be read; `nil` at the end of the file.
+        /// The reason why the next object could not be read; `nil` at the end of the file.
         var flaw: String?
     }
 
-    /// All objects of a PEM file, at most `most`; stops at what cannot be read.
+    /// All objects of a PEM file, at most `most`; stops at one that cannot be read.
     private static func parse(
         _ bytes: [UInt8], most: Int = .max, _ next: (OpaquePointer?) -> OpaquePointer?
     ) -> Parsed {
@@ -207,7 +208,7 @@ struct TLSLoader {
             var parsed = Parsed()
             while parsed.objects.count < most {
                 guard let object = next(source) else {
-                    // Its end is an error, too.
+                    // The end of the file is an error as well.
                     let code = ERR_peek_last_error()
                     let isEnd =
                         Int(ERR_GET_LIB(code)) == ERR_LIB_PEM

@@ -1,6 +1,6 @@
-/// What an operator decides for one listener with TLS.
+/// The TLS settings of one listener.
 public struct TLSSettings: Sendable, Equatable {
-    /// A certificate chain, leaf first, and its private key; PEM files.
+    /// Paths of a certificate chain, leaf first, and of its private key; both PEM.
     public struct Pair: Sendable, Equatable {
         public var certificate: String
         public var key: String
@@ -12,25 +12,25 @@ public struct TLSSettings: Sendable, Equatable {
     }
 
     public enum ClientCertificates: String, Sendable, Equatable, CaseIterable {
-        /// None is asked for.
+        /// The broker asks for no certificate.
         case off
-        /// One that is shown must pass.
+        /// A client may connect without a certificate; one that it shows must be valid.
         case optional
-        /// Nobody gets in without one.
+        /// A client must show a valid certificate.
         case required
     }
 
     /// The place in the configuration, for messages: `listeners[0].tls`.
     public var place: String
-    /// At least one; the first serves names that none is made for.
+    /// At least one. The first also serves server names that no certificate has.
     public var certificates: [Pair]
     public var minimumVersion = SecureChannel.Version.tls12
     public var clientCertificates = ClientCertificates.off
-    /// Who may have issued clients' certificates; a PEM file.
+    /// Path of a PEM file with the authorities that may issue clients' certificates.
     public var clientCAFile: String?
-    /// Clients' certificates that no longer count; a PEM file.
+    /// Path of a PEM file with revocation lists for clients' certificates.
     public var crlFile: String?
-    /// The common name of a client's certificate is its user name.
+    /// True when the common name of a client's certificate becomes its user name.
     public var takesUserName = false
 
     public init(place: String, certificates: [Pair]) {
@@ -38,22 +38,23 @@ public struct TLSSettings: Sendable, Equatable {
         self.certificates = certificates
     }
 
-    /// Every file that it names.
+    /// The paths of all files in the settings.
     public var files: [String] {
         certificates.flatMap { [$0.certificate, $0.key] }
             + [clientCAFile, crlFile].compactMap { $0 }
     }
 }
 
-/// One thing that is wrong with the files of a listener: where, what, and how to put it right.
+/// One problem with the files of a listener: the place, the complaint, and how to correct it.
 public struct TLSProblem: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The key as an operator writes it, such as `listeners[0].tls.certificate`.
+    /// The setting as an operator writes it, such as `listeners[0].tls.certificate`.
     public let key: String
-    /// What is wrong, without a full stop; untrusted text is escaped.
+    /// The complaint, without a full stop; untrusted text is escaped.
     public let complaint: String
-    /// Whole sentences.
+    /// Advice in whole sentences.
     public let cure: String
-    /// Nothing is wrong with the file: the system could not open or read it now, and may a second later.
+    /// True when the file is not at fault: the system could not open or read it now, and may be
+    /// able to a second later.
     public let isTransient: Bool
 
     init(key: String, complaint: String, cure: String, isTransient: Bool = false) {
@@ -66,7 +67,7 @@ public struct TLSProblem: Error, Hashable, Sendable, CustomStringConvertible {
     public var description: String { "\(key): \(complaint). \(cure)" }
 }
 
-/// Everything that is wrong with the files of a listener; at least one problem.
+/// All problems with the files of a listener; at least one.
 public struct TLSProblems: Error, Hashable, Sendable, CustomStringConvertible {
     public let problems: [TLSProblem]
 

@@ -2,15 +2,19 @@ import COpenSSL
 import Glibc
 import Synchronization
 
-/// The keys that seal session tickets: a client keeps its session, sealed, and hands it back to resume.
+/// The keys that encrypt session tickets. A client keeps its session as an encrypted ticket and
+/// hands it back to resume the session.
 ///
-/// A key seals tickets for ``rotationSeconds``; then a fresh one does, and the former ones still open
-/// what they sealed, until ``lifetimeSeconds`` after they were made. So a phone that was here within
-/// the last 24 hours resumes, and a key that is stolen opens no more than that: in TLS 1.3 it opens
-/// nothing that was said, since a resumed connection has a key exchange of its own.
+/// A key encrypts tickets for ``rotationSeconds``; then a new key does. Older keys still decrypt
+/// their tickets until ``lifetimeSeconds`` after they were made. So a client that was connected in
+/// the last 24 hours can resume, and a stolen key decrypts no tickets beyond that time. In TLS 1.3
+/// a stolen key reveals no traffic at all, since a resumed connection has a key exchange of its
+/// own.
 public final class TicketKeys: Sendable {
-    /// One key: 80 random bytes, which are gone when nobody uses it any more, and a time.
-    // The bytes are written before anybody else has the key, and when nobody has it any more.
+    /// One key: 80 random bytes, overwritten when the last user drops the key, and the time when it
+    /// was made.
+    // The bytes are written only before another thread has the key, and after the last one dropped
+    // it.
     final class Key: @unchecked Sendable {
         private let bytes: UnsafeMutableRawBufferPointer
         /// Seconds since 1970.
@@ -20,7 +24,7 @@ public final class TicketKeys: Sendable {
             bytes = .allocate(byteCount: nameBytes + 2 * keyBytes, alignment: 16)
             madeAt = time
             let random = bytes.bindMemory(to: UInt8.self)
-            // Without random numbers there is no TLS at all.
+            // Without random numbers TLS is impossible.
             precondition(
                 RAND_bytes(random.baseAddress, CInt(random.count)) == 1, "no random numbers")
         }
@@ -30,14 +34,14 @@ public final class TicketKeys: Sendable {
             bytes.deallocate()
         }
 
-        /// Stands in the ticket in the clear.
+        /// Sent unencrypted in each ticket, to find the key again.
         var name: UnsafeRawBufferPointer { part(0, nameBytes) }
-        /// AES-256.
+        /// For AES-256.
         var cipherKey: UnsafeRawBufferPointer { part(nameBytes, keyBytes) }
-        /// HMAC with SHA-256.
+        /// For HMAC with SHA-256.
         var macKey: UnsafeRawBufferPointer { part(nameBytes + keyBytes, keyBytes) }
 
-        /// Bytes that live as long as the key.
+        /// A part of the bytes; valid as long as the key lives.
         private func part(_ offset: Int, _ count: Int) -> UnsafeRawBufferPointer {
             UnsafeRawBufferPointer(rebasing: bytes[offset..<(offset + count)])
         }
@@ -48,11 +52,11 @@ public final class TicketKeys: Sendable {
     package static let rotationSeconds: Int64 = 6 * 3_600
     package static let lifetimeSeconds: Int64 = rotationSeconds + Int64(TLSContext.sessionSeconds)
 
-    /// Newest first, never empty.
+    /// Newest first; never empty.
     private let keys: Mutex<[Key]>
     private let clock: @Sendable () -> Int64
 
-    /// Makes a first key. `clock` gives seconds since 1970.
+    /// Makes the first key. `clock` returns seconds since 1970.
     public init(clock: @escaping @Sendable () -> Int64 = { Int64(time(nil)) }) {
         self.clock = clock
         keys = Mutex([Key(at: clock())])
@@ -61,7 +65,7 @@ public final class TicketKeys: Sendable {
     /// Seconds since 1970.
     var now: Int64 { clock() }
 
-    /// The key that seals now.
+    /// The key that encrypts now; makes a new one when it is time.
     private func current() -> Key {
         let now = clock()
         return keys.withLock { keys in
@@ -84,8 +88,8 @@ public final class TicketKeys: Sendable {
         }
     }
 
-    /// OpenSSL seals a ticket: names the key, gives it, and a fresh nonce. The results are those of
-    /// SSL_CTX_set_tlsext_ticket_key_evp_cb(3).
+    /// Prepares OpenSSL to encrypt a ticket: names the key and sets it with a fresh nonce. Returns
+    /// a result of SSL_CTX_set_tlsext_ticket_key_evp_cb(3).
     func seal(
         _ name: UnsafeMutablePointer<UInt8>, _ iv: UnsafeMutablePointer<UInt8>,
         _ cipher: OpaquePointer?, _ mac: OpaquePointer?
@@ -101,9 +105,9 @@ public final class TicketKeys: Sendable {
         }
     }
 
-    /// OpenSSL opens a ticket. With `renews` the client gets another one, so that it never shows one
-    /// twice, by which it could be followed (RFC 8446, appendix C.4); an old key's ticket is always
-    /// renewed.
+    /// Prepares OpenSSL to decrypt a ticket. With `renews` the client gets a new ticket, so that it
+    /// never shows a ticket twice, by which it could be tracked (RFC 8446, appendix C.4). The
+    /// ticket of an old key is always renewed.
     func open(
         _ name: UnsafeMutablePointer<UInt8>, _ iv: UnsafeMutablePointer<UInt8>,
         _ cipher: OpaquePointer?, _ mac: OpaquePointer?, renews: Bool

@@ -1,18 +1,18 @@
 import COpenSSL
 
-/// What seals the records of one direction of a connection.
+/// The key and nonce for the records of one direction of a connection.
 public struct TrafficKey: BitwiseCopyable, Sendable {
-    /// The traffic secret that the next key follows from (TLS 1.3); unused before.
+    /// The traffic secret from which the next key is derived; used in TLS 1.3 only.
     private var secret = InlineArray<48, UInt8>(repeating: 0)
     private var key = InlineArray<32, UInt8>(repeating: 0)
     /// The nonce's fixed part: all 12 bytes, or the first 4 for AES in TLS 1.2.
     private var iv = InlineArray<12, UInt8>(repeating: 0)
-    /// Records so far.
+    /// Number of records so far.
     var sequence: UInt64 = 0
-    /// Tells the shared cipher context whose key it holds; 0 until it was used.
+    /// Identifies this key in the shared cipher contexts; 0 until its first use.
     var number: UInt64 = 0
 
-    /// A key as the handshake of TLS 1.2 gives it, after `sequence` records.
+    /// A key from a TLS 1.2 handshake, after `sequence` records.
     package init(key: ArraySlice<UInt8>, iv: ArraySlice<UInt8>, sequence: UInt64) {
         precondition(key.count <= 32 && iv.count <= 12, "a key of \(key.count) bytes")
         for (index, byte) in key.enumerated() { self.key[index] = byte }
@@ -20,7 +20,8 @@ public struct TrafficKey: BitwiseCopyable, Sendable {
         self.sequence = sequence
     }
 
-    /// Key and nonce of a traffic secret of TLS 1.3 (RFC 8446, section 7.3), after `sequence` records.
+    /// The key and nonce of a TLS 1.3 traffic secret (RFC 8446, section 7.3), after `sequence`
+    /// records.
     package init(
         secret: [UInt8], _ algorithm: AEADAlgorithm, _ digest: KeyDigest, sequence: UInt64
     ) {
@@ -33,7 +34,7 @@ public struct TrafficKey: BitwiseCopyable, Sendable {
         for (index, byte) in secret.enumerated() { self.secret[index] = byte }
     }
 
-    /// The key that follows a KeyUpdate (RFC 8446, section 7.2); it counts records from 0.
+    /// The key that follows a KeyUpdate (RFC 8446, section 7.2); it counts its records from 0.
     func next(_ algorithm: AEADAlgorithm, _ digest: KeyDigest) -> TrafficKey {
         var current = (0..<digest.byteCount).map { secret[$0] }
         var following = digest.expandLabel(current, "traffic upd", digest.byteCount)
@@ -44,7 +45,8 @@ public struct TrafficKey: BitwiseCopyable, Sendable {
         return TrafficKey(secret: following, algorithm, digest, sequence: 0)
     }
 
-    /// Writes the nonce of the next record, fixed part and sequence number combined by exclusive or.
+    /// Writes the nonce of the next record: the fixed part combined with the sequence number by
+    /// exclusive or.
     func writeNonce(to nonce: inout InlineArray<12, UInt8>) {
         nonce = iv
         var number = sequence
@@ -75,7 +77,7 @@ public struct TrafficKey: BitwiseCopyable, Sendable {
     }
 }
 
-/// The digest of a cipher suite, by which keys are derived.
+/// The digest of a cipher suite, which derives its keys.
 public enum KeyDigest: UInt8, Sendable, BitwiseCopyable {
     case sha256, sha384
 
@@ -101,7 +103,7 @@ public enum KeyDigest: UInt8, Sendable, BitwiseCopyable {
     func expand(_ secret: [UInt8], _ label: String, seed: [UInt8], _ count: Int) -> [UInt8] {
         let seed = [UInt8](label.utf8) + seed
         var result: [UInt8] = []
-        // So that it grows in place, and leaves no copy behind.
+        // Reserved, so that it grows in place and leaves no copy behind.
         result.reserveCapacity(count + byteCount)
         var block = seed
         while result.count < count {
@@ -132,13 +134,13 @@ public enum KeyDigest: UInt8, Sendable, BitwiseCopyable {
         return result
     }
 
-    // Copied for each use and never changed: looking the algorithms up costs more than using them.
+    // Copied for each use and never changed. Looking an algorithm up costs more than using it.
     nonisolated(unsafe) private static let sha256HMAC = hermes_hmac_template("SHA256")
     nonisolated(unsafe) private static let sha384HMAC = hermes_hmac_template("SHA384")
 }
 
 extension [UInt8] {
-    /// Overwrites secret bytes. Copies that were made of them stay as they are.
+    /// Overwrites secret bytes. Does not reach copies of the array.
     mutating func erase() {
         withUnsafeMutableBytes { OPENSSL_cleanse($0.baseAddress, $0.count) }
     }

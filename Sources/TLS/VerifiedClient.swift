@@ -1,23 +1,24 @@
 import COpenSSL
 
-/// What a client's certificate was verified against, as small numbers: enough to tell later whether it
-/// still counts, and for how long it may at all.
+/// The result of verifying a client's certificate, as small numbers. They suffice to tell later
+/// whether the certificate is still valid, and until when it can be.
 ///
-/// A session ticket carries it, because a resumed session has neither chain nor verdict; so does an
-/// open connection, for a revocation list that comes later.
+/// A session ticket carries it, because a resumed session has neither the chain nor the result. An
+/// open connection keeps it for revocation lists that are loaded later.
 public struct VerifiedClient: Equatable, Sendable {
-    /// When the first certificate of its chain or the first revocation list is over, in seconds since
-    /// 1970.
+    /// Time at which the first certificate of the chain or the first revocation list expires, in
+    /// seconds since 1970.
     let validUntil: Int64
-    /// The authority that vouches for all: its name and its key, so that a renewed one is the same.
+    /// The authority at the end of the chain, by name and key, so that a renewed certificate of the
+    /// authority is the same.
     let authority: UInt64
     /// The client's certificate.
     let certificate: UInt64
-    /// Certificates between it and the authority: most often none.
+    /// The certificates between the client's and the authority's; most often none.
     let issuers: [UInt64]
 
-    /// Of a handshake in which a client's certificate has passed; `nil` when there was none. The
-    /// certificates of a resumed session are in its ticket.
+    /// The result of a full handshake in which a client's certificate was accepted; `nil` without
+    /// one. For a resumed session use ``init(session:)``.
     init?(_ ssl: OpaquePointer?, listsEndAt: Int64?) {
         let chain = SSL_get0_verified_chain(ssl)
         let count = Int(hermes_chain_count(chain))
@@ -40,7 +41,7 @@ public struct VerifiedClient: Equatable, Sendable {
 
     // MARK: In a ticket
 
-    /// Of a session that a ticket brought back; `nil` when it carries none.
+    /// The result in the ticket of a resumed session; `nil` when the ticket has none.
     init?(session: OpaquePointer?) {
         var bytes: UnsafeMutableRawPointer?
         var count = 0
@@ -48,7 +49,7 @@ public struct VerifiedClient: Equatable, Sendable {
         self.init(encoded: UnsafeRawBufferPointer(start: bytes, count: count))
     }
 
-    /// From a ticket; `nil` when the bytes are none of ours.
+    /// Decodes the bytes of a ticket; `nil` when their number is wrong.
     init?(encoded bytes: UnsafeRawBufferPointer) {
         guard bytes.count >= 24, bytes.count % 8 == 0 else { return nil }
         func number(_ index: Int) -> UInt64 {
@@ -60,7 +61,7 @@ public struct VerifiedClient: Equatable, Sendable {
         issuers = (3..<(bytes.count / 8)).map(number)
     }
 
-    /// Eight bytes for each number.
+    /// Eight bytes per number, least significant first.
     var encoded: [UInt8] {
         ([UInt64(bitPattern: validUntil), authority, certificate] + issuers).flatMap { number in
             (0..<8).map { UInt8(truncatingIfNeeded: number >> (8 * UInt64($0))) }
@@ -68,21 +69,21 @@ public struct VerifiedClient: Equatable, Sendable {
     }
 }
 
-/// Certificates as 64-bit numbers. Who could make two with the same number would need an authority to
-/// issue both, and would gain that one of them is refused.
+/// Certificates as 64-bit numbers. Two certificates with the same number would need an authority
+/// that issues both, and would only gain that one of them is refused.
 enum CertificateNumber {
-    /// By issuer and serial number, as revocation lists name it.
+    /// The number by issuer and serial number, as revocation lists name a certificate.
     static func of(_ certificate: OpaquePointer) -> UInt64 {
         of(
             issuer: X509_get_issuer_name(certificate),
             serial: X509_get0_serialNumber(certificate))
     }
 
-    /// An entry of a revocation list.
+    /// The number of an entry of a revocation list.
     static func of(
         issuer: OpaquePointer?, serial: UnsafePointer<ASN1_INTEGER>?
     ) -> UInt64 {
-        // The hash is that of the name's canonical form: it may be coded differently in the list.
+        // The hash of the name's canonical form, since the list may encode the name differently.
         let hash = UInt64(X509_NAME_hash_ex(issuer, nil, nil, nil))
         var bytes = (0..<8).map { UInt8(truncatingIfNeeded: hash >> (8 * UInt64($0))) }
         bytes += UnsafeBufferPointer(
@@ -90,7 +91,7 @@ enum CertificateNumber {
         return digest(bytes)
     }
 
-    /// By name and key.
+    /// The number of an authority, by name and key.
     static func ofAuthority(_ certificate: OpaquePointer) -> UInt64 {
         let hash = UInt64(
             X509_NAME_hash_ex(X509_get_subject_name(certificate), nil, nil, nil))

@@ -1,12 +1,12 @@
 import Glibc
 
-/// The folder that a backup goes to: made with mode 0700, or there and empty.
+/// The folder for a backup. It is created with mode 0700, or exists and is empty.
 struct BackupFolder: ~Copyable {
     let path: String
-    /// It was made here, so it goes again unless ``keep()`` is called.
+    /// True when this value created the folder. It is then removed, unless ``keep()`` is called.
     private var isOurs: Bool
 
-    /// What a copy needs beside the bytes of the database, for its rollback and the folder.
+    /// Bytes of free space needed beside the copy, for SQLite's rollback file and the folder.
     private static let spareBytes: UInt64 = 4 << 20
 
     private init(path: String, isOurs: Bool) {
@@ -16,14 +16,15 @@ struct BackupFolder: ~Copyable {
 
     deinit { if isOurs { _ = rmdir(path) } }
 
-    /// Makes or checks the folder, and that its file system has room for so many bytes.
+    /// Creates or checks the folder, and checks that its file system has room.
     ///
     /// - Parameters:
-    ///   - path: absolute; its parent folder must exist, and is not the data directory or in it.
-    ///   - database: the path of the database's file, in the data directory.
-    ///   - bytes: of the database.
-    /// - Returns: the folder, which goes again unless it is kept.
-    /// - Throws: ``StoreFailure`` that says what is wrong with it; `.outOfSpace` without room.
+    ///   - path: absolute; the parent folder must exist, and the folder must lie outside the data
+    ///     directory.
+    ///   - database: path of the database file in the data directory.
+    ///   - bytes: size of the database.
+    /// - Returns: the folder, which is removed again unless it is kept.
+    /// - Throws: ``StoreFailure`` that says what is wrong; `.outOfSpace` without room.
     static func prepare(
         _ path: String, of database: String, bytes: Int
     ) throws(StoreFailure) -> BackupFolder {
@@ -39,20 +40,21 @@ struct BackupFolder: ~Copyable {
             try checkEmpty(path)
         }
         let folder = BackupFolder(path: path, isOurs: isOurs)
-        // Of a copy that is on the disk, the way there has to be as well.
+        // A copy is durable only if the new folder's entry in its parent is.
         if isOurs { try DatabaseFile.syncDirectory(of: "\(path)/../") }
         try checkRoom(path, bytes: bytes)
         return folder
     }
 
-    /// The copy is in it.
+    /// The copy is complete, so the folder stays.
     mutating func keep() { isOurs = false }
 
-    /// A copy in the data directory goes where the data goes: it saves nobody.
+    /// A copy inside the data directory would be lost together with the data.
     private static func checkOutside(
         _ path: String, of database: String
     ) throws(StoreFailure) {
-        // Of a folder that is still to be made, its parent tells; with none, making it says why.
+        // For a folder that does not exist yet its parent is checked; without a parent, creating it
+        // fails.
         guard let resolved = realpath(path, nil) ?? realpath(parent(of: path), nil)
         else { return }
         defer { free(resolved) }
@@ -66,7 +68,7 @@ struct BackupFolder: ~Copyable {
         }
     }
 
-    /// The cures of the store are for the data directory.
+    /// The store's usual advice is about the data directory, so these failures carry their own.
     private static func failure(_ operation: String, _ path: String, _ code: Int32) -> StoreFailure
     {
         let cure: String? =
@@ -79,7 +81,7 @@ struct BackupFolder: ~Copyable {
         return StoreFailure(operation: operation, path: path, errno: code, cure: cure)
     }
 
-    /// The path without its last name.
+    /// The path without its last component.
     private static func parent(of path: String) -> String {
         var bytes = path.utf8[...]
         while bytes.count > 1, bytes.last == UInt8(ascii: "/") { bytes.removeLast() }

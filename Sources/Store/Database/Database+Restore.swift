@@ -1,7 +1,7 @@
-/// What a starting broker loads, streamed in the order of the tables: memory does not grow with what
-/// is stored, and no queue is read.
+/// Reads what a starting broker needs, streamed in the order of the tables. Memory does not grow
+/// with the amount stored, and no queue is read.
 extension Database {
-    /// Hands over all sessions, by number.
+    /// Calls `body` for each session, ordered by number.
     public func forEachSession(_ body: (StoredSession) -> Void) throws(StoreFailure) {
         let row = try connection.prepare(
             """
@@ -20,8 +20,8 @@ extension Database {
         }
     }
 
-    /// Hands over all subscriptions, by session number and filter; the filter is valid within the
-    /// call.
+    /// Calls `body` for each subscription, ordered by session number and filter. The filter is
+    /// valid only during the call.
     public func forEachSubscription(
         _ body: (_ session: UInt64, _ filter: UnsafeRawBufferPointer, _ qos: UInt8) -> Void
     ) throws(StoreFailure) {
@@ -30,7 +30,8 @@ extension Database {
         while try row.next() { body(row.number(0), row.bytes(1), row.byte(2)) }
     }
 
-    /// Hands over the QoS 2 identifiers that await their PUBREL, by session number and identifier.
+    /// Calls `body` for each packet identifier of a QoS 2 message that awaits PUBREL, ordered by
+    /// session number and identifier.
     public func forEachInbound(
         _ body: (_ session: UInt64, _ packetIdentifier: UInt16) -> Void
     ) throws(StoreFailure) {
@@ -40,7 +41,7 @@ extension Database {
         while try row.next() { body(row.number(0), UInt16(clamping: row.integer(1))) }
     }
 
-    /// Hands over all retained messages, the oldest first.
+    /// Calls `body` for each retained message, oldest first.
     public func forEachRetained(_ body: (StoredMessage) -> Void) throws(StoreFailure) {
         let row = try connection.prepare(
             """
@@ -50,7 +51,7 @@ extension Database {
         while try row.next() { body(StoredMessage(row, first: 0)) }
     }
 
-    /// Hands over all wills, by session number.
+    /// Calls `body` for each will, ordered by session number.
     public func forEachWill(
         _ body: (_ session: UInt64, _ message: StoredMessage) -> Void
     ) throws(StoreFailure) {
@@ -62,7 +63,8 @@ extension Database {
         while try row.next() { body(row.number(0), StoredMessage(row, first: 1)) }
     }
 
-    /// Hands over the last number of each channel, which is valid within the call.
+    /// Calls `body` for the last sequence number of each channel. The channel is valid only during
+    /// the call.
     public func forEachSequence(
         _ body: (_ channel: UnsafeRawBufferPointer, _ number: UInt64) -> Void
     ) throws(StoreFailure) {

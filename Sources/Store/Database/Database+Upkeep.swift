@@ -1,31 +1,33 @@
 import CSQLite
 import Glibc
 
-/// What keeps the files small, in slices, between the transactions of the mover.
+/// Keeps the files small. The work is done in slices between the mover's transactions.
 extension Database {
-    /// Sizes in bytes.
+    /// Sizes of the files, in bytes.
     public struct Sizes: Sendable, Hashable {
-        /// The file without its write-ahead log.
+        /// The database file, without its write-ahead log.
         public var file: Int
-        /// The part of the file that holds nothing.
+        /// The part of the database file that is free.
         public var free: Int
-        /// The write-ahead log, which is reused once its content is in the file.
+        /// The write-ahead log. It is used again from its beginning once its content is in the
+        /// file.
         public var writeAheadLog: Int
     }
 
-    /// What a checkpoint has done.
+    /// The result of a checkpoint.
     public struct Checkpoint: Sendable, Hashable {
-        /// The whole log is in the file, and is written from its beginning again.
+        /// True when the whole log is in the file, so that the log is written from its beginning
+        /// again.
         public var isComplete: Bool
-        /// Pages in the log since it began, in bytes.
+        /// Bytes of the pages in the log.
         public var logBytes: Int
     }
 
-    /// A write-ahead log of this size is cut to nothing once its content is in the file.
+    /// A write-ahead log of this many bytes or more is truncated once its content is in the file.
     static let largestIdleLog = 32 * 1_024 * 1_024
-    /// Free pages that are kept for what comes next: this many, and a quarter of those in use.
+    /// Free pages that are kept for later use: this many, plus a quarter of the pages in use.
     static let spareFreePages = 256
-    /// How long an upkeep step waits for a reader.
+    /// Milliseconds that an upkeep step waits for a reader.
     private static let patienceMs: Int32 = 100
 
     public func sizes() throws(StoreFailure) -> Sizes {
@@ -39,16 +41,16 @@ extension Database {
             writeAheadLog: hasLog ? Int(status.st_size) : 0)
     }
 
-    /// Brings the write-ahead log into the file, and synchronises both.
+    /// Copies the write-ahead log into the database file and synchronises both.
     ///
-    /// It waits for no reader: what a reader still needs stays in the log until the next call.
-    /// - Returns: what it has done.
-    /// - Throws: ``StoreFailure``; the log keeps everything then, and the call may be repeated.
+    /// It waits for no reader: pages that a reader needs stay in the log until the next call.
+    /// - Returns: the result.
+    /// - Throws: ``StoreFailure``; the log then keeps everything, and the call may be repeated.
     @discardableResult
     public func checkpoint() throws(StoreFailure) -> Checkpoint {
         let done = try checkpoint(SQLITE_CHECKPOINT_PASSIVE)
         guard done.isComplete, done.logBytes >= Self.largestIdleLog else { return done }
-        // The log is written from its beginning again now, but keeps its size until it is cut.
+        // The log is now written from its beginning, but keeps its size until it is truncated.
         sqlite3_busy_timeout(connection.handle, Self.patienceMs)
         defer { sqlite3_busy_timeout(connection.handle, SQLiteConnection.patienceMs) }
         _ = try checkpoint(SQLITE_CHECKPOINT_TRUNCATE)
@@ -68,18 +70,18 @@ extension Database {
         }
     }
 
-    /// Gives cached pages back, which the next segment reads again where it needs them.
+    /// Gives cached pages back. The next segment reads again those that it needs.
     public func releaseMemory() {
-        // Answers only whether it could.
+        // The result only says whether it could.
         _ = sqlite3_db_release_memory(connection.handle)
     }
 
-    /// Gives free pages back to the file system, a slice at a time, beyond what is worth keeping.
+    /// Gives free pages back to the file system, one slice per call, except those worth keeping.
     ///
-    /// A slice moves at most `mostPages` pages and ends with a ``checkpoint()``, by which the file
-    /// shrinks: without it the log would grow as long as there is something to give back.
+    /// A slice moves at most `mostPages` pages and ends with a ``checkpoint()``, which shrinks the
+    /// file. Without the checkpoint the log would grow until all free pages are given back.
     /// - Returns: true if there is more to give back.
-    /// - Throws: ``StoreFailure``; the slice has given nothing back then.
+    /// - Throws: ``StoreFailure``; the slice has then given nothing back.
     public func reclaim(mostPages: Int = 512) throws(StoreFailure) -> Bool {
         let pages = Int(try connection.number("PRAGMA page_count", "read"))
         let free = Int(try connection.number("PRAGMA freelist_count", "read"))

@@ -1,18 +1,19 @@
 import CSQLite
 
-/// What lives longer than a journal segment: a SQLite file with sessions, subscriptions, queues,
-/// retained messages, wills and sequences (docs/decisions/0009).
+/// The database for state that outlives a journal segment: a SQLite file with sessions,
+/// subscriptions, queues, retained messages, wills and sequences (docs/decisions/0009).
 ///
-/// The one writing connection. It belongs to one thread at a time: the one that starts the store, and
-/// then the mover. Readers have connections of their own (``QueueReader``, ``DatabaseCheck``), and
-/// neither they nor the journal ever wait for this one.
+/// This is the only connection that writes. It belongs to one thread at a time: the thread that
+/// starts the store, then the mover. Readers have connections of their own (``QueueReader``,
+/// ``DatabaseCheck``). Neither they nor the journal ever wait for this connection.
 public final class Database {
-    /// How far the database has come.
+    /// The state of the database relative to the journal.
     public struct Progress: Sendable, Hashable {
         /// The last journal segment whose changes are in the database; 0 before the first.
         public internal(set) var appliedSegment: UInt64
-        /// The highest numbers ever given, as far as applied segments tell.
+        /// The highest session number that was ever assigned, as far as applied segments tell.
         public internal(set) var lastSession: UInt64
+        /// The highest message number that was ever assigned, as far as applied segments tell.
         public internal(set) var lastMessage: UInt64
     }
 
@@ -20,14 +21,15 @@ public final class Database {
     let writer: SegmentWriter
     public internal(set) var progress: Progress
 
-    /// The page cache of this connection, in bytes.
+    /// Size of this connection's page cache in bytes.
     static let cacheBytes = 16 * 1_024 * 1_024
 
-    /// Opens `hermes.sqlite` in a folder, makes it when it is missing, upgrades an older format.
+    /// Opens `hermes.sqlite` in a folder. Creates the file if it is missing, and upgrades an older
+    /// format.
     ///
-    /// The folder must be locked against other processes, and no other connection of this process
-    /// may be open.
-    /// - Throws: ``StoreFailure``; nothing has changed then, and the file stays as it is.
+    /// The folder must be locked against other processes, and this process must have no other
+    /// connection open.
+    /// - Throws: ``StoreFailure``; nothing has changed then.
     public convenience init(directory: String) throws(StoreFailure) {
         try self.init(directory: directory, format: .current)
     }
@@ -38,11 +40,11 @@ public final class Database {
         let connection = try SQLiteConnection.open(
             path, .readWrite, cacheBytes: Self.cacheBytes)
         try format.install(in: connection)
-        // The mode is a property of the file; a backup or another program may have changed it.
+        // The mode is a property of the file, and a backup or another program may have changed it.
         try connection.execute("PRAGMA journal_mode = WAL", "open")
-        // Every commit is synchronised, for the journal's segment is reused after it. Checkpoints
-        // are the mover's, off the path of its transactions. What is deleted is overwritten where
-        // that costs no further write.
+        // Every commit is synchronised, since the journal's segment is reused after it. Checkpoints
+        // are made by the mover, outside its transactions. Deleted content is overwritten where
+        // that needs no further write.
         try connection.execute(
             """
             PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; PRAGMA secure_delete = FAST;
@@ -53,7 +55,7 @@ public final class Database {
         self.connection = connection
     }
 
-    /// The resolved path of the file.
+    /// The path of the file, with symbolic links resolved.
     public var path: String { connection.path }
 
     private static func progress(

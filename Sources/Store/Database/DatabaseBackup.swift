@@ -1,27 +1,28 @@
 import CSQLite
 import Glibc
 
-/// A copy of the database that is made in steps, while the mover goes on with its segments.
+/// A backup: a copy of the database that is made in steps, while the mover continues with its
+/// segments.
 ///
-/// It belongs to the thread of its ``Database``: what that connection writes meanwhile goes to the
-/// pages that are copied already, so the copy is the state at the last step. A copy that is not
-/// finished is removed, or at least has another name than a database.
+/// It belongs to the thread of its ``Database``. Writes of that connection also go to pages that
+/// are already copied, so the copy has the state of the last step. A copy that is not finished is
+/// removed; if that fails, its name still differs from a database's.
 public final class DatabaseBackup {
     private let database: Database
     private let copy: SQLiteConnection
-    /// The name of the finished copy.
+    /// Path of the finished copy.
     private let target: String
     private var backup: OpaquePointer?
     private var isFinished = false
 
-    /// How far it has come.
+    /// The progress of the copy.
     public struct Progress: Sendable, Hashable {
         public let pages: Int
         public let remainingPages: Int
         public var isDone: Bool { remainingPages == 0 }
     }
 
-    /// Begins a copy as `hermes.sqlite` in another folder, which must not hold one.
+    /// Begins a copy named `hermes.sqlite` in another folder, which must not contain that file.
     public init(of database: Database, to directory: String) throws(StoreFailure) {
         let path = try DatabaseFile.path(in: directory)
         var status = stat()
@@ -35,8 +36,8 @@ public final class DatabaseBackup {
         copy = try SQLiteConnection.open(unfinished, .readWrite, cacheBytes: 2 * 1_024 * 1_024)
         target = path
         self.database = database
-        // From here on a failure runs `deinit`, which removes the file.
-        // Until its last step the copy is nothing that anybody could use.
+        // From here on, a failure runs `deinit`, which removes the file. The copy cannot be used
+        // before its last step, so it needs no safety yet.
         try copy.execute("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF", "open")
         backup = sqlite3_backup_init(copy.handle, "main", database.connection.handle, "main")
         guard backup != nil else { throw copy.failure("copy to") }
@@ -47,8 +48,8 @@ public final class DatabaseBackup {
         if !isFinished { _ = unlink(copy.path) }
     }
 
-    /// Copies the next pages; after the last one the copy is complete and on the disk.
-    /// - Throws: ``StoreFailure``; the copy is given up then.
+    /// Copies the next pages. After the last step the copy is complete and durable.
+    /// - Throws: ``StoreFailure``; the copy cannot be continued then.
     public func step(pages: Int = 1_024) throws(StoreFailure) -> Progress {
         guard let backup else { preconditionFailure("a step after the end of a backup") }
         let code = sqlite3_backup_step(backup, Int32(clamping: pages))
@@ -78,8 +79,8 @@ public final class DatabaseBackup {
         }
     }
 
-    /// Makes the copy a database of its own: there is no write-ahead log beside it, and no journal,
-    /// whose segments a start would miss otherwise.
+    /// Makes the copy a database of its own, without a write-ahead log. It also forgets the
+    /// journal's progress: a start on the copy would otherwise miss segments of the journal.
     private func detach() throws(StoreFailure) {
         try copy.execute(
             """

@@ -1,32 +1,33 @@
-/// Looks for damage: SQLite's own check of the pages, and what must hold between the rows.
+/// Checks the database for damage: SQLite's own check of the pages, then rules that must hold
+/// between rows.
 ///
-/// A read-only connection of its own, so a running broker is not disturbed. It reads the whole file.
-/// SQLite keeps no checksums of pages: flipped bits within a payload are not found.
+/// It reads the whole file over a read-only connection of its own, so a running broker is not
+/// disturbed. SQLite keeps no checksums of pages, so flipped bits inside a payload are not found.
 public struct DatabaseCheck: ~Copyable {
     private let connection: SQLiteConnection
 
-    /// Findings of one kind that are told one by one.
+    /// The most findings of one kind that are listed one by one.
     private static let mostTold = 10
 
-    /// Opens the file of a data directory.
+    /// Opens the database of a data directory.
     public init(directory: String) throws(StoreFailure) {
         connection = try SQLiteConnection.open(
             DatabaseFile.path(in: directory), .readOnly, cacheBytes: 16 * 1_024 * 1_024)
     }
 
-    /// What is wrong, a line each; empty if nothing is.
+    /// Returns the findings, one line each; empty when the database is sound.
     ///
-    /// - Throws: ``StoreFailure`` if the file cannot be read, or is too damaged to go on.
+    /// - Throws: ``StoreFailure`` if the file cannot be read, or is too damaged to continue.
     public func run() throws(StoreFailure) -> [String] {
         var findings = try quickCheck()
-        // Rows of broken pages would only repeat it.
+        // With broken pages, the findings about rows would only repeat the damage.
         guard findings.isEmpty else { return findings }
         try requireFormat()
         for rule in Self.rules { findings += try check(rule) }
         return findings
     }
 
-    /// The rules are about the tables of this version.
+    /// The rules apply to the tables of the current version only.
     private func requireFormat() throws(StoreFailure) {
         let version = try connection.number("PRAGMA user_version", "check")
         guard version != DatabaseFormat.current.version else { return }
@@ -50,7 +51,7 @@ public struct DatabaseCheck: ~Copyable {
     }
 
     private struct Rule {
-        /// What is wrong with a row that the query finds, with `#` for its first column and `@` for
+        /// The finding about a row of `query`'s result; `#` stands for its first column and `@` for
         /// its second.
         let finding: String
         let query: String

@@ -1,11 +1,12 @@
 import Glibc
 
-/// The path of the database's file, and the file made as the data directory demands it.
+/// Finds the path of the database file, and creates the file with the mode that the data directory
+/// demands.
 enum DatabaseFile {
     static let name = "hermes.sqlite"
 
-    /// The file's path in a folder, whose own symbolic links are resolved: SQLite, told to follow
-    /// none, would refuse them too.
+    /// The path of the file in a folder. Symbolic links of the folder are resolved, because SQLite,
+    /// told to follow none, would refuse those as well.
     static func path(in directory: String) throws(StoreFailure) -> String {
         guard let resolved = realpath(directory, nil) else {
             throw StoreFailure(operation: "open", path: directory, errno: errno)
@@ -15,11 +16,12 @@ enum DatabaseFile {
         return folder == "/" ? "/\(name)" : "\(folder)/\(name)"
     }
 
-    /// Makes the file if it is missing, with mode 0600, and takes others' access to one that is there.
+    /// Creates the file with mode 0600 if it is missing. Removes the access of other users to a
+    /// file that exists.
     ///
-    /// SQLite gives its `-wal` and `-shm` the mode of the file that they belong to. To be called
-    /// before the process opens the file otherwise: closing it would end the locks of an open
-    /// connection (POSIX record locks belong to the process).
+    /// SQLite gives its `-wal` and `-shm` files the mode of the database file. Must be called
+    /// before the process has the database open: closing the descriptor here would end the locks of
+    /// an open connection, since POSIX record locks belong to the process.
     static func prepare(_ path: String) throws(StoreFailure) {
         var isNew = true
         var descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
@@ -46,7 +48,7 @@ enum DatabaseFile {
         if isNew { try syncDirectory(of: path) }
     }
 
-    /// Makes the entries of a file's folder durable.
+    /// Synchronises the folder of a file, so that its entries are durable.
     static func syncDirectory(of path: String) throws(StoreFailure) {
         let end = path.utf8.lastIndex(of: UInt8(ascii: "/")) ?? path.utf8.startIndex
         let directory = end == path.utf8.startIndex ? "/" : String(path[..<end])

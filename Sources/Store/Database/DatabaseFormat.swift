@@ -1,24 +1,25 @@
-/// The tables of the database, their version, and the way from an older version to it.
+/// The tables of the database, their version, and the upgrades from older versions.
 ///
-/// SQLite keeps the version as `user_version`, and who made the file as `application_id`.
+/// SQLite keeps the version as `user_version` and the program that made the file as
+/// `application_id`.
 struct DatabaseFormat: Sendable {
-    /// "HRMS" in ASCII: the file is Hermes's.
+    /// "HRMS" in ASCII; marks a file as made by Hermes.
     static let applicationIdentifier: Int64 = 0x4852_4D53
 
-    /// The size of a page (docs/decisions/0009).
+    /// Size of a page in bytes (docs/decisions/0009).
     static let pageBytes = 16_384
 
-    /// From 1; raised by every change that an older program would misread.
+    /// Counts from 1; raised by every change that an older program would misread.
     var version: Int64
-    /// Makes all tables of `version` in an empty file.
+    /// SQL that creates all tables of `version` in an empty file.
     var schema: String
-    /// What makes version N + 1 out of version N, by N; one entry for each version below `version`.
+    /// SQL that upgrades version N to N + 1, by N; one entry for each version below `version`.
     var upgrades: [Int64: String]
 
     static let current = DatabaseFormat(
         version: 2, schema: schemaVersion1 + upgradeToVersion2, upgrades: [1: upgradeToVersion2])
 
-    /// Makes the tables in an empty file, or brings an older file up to date, in one transaction.
+    /// Creates the tables in an empty file, or upgrades an older file, in one transaction.
     func install(in connection: borrowing SQLiteConnection) throws(StoreFailure) {
         let identifier = try connection.number("PRAGMA application_id", "open")
         let found = try connection.number("PRAGMA user_version", "open")
@@ -46,7 +47,7 @@ struct DatabaseFormat: Sendable {
     }
 
     private func create(in connection: borrowing SQLiteConnection) throws(StoreFailure) {
-        // Both are fixed once a file has its first page.
+        // Both settings are fixed once the file has its first page.
         try connection.execute(
             "PRAGMA page_size = \(Self.pageBytes); PRAGMA auto_vacuum = INCREMENTAL", "create")
         try connection.execute("PRAGMA journal_mode = WAL", "create")

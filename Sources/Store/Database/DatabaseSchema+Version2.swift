@@ -1,7 +1,7 @@
-/// What version 2 adds to the tables of version 1.
+/// SQL for the additions of version 2.
 ///
-/// A queued message remembers the shared subscription that it came by, so that it goes to another
-/// member when its session ends, also after a restart.
+/// A queued message keeps the shared subscription that chose its session. When the session ends,
+/// also after a restart, the message goes to another member.
 let upgradeToVersion2 = """
     -- shared_filter: the shared subscription that the message came by, as the client asked for it.
     ALTER TABLE queue ADD COLUMN shared_filter BLOB;

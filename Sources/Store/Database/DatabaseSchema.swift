@@ -1,8 +1,8 @@
-/// Version 1 of the tables (docs/decisions/0009).
+/// SQL for the tables of version 1 (docs/decisions/0009).
 ///
 /// Client identifiers, user names, topics, filters, channels and payloads are blobs: the bytes as
-/// they came, compared byte by byte. The views show them as quoted text, for an operator with
-/// `sqlite3`. Times are UNIX times in milliseconds.
+/// the client sent them, compared byte by byte. The views show them as quoted text, for an operator
+/// with `sqlite3`. Times are UNIX times in milliseconds.
 let schemaVersion1 = """
     -- applied_segment: the last journal segment whose changes are in here.
     -- last_session, last_message: the highest numbers ever given.

@@ -1,17 +1,17 @@
-/// Reads windows of queues while the mover writes: a read-only connection of its own, which belongs
-/// to one thread at a time.
+/// Reads parts of queues while the mover writes. It has a read-only connection of its own and
+/// belongs to one thread at a time.
 ///
-/// Each read sees what was committed when it began.
+/// Each read sees the state that was committed when it began.
 public final class QueueReader {
-    /// What a read took.
+    /// The result of a read.
     public struct Window: Sendable, Hashable {
-        /// Queue rows appended to the batch.
+        /// Number of queue rows that were appended to the batch.
         public var messages = 0
         /// Bytes of their topics and payloads.
         public var bytes = 0
-        /// Where the next read begins.
+        /// The position from which the next read begins.
         public var next: UInt64
-        /// The database has a row at `next`, below the bound that was asked for.
+        /// True when the database has a row at `next`, below the requested bound.
         public var hasMore = false
     }
 
@@ -19,13 +19,14 @@ public final class QueueReader {
     private let rows: SQLiteStatement
     private let sharedMessage: SQLiteStatement
 
-    /// The page cache, in bytes: enough for the paths through the tables; content is read once.
+    /// Size of the page cache in bytes: enough for the inner pages of the tables; content is read
+    /// only once.
     private static let cacheBytes = 2 * 1_024 * 1_024
 
-    /// Rows that are passed in the time that a search for one takes.
+    /// Skipping this many rows takes as long as searching for one.
     private static let rowsPerSearch: UInt64 = 16
 
-    /// Opens the file of a data directory beside its ``Database``, which has been opened before.
+    /// Opens the database of a data directory. Its ``Database`` must have been opened before.
     public init(directory: String) throws(StoreFailure) {
         let connection = try SQLiteConnection.open(
             DatabaseFile.path(in: directory), .readOnly, cacheBytes: Self.cacheBytes)
@@ -45,20 +46,22 @@ public final class QueueReader {
 
     /// Appends a part of a session's queue to a batch, in the order of positions.
     ///
-    /// Each row becomes the records `message` and `queued`, and `shared` if a shared subscription brought
-    /// it; a released one has an empty topic and payload, and `released` follows. The window ends before `maxMessages` or `maxBytes` would be
-    /// exceeded, but not before its first row: whoever goes on at its end gets on. `isInWindow` is
-    /// false throughout: whether a position may have been sent is told by the session's horizon.
+    /// A row becomes the records `message` and `queued`, followed by `shared` if a shared
+    /// subscription chose the session. A released row has an empty topic and payload, and
+    /// `released` follows it. The read ends before `maxMessages` or `maxBytes` would be exceeded,
+    /// but never before its first row, so that repeated reads always advance. `isInWindow` is
+    /// always false: the session's horizon tells which positions may have been sent.
     /// - Parameters:
     ///   - session: the session's number.
-    ///   - from: the first position that is wanted.
-    ///   - below: positions from this one on are not.
-    ///   - finished: positions that are done, whatever the database says; rising, without overlaps.
+    ///   - from: the first position to read.
+    ///   - below: the position before which the read ends.
+    ///   - finished: ranges of positions to leave out, because they are done although the database
+    ///     has them; rising, without overlaps.
     ///   - maxMessages: at least 1.
-    ///   - maxBytes: of topics and payloads.
+    ///   - maxBytes: bytes of topics and payloads.
     ///   - batch: must be recording; no group is ended.
-    /// - Returns: what was taken, and where to go on.
-    /// - Throws: ``StoreFailure``; what was appended before is whole.
+    /// - Returns: the number of rows and bytes, and where to continue.
+    /// - Throws: ``StoreFailure``; rows that were already appended are complete.
     public func read(
         session: UInt64, from: UInt64, below: UInt64, without finished: [ClosedRange<UInt64>] = [],
         maxMessages: Int, maxBytes: Int, into batch: inout WriteBatch
@@ -66,14 +69,15 @@ public final class QueueReader {
         var window = Window(next: below)
         var finished = finished[...]
         rows.bind(session, from, below)
-        // A window that ends early leaves the statement amid its rows, and its snapshot open.
+        // A read that ends early leaves the statement between rows, and its snapshot open.
         defer { rows.reset() }
         while try rows.next() {
             let position = rows.number(0)
             while let first = finished.first, first.upperBound < position { finished.removeFirst() }
             if let done = finished.first, done.contains(position) {
                 if done.upperBound - position >= Self.rowsPerSearch {
-                    // What is committed meanwhile takes away what is passed, and adds nothing below.
+                    // A commit in between may remove skipped rows, and adds none below this
+                    // position.
                     rows.reset()
                     rows.bind(session, done.upperBound, below)
                 }
@@ -95,7 +99,7 @@ public final class QueueReader {
         return window
     }
 
-    /// Appends the records of the row that ``rows`` stands on.
+    /// Appends the records of the current row of ``rows``.
     private func append(
         _ session: UInt64, _ position: UInt64, to batch: inout WriteBatch
     ) throws(StoreFailure) {

@@ -1,8 +1,8 @@
 import CSQLite
 
-/// A value that a statement takes as a parameter.
+/// A value that can be bound to a parameter of a statement.
 protocol SQLiteBindable {
-    /// Binds the value to a parameter, counted from 1, and returns SQLite's code.
+    /// Binds the value to a parameter, counted from 1, and returns SQLite's result code.
     func bind(to statement: OpaquePointer, at index: Int32) -> Int32
 }
 
@@ -12,8 +12,8 @@ extension Int64: SQLiteBindable {
     }
 }
 
-/// Numbers of sessions, messages and positions count from 1 and never reach 2^63; a bound of a
-/// range may, and means no bound.
+/// Numbers of sessions, messages and positions count from 1 and never reach 2^63. The bound of a
+/// range may, and then means no bound.
 extension UInt64: SQLiteBindable {
     func bind(to statement: OpaquePointer, at index: Int32) -> Int32 {
         sqlite3_bind_int64(statement, index, Int64(clamping: self))
@@ -38,7 +38,7 @@ extension Bool: SQLiteBindable {
     }
 }
 
-/// A blob, of which SQLite keeps a copy.
+/// A blob; SQLite keeps a copy of it.
 extension [UInt8]: SQLiteBindable {
     func bind(to statement: OpaquePointer, at index: Int32) -> Int32 {
         withUnsafeBytes {
@@ -47,7 +47,7 @@ extension [UInt8]: SQLiteBindable {
     }
 }
 
-/// `nil` is NULL.
+/// `nil` is bound as NULL.
 extension Optional: SQLiteBindable where Wrapped: SQLiteBindable {
     func bind(to statement: OpaquePointer, at index: Int32) -> Int32 {
         guard let value = self else { return sqlite3_bind_null(statement, index) }
@@ -55,7 +55,8 @@ extension Optional: SQLiteBindable where Wrapped: SQLiteBindable {
     }
 }
 
-/// Bytes that SQLite does not copy: they stay until the statement has run to its end.
+/// A blob that SQLite does not copy. The bytes must stay valid until the statement has run to its
+/// end.
 struct BorrowedBlob: SQLiteBindable {
     let bytes: UnsafeRawBufferPointer
 
@@ -66,7 +67,7 @@ struct BorrowedBlob: SQLiteBindable {
     }
 }
 
-/// A blob of zeroes to be written later, which costs no memory.
+/// A blob of zeroes, to be filled later; takes no memory.
 struct ZeroBlob: SQLiteBindable {
     let count: Int
 

@@ -1,18 +1,18 @@
 import CSQLite
 
-/// Sole owner of a connection to one SQLite file; belongs to one thread at a time.
+/// Sole owner of a connection to one SQLite file. Belongs to one thread at a time.
 struct SQLiteConnection: ~Copyable {
     enum Access {
         case readOnly
         case readWrite
     }
 
-    /// How long a statement waits for another connection's lock.
+    /// Milliseconds that a statement waits for another connection's lock.
     static let patienceMs: Int32 = 5_000
 
-    /// The resolved path of the file.
+    /// The path of the file, with symbolic links resolved.
     let path: String
-    /// For calls that have no wrapper here; the connection stays the owner.
+    /// For SQLite calls that have no wrapper here; the connection stays the owner.
     let handle: OpaquePointer
 
     private init(path: String, adopting handle: OpaquePointer) {
@@ -20,7 +20,8 @@ struct SQLiteConnection: ~Copyable {
         self.handle = handle
     }
 
-    /// Opens a file whose path holds no symbolic link, with a page cache of at most `cacheBytes`.
+    /// Opens a file. Its path must contain no symbolic link. The page cache takes at most
+    /// `cacheBytes`.
     static func open(
         _ path: String, _ access: Access, cacheBytes: Int
     ) throws(StoreFailure) -> SQLiteConnection {
@@ -30,7 +31,7 @@ struct SQLiteConnection: ~Copyable {
             case .readWrite: SQLITE_OPEN_READWRITE
             }
         var handle: OpaquePointer?
-        // One thread at a time uses the connection, so SQLite need not lock it.
+        // One thread at a time uses the connection, so that SQLite need not lock it.
         let code = sqlite3_open_v2(
             path, &handle, mode | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW, nil)
         guard let handle else {
@@ -41,8 +42,8 @@ struct SQLiteConnection: ~Copyable {
         guard code == SQLITE_OK else { throw connection.failure("open") }
         sqlite3_extended_result_codes(handle, 1)
         sqlite3_busy_timeout(handle, patienceMs)
-        // Sizes in a damaged page are checked before they are used, and what a damaged or planted
-        // schema names is not run.
+        // Sizes in a damaged page are checked before use, and functions that a damaged or planted
+        // schema names are not run.
         try connection.execute(
             """
             PRAGMA cache_size = -\(cacheBytes / 1_024);
@@ -51,7 +52,7 @@ struct SQLiteConnection: ~Copyable {
         return connection
     }
 
-    /// Statements that are still alive keep the file open until they go.
+    /// Statements that are still alive keep the file open until they are freed.
     deinit { sqlite3_close_v2(handle) }
 
     func prepare(
@@ -64,14 +65,14 @@ struct SQLiteConnection: ~Copyable {
         return SQLiteStatement(adopting: statement, operation: operation)
     }
 
-    /// Runs statements that have no parameters; rows are left unread.
+    /// Runs statements without parameters; rows are not read.
     func execute(_ sql: String, _ operation: StaticString) throws(StoreFailure) {
         guard sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK else {
             throw failure("\(operation)")
         }
     }
 
-    /// The first column of the first row.
+    /// Runs a query and returns the first column of the first row; 0 without a row.
     func number(_ sql: String, _ operation: StaticString) throws(StoreFailure) -> Int64 {
         let statement = try prepare(sql, operation)
         guard try statement.next() else { return 0 }
@@ -87,7 +88,7 @@ struct SQLiteConnection: ~Copyable {
             try body()
             try execute("COMMIT", "write")
         } catch {
-            // On a full disk or a failed write SQLite may have rolled back by itself.
+            // On a full disk or after a failed write SQLite may already have rolled back.
             if sqlite3_get_autocommit(handle) == 0 {
                 sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
             }
@@ -95,7 +96,7 @@ struct SQLiteConnection: ~Copyable {
         }
     }
 
-    /// What the last call of this connection failed with.
+    /// The failure of this connection's last call.
     func failure(_ operation: String) -> StoreFailure {
         StoreFailure(operation: operation, path: path, connection: handle)
     }

@@ -1,12 +1,13 @@
 import CSQLite
 
-/// Sole owner of a prepared statement; belongs to its connection's thread.
+/// Sole owner of a prepared statement. Belongs to its connection's thread.
 ///
-/// Parameters count from 1 and columns from 0, as they do in SQLite. A statement keeps what was bound;
-/// every run binds all parameters anew, so a ``BorrowedBlob`` of an earlier one is never read.
+/// As in SQLite, parameters count from 1 and columns from 0. A statement keeps its bound values,
+/// but every run binds all parameters again, so that a ``BorrowedBlob`` of an earlier run is never
+/// read.
 struct SQLiteStatement: ~Copyable {
     private let handle: OpaquePointer
-    /// What the statement does, as it stands after "cannot" in an error.
+    /// The verb that stands after "cannot" in an error about this statement.
     private let operation: StaticString
 
     init(adopting handle: OpaquePointer, operation: StaticString) {
@@ -29,13 +30,13 @@ struct SQLiteStatement: ~Copyable {
 
     func bind(_ value: some SQLiteBindable, at index: Int32) {
         let code = value.bind(to: handle, at: index)
-        // Anything else is a wrong index, a statement in use, or no memory.
+        // Any other code means a wrong index, a statement in use, or a lack of memory.
         precondition(code == SQLITE_OK, "parameter \(index) of a statement: SQLite code \(code)")
     }
 
     // MARK: Running
 
-    /// Steps to the next row; `false` at the end, where the statement is ready for its next run.
+    /// Steps to the next row. `false` at the end, where the statement is ready for its next run.
     func next() throws(StoreFailure) -> Bool {
         switch sqlite3_step(handle) {
         case SQLITE_ROW: return true
@@ -49,12 +50,12 @@ struct SQLiteStatement: ~Copyable {
         }
     }
 
-    /// Runs the statement to its end; rows are left unread.
+    /// Runs the statement to its end; rows are not read.
     func run() throws(StoreFailure) {
         while try next() {}
     }
 
-    /// Binds all parameters and runs the statement to its end; rows are left unread.
+    /// Binds all parameters and runs the statement to its end; rows are not read.
     func run<each Value: SQLiteBindable>(_ values: repeat each Value) throws(StoreFailure) {
         bind(repeat each values)
         try run()
@@ -70,10 +71,10 @@ struct SQLiteStatement: ~Copyable {
         return number
     }
 
-    /// Ends a run before its last row. The failure of an earlier step is not told again.
+    /// Ends a run before its last row. A failure of an earlier step is not reported again.
     func reset() { sqlite3_reset(handle) }
 
-    /// Rows that the last run inserted, updated or deleted.
+    /// Number of rows that the last run inserted, updated or deleted.
     var changedRows: Int { Int(sqlite3_changes(sqlite3_db_handle(handle))) }
 
     private func failure() -> StoreFailure {
@@ -85,30 +86,32 @@ struct SQLiteStatement: ~Copyable {
 
     // MARK: Columns
 
-    /// Columns of a row.
+    /// Number of columns of a row.
     var columns: Int32 { sqlite3_column_count(handle) }
 
     func integer(_ column: Int32) -> Int64 { sqlite3_column_int64(handle, column) }
 
-    /// A number that was bound as one; a negative one in a damaged file becomes 0, which none has.
+    /// A number that was stored as `UInt64`. A negative value in a damaged file becomes 0, which is
+    /// never assigned.
     func number(_ column: Int32) -> UInt64 {
         UInt64(clamping: sqlite3_column_int64(handle, column))
     }
 
-    /// A small number; what does not fit in a damaged file becomes the nearest that does.
+    /// A number that was stored as `UInt8`. A value outside its range in a damaged file becomes the
+    /// nearest valid one.
     func byte(_ column: Int32) -> UInt8 { UInt8(clamping: sqlite3_column_int64(handle, column)) }
 
     func flag(_ column: Int32) -> Bool { sqlite3_column_int64(handle, column) != 0 }
 
     func isNull(_ column: Int32) -> Bool { sqlite3_column_type(handle, column) == SQLITE_NULL }
 
-    /// The bytes of a column, `NULL` as none; they are valid until the next step or reset.
+    /// The bytes of a column, empty for NULL. Valid until the next step or reset.
     func bytes(_ column: Int32) -> UnsafeRawBufferPointer {
         let start = sqlite3_column_blob(handle, column)
         return UnsafeRawBufferPointer(
             start: start, count: start == nil ? 0 : Int(sqlite3_column_bytes(handle, column)))
     }
 
-    /// A column of text, damaged UTF-8 repaired.
+    /// A column as text; invalid UTF-8 is repaired.
     func text(_ column: Int32) -> String { String(decoding: bytes(column), as: UTF8.self) }
 }

@@ -1,20 +1,24 @@
-/// Where the content of a segment's surviving messages goes, and who refers to it.
+/// Decides in which table the content of a segment's surviving messages is stored, and counts the
+/// rows that refer to it.
 ///
-/// A message that one queue row alone refers to lies in that row: one row to write, to read and to
-/// delete, beside its neighbours (docs/decisions/0009). Everything else gets a row of `messages`,
-/// and so do payloads too large for one write.
+/// A message that only one queue row refers to is stored in that row: one row to write, read and
+/// delete, beside its neighbours (docs/decisions/0009). All others get a row in `messages`, and so
+/// do payloads too large for one write.
 struct SegmentContent {
-    /// Payloads up to this size are bound whole; larger ones are written in slices of it.
+    /// Payloads of up to this many bytes are bound whole; larger ones are written in slices of this
+    /// size.
     static let largestBound = 256 * 1_024
 
-    /// For each entry of `queued` the index of its message; -1 for released ones, which need none.
+    /// The index of the message of each entry in `queued`; -1 for released entries, which need no
+    /// content.
     private(set) var messageOfQueued: [Int32] = []
-    /// For each message the rows that will name it.
+    /// Number of rows that will refer to each message.
     private(set) var references: [UInt32]
-    /// For each message whether it gets a row of `messages`.
+    /// True for each message that gets a row in `messages`.
     private(set) var isShared: [Bool]
 
-    /// - Throws: ``StoreFailure`` if something refers to a message that the segment does not hold.
+    /// - Throws: ``StoreFailure`` if a record refers to a message that the segment does not
+    ///   contain.
     init(_ changes: borrowing SegmentChanges, path: String) throws(StoreFailure) {
         let numbers = changes.messages.map(\.number)
         references = [UInt32](repeating: 0, count: numbers.count)
@@ -56,7 +60,7 @@ struct SegmentContent {
         }
     }
 
-    /// Finds a number in a rising list, at once where it has few gaps.
+    /// Finds a number in a rising list; needs one step where the list has few gaps.
     private static func index(of number: UInt64, in numbers: [UInt64]) -> Int? {
         guard let first = numbers.first, let last = numbers.last, number >= first, number <= last
         else { return nil }

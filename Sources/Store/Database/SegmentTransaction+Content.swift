@@ -1,11 +1,11 @@
 import CSQLite
 
-/// Writes the content of messages, and takes away what nobody refers to any more.
+/// Writes the content of messages, and deletes content to which no row refers any more.
 extension SegmentTransaction {
-    /// Behind a topic of at most 65,535 bytes the payload follows within this many bytes.
+    /// The payload begins within this many bytes of the start of a topic of at most 65,535 bytes.
     private static let largestGap = 65_600
 
-    /// Writes the messages that get a row of their own.
+    /// Writes the messages that get a row in `messages`.
     func writeMessages(_ content: Content) throws(StoreFailure) {
         for (message, (references, isShared)) in zip(
             changes.messages, zip(placed.references, placed.isShared))
@@ -31,11 +31,11 @@ extension SegmentTransaction {
             topic, payload)
     }
 
-    /// Topic and payload of a message, valid until `content` is called again.
+    /// Topic and payload of a message; valid until the next call of `content`.
     func read(
         _ message: SegmentChanges.SurvivingMessage, _ content: Content
     ) throws(StoreFailure) -> (topic: BorrowedBlob, payload: BorrowedBlob) {
-        // Both lie in one record of the journal, the topic first, so one read gets them.
+        // Both lie in one record of the journal, the topic first, so that one read gets both.
         let (topic, payload) = (message.topic, message.payload)
         let gap = Int(payload.offset) - Int(topic.offset)
         precondition(
@@ -53,7 +53,7 @@ extension SegmentTransaction {
         )
     }
 
-    /// Fills the payload of a row just inserted, a slice at a time.
+    /// Fills the payload of a row that was just inserted, slice by slice.
     private func writeLargePayload(
         of message: SegmentChanges.SurvivingMessage, _ content: Content
     ) throws(StoreFailure) {
@@ -78,7 +78,8 @@ extension SegmentTransaction {
         }
     }
 
-    /// Takes the noted references off their messages; what nobody refers to goes.
+    /// Subtracts the dropped references from their messages, and deletes messages without
+    /// references.
     mutating func settleReferences() throws(StoreFailure) {
         droppedReferences.sort()
         var index = 0

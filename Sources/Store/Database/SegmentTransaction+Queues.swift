@@ -1,15 +1,15 @@
-/// What a run of changes to one session's queue adds up to.
+/// The sum of several changes to one session's queue.
 struct QueueTotals {
     var session: UInt64 = 0
     var messages: Int64 = 0
     var bytes: Int64 = 0
-    /// One of the messages came by a shared subscription.
+    /// True when one of the messages came by a shared subscription.
     var holdsShared = false
 }
 
-/// Writes and deletes rows of the queues, and keeps each session's sums with them.
+/// Writes and deletes queue rows, and updates each session's sums.
 extension SegmentTransaction {
-    /// Dropped references that are kept before they are settled.
+    /// The most dropped references that are collected before they are settled.
     private static let mostDropped = 65_536
 
     mutating func writeQueued(_ content: Content) throws(StoreFailure) {
@@ -39,7 +39,7 @@ extension SegmentTransaction {
         entry.isShared ? changes.sharedFilters[Int(entry.shared)] : nil
     }
 
-    /// Writes a row without content: a released one, or one whose content lies in `messages`.
+    /// Writes a row without content: a released one, or one whose content is in `messages`.
     private mutating func insert(
         _ entry: SegmentChanges.QueuedPosition, bytes: Int64
     ) throws(StoreFailure) {
@@ -50,7 +50,7 @@ extension SegmentTransaction {
         try add(to: entry.session, messages: 1, bytes: bytes, isShared: entry.isShared)
     }
 
-    /// PUBREC came: nobody needs the content again.
+    /// Removes the content of QoS 2 messages whose PUBREC has come, since nothing needs it again.
     mutating func release() throws(StoreFailure) {
         for range in changes.released {
             let (_, bytes) = try collect(range.session, range.first, range.last)
@@ -60,6 +60,7 @@ extension SegmentTransaction {
         try flushTotals()
     }
 
+    /// Deletes the rows of messages that are done.
     mutating func finish() throws(StoreFailure) {
         for range in changes.finished {
             let (messages, bytes) = try collect(range.session, range.first, range.last)
@@ -70,7 +71,7 @@ extension SegmentTransaction {
         try flushTotals()
     }
 
-    /// Counts rows that are about to lose their content, and notes the references that go with them.
+    /// Sums rows that are about to lose their content, and collects the references that they drop.
     mutating func collect(
         _ session: UInt64, _ first: UInt64, _ last: UInt64
     ) throws(StoreFailure) -> (messages: Int64, bytes: Int64) {

@@ -1,17 +1,18 @@
-/// One segment's changes on their way into the database; lives within one transaction.
+/// Writes one segment's changes into the database; lives within one transaction.
 ///
-/// Rows are written in the order of their keys, table by table: a message costs a fraction of what
-/// it costs at random (docs/decisions/0009).
+/// Rows are written table by table in the order of their keys. That costs a fraction of writing
+/// messages in random order (docs/decisions/0009).
 struct SegmentTransaction {
-    /// The bytes of a part of the journal, valid until the next call.
+    /// Reads a part of the journal; the bytes are valid until the next call.
     typealias Content = (SegmentChanges.Location) throws(StoreFailure) -> UnsafeRawBufferPointer
 
     let database: Database
     let changes: SegmentChanges
     let placed: SegmentContent
-    /// References that went, one entry each; settled in the order of their numbers.
+    /// The message of each dropped reference, one entry per reference; settled in the order of
+    /// their numbers.
     var droppedReferences: [UInt64] = []
-    /// What the latest changes to one session's queue add up to.
+    /// The sum of the latest changes to one session's queue.
     var totals = QueueTotals()
 
     init(_ changes: SegmentChanges, in database: Database) throws(StoreFailure) {
@@ -60,7 +61,7 @@ struct SegmentTransaction {
         }
     }
 
-    /// What they own but their queues goes.
+    /// Deletes everything of an ended session except its queue.
     private mutating func endSessions() throws(StoreFailure) {
         for session in changes.endedSessions {
             try dropWill(of: session)
@@ -122,17 +123,17 @@ struct SegmentTransaction {
 }
 
 extension Database {
-    /// Takes a segment's changes in, in one transaction that is synchronised when this returns.
+    /// Applies a segment's changes in one transaction, which is durable when this returns.
     ///
-    /// A segment that is in already changes nothing: a crash may come between this and the reuse of
-    /// the segment.
+    /// Applying a segment again changes nothing, because a crash may come between this call and the
+    /// reuse of the segment's file.
     /// - Parameters:
-    ///   - changes: of the next segment that has any.
-    ///   - content: the bytes of a part of the journal, valid until its next call. Asked for in
-    ///     pieces of at most 330 KB, whatever the size of a payload.
-    /// - Returns: false if the segment was in already.
-    /// - Throws: ``StoreFailure``, of `content` or SQLite; nothing of the segment is in then, and
-    ///   the call may be repeated.
+    ///   - changes: the changes of the next segment that has any.
+    ///   - content: reads a part of the journal; its bytes are valid until its next call. It is
+    ///     asked for at most 330 KB at a time, however large a payload is.
+    /// - Returns: false if the segment had already been applied.
+    /// - Throws: ``StoreFailure`` of `content` or SQLite. Nothing of the segment is applied then,
+    ///   and the call may be repeated.
     @discardableResult
     public func apply(
         _ changes: SegmentChanges,

@@ -1,6 +1,6 @@
 /// The prepared statements that write a segment's changes.
 ///
-/// Kept for the life of the connection: preparing one costs more than running it.
+/// They live as long as the connection: preparing a statement costs more than running it.
 struct SegmentWriter: ~Copyable {
     let insertSession: SQLiteStatement
     let updateSession: SQLiteStatement

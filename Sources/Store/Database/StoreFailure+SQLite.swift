@@ -2,10 +2,10 @@ import CSQLite
 import Glibc
 
 extension StoreFailure {
-    /// What SQLite's extended result code means for the store (sqlite.org/rescode.html).
+    /// Classifies SQLite's extended result code (sqlite.org/rescode.html).
     ///
-    /// `reason` is in SQLite's own words; `systemError` is the `errno` of the system call that
-    /// failed, 0 if there was none.
+    /// `reason` is SQLite's text. `systemError` is the `errno` of the system call that failed; 0 if
+    /// there was none.
     init(
         operation: String, path: String, sqliteCode code: Int32, reason: String,
         systemError: Int32 = 0
@@ -19,12 +19,11 @@ extension StoreFailure {
             cure: Self.cure(ofSQLite: kind))
     }
 
-    /// The failure that a connection reports for the call that it has just made.
+    /// The failure of the call that the connection has just made.
     init(operation: String, path: String, connection: OpaquePointer) {
         let code = sqlite3_extended_errcode(connection)
         let reason = sqlite3_errmsg(connection).map { String(cString: $0) } ?? "error \(code)"
-        // The number of the system call's error stays from call to call; only these codes follow
-        // from one.
+        // SQLite keeps the system error from call to call. Only these codes are caused by one.
         let systemError: Int32 =
             switch code & 0xFF {
             case SQLITE_IOERR, SQLITE_CANTOPEN, SQLITE_FULL: sqlite3_system_errno(connection)
@@ -38,10 +37,11 @@ extension StoreFailure {
     private static func kind(ofSQLite code: Int32, systemError: Int32) -> Kind {
         switch code & 0xFF {
         case SQLITE_FULL: .outOfSpace
-        // SQLite says "full" for ENOSPC alone; a quota reaches us as a failed write.
+        // SQLite reports "full" for ENOSPC only; an exceeded quota arrives as a failed write.
         case SQLITE_IOERR:
             systemError == EDQUOT || systemError == ENOSPC ? .outOfSpace : .inputOutput
-        // A constraint fails when what is there does not fit what the journal says is there.
+        // A constraint fails when the database's content does not fit what the journal says about
+        // it.
         case SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_FORMAT, SQLITE_CONSTRAINT, SQLITE_MISMATCH:
             .damaged
         case SQLITE_CANTOPEN: systemError == EMFILE || systemError == ENFILE ? .other : .permissions

@@ -1,37 +1,38 @@
-/// A session as the store holds it; its bytes are valid within the call that hands it over.
+/// A session as the store has it. Its bytes are valid only during the call that hands it over.
 public struct StoredSession {
     public let number: UInt64
     public let clientIdentifier: UnsafeRawBufferPointer
-    /// `nil`: the client gave none.
+    /// `nil` when the client gave no user name.
     public let userName: UnsafeRawBufferPointer?
-    /// The client was connected, as far as the store knows.
+    /// True when the client was connected, as far as the store knows.
     public let isAttached: Bool
-    /// UNIX time in milliseconds since which the client is away; without meaning while attached.
+    /// UNIX time in milliseconds since which the client is offline; meaningless while attached.
     public let detachedSinceMs: Int64
-    /// Positions below were or may have been sent.
+    /// Messages at positions below this one may have been sent.
     public let horizon: UInt64
-    /// The next position to be given.
+    /// The next position to be assigned.
     public let end: UInt64
-    /// Rows of its queue, released ones included.
+    /// Number of rows in its queue, released ones included.
     public let waitingMessages: Int
-    /// Bytes of their topics and payloads; released ones have none. An estimate while acknowledgements
-    /// of what is in the database wait in the journal.
+    /// Bytes of topics and payloads in its queue; released rows have none. An estimate while the
+    /// journal has acknowledgements of messages in the database.
     public let waitingBytes: Int
-    /// Some of them may have come by a shared subscription.
+    /// True when messages of the queue may have come by a shared subscription.
     public let holdsShared: Bool
-    /// It is over; only what its queue owes to other members of its shared subscriptions is left.
+    /// True when the session has ended and only its queue is left, whose messages other members of
+    /// its shared subscriptions may get.
     public let hasEnded: Bool
 }
 
-/// A message as the store holds it; its bytes are valid within the call that hands it over.
+/// A message as the store has it. Its bytes are valid only during the call that hands it over.
 public struct StoredMessage {
     public let number: UInt64
     public let topic: UnsafeRawBufferPointer
     public let payload: UnsafeRawBufferPointer
-    /// As it was published.
+    /// The QoS of the publisher's PUBLISH.
     public let qos: UInt8
     public let retain: Bool
-    /// UNIX time in milliseconds; 0 is never.
+    /// UNIX time in milliseconds; 0 for a message that never expires.
     public let expiresAtMs: Int64
 
     init(
@@ -46,8 +47,8 @@ public struct StoredMessage {
         self.expiresAtMs = expiresAtMs
     }
 
-    /// The columns `number`, `published_qos`, `published_retain`, `expires_at_ms`, `topic` and
-    /// `payload`, from `first` on.
+    /// Reads the columns `number`, `published_qos`, `published_retain`, `expires_at_ms`, `topic`
+    /// and `payload`, beginning at column `first`.
     init(_ row: borrowing SQLiteStatement, first: Int32) {
         number = row.number(first)
         qos = row.byte(first + 1)

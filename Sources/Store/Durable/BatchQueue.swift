@@ -1,35 +1,37 @@
-/// Batches that wait for the disk, and how they are put together to frames.
+/// The batches that wait for the disk. Several batches go to the disk as one frame.
 struct BatchQueue {
-    /// Whole groups as they go to the disk.
+    /// The records of whole groups, and the tickets that they complete.
     struct Batch: Sendable {
         var bytes: [UInt8]
         var tickets: ClosedRange<UInt64>
-        /// Its tickets are reported: with `interval` they are before it is synchronised.
+        /// True when its tickets are already reported. With `interval` that is before it is
+        /// synchronised.
         var isComplete = false
     }
 
-    /// Bytes of a frame of several batches, so that no commit takes too long.
+    /// The most bytes of a frame made of several batches, so that no commit takes too long.
     let largestFrame: Int
     private var batches: [Batch] = []
-    /// Of batches that became parts of larger frames, for the next ones.
+    /// Buffers of batches that were copied into larger frames, to be used again.
     private var spentBuffers: [[UInt8]] = []
 
     init(largestFrame: Int) { self.largestFrame = largestFrame }
 
     var isEmpty: Bool { batches.isEmpty }
 
-    /// The lowest ticket that waits.
+    /// The lowest ticket of the waiting batches; `nil` without any.
     var firstTicket: UInt64? { batches.first?.tickets.lowerBound }
 
     mutating func append(_ batch: Batch) { batches.append(batch) }
 
-    /// What was taken waits again, before all else.
+    /// Puts batches back in front of all others, after a frame could not be stored.
     mutating func putBack(_ taken: [Batch]) { batches.insert(contentsOf: taken, at: 0) }
 
-    /// Bytes of the next frame; there must be one.
+    /// Bytes of the next frame. At least one batch must wait.
     var frameBytes: Int { measureFrame().bytes }
 
-    /// Takes as many of the first batches as go into one frame, as one batch; there must be one.
+    /// Takes the first batches, as many as fit into one frame, and joins them. At least one batch
+    /// must wait.
     mutating func takeFrame() -> Batch {
         let (count, bytes) = measureFrame()
         guard count > 1 else { return batches.removeFirst() }
@@ -44,18 +46,18 @@ struct BatchQueue {
         return frame
     }
 
-    /// Buffers that may be used again.
+    /// Hands over buffers that may be used again.
     mutating func takeBuffers() -> [[UInt8]] {
         var buffers: [[UInt8]] = []
         swap(&buffers, &spentBuffers)
         return buffers
     }
 
-    /// How many of the batches the next frame takes, and their bytes.
+    /// The number of batches that the next frame takes, and their bytes.
     private func measureFrame() -> (count: Int, bytes: Int) {
         var count = 1
         var bytes = batches[0].bytes.count
-        // A frame is reported as a whole.
+        // The tickets of a frame are reported together.
         while count < batches.count, batches[count].isComplete == batches[0].isComplete,
             bytes + batches[count].bytes.count <= largestFrame
         {

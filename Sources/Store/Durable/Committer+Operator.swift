@@ -1,6 +1,7 @@
-/// What an operator asks the store for.
+/// Requests of the operator.
 extension Committer {
-    /// What cannot be renamed is damage still.
+    /// Accepts the loss of damaged files: renames them and returns the paths that they had. A file
+    /// that cannot be renamed still counts as damage.
     func acceptLoss() -> [String] {
         var accepted = journal.acceptLoss()
         if let path = try? StoredDamage.acceptRecords(in: directory) { accepted.append(path) }
@@ -11,7 +12,7 @@ extension Committer {
         return accepted
     }
 
-    /// Lets the mover copy the database once it has all that is stored now.
+    /// Asks the mover to copy the database once it has everything that is stored now.
     func backUp(
         to directory: String, _ reply: @escaping @Sendable (StoreFailure?) -> Void
     ) {

@@ -1,16 +1,17 @@
-/// Segments on their way from the first frame to the mover, and back to be used again.
+/// The life of segments: from their first frame to the mover, and back to be used again.
 extension Committer {
-    /// With less than this in memory an idle segment stays as it is.
+    /// An idle segment with a smaller weight than this stays in memory.
     private static let heldWeight = 1_000
 
-    /// A segment with room for so many bytes; false when too many wait for the database.
+    /// Begins a new segment unless the active one has room for `bytes`. False when too many
+    /// segments wait for the database.
     func prepareSegment(_ bytes: Int) throws(StoreFailure) -> Bool {
         if journal.failure == nil, !journal.isFull(for: bytes),
             overlay.activeWeight < options.maxSegmentWeight
         {
             return true
         }
-        // Full ones, those that a read holds, and those that failed.
+        // Counts full segments, those that a read holds, and those that failed.
         guard journal.segmentNumbers.count <= 2 * options.journal.segmentCount else {
             return false
         }
@@ -33,18 +34,19 @@ extension Committer {
         noteSegments()
     }
 
-    /// Hands the former segment to the mover, unless nothing was synced to it.
+    /// Seals the former segment and hands it to the mover, unless nothing was synchronised to it.
     func seal(next number: UInt64) {
         let former = overlay.active.number
         guard journal.isNamedByNext(former) else {
             overlay.skip(to: number)
-            // Unless it is freed with those before it: a disk that goes on failing must not fill up
-            // with segments that nothing was written to.
+            // A segment without content is freed together with those before it, or at once without
+            // any. A disk that keeps failing must not fill up with empty segments.
             if overlay.sealed.isEmpty { reusable.append((former, readNumber)) }
             freeSegments()
             return
         }
-        // Also if it has changed nothing: a start that finds a segment named wants to have it.
+        // Handed over even without changes: when a segment is named by the next one, a start
+        // demands to find it.
         move(overlay.seal(next: number))
     }
 
@@ -55,7 +57,7 @@ extension Committer {
         movers.post(.apply(changes, reader))
     }
 
-    /// The database has a segment.
+    /// Handles the mover's report that the database has a segment.
     func moved(_ number: UInt64) {
         overlay.applied(number)
         overlay.compact()
@@ -64,13 +66,15 @@ extension Committer {
         noteSegments()
     }
 
-    /// The active segment's part of the overlay takes memory worth giving back, and can be sealed.
+    /// True when the active segment's part of the overlay takes memory worth freeing, and the
+    /// segment can be sealed.
     var holdsMemory: Bool {
         overlay.activeWeight >= Self.heldWeight && unsynced.isEmpty && waiting.isEmpty
             && overlay.sealed.count < options.journal.segmentCount && journal.failure == nil
     }
 
-    /// Lets the database have what nobody has added to for a while: it takes no memory then.
+    /// Seals a segment to which nothing was added for a while, so that the database gets it and its
+    /// memory is freed.
     func sealIfIdle(_ now: UInt64) {
         guard !isClosing, holdsMemory, now >= lastCommitMs + options.idleMilliseconds else {
             return
@@ -78,13 +82,13 @@ extension Committer {
         do throws(StoreFailure) {
             try beginSegment(1)
         } catch {
-            // Not before something else was committed.
+            // Not tried again before something else was committed.
             lastCommitMs = now
             fail(error)
         }
     }
 
-    /// A file for the segment after this one, made while this one fills.
+    /// Asks the mover to create the file of the next segment while the active one fills.
     func requestSpare() {
         if let request = journal.spareRequest() { movers.post(.spare(request)) }
     }
@@ -97,7 +101,8 @@ extension Committer {
     }
 
     func noteSegments() {
-        // New messages wait before acknowledgements have to, and before more files are needed.
+        // New messages are refused a little before acknowledgements would have to wait, and before
+        // more files than configured are needed.
         let isCongested = overlay.sealed.count >= max(2, options.journal.segmentCount - 1)
         outbox.update { figures in
             figures.isCongested = isCongested

@@ -2,16 +2,16 @@ import CLinux
 import Glibc
 import Threads
 
-/// The store's writing thread: everything that waits becomes one write and one fdatasync.
+/// The store's writing thread. All batches that wait become one write and one fdatasync.
 ///
-/// It owns the journal and the overlay. Its life with a segment:
+/// It owns the journal and the overlay. A segment's life:
 /// ```
 /// append, sync, apply … full ─ seal ─> mover ─ moved ─> free for reuse
 ///        │ a write or a sync fails
 ///        └─> nothing completes; once a second a fresh segment is tried with all that waits
 /// ```
-/// The overlay learns of a group when it is on the disk and not before: what a failed segment may
-/// have lost is written again elsewhere, and nothing else knows of it yet.
+/// A group is applied to the overlay only once it is durable. What a failed segment may have lost
+/// is written again to another one, and nothing else knows of it yet.
 final class Committer {
     enum Task: Sendable {
         case write(BatchQueue.Batch)
@@ -21,18 +21,18 @@ final class Committer {
         case spare(SegmentFile?)
         case backup(directory: String, reply: @Sendable (StoreFailure?) -> Void)
         case acceptLoss(reply: @Sendable ([String]) -> Void)
-        /// Nothing is submitted after it.
+        /// No task follows it.
         case close
     }
 
-    /// A frame of the active segment that no sync has covered.
+    /// A frame of the active segment that is not synchronised yet.
     struct Frame {
         var batch: BatchQueue.Batch
-        /// Of its first byte in the segment's file.
+        /// Offset of its first byte in the segment's file.
         var offset: UInt32
     }
 
-    /// A read with the last ticket that was submitted before it.
+    /// A read, with the last ticket that was submitted before it.
     struct WaitingRead {
         var request: QueueRead
         var after: UInt64
@@ -47,28 +47,29 @@ final class Committer {
     var journal: Journal
     var overlay: JournalOverlay
 
-    /// Submitted, and not in the active segment.
+    /// Batches that are submitted and not in the active segment.
     var waiting: BatchQueue
-    /// In the active segment, and not known to be on the disk; their bytes.
+    /// Frames of the active segment that are not known to be durable.
     private(set) var unsynced: [Frame] = []
+    /// Bytes of those frames.
     private(set) var unsyncedBytes = 0
     private var unsyncedSinceMs: UInt64 = 0
     private var lastTicket: UInt64 = 0
     var waitingReads: [WaitingRead] = []
     var readNumber: UInt64 = 0
     var readsDone: UInt64 = 0
-    /// Moved segments, with the last read that may still need them.
+    /// Segments that the database has, each with the last read that may still need it.
     var reusable: [(segment: UInt64, afterRead: UInt64)] = []
     private var room: DiskRoom
-    /// When something was last committed, in milliseconds.
+    /// Time of the last commit, in milliseconds.
     var lastCommitMs: UInt64 = 0
     var isFailing = false
     private var nextAttemptMs: UInt64 = 0
-    /// Since when the oldest of what waits does, in microseconds.
+    /// Time since which the oldest waiting batch has waited, in microseconds.
     private var waitingSinceUs: UInt64 = 0
     var isClosing = false
 
-    /// Goes on where a start has left the journal; what it found there goes to the mover.
+    /// Continues the journal that a start has read. Segments that the start found go to the mover.
     init(
         _ recovered: consuming RecoveredJournal, options: DurableStoreOptions, directory: String,
         tasks: WorkQueue<Task>,
@@ -91,19 +92,20 @@ final class Committer {
         noteSegments()
     }
 
-    /// Ends after ``Task/close``, when all that waits is stored and handed to the mover, or cannot be.
+    /// Runs until ``Task/close`` has been handled: everything is stored and handed to the mover, or
+    /// cannot be.
     ///
-    /// - Returns: whether everything was stored.
+    /// - Returns: true if everything was stored.
     func run() -> Bool {
         while true {
             if let isStored = turn(waitMilliseconds: patience) { return isStored }
         }
     }
 
-    /// Takes all tasks that wait, after sleeping at most so long while there are none, and does what
-    /// is due.
+    /// Handles all tasks that wait and does the work that is due. Sleeps at most `waitMilliseconds`
+    /// while there is no task.
     ///
-    /// - Returns: in the last turn, whether everything was stored.
+    /// - Returns: `nil` before the last turn; in the last turn, true if everything was stored.
     func turn(waitMilliseconds: Int32) -> Bool? {
         if let taken = tasks.takeAll(waitMilliseconds: waitMilliseconds) {
             for task in taken { take(task) }
@@ -119,7 +121,7 @@ final class Committer {
         return isClosing ? end() : nil
     }
 
-    /// How long to sleep when no task comes, in milliseconds.
+    /// Milliseconds to sleep while no task comes; -1 for ever.
     var patience: Int32 {
         let now = hermes_monotonic_ms()
         if isFailing { return nextAttemptMs > now ? Int32(clamping: nextAttemptMs - now) : 0 }
@@ -154,7 +156,7 @@ final class Committer {
 
     // MARK: Writing
 
-    /// Makes all that waits durable, in frames that fit a segment.
+    /// Stores all waiting batches, in frames that fit a segment.
     func commit() {
         guard !waiting.isEmpty else { return }
         let now = hermes_monotonic_us()
@@ -177,11 +179,11 @@ final class Committer {
         }
     }
 
-    /// False when the database has to catch up first.
+    /// Writes the next frame. False when the database has to catch up first.
     private func commitFrame() throws(StoreFailure) -> Bool {
         let bytes = waiting.frameBytes
         guard bytes > 0 else {
-            // Tickets for nothing; all before them are reported.
+            // These tickets have no records, and all tickets before them are already reported.
             outbox.complete(waiting.takeFrame().tickets, buffers: waiting.takeBuffers()) { _ in }
             return true
         }
@@ -214,7 +216,8 @@ final class Committer {
         }
     }
 
-    /// Makes all frames durable, tells the overlay of them, and completes those that wait for it.
+    /// Synchronises all frames, applies them to the overlay, and completes the tickets that wait
+    /// for it.
     func synchronize() throws(StoreFailure) {
         guard !unsynced.isEmpty else { return }
         Failpoint.beforeSync.reach()
@@ -255,7 +258,7 @@ final class Committer {
                 try overlay.apply(UnsafeRawBufferPointer(bytes), at: frame.offset)
             }
         } catch {
-            // The shard wrote these bytes itself.
+            // This process wrote these bytes itself.
             preconditionFailure("the record at byte \(error.offset) of a batch makes no sense")
         }
     }
@@ -267,14 +270,15 @@ final class Committer {
         do throws(StoreFailure) { try synchronize() } catch { fail(error) }
     }
 
-    /// An attempt failed: what the journal may have lost waits again, for a fresh segment.
+    /// Handles a failed attempt. Frames that a failed segment may have lost wait again, for a new
+    /// segment.
     func fail(_ failure: StoreFailure) {
         if journal.failure != nil {
             waiting.putBack(unsynced.map(\.batch))
             unsynced.removeAll()
             unsyncedBytes = 0
         }
-        // Without anything to write there is nothing to try again.
+        // Without a batch to write there is nothing to try again.
         isFailing = !waiting.isEmpty
         nextAttemptMs = hermes_monotonic_ms() + options.retryMilliseconds
         outbox.update { figures in
@@ -285,7 +289,7 @@ final class Committer {
 
     // MARK: Reading
 
-    /// Hands reads to the loader once everything that was submitted before them is written.
+    /// Hands reads to the loader once everything submitted before them is durable.
     private func serveReads() {
         guard !waitingReads.isEmpty else { return }
         do throws(StoreFailure) { try synchronize() } catch { fail(error) }
@@ -303,7 +307,7 @@ final class Committer {
 
     /// Moves everything to the database, so that the next start has nothing to replay.
     ///
-    /// - Returns: whether everything was stored; `nil` while the database has to catch up first.
+    /// - Returns: true if everything was stored; `nil` while the database has to catch up first.
     private func end() -> Bool? {
         if isFailing {
             nextAttemptMs = 0
@@ -317,7 +321,7 @@ final class Committer {
             for task in rest { take(task) }
         }
         if journal.isNamedByNext(overlay.active.number) {
-            // Nothing is written any more: the segment is full as it is.
+            // No more is written, so the segment counts as full.
             seal(next: overlay.active.number + 1)
         }
         return waiting.isEmpty

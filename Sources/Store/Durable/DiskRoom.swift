@@ -1,6 +1,6 @@
 import Glibc
 
-/// Looks once a second whether the file system has more room than the reserve.
+/// Checks once a second whether the file system has more free space than the reserve.
 struct DiskRoom {
     private static let intervalMs: UInt64 = 1_000
 
@@ -14,10 +14,11 @@ struct DiskRoom {
         self.reserveBytes = reserveBytes
     }
 
-    /// When to look again although nothing is written, in milliseconds; `nil` while there is room.
+    /// Time of the next check that is due even if nothing is written, in milliseconds; `nil` while
+    /// there is room.
     var nextCheckMs: UInt64? { isBelowReserve ? dueMs : nil }
 
-    /// Looks if it is time, and tells the outbox.
+    /// Checks if it is time, and reports to the outbox.
     mutating func checkIfDue(_ now: UInt64, _ outbox: StoreOutbox) {
         guard now >= dueMs else { return }
         dueMs = now + Self.intervalMs

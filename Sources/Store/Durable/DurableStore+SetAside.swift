@@ -3,10 +3,11 @@ import Glibc
 extension DurableStore {
     /// Opens the database of a data directory that the caller has locked.
     ///
-    /// One that cannot be opened at all is set aside whole, in a folder `damaged-<number>`, and a new
-    /// one begun: the broker starts, and says what it lost. The journal goes with it, for without the
-    /// sessions that its records are about they mean nothing, and together the two can be repaired.
-    /// - Throws: ``StoreFailure``; what was there is as before, or set aside.
+    /// A database that cannot be opened because it is damaged is set aside in a folder
+    /// `damaged-<number>`, and a new one is created, so that the broker starts and reports the
+    /// loss. The journal is set aside with it: its records mean nothing without the sessions in the
+    /// database, and together the two can be repaired.
+    /// - Throws: ``StoreFailure``; the files are unchanged then, or set aside.
     static func openDatabase(in directory: String) throws(StoreFailure) -> Database {
         do {
             return try Database(directory: directory)
@@ -23,7 +24,8 @@ extension DurableStore {
         var number = 1
         while access("\(directory)/damaged-\(number)", F_OK) == 0 { number += 1 }
         let folder = "\(directory)/damaged-\(number)"
-        // Written down first: a crash must not leave a new database that knows of nothing.
+        // The loss is recorded first, so that a crash cannot leave a new database without a trace
+        // of it.
         try StoredDamage.record(
             [
                 "the database cannot be opened (\(failure.reason)); it is kept with its journal in "
@@ -32,7 +34,8 @@ extension DurableStore {
         guard mkdir(folder, 0o700) == 0 else {
             throw StoreFailure(operation: "make the folder", path: folder, errno: errno)
         }
-        // The journal first, and the database itself last: a start in between does all of it again.
+        // The journal first and the database last, so that a start after a crash in between repeats
+        // all of it.
         let database = DatabaseFile.name
         for name in ["journal", "\(database)-wal", "\(database)-shm", database] {
             let path = "\(directory)/\(name)"

@@ -1,43 +1,44 @@
 import CLinux
 import Threads
 
-/// The durable store: a journal that makes acknowledgements cheap, in front of a database that keeps
-/// what lives long.
+/// The durable store: a journal that makes acknowledgements cheap, in front of a database for state
+/// that lives long.
 ///
-/// Four threads share the work, and no state: whoever submits (a shard), the ``Committer``, the
+/// Four threads share the work and no state: the submitter (a shard), the ``Committer``, the
 /// ``Mover`` and the ``QueueLoader``. See docs/durability.md.
 public final class DurableStore: Store, @unchecked Sendable {
     let tasks: WorkQueue<Committer.Task>
     let movers: WorkQueue<MoverTask>
     let loaders: WorkQueue<LoaderTask>
-    /// What the committer and the mover achieved, in the end: whether nothing is left.
+    /// The results of the committer and of the mover when they end: true when nothing is left to
+    /// do.
     private let ended: WorkQueue<Bool>
     private let outbox: StoreOutbox
     private let directory: String
     private let options: DurableStoreOptions
-    /// Until ``start()`` they belong to the thread that opened the store.
+    /// Both belong to the thread that opened the store until ``start()``.
     private var database: Database?
     private var recovered: RecoveredJournal?
     private var hasStarted = false
     private var isClosing = false
     private var outcomes: [Bool] = []
 
-    /// What a start found in the journal.
+    /// The findings of the start in the journal.
     public let recovery: Recovery
 
     public struct Recovery: Sendable {
         public var report: ReplayReport
-        /// Queue positions that the journal holds and the database does not have yet.
+        /// Queue positions that are in the journal and not yet in the database.
         public var waitingMessages: Int
     }
 
-    /// Opens the store in a directory that the caller has locked, and reads what the journal holds;
-    /// that moves to the database once the store has started.
+    /// Opens the store in a directory that the caller has locked, and reads the journal. Its
+    /// content moves to the database after ``start()``.
     ///
     /// - Parameters:
     ///   - directory: the data directory.
-    ///   - options: how the store does its work.
-    ///   - wake: called, on any thread, when completions or slices wait to be taken, and when new
+    ///   - options: settings of the store.
+    ///   - wake: called on any thread when completions or slices can be taken, and when new
     ///     messages can be stored again.
     /// - Throws: ``StoreFailure``; nothing that was stored is lost then.
     public init(
@@ -63,7 +64,8 @@ public final class DurableStore: Store, @unchecked Sendable {
         recovery = Recovery(
             report: recovered.report,
             waitingMessages: recovered.sealed.reduce(0) { $0 + $1.queued.count })
-        // Before anything goes on without it: the next start might find nothing amiss.
+        // Recorded before the store continues without the lost data, since the next start might
+        // find no sign of the loss.
         try StoredDamage.record(recovered.report.damageLines, in: directory)
         self.database = database
         self.recovered = consume recovered
@@ -73,13 +75,14 @@ public final class DurableStore: Store, @unchecked Sendable {
 
     // MARK: Starting
 
-    /// Hands over what a broker needs in memory, in this order; before ``start()``.
+    /// Hands the visitor what a broker keeps in memory, in the order of ``StoreVisitor``. Must be
+    /// called before ``start()``.
     public func restore(_ visitor: inout (some StoreVisitor & ~Copyable)) throws(StoreFailure) {
         guard let database else { preconditionFailure("a store that has started was restored") }
         try recovered?.restore(beyond: database, to: &visitor)
     }
 
-    /// Starts the threads: from now on the store takes writes and reads.
+    /// Starts the threads. From now on the store takes writes and reads.
     public func start() throws(StoreFailure) {
         let workers = try makeWorkers()
         let (tasks, movers, loaders, ended) = (tasks, movers, loaders, ended)
@@ -87,8 +90,8 @@ public final class DurableStore: Store, @unchecked Sendable {
         let mover = Handover(workers.mover)
         let loader = Handover(workers.loader)
         do throws(ThreadFailure) {
-            // They end in this order, so that the mover's connection to the database closes last
-            // and leaves one whole file.
+            // The threads end in this order: the mover's connection to the database closes last,
+            // and leaves a single complete file.
             try WorkerThread.start(name: "hermes-commit") {
                 let isStored = committer.use { $0.run() }
                 loaders.close()
@@ -108,14 +111,14 @@ public final class DurableStore: Store, @unchecked Sendable {
         hasStarted = true
     }
 
-    /// What the threads run; each of them belongs to one thread.
+    /// The objects that the threads run; each belongs to one thread.
     struct Workers {
         let committer: Committer
         let mover: Mover
         let loader: QueueLoader
     }
 
-    /// Makes what the threads run.
+    /// Makes the objects that the threads run.
     func makeWorkers() throws(StoreFailure) -> Workers {
         guard let database = database.take(), let recovered = recovered.take() else {
             preconditionFailure("a store was started twice")
@@ -144,11 +147,11 @@ public final class DurableStore: Store, @unchecked Sendable {
             })
     }
 
-    /// Stores and moves what was submitted, and ends the threads; waits for that at most so long.
-    /// Nothing is submitted after it.
+    /// Stores everything that was submitted, moves it to the database, and ends the threads. Waits
+    /// at most `waitMilliseconds` for that. Nothing may be submitted afterwards.
     ///
-    /// - Returns: false when the disk did not let it finish: what was acknowledged is stored all the
-    ///   same. True: everything is in the database, and its files are closed.
+    /// - Returns: true when everything is in the database and its files are closed. False when the
+    ///   disk did not allow it in time; acknowledged messages are stored all the same.
     public func close(waitMilliseconds: Int32) -> Bool {
         guard hasStarted else {
             database = nil
@@ -193,24 +196,25 @@ public final class DurableStore: Store, @unchecked Sendable {
 
     public var figures: StoreFigures { outbox.figures }
 
-    /// Copies the database with everything that is stored now into a directory, which is made if it is
-    /// missing, and must hold no other one; `reply` is called on a thread of the store.
+    /// Copies the database, with everything that is stored now, to a folder. The folder is created,
+    /// or must be empty. Calls `reply` on a thread of the store, with `nil` for success.
     public func backup(to directory: String, reply: @escaping @Sendable (StoreFailure?) -> Void) {
         guard tasks.post(.backup(directory: directory, reply: reply)) else {
             return reply(MoverTask.stopping(directory))
         }
     }
 
-    /// Keeps damaged files under another name and forgets them; `reply` gets what they were called,
-    /// on a thread of the store.
+    /// Accepts the loss of damaged files and renames them. Calls `reply` on a thread of the store,
+    /// with the paths that the files had.
     public func acceptLoss(reply: @escaping @Sendable ([String]) -> Void) {
         guard tasks.post(.acceptLoss(reply: reply)) else { return reply([]) }
     }
 }
 
-/// Carries an object to the thread that owns it from then on, and that lets it go when it is done.
+/// Hands an object to the thread that owns it from then on. That thread frees it when it is done.
 private final class Handover<Value>: @unchecked Sendable {
-    /// Touched by the thread that made it before the other one starts, and then by that one only.
+    /// Used by the thread that made it before the other one starts, and by the other one only after
+    /// that.
     private var value: Value?
 
     init(_ value: Value) { self.value = value }

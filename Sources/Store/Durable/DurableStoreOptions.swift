@@ -1,23 +1,24 @@
-/// How a durable store does its work.
+/// Settings of a durable store.
 public struct DurableStoreOptions: Sendable {
-    /// When an acknowledgement may leave.
+    /// The time at which an acknowledgement may be sent.
     public enum Durability: Hashable, Sendable {
         /// After fdatasync.
         case sync
-        /// After the write; fdatasync follows within so many milliseconds, at least 1.
+        /// After the write; fdatasync follows within this many milliseconds, at least 1.
         case interval(milliseconds: Int32)
     }
 
     public var durability: Durability
     public var journal: JournalOptions
-    /// New messages wait while the file system has fewer free bytes than this.
+    /// The store takes no new messages while the file system has fewer free bytes than this.
     public var reserveBytes: UInt64
-    /// Queue positions and messages of one segment that the overlay holds before the next segment is
-    /// begun, even if it has room: what bounds the memory.
+    /// Queue positions and messages of one segment that are kept in memory. At this number the next
+    /// segment begins, even if the file has room.
     public var maxSegmentWeight: Int
-    /// After so long without a commit the last ones move to the database too, and leave the memory.
+    /// After this time without a commit, the active segment moves to the database too and leaves
+    /// the memory.
     var idleMilliseconds: UInt64 = 500
-    /// Between two attempts while the disk refuses.
+    /// Time between two attempts while the disk fails.
     var retryMilliseconds: UInt64 = 1_000
 
     public init(

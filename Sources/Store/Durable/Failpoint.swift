@@ -1,32 +1,32 @@
 import Glibc
 
-/// Places where a test may end the process, to see what a crash there leaves behind.
+/// Places in the code at which a test may kill the process, to see what a crash leaves behind.
 ///
-/// `HERMES_FAILPOINT=<name>:<count>` in the environment kills the process with SIGKILL when the place
-/// is reached for the count-th time. Without the variable a place costs one load.
+/// `HERMES_FAILPOINT=<name>:<count>` in the environment kills the process with SIGKILL when the
+/// place is reached for the count-th time. Without the variable, a place costs one load.
 public enum Failpoint: String, CaseIterable, Sendable {
     /// A group is about to be written to the journal.
     case beforeWrite
-    /// It is written and not synchronised.
+    /// The group is written and not synchronised.
     case afterWrite
-    /// It is about to be synchronised.
+    /// The group is about to be synchronised.
     case beforeSync
-    /// It is synchronised, and nobody knows.
+    /// The group is synchronised, and its completion is not reported yet.
     case afterSync
-    /// Its acknowledgements are about to be put into output.
+    /// The acknowledgements of the group are about to be put into the output.
     case beforeAcknowledge
-    /// PUBREC, PUBREL, PUBCOMP were put into the output, and are sent or not.
+    /// PUBREC, PUBREL or PUBCOMP was put into the output, and may or may not have been sent.
     case pubrec, pubrel, pubcomp
     /// A PUBLISH with QoS 1 or 2 was put into a receiver's output.
     case deliver
     /// A full segment is about to be moved to the database.
     case beforeMove
-    /// The database has a full segment, and the journal may still reuse it.
+    /// The database has a full segment, whose file is not free for reuse yet.
     case afterMove
 
     private struct Armed {
         let point: Failpoint
-        /// Counted down to 0; touched by one thread, because a place belongs to one.
+        /// Counted down to 0. Only one thread touches it, because each place belongs to one thread.
         let remaining: UnsafeMutablePointer<Int>
     }
 
@@ -41,10 +41,10 @@ public enum Failpoint: String, CaseIterable, Sendable {
         return Armed(point: point, remaining: remaining)
     }()
 
-    /// Whether any place ends the process.
+    /// True when the environment names a place.
     public static var isArmed: Bool { armed != nil }
 
-    /// The place is reached.
+    /// Marks that the place is reached.
     @inline(__always)
     public func reach() {
         guard let armed = Self.armed, armed.point == self else { return }

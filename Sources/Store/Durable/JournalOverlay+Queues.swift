@@ -1,6 +1,6 @@
 import Structures
 
-/// Positions of queues: given, released and done.
+/// Queue positions: queued, released and done.
 extension JournalOverlay {
     mutating func queue(
         _ number: UInt64, _ position: UInt64, _ messageNumber: UInt64, _ qos: UInt8,
@@ -30,7 +30,8 @@ extension JournalOverlay {
         return true
     }
 
-    /// False when the position is not the last one queued.
+    /// Notes the shared subscription of the position that was queued last; false when it is another
+    /// position.
     mutating func setShared(_ number: UInt64, _ position: UInt64, _ filter: [UInt8]) -> Bool {
         let session = session(number)
         let last = sessions[session].last
@@ -40,6 +41,7 @@ extension JournalOverlay {
         return true
     }
 
+    /// Notes PUBREC for a position: only PUBREL is still owed.
     mutating func release(_ number: UInt64, _ position: UInt64) {
         let session = session(number)
         guard let (index, _) = findEntry(session, position) else {
@@ -55,6 +57,7 @@ extension JournalOverlay {
         }
     }
 
+    /// Notes that a position is done.
     mutating func finish(_ number: UInt64, _ position: UInt64) {
         let session = session(number)
         guard let (index, previous) = findEntry(session, position) else {
@@ -75,12 +78,13 @@ extension JournalOverlay {
     mutating func removeEntry(_ index: UInt32) {
         dropReference(entries[index].message)
         sharedFilters.drop(entries[index].shared)
-        // No segment's any more, whatever still knows the index.
+        // No segment owns it any more, even if a list still holds its index.
         entries[index].segment = 0
         entries.remove(index)
     }
 
-    /// The entry of a position, and the one before it; acknowledged ones are near the front.
+    /// Finds the entry of a position and the one before it. Acknowledged positions are near the
+    /// front.
     private func findEntry(
         _ session: UInt32, _ position: UInt64
     ) -> (index: UInt32, previous: UInt32)? {

@@ -1,24 +1,25 @@
 import Structures
 
-/// What the database and a returning client need of the overlay.
+/// Reading the overlay: for returning clients and for the database.
 extension JournalOverlay {
-    /// A queue position whose content lies in the journal.
+    /// A queue position whose message is in the journal.
     struct StoredPosition: Sendable {
         var position: UInt64
         var qos: UInt8
         var retain: Bool
         var isReleased: Bool
-        /// `nil` once it is released.
+        /// `nil` once the message is released.
         var content: Content?
-        /// The shared subscription that it came by; empty for none.
+        /// The shared subscription that chose this session; empty for none.
         var shared: [UInt8]
     }
 
+    /// The place of a message's content in the journal.
     struct Content: Sendable {
         var number: UInt64
         var topic: SegmentChanges.Location
         var payload: SegmentChanges.Location
-        /// As the publisher sent it.
+        /// The QoS of the publisher's PUBLISH.
         var qos: UInt8
         var retain: Bool
         var expiresAtMs: Int64
@@ -26,7 +27,7 @@ extension JournalOverlay {
 
     // MARK: For a client
 
-    /// Positions of a session from `from` to below `below`, rising, at most `limit`.
+    /// The positions of a session in `from ..< below`, rising, at most `limit`.
     func positions(
         of number: UInt64, from: UInt64, below: UInt64, limit: Int
     ) -> [StoredPosition] {
@@ -48,19 +49,20 @@ extension JournalOverlay {
         return result
     }
 
-    /// The first position of a session that the journal holds; the database has what is below.
+    /// The first position of a session that is in the journal. All lower positions are in the
+    /// database.
     func firstPosition(of number: UInt64) -> UInt64? {
         guard let session = findSession(number) else { return nil }
         let first = sessions[session].first
         return first == noIndex ? nil : entries[first].position
     }
 
-    /// Positions that the database still has, or is about to get, although they are done.
+    /// Positions that are done although the database still has them, or is about to get them.
     func finished(of session: UInt64) -> [ClosedRange<UInt64>] {
         ranges(of: session) { $0.finished }
     }
 
-    /// Positions of the database that are released, although it does not know yet.
+    /// Positions of the database that are released, which the database does not know yet.
     func released(of session: UInt64) -> [ClosedRange<UInt64>] {
         ranges(of: session) { $0.released }
     }
@@ -79,7 +81,8 @@ extension JournalOverlay {
         return SessionDelta.sorted(result)
     }
 
-    /// `nil` when the database has that segment, and so all before it.
+    /// The changes at a place; `nil` when the database has that segment, and so all segments before
+    /// it.
     func delta(at place: SessionDelta.Place) -> SessionDelta? {
         guard place.index != noIndex else { return nil }
         if place.segment == active.number { return active.deltas[Int(place.index)] }
@@ -95,17 +98,17 @@ extension JournalOverlay {
 
     // MARK: For the database
 
-    /// The net changes of the active segment; messages are sorted, the rest stands as it came.
+    /// The net changes of the active segment. Messages are sorted; everything else has the order of
+    /// its records.
     ///
-    /// A commit waits for this, so it goes through memory in order, and leaves the sorting to the
-    /// mover.
+    /// A commit waits for this, so it walks memory in order and leaves the sorting to the mover.
     func collectChanges() -> SegmentChanges {
         var changes = SegmentChanges(segment: active.number)
         changes.lastSession = lastSession
         changes.lastMessage = lastMessage
         for delta in active.deltas {
             if delta.isRemoved {
-                // A session that this segment made leaves no trace.
+                // A session that was both created and removed in this segment leaves no trace.
                 if delta.newSession == nil { changes.removedSessions.append(delta.session) }
             } else {
                 collect(delta, into: &changes)

@@ -1,11 +1,12 @@
 import Structures
 
-/// Takes in what is on the disk, record by record.
+/// Applies records that are durable to the overlay.
 extension JournalOverlay {
-    /// Applies the records of whole groups, whose first byte lies at `offset` of the active segment's
-    /// file.
+    /// Applies the records of whole groups. `offset` is the position of their first byte in the
+    /// active segment's file.
     ///
-    /// - Throws: when the bytes are not what a ``WriteBatch`` writes; the overlay is of no use then.
+    /// - Throws: ``DamagedRecord`` when the bytes were not written by a ``WriteBatch``. The overlay
+    ///   must not be used then.
     mutating func apply(
         _ bytes: UnsafeRawBufferPointer, at offset: UInt32
     ) throws(DamagedRecord) {
@@ -18,14 +19,14 @@ extension JournalOverlay {
         endGroup()
     }
 
-    /// False when the record contradicts those before it.
+    /// Applies one record; false when it contradicts earlier ones.
     private mutating func apply(
         _ record: RecordView, _ bytes: UnsafeRawBufferPointer, _ offset: UInt32
     ) -> Bool {
         switch record {
         case .commit: endGroup()
         case .message(let number, let topic, let payload, let qos, let retain, let expiresAtMs):
-            // The database looks messages up by number.
+            // Message numbers must rise, because the database looks messages up by number.
             let place = activeMessages.count - 1
             guard place < 0 || activeMessages[place].number < number else { return false }
             lastMessage = max(lastMessage, number)
@@ -88,7 +89,7 @@ extension JournalOverlay {
         return true
     }
 
-    /// Nothing after a group refers to its messages, so what nobody took is gone.
+    /// Drops the messages of the group to which no record refers; records of later groups never do.
     private mutating func endGroup() {
         while groupStart < activeMessages.count {
             dropReference(activeMessages[groupStart].index)
@@ -96,7 +97,7 @@ extension JournalOverlay {
         }
     }
 
-    /// A message of the group that is read.
+    /// Finds a message of the current group.
     func find(_ number: UInt64) -> UInt32? {
         var place = activeMessages.count - 1
         while place >= groupStart {

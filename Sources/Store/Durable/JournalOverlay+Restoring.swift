@@ -1,28 +1,28 @@
 import Structures
 
-/// What a starting broker needs of the overlay: the sum of what all segments say.
+/// The overlay's content for a starting broker: the sum of the changes in all segments.
 extension JournalOverlay {
-    /// What the journal knows of one session, and the database does not.
+    /// Changes of one session that are in the journal and not in the database.
     struct SessionChange {
         let number: UInt64
         var newSession: SegmentChanges.NewSession?
-        /// Nothing else of it counts.
+        /// True when the session is removed, in which case nothing else counts.
         var isRemoved = false
-        /// Only its queue counts.
+        /// True when the session has ended, in which case only its queue counts.
         var hasEnded = false
         var isAttached: Bool?
         var detachedSinceMs: Int64?
         var horizon: UInt64?
         var end: UInt64?
-        /// `nil`: removed.
+        /// `nil` for a removed subscription.
         var subscriptions: [[UInt8]: UInt8?] = [:]
         var inbound: [UInt16: Bool] = [:]
         var will = SessionDelta.WillState.unchanged
 
-        /// Whether subscriptions, identifiers and the will count.
+        /// True when subscriptions, packet identifiers and the will count.
         var isLive: Bool { !isRemoved && !hasEnded }
 
-        /// Adds what an earlier segment says: what is known already counts.
+        /// Adds the changes of an earlier segment, where later ones do not say otherwise.
         mutating func add(_ older: SessionDelta) {
             newSession = newSession ?? older.newSession
             isAttached = isAttached ?? older.isAttached
@@ -35,12 +35,13 @@ extension JournalOverlay {
         }
     }
 
-    /// `nil` if the journal does not know the session, by its number.
+    /// The changes of a session, by its number; `nil` if the journal has none.
     func change(of number: UInt64) -> SessionChange? {
         findSession(number).map { change(at: $0) }
     }
 
-    /// The sessions that the journal knows, by rising number; before the first segment has been moved.
+    /// The sessions in the journal, by rising number. Must be called before any segment has been
+    /// moved.
     var sortedSessions: [UInt32] {
         precondition(sessions.count == Int(sessions.endIndex), "a session has left the journal")
         return (0..<sessions.endIndex).sorted { sessions[$0].number < sessions[$1].number }
@@ -51,7 +52,7 @@ extension JournalOverlay {
         var change = SessionChange(number: session.number)
         var place = SessionDelta.Place(segment: session.deltaSegment, index: session.delta)
         while let delta = delta(at: place) {
-            // Numbers are never given again, so nothing comes behind it.
+            // Session numbers are never used again, so no record follows.
             change.isRemoved = change.isRemoved || delta.isRemoved
             change.hasEnded = change.hasEnded || delta.hasEnded
             change.add(delta)
@@ -60,22 +61,22 @@ extension JournalOverlay {
         return change
     }
 
-    /// What a session's queue has in the journal.
+    /// Sums over the part of a session's queue that is in the journal.
     struct QueueSums {
         var messages = 0
-        /// Of those that are not released.
+        /// Bytes of messages that are not released.
         var bytes = 0
-        /// One of them came by a shared subscription.
+        /// True when a message came by a shared subscription.
         var holdsShared = false
     }
 
-    /// By the session's index. Entries are gone through as they lie in memory: by session each would
-    /// be a cache miss.
+    /// The sums by session index. Entries are visited in the order of memory, since visiting them
+    /// by session would cause a cache miss for each.
     var queueSums: [QueueSums] {
         var sums = [QueueSums](repeating: QueueSums(), count: Int(sessions.endIndex))
         for index in 0..<entries.endIndex {
             let entry = entries[index]
-            // No segment's: it is gone.
+            // An entry without a segment was removed.
             guard entry.segment != 0 else { continue }
             let session = Int(entry.session)
             sums[session].messages += 1
@@ -88,7 +89,7 @@ extension JournalOverlay {
         return sums
     }
 
-    /// The last word on each topic's retained message; `nil` is none.
+    /// The last change of each topic's retained message; `nil` for a removed one.
     var retainedChanges: [[UInt8]: Content?] {
         var changes: [[UInt8]: Content?] = [:]
         for segment in sealed + [active] {
@@ -99,7 +100,7 @@ extension JournalOverlay {
         return changes
     }
 
-    /// The last number of each channel that the journal speaks of.
+    /// The last sequence number of each channel in the journal.
     var sequenceChanges: [[UInt8]: UInt64] {
         var changes: [[UInt8]: UInt64] = [:]
         for segment in sealed + [active] {

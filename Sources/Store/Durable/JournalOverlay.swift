@@ -1,25 +1,27 @@
 import Structures
 
-/// What the journal holds and the database does not: the net effect of its records, in memory.
+/// The content of the journal that the database does not have: the net effect of its records, in
+/// memory.
 ///
-/// Bounded by the journal's size, not by what waits in queues: a position takes some 100 bytes until
-/// its segment has been moved to the database. The store's thread feeds it what is on the disk, seals
-/// a segment when it is full, and lets its part go when the database has it.
+/// Its size is bounded by the journal's, not by the number of queued messages: a queue position
+/// takes some 100 bytes until its segment has been moved to the database. The committer applies
+/// what is durable, seals a segment that is full, and frees its part once the database has it.
 struct JournalOverlay: ~Copyable {
-    /// A queue position whose record the journal holds.
+    /// A queue position whose record is in the journal.
     struct Entry: BitwiseCopyable {
         var position: UInt64
         var segment: UInt64
-        /// ``noIndex`` if it was released in its own segment.
+        /// ``noIndex`` if it was released in the segment that queued it.
         var message: UInt32
         /// The session's next entry.
         var next: UInt32
-        /// Whose it is.
+        /// The session that owns it.
         var session: UInt32
         var qos: UInt8
         var retain: Bool
         var isReleased: Bool
-        /// The shared subscription that it came by, in ``sharedFilters``; ``noIndex`` for none.
+        /// Index in ``sharedFilters`` of the shared subscription that chose the session;
+        /// ``noIndex`` for none.
         var shared: UInt32
     }
 
@@ -31,47 +33,48 @@ struct JournalOverlay: ~Copyable {
         var topicCount: UInt32
         var payloadOffset: UInt32
         var payloadCount: UInt32
-        /// Entries, retained values and wills, and the group while it is read.
+        /// Number of entries, retained messages and wills that refer to it, plus one while its
+        /// group is read.
         var references: UInt32
         var qos: UInt8
         var retain: Bool
     }
 
-    /// A session that has entries, or that a segment in the journal changes.
+    /// A session with entries, or with changes in a segment of the journal.
     struct Session: BitwiseCopyable {
         var number: UInt64
-        /// Its entries, by rising position.
+        /// Its first and last entry; entries are linked by rising position.
         var first: UInt32
         var last: UInt32
-        /// Its delta in the segment of this number, which is the last that has one.
+        /// Index of its changes in segment `deltaSegment`, the last one that has any.
         var delta: UInt32
         var deltaSegment: UInt64
-        /// Segments that have a delta of it.
+        /// Number of segments with changes of this session.
         var deltaCount: UInt32
     }
 
-    /// A message of the active segment; the index is its own only while the number matches.
+    /// A message of the active segment. The index is valid only while the number matches.
     struct MessagePlace: BitwiseCopyable {
         var number: UInt64
         var index: UInt32
     }
 
-    /// An entry of the active segment; the index is its own only while the rest matches.
+    /// An entry of the active segment. The index is valid only while position and session match.
     struct EntryPlace: BitwiseCopyable {
         var position: UInt64
         var session: UInt32
         var index: UInt32
     }
 
-    /// A segment's changes apart from queue positions and messages.
+    /// The changes of a segment, without queue positions and messages.
     final class Segment {
         let number: UInt64
-        /// In the order in which the sessions came.
+        /// In the order in which the sessions first appeared.
         var deltas: [SessionDelta] = []
-        /// The index of the message, or `nil` for none any more.
+        /// Index of the message by topic; `nil` for a removed retained message.
         var retained: [[UInt8]: UInt32?] = [:]
         var sequences: [[UInt8]: UInt64] = [:]
-        /// Records that take memory, whether they still do or not.
+        /// Number of records that take memory, or did.
         var weight = 0
 
         init(number: UInt64) { self.number = number }
@@ -82,19 +85,19 @@ struct JournalOverlay: ~Copyable {
     var sessions = Slab<Session>()
     var sharedFilters = SharedFilters()
     private var sessionsByNumber = HashIndex()
-    /// The last session that was looked up: records mostly come in runs.
+    /// The last session that was looked up, since records of one session mostly follow each other.
     private var recent: (number: UInt64, index: UInt32) = (0, noIndex)
-    /// The one that is written to.
+    /// The segment that is written to.
     var active: Segment
-    /// Full, and not in the database yet; oldest first.
+    /// Full segments that the database does not have yet; oldest first.
     var sealed: [Segment] = []
     var lastSession: UInt64
     var lastMessage: UInt64
-    /// Messages of the active segment, in the order in which they came; those of the group that is
-    /// read are behind `groupStart`.
+    /// Messages of the active segment in their order. Those of the current group begin at
+    /// `groupStart`.
     var activeMessages = GrowableBuffer<MessagePlace>()
     var groupStart = 0
-    /// Entries of the active segment, in the order in which they came.
+    /// Entries of the active segment in their order.
     var activeEntries = GrowableBuffer<EntryPlace>()
 
     init(activeSegment: UInt64, lastSession: UInt64, lastMessage: UInt64) {
@@ -103,10 +106,11 @@ struct JournalOverlay: ~Copyable {
         self.lastMessage = lastMessage
     }
 
-    /// Records of the active segment that take memory until it is moved: what bounds the memory.
+    /// Number of the active segment's records that take memory until it is moved. A limit on it
+    /// bounds the memory.
     var activeWeight: Int { active.weight }
 
-    /// Whether the active segment has changed nothing.
+    /// True when the active segment has no changes.
     var isActiveEmpty: Bool {
         active.deltas.isEmpty && active.retained.isEmpty && active.sequences.isEmpty
     }
@@ -132,13 +136,12 @@ struct JournalOverlay: ~Copyable {
         return index
     }
 
-    /// Numbers follow each other; neighbours must not be neighbours in the table, whose removals walk
-    /// through them.
+    /// Spreads consecutive numbers over the table, whose removals walk through neighbouring slots.
     static func hash(_ number: UInt64) -> UInt64 {
         (number &* 0x9E37_79B9_7F4A_7C15) >> 32
     }
 
-    /// Forgets a session that has nothing in the journal any more.
+    /// Removes a session of which nothing is left in the journal.
     mutating func removeIfUnused(_ index: UInt32) {
         let session = sessions[index]
         guard session.first == noIndex, session.deltaCount == 0 else { return }
@@ -151,7 +154,7 @@ struct JournalOverlay: ~Copyable {
         delta(ofRecord: session(number))
     }
 
-    /// What the active segment changes about a session.
+    /// The active segment's changes of a session.
     mutating func delta(ofRecord index: UInt32) -> SessionDelta {
         if sessions[index].delta != noIndex, sessions[index].deltaSegment == active.number {
             return active.deltas[Int(sessions[index].delta)]
@@ -169,8 +172,8 @@ struct JournalOverlay: ~Copyable {
 
     // MARK: Segments
 
-    /// Ends the active segment and begins the next one; the changes are for the database, which wants
-    /// them sorted.
+    /// Ends the active segment and begins the next one. Returns the changes, which the database
+    /// wants sorted.
     mutating func seal(next number: UInt64) -> SegmentChanges {
         let changes = collectChanges()
         sealed.append(active)
@@ -178,8 +181,7 @@ struct JournalOverlay: ~Copyable {
         return changes
     }
 
-    /// Begins the next segment after one that has changed nothing, and that the database need not
-    /// hear of.
+    /// Begins the next segment after one without changes, which the database need not get.
     mutating func skip(to number: UInt64) {
         precondition(isActiveEmpty, "segment \(active.number) skipped with changes")
         begin(number)
@@ -192,7 +194,7 @@ struct JournalOverlay: ~Copyable {
         groupStart = 0
     }
 
-    /// The database has this segment, the oldest sealed one: its part of the overlay goes.
+    /// Frees the part of the oldest sealed segment, which the database has now.
     mutating func applied(_ number: UInt64) {
         guard let first = sealed.first, first.number == number else {
             preconditionFailure("segment \(number) applied out of turn")
@@ -215,12 +217,12 @@ struct JournalOverlay: ~Copyable {
         for case .some(let index) in first.retained.values { dropReference(index) }
     }
 
-    /// Gives back the memory that a load has needed, once the database has all of it.
+    /// Frees the memory of a past load, once the database has all of it.
     mutating func compact() {
         guard active.weight == 0, activeEntries.isEmpty, activeMessages.isEmpty,
             entries.count == 0, messages.count == 0, sessions.count == 0
         else { return }
-        // Nothing holds an index into them.
+        // Nothing holds an index into these tables any more.
         entries = Slab()
         messages = Slab()
         sessions = Slab()

@@ -3,14 +3,15 @@ import Glibc
 import Threads
 
 enum MoverTask: Sendable {
-    /// A full segment's changes, not sorted, and the segment that their content lies in.
+    /// Apply the changes of a full segment, which are not sorted. The reader gives access to their
+    /// content.
     case apply(SegmentChanges, SegmentReader)
-    /// A file for the journal, made ahead of time.
+    /// Create a file for the journal ahead of time.
     case spare(SpareRequest)
-    /// A copy of the database with all segments that were handed over before.
+    /// Copy the database, with all segments that were handed over before.
     case backup(directory: String, reply: @Sendable (StoreFailure?) -> Void)
 
-    /// Why a backup is refused or given up at the end.
+    /// The failure of a backup that is refused or given up because the broker stops.
     static func stopping(_ directory: String) -> StoreFailure {
         StoreFailure(
             operation: "back up to", path: directory, reason: "the broker stops", kind: .other,
@@ -18,9 +19,9 @@ enum MoverTask: Sendable {
     }
 }
 
-/// Moves what survived its journal segment into the database, on a thread of its own.
+/// Moves the content of full journal segments into the database, on a thread of its own.
 ///
-/// A backup and what keeps the files small go on in slices between the segments.
+/// Between segments it makes backups and keeps the files small, slice by slice.
 final class Mover {
     enum Report: Sendable {
         case moved(segment: UInt64)
@@ -35,15 +36,15 @@ final class Mover {
     private struct BackupRequest {
         let directory: String
         let reply: @Sendable (StoreFailure?) -> Void
-        /// The last segment that has to be in it; 0 is none.
+        /// The last segment that must be in the copy; 0 for none.
         let segment: UInt64
     }
 
-    /// How long no segment comes before the files are tidied up.
+    /// Milliseconds without a new segment before upkeep of the files begins.
     private static let idleMilliseconds: UInt64 = 500
 
     let database: Database
-    /// How long it waits before it tries again what the disk refused.
+    /// Milliseconds until the next attempt after a failure.
     private let retryMilliseconds: UInt64
     private let tasks: WorkQueue<MoverTask>
     private let outbox: StoreOutbox
@@ -53,13 +54,14 @@ final class Mover {
     private var backups: [BackupRequest] = []
     /// The copy that is being made, for the first of `backups`.
     private var copy: DatabaseBackup?
-    /// What it is made in.
+    /// The folder of that copy.
     private var folder: BackupFolder?
-    /// Pages may be free, and the log may have content.
+    /// True when pages may be free or the write-ahead log may have content.
     private var hasUpkeep = true
-    /// Until then more segments may come, whose pages the same checkpoint can write.
+    /// Upkeep waits until then, since the pages of further segments can be written by the same
+    /// checkpoint.
     private var upkeepAfterMs: UInt64 = 0
-    /// Nothing is written to the database before this time, for it refused.
+    /// Nothing is written to the database before this time, because the last attempt failed.
     private var nextAttemptMs: UInt64 = 0
     private var isClosed = false
 
@@ -74,9 +76,9 @@ final class Mover {
         self.report = report
     }
 
-    /// Ends when the queue is closed and all segments are moved, or cannot be.
+    /// Runs until the queue is closed and all segments are moved, or cannot be.
     ///
-    /// - Returns: whether the database has everything.
+    /// - Returns: true if the database has everything.
     func run() -> Bool {
         while !isClosed { turn(waitMilliseconds: patience) }
         copy = nil
@@ -88,8 +90,8 @@ final class Mover {
         return segments.isEmpty
     }
 
-    /// Takes all tasks that wait, after sleeping at most so long while there are none, and does one
-    /// slice of each kind of work.
+    /// Takes all tasks that wait and does one slice of each kind of work. Sleeps at most
+    /// `waitMilliseconds` while there is no task.
     func turn(waitMilliseconds: Int32) {
         takeTasks(waitMilliseconds)
         guard hermes_monotonic_ms() >= nextAttemptMs else { return }
@@ -110,7 +112,7 @@ final class Mover {
                 changes.sort()
                 segments.append(Segment(changes: changes, reader: reader))
             case .spare(let request):
-                // At once, for the committer makes it itself if it comes too late.
+                // Done at once: when it comes too late, the committer creates the file itself.
                 report(.spare(try? request.make()))
             case .backup(let directory, let reply):
                 backups.append(
@@ -121,7 +123,7 @@ final class Mover {
         }
     }
 
-    /// How long to sleep when no task comes, in milliseconds.
+    /// Milliseconds to sleep while no task comes; -1 for ever.
     private var patience: Int32 {
         let hasWork = !segments.isEmpty || !backups.isEmpty
         guard hasWork || hasUpkeep else { return -1 }
@@ -156,11 +158,11 @@ final class Mover {
         report(.moved(segment: segment.changes.segment))
         hasUpkeep = true
         upkeepAfterMs = hermes_monotonic_ms() + Self.idleMilliseconds
-        // Under a load that never pauses there is no other time for it.
+        // Under a load without pauses there is no other time for it.
         if let sizes, sizes.writeAheadLog >= Database.largestIdleLog { checkpoint() }
     }
 
-    /// The journal keeps what could not be moved, until the next attempt.
+    /// Handles a failure. The journal keeps the segments until the next attempt.
     private func refused(_ failure: StoreFailure) {
         nextAttemptMs = hermes_monotonic_ms() + retryMilliseconds
         outbox.update { $0.moverFailure = failure }
@@ -168,7 +170,7 @@ final class Mover {
 
     // MARK: Upkeep
 
-    /// One slice of giving space back, or the end of it.
+    /// Gives one slice of free space back, or ends the upkeep.
     private func upkeep() {
         guard hasUpkeep, hermes_monotonic_ms() >= upkeepAfterMs else { return }
         do throws(StoreFailure) {
@@ -177,7 +179,7 @@ final class Mover {
             return refused(error)
         }
         checkpoint()
-        // What the load before has left free goes back to the system.
+        // Memory that the last load needed goes back to the system.
         guard !hasUpkeep else { return }
         database.releaseMemory()
         hermes_trim_heap()
@@ -185,7 +187,7 @@ final class Mover {
 
     private func checkpoint() {
         do throws(StoreFailure) {
-            // What a reader holds back follows with the next segment.
+            // Pages that a reader holds back follow with the next segment.
             try database.checkpoint()
             hasUpkeep = false
             outbox.update { $0.moverFailure = nil }
@@ -196,7 +198,7 @@ final class Mover {
 
     // MARK: Backup
 
-    /// The next pages of the copy that is being made, once the database has what belongs in it.
+    /// Copies the next pages for a backup, once the database has all segments that belong in it.
     private func stepBackup() {
         guard let backup = backups.first,
             segments.first.map({ $0.changes.segment > backup.segment }) ?? true
@@ -218,7 +220,7 @@ final class Mover {
     }
 
     private func finishBackup(_ failure: StoreFailure?) {
-        // First the copy goes, if it is not whole, and then the folder, if it is our own.
+        // First the incomplete copy is removed, then the folder, if the backup created it.
         copy = nil
         if failure == nil { folder?.keep() }
         folder = nil

@@ -1,19 +1,19 @@
 import Threads
 
-/// A read on its way: what the overlay knew when it was taken.
+/// A read, with everything from the overlay that it needs.
 struct LoaderTask: Sendable {
     var number: UInt64
     var request: QueueRead
-    /// The journal's part, behind the database's.
+    /// The positions in the journal, which follow those in the database.
     var positions: [JournalOverlay.StoredPosition]
-    /// The database is asked for positions below this one.
+    /// Positions below this one are read from the database.
     var databaseBelow: UInt64
     var finished: [ClosedRange<UInt64>]
     var released: [ClosedRange<UInt64>]
-    /// The segments that `positions` lie in.
+    /// Readers of the segments that hold the messages of `positions`.
     var segments: [SegmentReader] = []
 
-    /// What has to be known of overlay and journal, which go on afterwards.
+    /// Copies what the read needs from overlay and journal, which change afterwards.
     init(
         number: UInt64, _ request: QueueRead, in overlay: borrowing JournalOverlay,
         of journal: borrowing Journal
@@ -36,13 +36,14 @@ struct LoaderTask: Sendable {
     }
 }
 
-/// Reads queues for clients that came back, on a thread of its own: a cold disk delays nobody else.
+/// Reads queues for clients that have reconnected, on a thread of its own, so that a slow disk
+/// delays nobody else.
 final class QueueLoader {
     private let reader: QueueReader
     private let directory: String
     private let tasks: WorkQueue<LoaderTask>
     private let outbox: StoreOutbox
-    /// Called with a task's number once its segments are not needed any more.
+    /// Called with a task's number when its segments are no longer needed.
     private let done: @Sendable (UInt64) -> Void
     private var content = SegmentBytes()
 
@@ -57,12 +58,12 @@ final class QueueLoader {
         self.done = done
     }
 
-    /// Ends when the queue is closed and all its tasks are done.
+    /// Runs until the queue is closed and all its tasks are done.
     func run() {
         while turn(waitMilliseconds: -1) {}
     }
 
-    /// Does all tasks that wait; false when the queue is closed and empty.
+    /// Handles all tasks that wait; false when the queue is closed and empty.
     func turn(waitMilliseconds: Int32) -> Bool {
         guard let tasks = tasks.takeAll(waitMilliseconds: waitMilliseconds) else { return false }
         for task in tasks {
@@ -82,7 +83,7 @@ final class QueueLoader {
             try read(task, into: &batch, &next)
         } catch {
             failure = error
-            // Rows of the database count together or not at all.
+            // A read of the database counts as a whole or not at all.
             if next == task.request.from { batch.clear() }
             if error.kind == .damaged { noteDamage(error) }
         }
@@ -91,17 +92,17 @@ final class QueueLoader {
             released: task.released, failure: failure)
     }
 
-    /// Its client is told nothing of why; the operator is, also after a restart.
+    /// Records damage for the operator, also beyond a restart. The client is not told the reason.
     private func noteDamage(_ failure: StoreFailure) {
         let line = "\(failure)"
-        // Where it cannot be written down, the figures tell of it.
+        // If the file cannot be written, the figures still show it.
         try? StoredDamage.record([line], in: directory)
         outbox.update { figures in
             if !figures.damageRecords.contains(line) { figures.damageRecords.append(line) }
         }
     }
 
-    /// Moves `next` behind what is appended to the batch.
+    /// Reads messages and moves `next` behind those that are in the batch.
     private func read(
         _ task: LoaderTask, into batch: inout WriteBatch, _ next: inout UInt64
     ) throws(StoreFailure) {
@@ -132,7 +133,7 @@ final class QueueLoader {
             messages += 1
             bytes += count
         }
-        // The overlay gives no more positions than were asked for: behind them there may be others.
+        // The overlay lists at most `maxMessages` positions; with fewer there are none behind them.
         if task.positions.count < request.maxMessages { next = request.below }
     }
 
@@ -164,7 +165,7 @@ final class QueueLoader {
         }
     }
 
-    /// Topic and payload of a message, valid until the next call.
+    /// Topic and payload of a message; valid until the next call.
     private func read(
         _ message: JournalOverlay.Content, _ task: LoaderTask
     ) throws(StoreFailure) -> (topic: UnsafeRawBufferPointer, payload: UnsafeRawBufferPointer) {

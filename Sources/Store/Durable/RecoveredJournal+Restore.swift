@@ -1,4 +1,5 @@
-/// Hands over what a broker needs in memory: the database's rows, and on top what the journal says.
+/// Hands the visitor what a broker keeps in memory: the rows of the database, changed as the
+/// journal says.
 extension RecoveredJournal {
     borrowing func restore(
         beyond database: Database, to visitor: inout (some StoreVisitor & ~Copyable)
@@ -20,7 +21,8 @@ extension RecoveredJournal {
         _ database: Database, _ known: [UInt32], _ visitor: inout (some StoreVisitor & ~Copyable)
     ) throws(StoreFailure) {
         let sums = overlay.queueSums
-        // Both go by number, in step: a search for each row would cost more than the row.
+        // Both lists are ordered by number and walked in step, since a search per row would cost
+        // more than the row.
         var rest = known[...]
         try database.forEachSession { stored in
             while let first = rest.first, overlay.sessions[first].number < stored.number {
@@ -33,7 +35,7 @@ extension RecoveredJournal {
             let change = overlay.change(at: index)
             if !change.isRemoved { visitor.visit(updated(stored, change, sums[Int(index)])) }
         }
-        // Numbers rise, so these come behind all of the database.
+        // Session numbers rise, so these follow all sessions of the database.
         for index in known {
             let change = overlay.change(at: index)
             guard let new = change.newSession, !change.isRemoved else { continue }
@@ -52,13 +54,13 @@ extension RecoveredJournal {
         }
     }
 
-    /// The database's row of a session, as it will be when it has what the journal holds.
+    /// A session's row as it will be when the database has the journal's changes.
     private borrowing func updated(
         _ stored: StoredSession, _ change: JournalOverlay.SessionChange,
         _ waiting: JournalOverlay.QueueSums
     ) -> StoredSession {
-        // Acknowledged positions below `end` are rows of the database still. What they hold is not
-        // read: a start reads no queue. They count as average.
+        // Acknowledged positions below `end` are still rows of the database. A start reads no
+        // queue, so each of them counts with the average size.
         var finished: UInt64 = 0
         for range in overlay.finished(of: stored.number) where range.lowerBound < stored.end {
             finished += min(range.upperBound, stored.end - 1) - range.lowerBound + 1
@@ -81,7 +83,7 @@ extension RecoveredJournal {
         _ database: Database, _ sessions: [UInt32],
         _ visitor: inout (some StoreVisitor & ~Copyable)
     ) throws(StoreFailure) {
-        // Rows come by session, in step with those of the journal.
+        // Rows are ordered by session and walked in step with the journal's sessions.
         var rest = sessions[...]
         var known: JournalOverlay.SessionChange?
         var lastSession: UInt64 = 0
@@ -139,7 +141,7 @@ extension RecoveredJournal {
                 visitor.visit(retained: message)
             }
         }
-        // The oldest first, as in the database.
+        // Oldest first, as in the database.
         for message in changes.values.compactMap(\.self).sorted(by: { $0.number < $1.number }) {
             visitor.visit(retained: try read(message, &content))
         }
@@ -169,7 +171,7 @@ extension RecoveredJournal {
         }
     }
 
-    /// A message whose bytes are valid until the next call.
+    /// A message; its bytes are valid until the next call.
     private borrowing func read(
         _ message: JournalOverlay.Content, _ content: inout SegmentBytes
     ) throws(StoreFailure) -> StoredMessage {

@@ -1,14 +1,14 @@
-/// What a start found in the journal: its segments wait for the mover as if they had just been filled,
-/// and the overlay has what the database lacks.
+/// The journal as a start has read it. Its segments wait for the mover as if they had just been
+/// filled, and the overlay has what the database lacks.
 struct RecoveredJournal: ~Copyable {
-    /// Its first segment is begun.
+    /// Its first segment has been begun.
     var journal: Journal
     var overlay: JournalOverlay
-    /// Of the sealed segments, oldest first.
+    /// The changes of the sealed segments, oldest first.
     private(set) var sealed: [SegmentChanges]
     let report: ReplayReport
 
-    /// Reads what the journal holds beyond the database's progress.
+    /// Reads the segments that the database does not have yet.
     ///
     /// - Throws: ``StoreFailure``; nothing is lost then, and the next start finds the same.
     static func replay(
@@ -46,7 +46,8 @@ struct RecoveredJournal: ~Copyable {
         if overlay.active.number == progress.appliedSegment {
             overlay.skip(to: segment)
         } else {
-            // Also one without changes: the next one names it, and the database must know of it.
+            // Sealed even without changes: the next segment names it, so the database must know of
+            // it.
             sealed.append(overlay.seal(next: segment))
         }
     }

@@ -1,28 +1,29 @@
-/// A buffer for parts of journal segments, read one at a time.
+/// A buffer for parts of journal segments; one part is valid at a time.
 ///
-/// Neighbours that are asked for in order come from one read; anything else is read by itself. What
-/// was read ahead is not read again, so the segment must not be written to meanwhile: a part that
-/// was written later needs ``forget()`` first.
+/// Parts that are asked for in order come from one read; any other part is read alone. Bytes that
+/// were read ahead are not read again, so after the segment has been written to, ``forget()`` must
+/// be called.
 struct SegmentBytes: ~Copyable {
-    /// Bytes read at once where parts follow each other, and the largest gap between those.
+    /// Bytes to read ahead when parts follow each other.
     private static let readAhead = 128 * 1_024
+    /// The largest gap between parts that still count as following each other.
     private static let largestGap: UInt32 = 1_024
-    /// Bytes of a segment that are read at once.
+    /// The most bytes that ``preload(_:_:)`` reads.
     private static let largestPreload: UInt32 = 32 << 20
 
     private var buffer: UnsafeMutableRawBufferPointer
-    /// What the buffer holds; segments are numbered from 1.
+    /// The segment that the buffer holds, 0 for none; segments are numbered from 1.
     private var segment: UInt64 = 0
     private var start: UInt32 = 0
     private var end: UInt32 = 0
-    /// Where the last part ended.
+    /// Offset at which the last part ended.
     private var lastEnd: UInt32 = 0
 
     init() { buffer = .allocate(byteCount: Self.readAhead, alignment: 8) }
 
     deinit { buffer.deallocate() }
 
-    /// Lets go of what was read ahead, and of a large buffer.
+    /// Drops the bytes that were read ahead, and frees a large buffer.
     mutating func forget() {
         segment = 0
         guard buffer.count > Self.readAhead else { return }
@@ -30,8 +31,8 @@ struct SegmentBytes: ~Copyable {
         buffer = .allocate(byteCount: Self.readAhead, alignment: 8)
     }
 
-    /// Reads all of a segment at once that its changes need, if most of it is: one call then takes
-    /// the place of one for each message. ``forget()`` gives the memory back.
+    /// Reads everything that a segment's changes need at once, if they need at least a quarter of
+    /// it. One read then takes the place of one per message. ``forget()`` frees the memory.
     mutating func preload(
         _ changes: SegmentChanges, _ reader: SegmentReader
     ) throws(StoreFailure) {

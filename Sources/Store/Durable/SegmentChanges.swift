@@ -1,14 +1,14 @@
-/// What a full journal segment leaves behind: the net changes that the database still has to learn.
+/// The net changes of a full journal segment, which the database does not have yet.
 ///
-/// Whatever was made and undone within the segment does not appear; what appears twice appears as
-/// its last state. All of it becomes durable in one transaction, after which the segment may be
-/// reused.
+/// State that was created and removed within the segment does not appear, and state that changed
+/// twice appears once. The database applies all changes in one transaction, after which the
+/// segment's file may be reused.
 public struct SegmentChanges: Sendable {
     /// A part of a journal segment.
     public struct Location: Sendable, Hashable, BitwiseCopyable {
-        /// The segment's number; segments are numbered from 1 and never twice.
+        /// The segment's number; numbers count from 1 and are never used twice.
         public var segment: UInt64
-        /// From the beginning of the segment's file, in bytes.
+        /// Bytes from the beginning of the segment's file.
         public var offset: UInt32
         public var count: UInt32
 
@@ -31,15 +31,15 @@ public struct SegmentChanges: Sendable {
         }
     }
 
-    /// What changed of a session's own state; `nil` is unchanged.
+    /// The changed state of a session; `nil` for unchanged fields.
     public struct SessionState: Sendable, Hashable {
         public var number: UInt64
         public var isAttached: Bool?
-        /// UNIX time in milliseconds since which the client is away.
+        /// UNIX time in milliseconds since which the client is offline.
         public var detachedSinceMs: Int64?
-        /// Positions below were or may have been sent.
+        /// Messages at positions below this one may have been sent.
         public var horizon: UInt64?
-        /// The next position to be given.
+        /// The next position to be assigned.
         public var end: UInt64?
 
         public init(
@@ -57,7 +57,7 @@ public struct SegmentChanges: Sendable {
     public struct SubscriptionChange: Sendable, Hashable {
         public var session: UInt64
         public var filter: [UInt8]
-        /// `nil`: removed.
+        /// `nil` for a removed subscription.
         public var qos: UInt8?
 
         public init(session: UInt64, filter: [UInt8], qos: UInt8?) {
@@ -67,16 +67,16 @@ public struct SegmentChanges: Sendable {
         }
     }
 
-    /// Content that something of this segment still refers to.
+    /// A message to which something in this segment still refers.
     public struct SurvivingMessage: Sendable, Hashable {
         public var number: UInt64
         public var topic: Location
         public var payload: Location
         public var qos: UInt8
         public var retain: Bool
-        /// UNIX time in milliseconds; 0 is never.
+        /// UNIX time in milliseconds; 0 for a message that never expires.
         public var expiresAtMs: Int64
-        /// Queue positions, retained values and wills of this segment that refer to it.
+        /// Number of queue positions, retained messages and wills of this segment that refer to it.
         public var references: UInt32
 
         public init(
@@ -99,9 +99,10 @@ public struct SegmentChanges: Sendable {
         public var message: UInt64
         public var qos: UInt8
         public var retain: Bool
-        /// PUBREC came; only the PUBREL is owed.
+        /// True for a QoS 2 message whose PUBREC has come: only PUBREL is owed.
         public var isReleased: Bool
-        /// The shared subscription that it came by, among `sharedFilters`; ``none`` for none.
+        /// Index in `sharedFilters` of the shared subscription that chose the session; ``none`` for
+        /// none.
         public var shared: UInt32
 
         public static let none = UInt32.max
@@ -121,7 +122,7 @@ public struct SegmentChanges: Sendable {
         }
     }
 
-    /// Positions that the database holds, both ends included.
+    /// Positions that are in the database, both ends included.
     public struct PositionRange: Sendable, Hashable {
         public var session: UInt64
         public var first: UInt64
@@ -148,7 +149,7 @@ public struct SegmentChanges: Sendable {
 
     public struct RetainedChange: Sendable, Hashable {
         public var topic: [UInt8]
-        /// `nil`: removed.
+        /// Number of the message; `nil` for a removed retained message.
         public var message: UInt64?
 
         public init(topic: [UInt8], message: UInt64?) {
@@ -159,7 +160,7 @@ public struct SegmentChanges: Sendable {
 
     public struct WillChange: Sendable, Hashable {
         public var session: UInt64
-        /// `nil`: removed.
+        /// Number of the will's message; `nil` for a removed will.
         public var message: UInt64?
 
         public init(session: UInt64, message: UInt64?) {
@@ -180,26 +181,27 @@ public struct SegmentChanges: Sendable {
 
     /// The segment's number.
     public var segment: UInt64
-    /// The highest numbers given so far.
+    /// The highest session number that has been assigned.
     public var lastSession: UInt64 = 0
+    /// The highest message number that has been assigned.
     public var lastMessage: UInt64 = 0
-    /// Removed sessions that earlier segments made; everything that is keyed by them goes too.
-    /// Applied before all else.
+    /// Removed sessions of earlier segments. Everything that belongs to them is removed as well,
+    /// before all other changes.
     public var removedSessions: [UInt64] = []
     public var newSessions: [NewSession] = []
-    /// Sessions, new ones too, that are over but for their queues.
+    /// Sessions, new ones included, that have ended and still have their queue.
     public var endedSessions: [UInt64] = []
     public var sessionStates: [SessionState] = []
     public var subscriptions: [SubscriptionChange] = []
-    /// By number, rising.
+    /// Ordered by rising number.
     public var messages: [SurvivingMessage] = []
-    /// What positions in `queued` name; some of them may be named by none.
+    /// The texts to which positions in `queued` refer; some texts may be unused.
     public var sharedFilters: [[UInt8]] = []
-    /// By session and position, rising; none of them is in `finished`.
+    /// Ordered by session and position once sorted; none of them is in `finished`.
     public var queued: [QueuedPosition] = []
     /// Positions of earlier segments that are released now.
     public var released: [PositionRange] = []
-    /// Positions of earlier segments that are done; by session and position, rising.
+    /// Positions of earlier segments that are done; ordered by session and position once sorted.
     public var finished: [PositionRange] = []
     public var inbound: [InboundChange] = []
     public var retained: [RetainedChange] = []
@@ -208,7 +210,8 @@ public struct SegmentChanges: Sendable {
 
     public init(segment: UInt64) { self.segment = segment }
 
-    /// Sorts all but the messages, which are: a database takes rows in the order of their keys.
+    /// Sorts everything but the messages, which already are. A database takes rows fastest in the
+    /// order of their keys.
     mutating func sort() {
         removedSessions.sort()
         endedSessions.sort()

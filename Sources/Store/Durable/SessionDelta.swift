@@ -1,29 +1,30 @@
-/// What one segment changed about one session.
+/// The changes of one session in one segment.
 final class SessionDelta {
     let session: UInt64
     /// The session's index in the overlay.
     let record: UInt32
-    /// Where the session's delta in an earlier segment is, if that one is not in the database yet.
+    /// The place of the session's changes in an earlier segment that the database does not have
+    /// yet.
     var older = Place(segment: 0, index: .max)
     var newSession: SegmentChanges.NewSession?
-    /// The segment removed the session: nothing else of it counts.
+    /// True when the segment removed the session, in which case nothing else counts.
     var isRemoved = false
-    /// The segment ended the session: what it owns but its queue is gone.
+    /// True when the segment ended the session: everything but its queue is removed.
     private(set) var hasEnded = false
     var isAttached: Bool?
     var detachedSinceMs: Int64?
     var horizon: UInt64?
     var end: UInt64?
-    /// `nil`: removed.
+    /// `nil` for a removed subscription.
     var subscriptions: [[UInt8]: UInt8?] = [:]
     var inbound: [UInt16: Bool] = [:]
-    /// The will that this segment left, or that it has none any more.
+    /// The change of the session's will.
     var will: WillState = .unchanged
-    /// Positions of earlier segments that are done, rising where acknowledgements came in order.
+    /// Positions of earlier segments that are done; rising if acknowledgements came in order.
     private(set) var finished: [ClosedRange<UInt64>] = []
     private(set) var released: [ClosedRange<UInt64>] = []
 
-    /// A delta among those of its segment.
+    /// The place of changes: a segment, and the index among its changes.
     struct Place {
         var segment: UInt64
         var index: UInt32
@@ -32,7 +33,7 @@ final class SessionDelta {
     enum WillState {
         case unchanged
         case removed
-        /// The index of its message in the overlay.
+        /// Index of the will's message in the overlay.
         case message(UInt32)
     }
 
@@ -41,7 +42,7 @@ final class SessionDelta {
         self.record = record
     }
 
-    /// Ends the session; whoever calls this has let the will's message go.
+    /// Ends the session. The caller has dropped the reference to the will's message.
     func endSession() {
         hasEnded = true
         isAttached = false
@@ -53,7 +54,7 @@ final class SessionDelta {
     func finish(_ position: UInt64) { Self.add(position, to: &finished) }
     func release(_ position: UInt64) { Self.add(position, to: &released) }
 
-    /// Acknowledgements mostly come in order, so that one range grows.
+    /// Adds a position. Acknowledgements mostly come in order, so that one range grows.
     private static func add(_ position: UInt64, to ranges: inout [ClosedRange<UInt64>]) {
         if let last = ranges.last, last.upperBound + 1 == position {
             ranges[ranges.count - 1] = last.lowerBound...position
@@ -62,7 +63,7 @@ final class SessionDelta {
         }
     }
 
-    /// Rising and without overlaps, whatever order they came in.
+    /// The ranges in rising order, with overlapping and adjacent ones joined.
     static func sorted(_ ranges: [ClosedRange<UInt64>]) -> [ClosedRange<UInt64>] {
         guard ranges.count > 1 else { return ranges }
         var result: [ClosedRange<UInt64>] = []

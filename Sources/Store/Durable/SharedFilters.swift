@@ -1,18 +1,18 @@
 import Structures
 
-/// The shared subscriptions that queue positions in the journal came by: each text once, while a
-/// position names it.
+/// The shared subscriptions by which queued messages of the journal came. Each text is stored once,
+/// as long as a position refers to it.
 struct SharedFilters {
-    /// By index; empty where none is.
+    /// By index; empty where the index is unused.
     private(set) var texts: [[UInt8]] = []
     private var references: [UInt32] = []
     private var unused: [UInt32] = []
     private var indexes: [[UInt8]: UInt32] = [:]
 
-    /// The text, empty for ``noIndex``.
+    /// The text at an index; empty for ``noIndex``.
     subscript(index: UInt32) -> [UInt8] { index == noIndex ? [] : texts[Int(index)] }
 
-    /// The index of a text, for one more position.
+    /// The index of a text, with one more reference.
     mutating func take(_ text: [UInt8]) -> UInt32 {
         if let index = indexes[text] {
             references[Int(index)] += 1
@@ -32,7 +32,7 @@ struct SharedFilters {
         return index
     }
 
-    /// A position that named it is gone; ``noIndex`` names nothing.
+    /// Drops one reference; does nothing for ``noIndex``.
     mutating func drop(_ index: UInt32) {
         guard index != noIndex else { return }
         references[Int(index)] -= 1

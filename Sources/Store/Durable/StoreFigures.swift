@@ -1,52 +1,57 @@
 /// The state of a durable store, for status, metrics and readiness.
 public struct StoreFigures: Sendable {
-    /// Why nothing is stored at present; `nil` while all is well.
+    /// The reason why nothing can be stored at present; `nil` while the store works.
     public var failure: StoreFailure?
-    /// Why full segments cannot be moved to the database at present.
+    /// The reason why full segments cannot be moved to the database at present; `nil` while they
+    /// can.
     public var moverFailure: StoreFailure?
-    /// The file system has less room than the reserve.
+    /// True when the file system has less free space than the reserve.
     public var isBelowReserve = false
-    /// So much waits for the database that new messages have to wait.
+    /// True when so many segments wait for the database that no new messages are taken.
     public var isCongested = false
-    /// Bytes free on the file system, when it was last asked.
+    /// Free bytes of the file system at the last check.
     public var freeBytes: UInt64 = 0
-    /// Groups of writes that were made durable, and their bytes.
+    /// Number of frames that were made durable.
     public var commits: UInt64 = 0
+    /// Bytes of those frames.
     public var committedBytes: UInt64 = 0
     /// Failed attempts to write or synchronise.
     public var failures: UInt64 = 0
-    /// Time spent waiting for the disk, in microseconds, and the longest wait.
+    /// Microseconds spent in fdatasync, in total.
     public var syncMicroseconds: UInt64 = 0
+    /// The longest fdatasync, in microseconds.
     public var longestSyncMicroseconds: UInt64 = 0
-    /// The longest time from taking a group until it was durable, whatever held it up.
+    /// The longest time from taking a batch until it was durable, in microseconds, whatever delayed
+    /// it.
     public var longestCommitMicroseconds: UInt64 = 0
-    /// How long the group that is being written has taken so far; 0 when there is none.
+    /// Microseconds that the current commit has taken so far; 0 when there is none.
     public var currentCommitMicroseconds: UInt64 = 0
-    /// Segments moved to the database, and those that wait for it.
+    /// Number of segments that were moved to the database.
     public var movedSegments: UInt64 = 0
+    /// Number of full segments that wait for the database.
     public var waitingSegments = 0
     public var movedMessages: UInt64 = 0
     public var journalBytes = 0
     public var databaseBytes = 0
-    /// Files with damage that were set aside, by name; the operator has to accept the loss.
+    /// Paths of damaged files that were set aside; the operator has to accept the loss.
     public var setAsideFiles: [String] = []
-    /// What was found damaged or missing, by this start or an earlier one; the same.
+    /// Damage that this start or an earlier one recorded; the operator has to accept the loss.
     public var damageRecords: [String] = []
-    /// How far the backup has come that is being made; `nil` while there is none.
+    /// Progress of the current backup in percent; `nil` without one.
     public var backupPercent: Int?
-    /// Only a hanging disk takes so long for a group.
+    /// A commit that takes longer than this means that the disk hangs.
     private static let longestUsualCommitMicroseconds: UInt64 = 5_000_000
 
     public init() {}
 
-    /// Whether new messages can be stored at present.
+    /// True when new messages can be stored.
     public var isAccepting: Bool { failure == nil && !isBelowReserve && !isCongested }
 
-    /// The disk keeps a group waiting for longer than a working one would.
+    /// True when a commit takes longer than on a working disk.
     public var isHanging: Bool { currentCommitMicroseconds > Self.longestUsualCommitMicroseconds }
 
-    /// Whether everything is acknowledged durably and nothing waits for an operator; otherwise why
-    /// not, in words for a person.
+    /// The reason, for a person, why the store is not ready: it cannot store everything durably, or
+    /// an operator has to act. `nil` when it is ready.
     public var notReadyReason: String? {
         if let failure { return "Nothing can be stored: \(failure)" }
         if isHanging {

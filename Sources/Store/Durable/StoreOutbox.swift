@@ -1,7 +1,7 @@
 import CLinux
 import Synchronization
 
-/// What the store's threads have to say, for the thread that submits and for whoever asks for figures.
+/// The results of the store's threads, for the submitting thread and for readers of figures.
 final class StoreOutbox: Sendable {
     private struct State {
         var completions: [ClosedRange<UInt64>] = []
@@ -10,17 +10,18 @@ final class StoreOutbox: Sendable {
         var figures = StoreFigures()
     }
 
-    /// Buffers of batches that are kept for reuse, and the largest one worth keeping, in bytes.
+    /// The most buffers that are kept for reuse.
     private static let keptBuffers = 8
+    /// The largest buffer that is kept, in bytes.
     private static let largestKeptBuffer = 1 << 20
 
     private let state = Mutex(State())
-    // One flag for each kind: whoever takes the one leaves the other, and is woken for what comes
-    // next of either. Both are written under the lock only.
+    // One flag per kind: a reader that takes completions leaves slices, and is woken for the next
+    // of either. Both are written only under the lock.
     private let hasCompletions = Atomic<Bool>(false)
     private let hasSlices = Atomic<Bool>(false)
     private let accepts = Atomic<Bool>(true)
-    /// When the commit under way began, by the monotonic clock; 0 while there is none.
+    /// Time at which the current commit began, by the monotonic clock; 0 without one.
     private let commitBeganMicroseconds = Atomic<UInt64>(0)
     private let wake: @Sendable () -> Void
 
@@ -40,7 +41,7 @@ final class StoreOutbox: Sendable {
 
     // MARK: For the store's threads
 
-    /// Changes what is known of the store; whoever submits is woken when it may publish again.
+    /// Changes the figures. Wakes the submitter when new messages can be stored again.
     func update(_ change: (inout StoreFigures) -> Void) {
         let mayGoOn = state.withLock { state in
             change(&state.figures)
@@ -55,7 +56,8 @@ final class StoreOutbox: Sendable {
 
     func commitEnded() { commitBeganMicroseconds.store(0, ordering: .relaxed) }
 
-    /// Reports tickets that rise from call to call, takes back their buffers, and changes figures.
+    /// Reports tickets, which must rise from call to call, takes back buffers, and changes the
+    /// figures.
     func complete(
         _ tickets: ClosedRange<UInt64>?, buffers: [[UInt8]],
         _ change: (inout StoreFigures) -> Void
@@ -89,7 +91,8 @@ final class StoreOutbox: Sendable {
         if isFirst { wake() }
     }
 
-    /// True if new messages can be stored again; called under the lock, so that the last word stays.
+    /// True if new messages can be stored again. Called under the lock, so that the latest state
+    /// wins.
     private func noteAcceptance(_ figures: StoreFigures) -> Bool {
         let isAccepting = figures.isAccepting
         return !accepts.exchange(isAccepting, ordering: .relaxed) && isAccepting
@@ -115,6 +118,6 @@ final class StoreOutbox: Sendable {
         }
     }
 
-    /// An emptied buffer for the next batch.
+    /// An empty buffer for the next batch.
     func takeBuffer() -> [UInt8] { state.withLock { $0.buffers.popLast() ?? [] } }
 }

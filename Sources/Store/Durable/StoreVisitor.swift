@@ -1,4 +1,4 @@
-/// Takes what a store held when the broker starts; bytes are valid within each call.
+/// Receives the content of a store when the broker starts. Bytes are valid only during each call.
 public protocol StoreVisitor: ~Copyable {
     mutating func visit(lastSession: UInt64, lastMessage: UInt64)
     mutating func visit(_ session: StoredSession)

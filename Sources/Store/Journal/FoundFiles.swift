@@ -1,25 +1,26 @@
-/// What a start finds in a journal's directory, by the headers of the files.
+/// The files that a start finds in a journal's directory, sorted by their headers.
 struct FoundFiles {
     struct Unidentified: Sendable {
         var file: SegmentFile
         var reason: JournalDamage.Kind
     }
 
-    /// With numbers that the database does not have, rising.
+    /// Segments that the database does not have, by rising number.
     private(set) var segments: [Segment] = []
-    /// Never used, or in the database.
+    /// Files that were never used, or whose segment the database has.
     private(set) var unused: [SegmentFile] = []
     private(set) var unidentified: [Unidentified] = []
-    /// Paths of what was set aside before.
+    /// Paths of damaged files that an earlier start set aside.
     let setAside: [String]
-    /// The highest number in a header; 0 is none.
+    /// The highest segment number in a header; 0 for none.
     private(set) var highestNumber: UInt64 = 0
-    /// The highest index in a name; 0 is none.
+    /// The highest index in a file name; 0 for none.
     let highestIndex: Int
 
-    /// Opens all journal files, and deletes those that were never finished.
+    /// Opens all journal files and deletes those that were never finished.
     ///
-    /// - Throws: `.newerFormat` if a newer version of this program wrote a file.
+    /// - Throws: `.newerFormat` if a newer version of this program wrote a file; a failure to list,
+    ///   open or read.
     init(in directory: JournalDirectory, appliedSegment: UInt64) throws(StoreFailure) {
         let names = try directory.list()
         for name in names.unfinished { SegmentFile.remove("\(directory.path)/\(name)") }

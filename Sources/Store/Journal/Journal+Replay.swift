@@ -1,33 +1,34 @@
 extension Journal {
-    /// Gets a frame: the number of its segment, where the payload begins in that one's file, and the
-    /// payload, which is valid within the call.
+    /// Receives a frame: the number of its segment, the offset of its payload in the segment's
+    /// file, and the payload, which is valid only during the call.
     public typealias Body = (UInt64, UInt32, UnsafeRawBufferPointer) throws(StoreFailure) -> Void
 
-    /// Hands over the frames that the database may not have, in the order in which they were
-    /// appended; once, before the first segment is begun. Nothing is written.
+    /// Passes on the frames that the database may not have, in the order in which they were
+    /// appended. Must be called once, before the first segment is begun. Writes nothing.
     ///
-    /// What is missing or damaged is skipped and reported. Its files are set aside when their
-    /// segments are freed, those that nothing is known of at once.
+    /// Missing and damaged frames are skipped and reported. A file with damage is set aside when
+    /// its segment is freed; a file that cannot be identified is set aside at once.
     ///
-    /// What was written last may be in the page cache and not on the disk: unless
-    /// ``replayAndBegin(_:)`` takes care of that, the database must have it before anything goes on.
+    /// The last frames may be in the page cache and not on the disk. ``replayAndBegin(_:)`` takes
+    /// care of that; after this call, the caller must bring them into the database before anything
+    /// else.
     ///
-    /// - Returns: what was handed over, and what could not be.
-    /// - Throws: what the body throws, and a failure to read. A file that cannot be read can be
-    ///   moved away: then its segment is reported as missing.
+    /// - Returns: the frames and the damage that were found.
+    /// - Throws: an error of the body, or a failure to read. A file that cannot be read may be
+    ///   moved away; its segment is then reported as missing.
     public mutating func replay(_ body: Body) throws(StoreFailure) -> ReplayReport {
         var nothing: UnprovenFrames?
         return try replay(holding: &nothing, body)
     }
 
-    /// Replays, and begins the first segment: all that is handed over is on the disk then.
+    /// Replays, and begins the first segment. All frames that were passed on are durable then.
     ///
-    /// The last frames of the newest segment may have been written and not synced, or their sync may
-    /// have failed, which a later one would not show. They are written again, to the segment that is
-    /// begun, and handed over from there; until that is on the disk, the old ones count.
+    /// The last frames of the newest segment may have been written without a sync, or their sync
+    /// may have failed, which a later sync would not show. They are written again to the new
+    /// segment and passed on from there. Until the new segment is durable, the old frames count.
     ///
-    /// - Returns: as ``replay(_:)``.
-    /// - Throws: also what writing met; the next replay finds everything that this one did.
+    /// - Returns: the same as ``replay(_:)``.
+    /// - Throws: also a failure to write; the next replay then finds everything again.
     public mutating func replayAndBegin(_ body: Body) throws(StoreFailure) -> ReplayReport {
         var unproven: UnprovenFrames? = UnprovenFrames()
         let report = try replay(holding: &unproven, body)
@@ -50,7 +51,7 @@ extension Journal {
             segment.syncedEnd = segment.end
         }
         let last = segments.count - 1
-        // From here on the old ones count no more, whatever happens to the machine.
+        // From here on the new frames count, even if the machine crashes.
         try segments[last].file.synchronize()
         for (frame, offset) in zip(frames, offsets) {
             try frame.handOver(segments[last].header.number, offset, body)
@@ -59,7 +60,7 @@ extension Journal {
         return report
     }
 
-    /// Segments that no frame is left in, and that none names.
+    /// Recycles segments without a frame, which no later segment names.
     private mutating func dropEmptySegments() {
         guard let active = segments.popLast() else { return }
         let dropped = segments.filter { $0.fate == .recycled && $0.end == SegmentFormat.blockSize }
@@ -90,9 +91,9 @@ extension Journal {
         return report
     }
 
-    /// Finds gaps, and drops what its successors leave out.
+    /// Finds gaps between segments, and drops segments that their successors do not name.
     ///
-    /// - Returns: where each segment's frames end, according to its successor.
+    /// - Returns: for each segment, the end of its frames according to its successor.
     private mutating func keepSequence(_ report: inout ReplayReport) -> [Int?] {
         var ends: [Int?] = []
         var kept: [Segment] = []
@@ -104,7 +105,8 @@ extension Journal {
                 continue
             }
             if number > successor.previousNumber {
-                // It was begun, failed before a frame of it was synced, and was followed by another.
+                // This segment failed before one of its frames was synchronised, and another was
+                // begun instead.
                 recycle(segment.file)
                 continue
             }
@@ -120,7 +122,7 @@ extension Journal {
                 noteMissing(appliedSegment + 1...first.previousNumber, &report)
             }
         } else if highestFound < appliedSegment {
-            // The file of the last applied segment keeps its number until another one takes it.
+            // The last applied segment's file keeps its number until the file is used again.
             noteMissing(appliedSegment...appliedSegment, &report)
         }
         segments = kept.reversed()
@@ -154,8 +156,8 @@ extension Journal {
         scanning: while position < knownEnd ?? Int.max {
             var next = try scanner.frame(following: position)
             if next == nil, let later = try scanner.firstFrame(from: position) {
-                // Frames behind the last sync reach the disk in any order, and none of them was
-                // acknowledged: that is a torn tail. All others were whole once.
+                // Frames behind the last sync reach the disk in any order and were never
+                // acknowledged: that is a torn tail. All other frames were once complete.
                 guard knownEnd != nil || Int(later.header.syncedEnd) > position else {
                     report.tornTail = TornTail(
                         path: path, segment: number, offset: position,

@@ -1,9 +1,9 @@
-/// How large a journal is on the disk.
+/// The size of a journal on the disk.
 public struct JournalOptions: Hashable, Sendable {
-    /// Bytes of a segment's file, rounded up to whole blocks of 4,096; at least 65,536.
+    /// Size of a segment's file in bytes, rounded up to whole blocks of 4,096; at least 65,536.
     public var segmentBytes: Int
-    /// Files that are kept; a frame that is larger than a segment, or a failed disk, can make more
-    /// for a while.
+    /// Number of files that are kept. There may be more for a while, after a frame larger than a
+    /// segment or while the disk fails.
     public var segmentCount: Int
 
     public init(segmentBytes: Int = 16 << 20, segmentCount: Int = 8) {
@@ -15,16 +15,17 @@ public struct JournalOptions: Hashable, Sendable {
     }
 }
 
-/// Where a frame's payload lies.
+/// The place of a frame's payload.
 public struct AppendedFrame: Hashable, Sendable, BitwiseCopyable {
     public let segment: UInt64
-    /// From the beginning of the segment's file, in bytes.
+    /// Bytes from the beginning of the segment's file.
     public let payloadOffset: UInt32
 }
 
-/// A log of frames in recycled files: a frame is durable once ``sync()`` has returned.
+/// A log of frames in files that are used again and again. A frame is durable once ``sync()`` has
+/// returned.
 ///
-/// Used by one thread at a time. Its life:
+/// Used by one thread at a time. Its states:
 ///
 /// ```
 /// init ─ replayAndBegin ─> active ─ append, sync, … ─ isFull? beginSegment ─> active
@@ -33,42 +34,47 @@ public struct AppendedFrame: Hashable, Sendable, BitwiseCopyable {
 ///                          failed ─ restart ─> active: the caller appends again what was not synced
 /// ```
 ///
-/// ``replay(_:)`` only reads; a ``beginSegment(payloadBytes:)`` may follow it, too.
+/// ``replay(_:)`` only reads; ``beginSegment(payloadBytes:)`` may also follow it.
 ///
-/// Segments pile up until ``free(through:)`` gives them back. ``SegmentFormat`` describes the bytes.
+/// Segments are kept until ``free(through:)``. ``SegmentFormat`` describes the bytes.
 public struct Journal: ~Copyable, Sendable {
     let options: JournalOptions
     let directory: JournalDirectory
-    /// What the database has; frames of these segments are never looked at.
+    /// The last segment that the database had at the start. Frames up to this segment are never
+    /// read.
     let appliedSegment: UInt64
-    /// In use, by rising number; the last one is written to if `isActive`.
+    /// Segments in use, by rising number. If `isActive`, the last one is written to.
     var segments: [Segment]
     private var freeFiles: [SegmentFile] = []
-    /// Files that could not be identified, until the replay reports them.
+    /// Files without a readable header, until the replay reports them.
     var unidentified: [FoundFiles.Unidentified]
-    /// The highest number found in a file; 0 is none.
+    /// The highest number that was found in a file; 0 for none.
     let highestFound: UInt64
-    /// The highest number that was ever given.
+    /// The highest number that was ever assigned.
     var highestNumber: UInt64
-    /// The highest number that the database has.
+    /// The last segment that was freed.
     private var freedNumber: UInt64
     private var nextIndex: Int
     private var hasPendingSpare = false
     private var isActive = false
     var isReplayed = false
-    /// Files with damage that were set aside, now or by an earlier process, and still are there.
+    /// Paths of damaged files that were set aside, by this process or an earlier one, and that
+    /// still exist.
     public internal(set) var setAsideFiles: [String]
-    /// Why the active segment is not written to any more; ``restart(payloadBytes:)`` ends that.
+    /// The reason why the active segment is not written to any more, until
+    /// ``restart(payloadBytes:)``; `nil` while it is.
     public private(set) var failure: StoreFailure?
 
-    /// Opens the journal in this directory, which is made if it is missing; nothing is read but
-    /// the headers.
+    /// Opens the journal in a directory, which is created if it is missing. Reads only the headers
+    /// of the files.
     ///
     /// - Parameters:
-    ///   - path: the directory, which belongs to the caller's process alone.
-    ///   - options: the size; files of another size than these say are replaced as they are freed.
-    ///   - appliedSegment: the number that the database recorded last; 0 is none.
-    /// - Throws: `.newerFormat` if a newer version of this program wrote a file.
+    ///   - path: the directory; only the caller's process may use it.
+    ///   - options: the size of the journal. Files of another size are replaced when they are
+    ///     freed.
+    ///   - appliedSegment: the last segment that the database has; 0 for none.
+    /// - Throws: `.newerFormat` if a newer version of this program wrote a file; a failure to list,
+    ///   create or read.
     public init(
         directory path: String, options: JournalOptions = JournalOptions(), appliedSegment: UInt64
     ) throws(StoreFailure) {
@@ -89,17 +95,17 @@ public struct Journal: ~Copyable, Sendable {
 
     // MARK: State
 
-    /// The segment that frames are appended to.
+    /// The segment that frames are appended to; `nil` before the first.
     public var activeSegment: UInt64? { isActive ? segments.last?.header.number : nil }
 
-    /// Numbers of the segments that hold frames which the database may not have, rising; the active
-    /// one is the last.
+    /// Segments with frames that the database may not have, by rising number; the active one is the
+    /// last.
     public var segmentNumbers: [UInt64] { segments.map(\.header.number) }
 
-    /// Bytes of the segments in use, from each one's beginning to the end of its last frame.
+    /// Bytes of the segments in use, up to the end of each one's last frame.
     public var usedBytes: Int { segments.reduce(0) { $0 + $1.end } }
 
-    /// Bytes of all files.
+    /// Size of all files in bytes.
     public var diskBytes: Int {
         segments.reduce(0) { $0 + $1.file.capacity }
             + freeFiles.reduce(0) { $0 + $1.capacity }
@@ -108,27 +114,30 @@ public struct Journal: ~Copyable, Sendable {
     /// True if another segment can be begun without more files than the options allow.
     public var hasFreeSegment: Bool { !freeFiles.isEmpty || fileCount < options.segmentCount }
 
-    /// True if frames were appended that no ``sync()`` has covered.
+    /// True if a frame was appended after the last ``sync()``.
     public var hasUnsyncedFrames: Bool {
         guard isActive, let active = segments.last else { return false }
         return active.syncedEnd < active.end
     }
 
-    /// True if a frame with that payload needs another segment; also while there is none.
+    /// True if a frame with a payload of this size needs another segment, or if there is no active
+    /// one.
     public func isFull(for payloadBytes: Int) -> Bool {
         guard isActive, let active = segments.last else { return true }
         return SegmentFormat.end(ofFrameAt: active.nextOffset, payload: payloadBytes)
             > active.file.capacity
     }
 
-    /// Whether the next segment names this one as the one before it, so that a replay would miss it.
+    /// True if the next segment names this one as its predecessor, so that a replay would report it
+    /// as missing.
     public func isNamedByNext(_ number: UInt64) -> Bool {
         segments.contains {
             $0.header.number == number && $0.syncedEnd > SegmentFormat.blockSize
         }
     }
 
-    /// Reads parts of a segment in use, from any thread.
+    /// A reader for a segment in use, which any thread may use; `nil` when the segment is not in
+    /// use.
     public func reader(of number: UInt64) -> SegmentReader? {
         segments.last { $0.header.number == number }
             .map { SegmentReader(number: number, file: $0.file) }
@@ -136,13 +145,13 @@ public struct Journal: ~Copyable, Sendable {
 
     // MARK: Writing
 
-    /// Writes one frame that holds the pieces one behind the other; ``sync()`` makes it durable.
+    /// Writes one frame that consists of the pieces in order; ``sync()`` makes it durable.
     ///
     /// The frame must fit: ask ``isFull(for:)`` first.
     ///
-    /// - Parameter pieces: at least one byte together.
-    /// - Returns: where the payload is now.
-    /// - Throws: whatever the write met. The segment counts as failed from then on.
+    /// - Parameter pieces: together at least one byte.
+    /// - Returns: the place of the payload.
+    /// - Throws: a failure to write. The segment has failed then.
     public mutating func append(
         _ pieces: [UnsafeRawBufferPointer]
     ) throws(StoreFailure) -> AppendedFrame {
@@ -161,8 +170,8 @@ public struct Journal: ~Copyable, Sendable {
 
     /// Makes all appended frames durable.
     ///
-    /// - Throws: whatever the call met. The segment counts as failed from then on: what was
-    ///   appended since the last sync may or may not be on the disk.
+    /// - Throws: a failure to synchronise. The segment has failed then, and frames since the last
+    ///   sync may or may not be on the disk.
     public mutating func sync() throws(StoreFailure) {
         if let failure { throw failure }
         guard hasUnsyncedFrames else { return }
@@ -176,14 +185,15 @@ public struct Journal: ~Copyable, Sendable {
         segments[last].syncedEnd = segments[last].end
     }
 
-    /// Goes on in the next segment, after a sync of the current one if it needs any.
+    /// Begins the next segment, after synchronising the active one if needed.
     ///
-    /// Takes a free file, or makes one, even beyond the number of files in the options; a payload
-    /// that is larger than a segment gets a file of its own size, which is deleted once freed.
+    /// Takes a free file or creates one, even if there are more files than the options say. A
+    /// payload larger than a segment gets a file of its own size, which is deleted when it is
+    /// freed.
     ///
-    /// - Parameter payloadBytes: the payload that must fit.
-    /// - Throws: whatever making or writing the file met; the journal is as before, and can be
-    ///   used on, unless the sync made ``failure`` appear.
+    /// - Parameter payloadBytes: the size of the payload that must fit.
+    /// - Throws: a failure to create or write the file. The journal is then unchanged and can be
+    ///   used, unless the sync set ``failure``.
     public mutating func beginSegment(payloadBytes: Int = 1) throws(StoreFailure) {
         precondition(isReplayed, "segment begun before the replay")
         try sync()
@@ -192,29 +202,30 @@ public struct Journal: ~Copyable, Sendable {
         try begin(in: file)
     }
 
-    /// A free file, or a new one.
+    /// Takes a free file or creates one.
     mutating func takeFile(capacity: Int) throws(StoreFailure) -> SegmentFile {
         if capacity == options.segmentBytes, let file = freeFiles.popLast() { return file }
         return try makeFile(capacity: capacity)
     }
 
-    /// Bytes of a segment whose frames end at this offset.
+    /// Size of a file for a segment whose frames end at offset `end`.
     func capacity(upTo end: Int) -> Int {
         max(SegmentFormat.roundedUp(end, to: SegmentFormat.blockSize), options.segmentBytes)
     }
 
-    /// Where frames with these payloads end that stand one behind the other, with no sync between.
+    /// The end of frames with these payloads that follow each other without a sync between them.
     static func end(ofFrames payloads: some Sequence<Int>) -> Int {
         payloads.reduce(SegmentFormat.blockSize) { SegmentFormat.end(ofFrameAt: $0, payload: $1) }
     }
 
-    /// Goes on after a failed write or sync, in a new file; the failed one is never written again.
+    /// Continues in a new file after a failed write or sync. The failed file is never written
+    /// again.
     ///
-    /// The caller appends again what it had appended since the last sync: those frames of the
-    /// failed segment do not count any more. What was synced there stays readable.
+    /// The caller appends again everything since the last sync: those frames of the failed segment
+    /// no longer count. Synchronised frames there stay readable.
     ///
-    /// - Parameter payloadBytes: the payload that must fit.
-    /// - Throws: whatever making or writing the file met; the journal is as before.
+    /// - Parameter payloadBytes: the size of the payload that must fit.
+    /// - Throws: a failure to create or write the file; the journal is then unchanged.
     public mutating func restart(payloadBytes: Int = 1) throws(StoreFailure) {
         precondition(failure != nil, "restart of a journal that has not failed")
         let capacity = capacity(upTo: Self.end(ofFrames: CollectionOfOne(payloadBytes)))
@@ -222,7 +233,7 @@ public struct Journal: ~Copyable, Sendable {
         do throws(StoreFailure) {
             file = try makeFile(capacity: capacity)
         } catch {
-            // A full disk: a file that has its space already, and never failed, is as good.
+            // On a full disk, a free file that has its space and never failed serves as well.
             guard capacity == options.segmentBytes, let free = freeFiles.popLast() else {
                 throw error
             }
@@ -231,12 +242,13 @@ public struct Journal: ~Copyable, Sendable {
         try begin(in: file)
     }
 
-    /// Goes on in this file, which is deleted if that fails; `fill` does what has to be done with the
-    /// segment before its header makes it count.
+    /// Begins a segment in this file, which is deleted if that fails. `fill` writes the segment's
+    /// first frames, before the header makes it count.
     mutating func begin(
         in file: SegmentFile, fill: (inout Segment) throws(StoreFailure) -> Void = { _ in }
     ) throws(StoreFailure) {
-        // The number is spent even if the header cannot be written: the file might carry it.
+        // The number counts as used even if the header cannot be written, since the file may
+        // contain it.
         highestNumber += 1
         let previous = previousLink
         let header = SegmentHeader(
@@ -258,22 +270,22 @@ public struct Journal: ~Copyable, Sendable {
         failure = nil
     }
 
-    /// What the next segment says about the one before it.
+    /// The number and end of the predecessor, as the next segment's header names them.
     private var previousLink: (number: UInt64, end: UInt64) {
         guard let last = segments.last else { return (freedNumber, 0) }
-        // Frames behind the last sync of a failed segment were never acknowledged, and their like
-        // follows in the next one.
+        // Frames behind the last sync of a failed segment were never acknowledged, and are written
+        // again to the next one.
         if last.syncedEnd > SegmentFormat.blockSize {
             return (last.header.number, UInt64(last.syncedEnd))
         }
-        // A segment without a synced frame may never have reached the disk: nobody shall miss it.
+        // A segment without a synchronised frame may not be on the disk, so no replay may miss it.
         return (last.header.previousNumber, last.header.previousEnd)
     }
 
     // MARK: Recycling
 
-    /// Gives back segments up to this number, whose frames the database has now; never the active
-    /// one. No reader may use them any more.
+    /// Frees all segments up to this number, because the database has them. The active one must not
+    /// be among them, and no reader may use them any more.
     public mutating func free(through number: UInt64) {
         precondition(activeSegment.map { number < $0 } ?? true, "segment \(number) is active")
         while let segment = segments.first, segment.header.number <= number {
@@ -290,9 +302,9 @@ public struct Journal: ~Copyable, Sendable {
         }
     }
 
-    /// A file to be made ahead of time, on another thread; `nil` if none is needed.
+    /// A request for a file to be created ahead of time on another thread; `nil` if none is needed.
     ///
-    /// Every request ends with ``finishSpare(_:)``.
+    /// Every request must end with ``finishSpare(_:)``.
     public mutating func spareRequest() -> SpareRequest? {
         guard freeFiles.isEmpty, !hasPendingSpare, fileCount < options.segmentCount else {
             return nil
@@ -302,7 +314,7 @@ public struct Journal: ~Copyable, Sendable {
             path: takePath(), capacity: options.segmentBytes, directory: directory)
     }
 
-    /// Takes what the request has made; `nil` if that failed.
+    /// Takes the file that a request has created; `nil` if that failed.
     public mutating func finishSpare(_ file: SegmentFile?) {
         precondition(hasPendingSpare, "spare segment that nobody asked for")
         hasPendingSpare = false
@@ -311,7 +323,7 @@ public struct Journal: ~Copyable, Sendable {
 
     private var fileCount: Int { segments.count + freeFiles.count + (hasPendingSpare ? 1 : 0) }
 
-    /// Takes a file back, for another use or to be deleted.
+    /// Keeps a file for further use, or deletes it.
     mutating func recycle(_ file: SegmentFile) {
         if file.capacity == options.segmentBytes && fileCount < options.segmentCount {
             freeFiles.append(file)
@@ -320,8 +332,8 @@ public struct Journal: ~Copyable, Sendable {
         }
     }
 
-    /// Keeps a damaged file for the operator, and returns its path. If it cannot be renamed, it stays
-    /// where it is, and the next start tries again.
+    /// Renames a damaged file for the operator and returns its path. If it cannot be renamed it
+    /// stays where it is, and the next start tries again.
     @discardableResult
     mutating func setAside(_ file: SegmentFile) -> String {
         guard let path = try? directory.setAside(file.path) else { return file.path }
@@ -329,10 +341,11 @@ public struct Journal: ~Copyable, Sendable {
         return path
     }
 
-    /// The operator has seen what was damaged: the files stay under another name, and are forgotten,
-    /// those that are still needed as soon as they are freed.
+    /// The operator accepts the loss: damaged files are renamed and forgotten. A file that is still
+    /// in use follows when it is freed.
     ///
-    /// - Returns: the paths that they had; one that cannot be renamed is damage still.
+    /// - Returns: the paths that the files had. A file that could not be renamed still counts as
+    ///   damage.
     mutating func acceptLoss() -> [String] {
         let accepted = setAsideFiles.filter(JournalDirectory.accept)
         setAsideFiles.removeAll { accepted.contains($0) }
@@ -352,13 +365,13 @@ public struct Journal: ~Copyable, Sendable {
     }
 }
 
-/// A file for the journal that is still to be made, which takes a while: it is filled and synced.
+/// A journal file to be created. That takes a while, since the file is filled and synchronised.
 public struct SpareRequest: Sendable {
     let path: String
     let capacity: Int
     let directory: JournalDirectory
 
-    /// Makes the file; callable from any thread.
+    /// Creates the file; may be called from any thread.
     public func make() throws(StoreFailure) -> SegmentFile {
         try SegmentFile.make(path, capacity: capacity, in: directory)
     }

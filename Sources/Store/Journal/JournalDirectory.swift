@@ -1,29 +1,30 @@
 import Glibc
 
-/// The directory of a journal's files, and how they are named.
+/// The directory of a journal's files, and their names:
 ///
-/// `journal-<index>.segment` is in use or free; the index says nothing about the order.
-/// `journal-<index>.segment.new` is being made, and removed by the next start if it never was
-/// finished. `damaged-<index>.segment` was set aside with what could not be read in it, and is told
-/// of at every start until the operator has accepted the loss; then it is called
-/// `damaged-<index>.segment.accepted`, and the journal never touches it again.
+/// - `journal-<index>.segment` is in use or free. The index does not tell the order.
+/// - `journal-<index>.segment.new` is being created. The next start removes it if it was not
+///   finished.
+/// - `damaged-<index>.segment` was set aside because a part of it could not be read. Every start
+///   reports it until the operator accepts the loss.
+/// - `damaged-<index>.segment.accepted` is its name after that. The journal never touches it again.
 final class JournalDirectory: Sendable {
     static let unfinishedSuffix = ".new"
     private static let acceptedSuffix = ".accepted"
 
-    /// What lies in the directory.
+    /// The names in the directory.
     struct Contents: Hashable {
         /// Indices of journal files, rising.
         var segments: [Int] = []
         var unfinished: [String] = []
-        /// Names of files that were set aside, sorted.
+        /// Names of files that were set aside; sorted.
         var setAside: [String] = []
     }
 
     let path: String
     private let descriptor: CInt
 
-    /// Opens the directory; makes it, with mode 0700, if it is missing.
+    /// Opens the directory, and creates it with mode 0700 if it is missing.
     init(_ path: String) throws(StoreFailure) {
         if mkdir(path, 0o700) == 0 {
             let parent = try Self.openDirectory(path + "/..")
@@ -43,13 +44,14 @@ final class JournalDirectory: Sendable {
 
     func path(ofSegment index: Int) -> String { "\(path)/journal-\(index).segment" }
 
-    /// Returns once names that appeared or changed are on the disk.
+    /// Makes new and changed names durable.
     func synchronize() throws(StoreFailure) {
         guard fsync(descriptor) == 0 else {
             throw StoreFailure(operation: "synchronise directory", path: path, errno: errno)
         }
     }
 
+    /// Reads the names in the directory.
     func list() throws(StoreFailure) -> Contents {
         guard let stream = opendir(path) else {
             throw StoreFailure(operation: "list directory", path: path, errno: errno)
@@ -78,11 +80,11 @@ final class JournalDirectory: Sendable {
         return contents
     }
 
-    /// Gives a file a name under which the journal leaves it alone; returns the new path.
+    /// Renames a damaged file so that the journal leaves it alone, and returns the new path.
     func setAside(_ path: String) throws(StoreFailure) -> String {
         var index = 1
         var target = ""
-        // The directory belongs to one process, so nobody takes the name in between.
+        // The directory belongs to one process, so no other takes the name in between.
         repeat {
             target = "\(self.path)/damaged-\(index).segment"
             index += 1
@@ -94,7 +96,7 @@ final class JournalDirectory: Sendable {
         return target
     }
 
-    /// Gives a file that was set aside the name of one whose loss is accepted; false if it cannot be
+    /// Renames a file that was set aside, because its loss is accepted; false if it cannot be
     /// renamed.
     static func accept(_ path: String) -> Bool { rename(path, path + acceptedSuffix) == 0 }
 
@@ -106,7 +108,8 @@ final class JournalDirectory: Sendable {
         return descriptor
     }
 
-    /// The number between prefix and suffix, if it is written as we write numbers.
+    /// The number between prefix and suffix; `nil` unless it is written as the journal writes
+    /// numbers.
     private static func index(in name: String, prefix: String, suffix: String) -> Int? {
         guard name.hasPrefix(prefix), name.hasSuffix(suffix),
             name.utf8.count > prefix.utf8.count + suffix.utf8.count

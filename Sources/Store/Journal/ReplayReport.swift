@@ -1,31 +1,31 @@
-/// Something that the journal should hold and does not, found by a replay.
+/// Damage that a replay found: the journal should hold something and does not.
 public struct JournalDamage: Hashable, Sendable {
     public enum Kind: Hashable, Sendable {
-        /// These bytes held synced frames, and intact ones follow in the same segment.
+        /// These bytes held synchronised frames. Intact frames follow in the same segment.
         case unreadableFrames
-        /// The rest of the segment, up to where its successor says that it ends.
+        /// The rest of the segment is damaged, up to the end that its successor names.
         case shortSegment
         /// No file holds these segments.
         case missingSegments
-        /// The file cannot be told from any other: both copies of its header are damaged.
+        /// Both copies of the file's header are damaged, so its segment is unknown.
         case unreadableHeader
-        /// Two files claim to be the same segment; the first one was replayed.
+        /// Two files have the same segment number; the first one was replayed.
         case duplicateSegment
     }
 
     public let kind: Kind
-    /// The file; the directory if segments are missing.
+    /// Path of the file; of the directory if segments are missing.
     public let path: String
     /// `nil` if the file does not tell.
     public let segments: ClosedRange<UInt64>?
-    /// From the beginning of the file, in bytes.
+    /// Bytes from the beginning of the file.
     public let offset: Int
-    /// Bytes that were lost; 0 if nobody knows.
+    /// Number of bytes that were lost; 0 if it is not known.
     public let byteCount: Int
 }
 
 extension JournalDamage: CustomStringConvertible {
-    /// One line: what, and where.
+    /// One line that names the damage and its place.
     public var description: String {
         let file = StoreFailure.quoted(path)
         let numbers = segments.map(Self.named) ?? "a segment"
@@ -47,35 +47,36 @@ extension JournalDamage: CustomStringConvertible {
     }
 }
 
-/// A write that a crash interrupted: normal, as it was never acknowledged.
+/// A write that a crash interrupted. That is normal: it was never acknowledged.
 public struct TornTail: Hashable, Sendable {
     public let path: String
     public let segment: UInt64
-    /// From the beginning of the file, in bytes.
+    /// Bytes from the beginning of the file.
     public let offset: Int
     /// Bytes of the frames that are given up, as far as they are known.
     public let byteCount: Int
 }
 
-/// What a replay found.
+/// The result of a replay.
 public struct ReplayReport: Hashable, Sendable {
-    /// More than this many damages are only counted.
+    /// The most damages that are listed; further ones are only counted.
     public static let maximumListedDamage = 100
 
-    /// Segments of which all that is readable was handed over, rising.
+    /// Segments whose readable frames were all passed on, rising.
     public internal(set) var segments: [UInt64] = []
     public internal(set) var frameCount = 0
-    /// Payload bytes of these frames.
+    /// Bytes of these frames' payloads.
     public internal(set) var byteCount = 0
-    /// `nil` if the newest segment ends with a whole frame.
+    /// `nil` if the newest segment ends with a complete frame.
     public internal(set) var tornTail: TornTail?
     /// The first damages, in the order in which they were found.
     public private(set) var damage: [JournalDamage] = []
     public private(set) var damageCount = 0
-    /// Bytes that were lost, as far as that is known.
+    /// Number of bytes that were lost, as far as it is known.
     public private(set) var damagedByteCount = 0
 
-    /// Each damage in a line for a person, and how many more there are.
+    /// The damages for a person to read, one line each, and the number of those that are not
+    /// listed.
     var damageLines: [String] {
         let more = damageCount - damage.count
         return damage.map(\.description) + (more > 0 ? ["and \(more) more of the journal"] : [])

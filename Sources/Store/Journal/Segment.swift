@@ -2,22 +2,22 @@ import Glibc
 
 /// One use of a journal file.
 struct Segment: Sendable {
-    /// What becomes of the file when the segment is freed.
+    /// The fate of the file when the segment is freed.
     enum Fate {
         case recycled
-        /// Writing to it failed once: nothing is entrusted to it again.
+        /// A write to it failed, so nothing is entrusted to it again.
         case removed
-        /// Something in it could not be read.
+        /// A part of it could not be read.
         case setAside
-        /// The same, and the operator has accepted it already.
+        /// A part of it could not be read, and the operator has accepted the loss.
         case accepted
     }
 
     let header: SegmentHeader
     let file: SegmentFile
-    /// Where the last frame ends, from the beginning of the file.
+    /// End of the last frame, in bytes from the beginning of the file.
     private(set) var end = SegmentFormat.blockSize
-    /// Everything below is on the disk.
+    /// Everything below this offset is durable.
     var syncedEnd = SegmentFormat.blockSize
     var fate = Fate.recycled
     private(set) var lastFrame: AppendedFrame
@@ -30,14 +30,15 @@ struct Segment: Sendable {
         lastFrame = AppendedFrame(segment: header.number, payloadOffset: 0)
     }
 
-    /// Where the next frame begins: a synced block is not written again.
+    /// Offset at which the next frame begins. A synchronised block is never written again.
     var nextOffset: Int {
         syncedEnd == end ? SegmentFormat.roundedUp(end, to: SegmentFormat.blockSize) : end
     }
 
-    /// Writes a frame, padded with zeros to whole blocks so that no block needs to be read first.
+    /// Writes a frame, padded with zeros to whole blocks so that the kernel need not read a block
+    /// first.
     ///
-    /// - Returns: the failure, after which nothing behind the last sync counts; or `nil`.
+    /// - Returns: the failure, after which nothing behind the last sync counts; `nil` for success.
     mutating func write(
         _ pieces: [UnsafeRawBufferPointer], payloadCount: Int
     ) -> StoreFailure? {
@@ -70,13 +71,13 @@ struct Segment: Sendable {
         return nil
     }
 
-    /// Ends the segment at its last sync, after a failure.
+    /// Ends the segment at its last sync after a failure.
     mutating func retire() {
         end = syncedEnd
         fate = .removed
     }
 
-    /// Sets the end that a replay has found; it counts as synced.
+    /// Sets the end that a replay has found. Everything before it counts as synchronised.
     mutating func finishReplay(end: Int, isDamaged: Bool) {
         self.end = end
         syncedEnd = end

@@ -1,14 +1,14 @@
 import Glibc
 
-/// An open journal file of fixed size, whatever it is used for at the moment.
+/// An open journal file of fixed size.
 ///
-/// The file keeps its blocks: all of it is written with zeros before it gets its name, so that later
-/// writes within it need neither space nor metadata. (On a file system that never overwrites in
-/// place, such as btrfs, they may need space all the same.)
+/// The file keeps its blocks: it is filled with zeros before it gets its name, so that later writes
+/// inside it need neither space nor metadata. (File systems that never overwrite in place, such as
+/// btrfs, may need space all the same.)
 public final class SegmentFile: Sendable {
     let descriptor: CInt
     let path: String
-    /// In bytes.
+    /// Size in bytes.
     let capacity: Int
 
     private init(descriptor: CInt, path: String, capacity: Int) {
@@ -19,7 +19,7 @@ public final class SegmentFile: Sendable {
 
     deinit { _ = Glibc.close(descriptor) }
 
-    /// Opens a file that is there already.
+    /// Opens an existing file.
     static func open(_ path: String) throws(StoreFailure) -> SegmentFile {
         let descriptor = try openDescriptor(path, flags: O_RDWR, operation: "open")
         var status = stat()
@@ -37,14 +37,14 @@ public final class SegmentFile: Sendable {
         return SegmentFile(descriptor: descriptor, path: path, capacity: Int(status.st_size))
     }
 
-    /// Makes a file of zeros that is on the disk, under a name that appears once it is whole.
+    /// Creates a file of zeros. It is durable, and its name appears only once it is complete.
     ///
     /// - Parameters:
-    ///   - path: the name, which is free.
-    ///   - capacity: bytes, in whole blocks.
-    ///   - directory: what the path lies in.
-    /// - Returns: the file, open.
-    /// - Throws: whatever a call met; then nothing is left of the file.
+    ///   - path: a name that is free.
+    ///   - capacity: size in bytes, a multiple of the block size.
+    ///   - directory: the directory of `path`.
+    /// - Returns: the open file.
+    /// - Throws: the failure of a call; the file does not exist then.
     static func make(
         _ path: String, capacity: Int, in directory: JournalDirectory
     ) throws(StoreFailure) -> SegmentFile {
@@ -82,7 +82,7 @@ public final class SegmentFile: Sendable {
     }
 
     private func fillWithZeros() throws(StoreFailure) {
-        // Asks for the whole space at once, so that a full disk is found before it is filled.
+        // Asks for the whole space at once, so that a full disk is found before the file is filled.
         let code = posix_fallocate(descriptor, 0, off_t(capacity))
         guard code != ENOSPC, code != EDQUOT else {
             throw StoreFailure(
@@ -108,15 +108,16 @@ public final class SegmentFile: Sendable {
         guard fsync(descriptor) == 0 else { throw failure("synchronise") }
     }
 
-    /// Writes bytes; returns the failure, after which any part may have been written, or `nil`.
+    /// Writes bytes. Returns the failure, after which any part may have been written; `nil` for
+    /// success.
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) -> StoreFailure? {
         var runs = [iovec(bytes)]
         return write(&runs, at: offset)
     }
 
-    /// Writes runs of bytes one behind the other, as far as possible in one call; they are used up.
+    /// Writes runs of bytes one behind the other, in one call if possible. Uses `runs` up.
     ///
-    /// - Returns: the failure, after which any part may have been written; or `nil`.
+    /// - Returns: the failure, after which any part may have been written; `nil` for success.
     func write(_ runs: inout [iovec], at start: Int) -> StoreFailure? {
         runs.withUnsafeMutableBufferPointer { runs in
             var offset = start
@@ -124,7 +125,7 @@ public final class SegmentFile: Sendable {
             while true {
                 while first < runs.count && runs[first].iov_len == 0 { first += 1 }
                 guard first < runs.count, let base = runs.baseAddress else { return nil }
-                // 1,024 is the kernel's limit of runs in one call.
+                // The kernel takes at most 1,024 runs in one call.
                 let count = pwritev(
                     descriptor, base + first, CInt(min(runs.count - first, 1_024)), off_t(offset))
                 if count < 0 && errno == EINTR { continue }
@@ -148,13 +149,13 @@ public final class SegmentFile: Sendable {
 
     /// Returns once everything written is on the disk.
     ///
-    /// After a failure the kernel may have forgotten what it could not write, so that a second call
-    /// would succeed without having written it: never call it again on this file.
+    /// Must not be called again on this file after a failure: the kernel may have dropped pages
+    /// that it could not write, and a second call would succeed without having written them.
     func synchronize() throws(StoreFailure) {
         guard fdatasync(descriptor) == 0 else { throw failure("synchronise") }
     }
 
-    /// Reads until the buffer is full or the file ends; returns the number of bytes.
+    /// Reads until the buffer is full or the file ends. Returns the number of bytes.
     func read(at start: Int, into buffer: UnsafeMutableRawBufferPointer) throws(StoreFailure)
         -> Int
     {
@@ -173,8 +174,8 @@ public final class SegmentFile: Sendable {
         return filled
     }
 
-    /// Deletes a name; readers that hold the file still can read it. A file that stays, because
-    /// the disk fails, is found and used again by the next start.
+    /// Deletes a name; readers that hold the file can still read it. If the disk fails and the file
+    /// stays, the next start finds it and uses it again.
     static func remove(_ path: String) { _ = unlink(path) }
 
     private func failure(_ operation: String) -> StoreFailure {
@@ -183,7 +184,7 @@ public final class SegmentFile: Sendable {
 }
 
 extension iovec {
-    /// These bytes; whoever holds the value keeps them alive, and only reads them.
+    /// Refers to these bytes, which the caller keeps alive. The kernel only reads them.
     init(_ bytes: UnsafeRawBufferPointer) {
         self.init(
             iov_base: UnsafeMutableRawPointer(mutating: bytes.baseAddress), iov_len: bytes.count)

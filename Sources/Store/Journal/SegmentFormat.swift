@@ -34,7 +34,7 @@ import CChecksum
 /// block: **a synced block is never written again**, so neither a torn write nor a failed one can
 /// take back what was acknowledged. Writes fill up their last block with zeros.
 ///
-/// What an earlier use left behind in the file carries another salt, and never counts.
+/// Bytes of an earlier use of the file carry another salt and never count.
 enum SegmentFormat {
     static let magic: UInt64 = 0x4C4A_7365_6D72_6548
     static let version: UInt32 = 2
@@ -43,29 +43,29 @@ enum SegmentFormat {
     static let headerCopyOffset = 2_048
     static let frameHeaderSize = 24
     static let frameAlignment = 8
-    /// Payload bytes of a frame: any offset in a segment fits 32 bits.
+    /// The largest payload of a frame. With this limit every offset in a segment fits 32 bits.
     static let maximumPayload = 1 << 30
 
     static func roundedUp(_ value: Int, to multiple: Int) -> Int {
         (value + multiple - 1) / multiple * multiple
     }
 
-    /// Where a frame at `offset` with this payload ends.
+    /// The end of a frame at `offset` with a payload of this size.
     static func end(ofFrameAt offset: Int, payload: Int) -> Int {
         roundedUp(offset + frameHeaderSize + payload, to: frameAlignment)
     }
 }
 
-/// What the header block of a segment says.
+/// The content of a segment's header block.
 struct SegmentHeader: Hashable, Sendable {
     var number: UInt64
     var salt: UInt64
-    /// 0 is none.
+    /// Number of the segment before this one; 0 for none.
     var previousNumber: UInt64
-    /// Where the previous segment's frames end; 0 is unknown.
+    /// End of the previous segment's frames in bytes; 0 for unknown.
     var previousEnd: UInt64
 
-    /// What was found where a header should be.
+    /// The result of reading a header.
     enum Reading: Hashable {
         /// Only zeros: the file was never used.
         case blank
@@ -93,7 +93,7 @@ struct SegmentHeader: Hashable, Sendable {
         return bytes
     }
 
-    /// Reads a header block, or as much of one as there is. The first intact copy counts.
+    /// Reads a header block, or the part of one that the file has. The first intact copy counts.
     static func read(_ block: UnsafeRawBufferPointer) -> Reading {
         for offset in [0, SegmentFormat.headerCopyOffset]
         where block.count >= offset + SegmentFormat.headerSize {
@@ -116,7 +116,7 @@ struct SegmentHeader: Hashable, Sendable {
     }
 }
 
-/// What stands before a frame's payload.
+/// The header of a frame.
 struct FrameHeader: Hashable, BitwiseCopyable {
     var salt: UInt64
     var payloadCount: UInt32
@@ -149,7 +149,7 @@ struct FrameHeader: Hashable, BitwiseCopyable {
         bytes.put(checksum, at: 20)
     }
 
-    /// The checksum of place and header, to be continued over the payload.
+    /// The checksum of place and header; the caller continues it over the payload.
     func checksumBeforePayload(segment: UInt64, offset: Int) -> UInt32 {
         // A tuple of stored words is one run of bytes, so this needs no buffer.
         let words = (
@@ -162,7 +162,7 @@ struct FrameHeader: Hashable, BitwiseCopyable {
     }
 }
 
-/// Continues a CRC32C checksum, 0 at the start, over these bytes.
+/// Continues the CRC32C `checksum` (0 at the start) over these bytes.
 func crc32c(_ checksum: UInt32, _ bytes: UnsafeRawBufferPointer) -> UInt32 {
     guard let start = bytes.baseAddress else { return checksum }
     return hermes_crc32c(checksum, start, bytes.count)

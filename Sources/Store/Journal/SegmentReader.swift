@@ -1,14 +1,15 @@
-/// Reads parts of one segment, from any thread, while the journal has not freed it.
+/// Reads parts of one segment, from any thread, until the journal frees it.
 ///
-/// The bytes are not checked again: they were when they were written, or when they were replayed.
+/// The bytes are not checked again: they were checked when they were replayed, or were written by
+/// this process.
 public struct SegmentReader: Sendable {
     /// The segment's number.
     public let number: UInt64
     let file: SegmentFile
 
-    /// Fills the buffer from this offset of the segment's file on.
+    /// Fills the buffer from offset `offset` of the segment's file on.
     ///
-    /// - Throws: `.damaged` if the file ends before that.
+    /// - Throws: `.damaged` if the file ends before the buffer is full.
     public func read(
         at offset: UInt32, into buffer: UnsafeMutableRawBufferPointer
     ) throws(StoreFailure) {

@@ -1,9 +1,9 @@
-/// Finds the intact frames of one segment, through a window of a megabyte, or of one larger frame.
+/// Finds the intact frames of one segment. Reads through a window of 1 MiB, or of one larger frame.
 struct SegmentScanner: ~Copyable {
     struct Frame {
         var header: FrameHeader
         var offset: Int
-        /// Valid until the scanner is asked again.
+        /// Valid until the scanner's next call.
         var payload: UnsafeRawBufferPointer
 
         var payloadOffset: Int { offset + SegmentFormat.frameHeaderSize }
@@ -15,15 +15,15 @@ struct SegmentScanner: ~Copyable {
     private let file: SegmentFile
     private let number: UInt64
     private let salt: UInt64
-    /// Frames end here at the latest.
+    /// All frames end at this offset at the latest.
     let limit: Int
     private var window: UnsafeMutableRawBufferPointer
     private var windowStart = 0
     private var windowCount = 0
 
     /// - Parameters:
-    ///   - segment: what is read.
-    ///   - end: where the segment's frames end, if that is known.
+    ///   - segment: the segment to read.
+    ///   - end: the end of the segment's frames, if it is known.
     init(_ segment: borrowing Segment, end: Int?) {
         file = segment.file
         number = segment.header.number
@@ -34,8 +34,7 @@ struct SegmentScanner: ~Copyable {
 
     deinit { window.deallocate() }
 
-    /// The frame that follows the one that ends at `position`, unless it is damaged or there is
-    /// none.
+    /// The frame that follows one that ended at `position`; `nil` if it is damaged or missing.
     mutating func frame(following position: Int) throws(StoreFailure) -> Frame? {
         if let frame = try frame(at: position), Int(frame.header.previousEnd) == position {
             return frame
@@ -47,7 +46,7 @@ struct SegmentScanner: ~Copyable {
         return frame
     }
 
-    /// The first intact frame that begins at `position` or behind it.
+    /// The first intact frame at `position` or behind it.
     mutating func firstFrame(from position: Int) throws(StoreFailure) -> Frame? {
         var offset = SegmentFormat.roundedUp(position, to: SegmentFormat.frameAlignment)
         while offset + SegmentFormat.frameHeaderSize < limit {
@@ -57,8 +56,7 @@ struct SegmentScanner: ~Copyable {
         return nil
     }
 
-    /// Bytes of the frame that was begun behind `position` and is not whole; 0 if nothing tells of
-    /// one.
+    /// Bytes of an incomplete frame behind `position`; 0 if there is no sign of one.
     mutating func tornBytes(following position: Int) throws(StoreFailure) -> Int {
         let block = SegmentFormat.roundedUp(position, to: SegmentFormat.blockSize)
         for offset in Set([position, block]) {
@@ -85,7 +83,7 @@ struct SegmentScanner: ~Copyable {
         return Frame(header: header, offset: offset, payload: payload)
     }
 
-    /// The header of a frame of this use of the file, which nothing has checked yet.
+    /// A frame header with this segment's salt, whose checksum is not verified yet.
     private mutating func header(at offset: Int) throws(StoreFailure) -> FrameHeader? {
         guard let bytes = try bytes(at: offset, count: SegmentFormat.frameHeaderSize) else {
             return nil
@@ -94,7 +92,8 @@ struct SegmentScanner: ~Copyable {
         return header.salt == salt ? header : nil
     }
 
-    /// Part of the file, valid until the next call; `nil` beyond the limit or the end of the file.
+    /// A part of the file, valid until the next call; `nil` beyond the limit or the end of the
+    /// file.
     private mutating func bytes(
         at offset: Int, count: Int
     ) throws(StoreFailure) -> UnsafeRawBufferPointer? {

@@ -1,36 +1,37 @@
 import Glibc
 
-/// Something on the disk that the store cannot go on with, in words for the operator.
+/// A failure of the disk or of stored data, in words for the operator.
 ///
-/// The layers below throw it and do not log it; whoever decides what happens next logs it once.
+/// The layers below throw it without logging. The code that decides what happens next logs it once.
 public struct StoreFailure: Error, Hashable, Sendable {
-    /// What the failure means for the store.
+    /// The meaning of a failure for the store.
     public enum Kind: String, Hashable, Sendable, CaseIterable {
         /// The file system or a quota is full.
         case outOfSpace
-        /// Reading, writing or synchronising failed: nothing that was not synced can be trusted.
+        /// Reading, writing or synchronising failed. Data that is not synchronised cannot be
+        /// trusted.
         case inputOutput
-        /// Bytes are there and are not what was written.
+        /// Stored bytes are not what was written.
         case damaged
-        /// A newer version of this program wrote it.
+        /// A newer version of this program wrote the data.
         case newerFormat
-        /// Another process, or another connection, holds it.
+        /// Another process or another connection holds a lock.
         case locked
-        /// Owner or mode, or a file system that is mounted read-only.
+        /// Wrong owner or mode, or a file system that is mounted read-only.
         case permissions
         case other
     }
 
-    /// What was attempted, as it stands after "cannot", such as `write`.
+    /// The action that failed, as it stands after "cannot", such as `write`.
     public let operation: String
-    /// The file or directory that it was attempted on.
+    /// Path of the file or directory.
     public let path: String
-    /// The reason in the words of the C library or of SQLite, or our own.
+    /// The reason in the words of the C library, of SQLite, or of the store.
     public let reason: String
     /// `errno`, or SQLite's extended result code; 0 if neither applies.
     public let code: Int32
     public let kind: Kind
-    /// What the operator can do; `nil` if that follows from the reason.
+    /// Advice for the operator; `nil` if the reason says enough.
     public let cure: String?
 
     public init(
@@ -45,10 +46,10 @@ public struct StoreFailure: Error, Hashable, Sendable {
         self.cure = cure
     }
 
-    /// A system call that failed with this `errno`; kind and, unless another is given, cure follow from
-    /// it.
+    /// A system call that failed with this `errno`, which also gives the kind and, without `cure`,
+    /// the advice.
     public init(operation: String, path: String, errno code: Int32, cure: String? = nil) {
-        // The buffer is the C library's own or the thread's, and is copied here.
+        // The buffer belongs to the C library or the thread, so it is copied here.
         let words = strerror(code).map { String(cString: $0) } ?? "error \(code)"
         let name = Self.names[code].map { " (\($0))" } ?? " (errno \(code))"
         self.init(
@@ -92,13 +93,13 @@ public struct StoreFailure: Error, Hashable, Sendable {
 }
 
 extension StoreFailure: CustomStringConvertible {
-    /// One line: what, where, why, and how to fix it.
+    /// One line with action, path, reason and advice.
     public var description: String {
         let what = "cannot \(operation) \(Self.quoted(path)): \(Self.visible(reason))"
         return cure.map { "\(what). \($0)" } ?? what
     }
 
-    /// A path in quotes, with everything that a terminal would act on spelled out.
+    /// A path in quotes; characters on which a terminal would act are escaped.
     static func quoted(_ path: String) -> String { "\"\(visible(path, escaping: "\""))\"" }
 
     private static func visible(_ text: String, escaping special: Unicode.Scalar? = nil) -> String {

@@ -1,8 +1,9 @@
-/// The last frames of a segment, of which nothing tells whether they are on the disk.
+/// The last frames of a segment, which may not be on the disk.
 struct UnprovenFrames {
     struct Frame {
-        /// Where the frame ends, and where the one before it does, in the file.
+        /// End of the frame, in bytes from the beginning of the file.
         let end: UInt32
+        /// End of the frame before it.
         let previousEnd: UInt32
         let payloadOffset: UInt32
         let payload: [UInt8]
@@ -19,7 +20,7 @@ struct UnprovenFrames {
 
     private(set) var frames: [Frame] = []
 
-    /// Where the proven frames before them end; `nil` if there are none.
+    /// End of the frames before them; `nil` if there are none.
     var begin: Int? { frames.first.map { Int($0.previousEnd) } }
 
     mutating func append(_ frame: SegmentScanner.Frame) {
@@ -29,7 +30,8 @@ struct UnprovenFrames {
                 payloadOffset: UInt32(frame.payloadOffset), payload: [UInt8](frame.payload)))
     }
 
-    /// Takes out what was synced when a later frame was written, which says so.
+    /// Removes and returns the frames that were synchronised before a later frame was written,
+    /// which that frame's header tells.
     mutating func takeProven(below syncedEnd: UInt32) -> ArraySlice<Frame> {
         let proven = frames.prefix { $0.end <= syncedEnd }
         frames.removeFirst(proven.count)

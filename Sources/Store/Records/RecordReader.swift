@@ -1,12 +1,12 @@
-/// A record as it lies in its buffer: numbers, and ranges where its strings are.
+/// A record in its buffer: numbers, and ranges for its strings.
 public enum RecordView: BitwiseCopyable {
-    /// Bytes of the buffer that is read.
+    /// A range of the buffer.
     public struct Bytes: BitwiseCopyable, Sendable {
         public var offset: Int
         public var count: Int
     }
 
-    /// The group ends; its ticket.
+    /// End of a group, with its ticket.
     case commit(UInt64)
     case session(UInt64, clientIdentifier: Bytes, userName: Bytes?)
     case sessionRemoved(UInt64)
@@ -33,9 +33,9 @@ public enum RecordView: BitwiseCopyable {
     case sequence(channel: Bytes, number: UInt64)
 }
 
-/// Bytes that are no records: damage that a checksum did not see, or another format.
+/// Bytes that are not records: damage that a checksum did not detect, or another format.
 public struct DamagedRecord: Error, Hashable, Sendable {
-    /// Where the record begins, from the start of the buffer.
+    /// Offset of the record in the buffer.
     public let offset: Int
 }
 
@@ -44,7 +44,7 @@ enum RecordKind: UInt8 {
     case session, sessionRemoved, attached, detached, subscription, subscriptionRemoved, message
     case queued, horizon, released, finished, inbound, inboundRemoved, retained, retainedRemoved
     case will, willRemoved, sequence
-    /// Since version 2 of the journal.
+    /// Since version 2 of the journal's format.
     case shared, sessionEnded
 }
 
@@ -56,7 +56,7 @@ public struct RecordReader {
 
     public init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
 
-    /// The next record, or `nil` at the end.
+    /// The next record; `nil` at the end.
     public mutating func next() throws(DamagedRecord) -> RecordView? {
         guard offset < bytes.count else { return nil }
         start = offset
@@ -145,7 +145,7 @@ public struct RecordReader {
 }
 
 extension StoreRecord {
-    /// The record with its own copy of the strings; `nil` for a group's end.
+    /// A copy of a record that owns its strings; `nil` for the end of a group.
     init?(_ view: RecordView, in bytes: UnsafeRawBufferPointer) {
         func text(_ range: RecordView.Bytes) -> [UInt8] {
             [UInt8](bytes[range.offset..<range.offset + range.count])

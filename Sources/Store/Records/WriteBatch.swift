@@ -1,17 +1,17 @@
 import Structures
 
-/// The writes of one turn as one run of bytes: records, in groups that end with a ticket.
+/// The writes of one turn as bytes: records in groups, each of which ends with a ticket.
 ///
-/// A group becomes durable as a whole or not at all, and its ticket completes when it has. The
-/// format is the store's own and made to be written as it is: each record is a kind byte, its
-/// fixed fields little-endian, and its strings behind a 32-bit length. A store that keeps nothing
-/// (`isRecording` false) leaves the bytes out and still hands out tickets.
+/// A group becomes durable as a whole or not at all, and then its ticket completes. The bytes are
+/// written to the journal as they are: a record is a kind byte, then its fixed fields in
+/// little-endian order, and each string behind a length of 32 bits. With `isRecording` false the
+/// batch has no bytes and still assigns tickets.
 public struct WriteBatch: ~Copyable {
     private var bytes: [UInt8] = []
     private let isRecording: Bool
     /// The ticket of the last group; tickets count from 1.
     public private(set) var lastTicket: UInt64
-    /// Groups in this batch.
+    /// Number of groups in this batch.
     public private(set) var groupCount = 0
     private var hasOpenGroup = false
 
@@ -22,7 +22,7 @@ public struct WriteBatch: ~Copyable {
 
     public var isEmpty: Bool { groupCount == 0 && !hasOpenGroup }
 
-    /// Ends the current group; what waits for it waits for the ticket.
+    /// Ends the current group and returns its ticket, for everything that must wait for the group.
     public mutating func commit() -> UInt64 {
         lastTicket += 1
         groupCount += 1
@@ -34,18 +34,18 @@ public struct WriteBatch: ~Copyable {
         return lastTicket
     }
 
-    /// Records that nobody waits for stand in the last group.
+    /// True when the last group has no ticket yet.
     public var hasUncommittedRecords: Bool { hasOpenGroup }
 
-    /// The tickets of the groups in this batch; `nil` when there are none.
+    /// The tickets of the groups in this batch; `nil` without groups.
     public var tickets: ClosedRange<UInt64>? {
         groupCount == 0 ? nil : lastTicket - UInt64(groupCount) + 1...lastTicket
     }
 
-    /// Bytes of the records so far, submitted together; 0 in a store that keeps nothing.
+    /// Bytes of the records so far; 0 when `isRecording` is false.
     public var byteCount: Int { bytes.count }
 
-    /// Takes the bytes out and clears the batch, which goes on in the buffer given.
+    /// Takes the bytes out and clears the batch, which continues in the given buffer.
     public mutating func takeBytes(leaving buffer: consuming [UInt8]) -> [UInt8] {
         buffer.removeAll(keepingCapacity: true)
         swap(&bytes, &buffer)
@@ -53,7 +53,7 @@ public struct WriteBatch: ~Copyable {
         return buffer
     }
 
-    /// Forgets the bytes that were submitted; tickets go on counting.
+    /// Drops the bytes, which were submitted. Tickets continue to count.
     public mutating func clear() {
         bytes.removeAll(keepingCapacity: bytes.count <= 4 * 1_024 * 1_024)
         groupCount = 0
@@ -134,7 +134,8 @@ public struct WriteBatch: ~Copyable {
         bytes.append(isInWindow ? 1 : 0)
     }
 
-    /// Follows the record ``queued(session:position:message:qos:retain:isInWindow:)`` of the position.
+    /// Must follow the ``queued(session:position:message:qos:retain:isInWindow:)`` of the same
+    /// position.
     public mutating func shared(
         session: UInt64, position: UInt64, filter: UnsafeRawBufferPointer
     ) {
@@ -203,12 +204,12 @@ public struct WriteBatch: ~Copyable {
 
     // MARK: Reading
 
-    /// The bytes of the batch, as they are written; valid within the body.
+    /// Lends the bytes of the batch; valid only during the call.
     public func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
         bytes.withUnsafeBytes(body)
     }
 
-    /// The groups of the batch, in order; records without a ticket come last with `nil`.
+    /// The groups of the batch in order. Records without a ticket come last, with `nil`.
     public func groups() -> [(ticket: UInt64?, records: [StoreRecord])] {
         bytes.withUnsafeBytes { bytes in
             var groups: [(ticket: UInt64?, records: [StoreRecord])] = []
