@@ -57,6 +57,7 @@ let package = Package(
             name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .systemLibrary(
             name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+        .target(name: "COpenAPI", exclude: ["openapi.json"]),
         .target(name: "CChecksum", cSettings: [.unsafeFlags(["-O2"])]),
 
         // The data plane: pure values first, input and output around them.
@@ -81,7 +82,7 @@ let package = Package(
         module(
             "AdminAPI",
             [
-                "AdminModel", "AdminTLS", "Credentials", "HermesMessages",
+                "AdminModel", "AdminTLS", "COpenAPI", "Credentials", "HermesMessages",
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),

@@ -1,0 +1,164 @@
+import AdminModel
+import HermesMessages
+import Testing
+
+@testable import AdminAPI
+
+@Suite("The OpenAPI document")
+struct OpenAPITests {
+    @Test("it describes exactly the routes that exist")
+    func routes() throws {
+        let token = try AdminToken(TestServer.token, source: "test")
+        let server = try AdminServer(
+            configuration: AdminServerConfiguration(token: token, durability: "none", version: "1"),
+            broker: StubBroker(), logger: .init(label: "test"))
+        var described: Set<String> = []
+        for operation in try document().operations {
+            let (method, path) = (operation.method, operation.path)
+            described.insert("\(method) \(path)")
+            let route = try #require(
+                server.routes.routes.first { $0.path == path && $0.method.rawValue == method },
+                "\(method) \(path) is described and does not exist")
+            #expect(Set(operation.names(in: "query")) == Set(route.query), "\(path)")
+            let places = path.split(separator: "/").filter { $0.hasPrefix("{") }
+            #expect(
+                Set(operation.names(in: "path"))
+                    == Set(places.map { $0.dropFirst().dropLast() }.map(String.init)))
+            #expect((operation.content["requestBody"] != nil) == (route.body != .none), "\(path)")
+            let scopes: [JSONValue] =
+                switch route.access {
+                case .open: []
+                case .scope(let scope):
+                    [
+                        .object([
+                            JSONMember(name: "token", value: .array([.string(scope.rawValue)]))
+                        ])
+                    ]
+                }
+            #expect(operation.content["security"] == .array(scopes), "\(path)")
+            let refusals = ["401", "403", "429"].filter {
+                operation.content["responses"]?[$0] != nil
+            }
+            #expect(refusals.count == (route.access == .open ? 0 : 3), "\(path)")
+        }
+        let existing = server.routes.routes.map { "\($0.method.rawValue) \($0.path)" }
+        #expect(described == Set(existing))
+    }
+
+    @Test("it names this version and is served without a token")
+    func served() async throws {
+        try await TestServer.run { server in
+            let response = try server.request("GET", "/v1/openapi.json", token: nil)
+            #expect(response.status == 200)
+            #expect(response["Content-Type"] == "application/json")
+            let document = try OpenAPIModel(response.text)
+            #expect(document.root["openapi"]?.text == "3.1.0")
+            #expect(document.root["info"]?["version"]?.text == "1.2.3")
+        }
+    }
+
+    @Test("what the routes answer fits its schema, member by member")
+    func answers() async throws {
+        let document = try document()
+        try await TestServer.run(Self.broker()) { server in
+            for operation in document.operations {
+                guard operation.method == "GET" || operation.path == "/v1/publish",
+                    let schema = operation.answer(200)
+                else { continue }
+                let target = Self.target(operation.path)
+                let response = try server.request(
+                    operation.method,
+                    operation.path == "/v1/publish" ? target + "?topic=a" : target,
+                    body: operation.method == "POST" ? [1] : nil)
+                #expect(response.status == 200, "\(target)")
+                let answer = try JSONParser.parse(response.body)
+                #expect(document.misfits(answer, schema, at: target) == [])
+            }
+            let problem = try JSONParser.parse(server.request("GET", "/v1/clients/unknown").body)
+            let schema = try document.schema("Problem")
+            #expect(document.misfits(problem, schema, at: "problem") == [])
+        }
+    }
+
+    @Test("limits of query parameters are the limits of the routes")
+    func queryLimits() async throws {
+        var checked = 0
+        let operations = try document().operations.filter { $0.method == "GET" }
+        try await TestServer.run(Self.broker()) { server in
+            for operation in operations {
+                for parameter in operation.parameters(in: "query") {
+                    guard let name = parameter["name"]?.text,
+                        let least = parameter["schema"]?["minimum"]?.integer
+                    else { continue }
+                    var values = [least: 200, least - 1: 400]
+                    if let most = parameter["schema"]?["maximum"]?.integer {
+                        values[most] = 200
+                        values[most + 1] = 400
+                    }
+                    for (value, status) in values {
+                        let target = "\(Self.target(operation.path))?\(name)=\(value)"
+                        let response = try server.request("GET", target)
+                        #expect(response.status == status, "\(target)")
+                    }
+                    checked += 1
+                }
+            }
+        }
+        #expect(checked == 3)
+    }
+
+    @Test("fields of requests, names and sizes are those of the code")
+    func constants() async throws {
+        let document = try document()
+        let order = try document.schema("OrderStatusUpdate")
+        let statuses = order["properties"]?["status"]?["anyOf"]?.elements ?? []
+        #expect(
+            statuses.compactMap { $0["enum"]?.elements?.compactMap(\.text) } == [
+                OrderStatus.allCases.map(\.shortName), OrderStatus.allCases.map(\.fullName),
+            ])
+        #expect(statuses.last?["minimum"]?.integer == 0)
+        #expect(statuses.last?["maximum"]?.integer == OrderStatus.allCases.count - 1)
+
+        let message = try document.schema("MessageRequest")["properties"]
+        #expect(
+            message?["message_id"]?["pattern"]?.text == "^[!-~]{1,\(MessageID.maximumLength)}$")
+        let clients = try #require(
+            document.operations.first { $0.path == "/v1/clients" && $0.method == "GET" })
+        let cursor = clients.parameters(in: "query").first { $0["name"]?.text == "cursor" }
+        #expect(cursor?["schema"]?["maxLength"]?.integer == 2 * ClientCursor.maximumKeyBytes)
+
+        try await TestServer.run { server in
+            for (target, schema) in [
+                ("/v1/messages", "MessageRequest"), ("/v1/orders/1/status", "OrderStatusUpdate"),
+            ] {
+                for field in try document.schema(schema)["properties"]?.members ?? [] {
+                    let response = try server.post(target, json: #"{"\#(field.name)": null}"#)
+                    // Refused for what is missing, but not as a field that nobody knows.
+                    #expect(try !response.problem().detail.contains("known"), "\(field.name)")
+                }
+            }
+        }
+    }
+
+    private func document() throws -> OpenAPIModel {
+        try OpenAPIModel(OpenAPIDocument.text(version: "1"))
+    }
+
+    private static func target(_ path: String) -> String { path.replacing("{id}", with: "a") }
+
+    /// Answers about the client "a".
+    private static func broker() -> StubBroker {
+        StubBroker { state in
+            state.page = ClientPage(clients: [StubBroker.summary("a")], next: "61")
+            state.details["a"] = StubBroker.detail("a")
+            state.queues["a"] = QueuePage(
+                clientID: "a",
+                messages: [
+                    QueuedMessage(
+                        position: 7, state: .inFlight, topic: "t", qos: 1, retain: true,
+                        payloadBytes: 3, expiresAtMs: 9)
+                ],
+                next: "8")
+        }
+    }
+}
