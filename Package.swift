@@ -61,14 +61,17 @@ let package = Package(
         .target(name: "CChecksum", cSettings: [.unsafeFlags(["-O2"])]),
 
         // The data plane: pure values first, input and output around them.
+        module("PlainText"),
         module("Structures"),
         module("MQTTCodec"),
         module("MQTTCore", ["Structures", "MQTTCodec"]),
-        module("TLS", ["CLinux", "COpenSSL"]),
+        module("TLS", ["CLinux", "COpenSSL", "PlainText"]),
         module("Transport", ["CLinux", "Structures", "TLS"]),
         module("Threads", ["CLinux"]),
-        module("Store", ["CChecksum", "CLinux", "CSQLite", "Structures", "Threads"]),
-        module("Authorization", ["Credentials", "Structures"]),
+        module(
+            "Store",
+            ["CChecksum", "CLinux", "CSQLite", "PlainText", "Structures", "Threads"]),
+        module("Authorization", ["Credentials", "PlainText", "Structures"]),
         module(
             "Broker",
             [
@@ -82,7 +85,7 @@ let package = Package(
         module(
             "AdminAPI",
             [
-                "AdminModel", "AdminTLS", "COpenAPI", "Credentials", "HermesMessages",
+                "AdminModel", "AdminTLS", "COpenAPI", "Credentials", "HermesMessages", "PlainText",
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
@@ -94,26 +97,31 @@ let package = Package(
             ]),
         .target(
             name: "OperatorConfiguration",
-            dependencies: [.product(name: "Yams", package: "Yams")],
+            dependencies: ["PlainText", .product(name: "Yams", package: "Yams")],
             path: "Sources/Configuration", swiftSettings: swiftSettings),
         module(
             "AdminTLS",
-            ["AdminModel", "Credentials", .product(name: "NIOSSL", package: "swift-nio-ssl")]),
-        module("ConfiguredFiles", ["AdminTLS", "Credentials", "OperatorConfiguration", "TLS"]),
-        module("Credentials", ["CArgon2"]),
+            [
+                "AdminModel", "Credentials", "PlainText",
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ]),
+        module(
+            "ConfiguredFiles",
+            ["AdminTLS", "Credentials", "OperatorConfiguration", "PlainText", "TLS"]),
+        module("Credentials", ["CArgon2", "PlainText"]),
         module("HermesMessages", ["CHermesProtos"]),
         module(
             "OperatorCLI",
             [
                 "AdminModel", "AdminTLS", "Authorization", "ConfiguredFiles", "Credentials",
-                "OperatorConfiguration", "Store", "TLS",
+                "OperatorConfiguration", "PlainText", "Store", "TLS",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ]),
-        module("OperatorLog", [.product(name: "Logging", package: "swift-log")]),
+        module("OperatorLog", ["PlainText", .product(name: "Logging", package: "swift-log")]),
 
         // What tests and fuzzers share.
         testSupport("HermesTesting", ["Structures", "MQTTCodec", "MQTTCore", "Store"]),
@@ -135,7 +143,7 @@ let package = Package(
             [
                 "AdminAPI", "AdminModel", "AdminTLS", "Authorization", "Broker", "CLinux",
                 "ConfiguredFiles", "Credentials", "MQTTCodec", "OperatorConfiguration",
-                "OperatorLog", "Store", "TLS", "Threads", "Transport",
+                "OperatorLog", "PlainText", "Store", "TLS", "Threads", "Transport",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
@@ -143,6 +151,7 @@ let package = Package(
             ]),
         program("hermesctl", ["OperatorCLI"]),
 
+        tests("PlainTextTests", ["PlainText"]),
         tests("StructuresTests", ["Structures", "HermesTesting"]),
         tests("MQTTCodecTests", ["MQTTCodec", "HermesTesting"]),
         tests("MQTTCoreTests", ["MQTTCore", "MQTTCodec", "Structures", "HermesTesting"]),
@@ -172,7 +181,8 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
             ]),
         tests(
-            "OperatorLogTests", ["OperatorLog", .product(name: "Logging", package: "swift-log")]),
+            "OperatorLogTests",
+            ["OperatorLog", "PlainText", .product(name: "Logging", package: "swift-log")]),
         tests("ConfigurationTests", ["OperatorConfiguration"]),
         tests("AuthorizationTests", ["Authorization", "HermesTesting"]),
         tests("CredentialsTests", ["Credentials"]),

@@ -30,14 +30,17 @@ let package = Package(
         .target(name: "CChecksum", cSettings: [.unsafeFlags(["-O2"])]),
         .systemLibrary(
             name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        module("PlainText"),
         module("Structures"),
         module("MQTTCodec"),
         .systemLibrary(
             name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
-        module("TLS", ["CLinux", "COpenSSL"]),
+        module("TLS", ["CLinux", "COpenSSL", "PlainText"]),
         module("Transport", ["CLinux", "Structures", "TLS"]),
         module("Threads", ["CLinux"]),
-        module("Store", ["CChecksum", "CLinux", "CSQLite", "Structures", "Threads"]),
+        module(
+            "Store",
+            ["CChecksum", "CLinux", "CSQLite", "PlainText", "Structures", "Threads"]),
         .executableTarget(
             name: "store-bench",
             dependencies: [

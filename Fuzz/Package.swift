@@ -26,21 +26,24 @@ let package = Package(
         .systemLibrary(
             name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .target(name: "CChecksum", cSettings: [.unsafeFlags(["-O2"])]),
+        module("PlainText"),
         module("Structures"),
         module("MQTTCodec"),
         module("MQTTCore", ["Structures", "MQTTCodec"]),
         .systemLibrary(
             name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
-        module("TLS", ["CLinux", "COpenSSL"]),
+        module("TLS", ["CLinux", "COpenSSL", "PlainText"]),
         module("Transport", ["CLinux", "Structures", "TLS"]),
         module("Threads", ["CLinux"]),
-        module("Store", ["CChecksum", "CLinux", "CSQLite", "Structures", "Threads"]),
+        module(
+            "Store",
+            ["CChecksum", "CLinux", "CSQLite", "PlainText", "Structures", "Threads"]),
         .systemLibrary(
             name: "CArgon2", pkgConfig: "libargon2", providers: [.apt(["libargon2-dev"])]),
-        module("Credentials", ["CArgon2"]),
-        module("Authorization", ["Credentials", "Structures"]),
+        module("Credentials", ["CArgon2", "PlainText"]),
+        module("Authorization", ["Credentials", "PlainText", "Structures"]),
         module("AdminModel"),
-        module("OperatorLog", [.product(name: "Logging", package: "swift-log")]),
+        module("OperatorLog", ["PlainText", .product(name: "Logging", package: "swift-log")]),
         module(
             "Broker",
             [

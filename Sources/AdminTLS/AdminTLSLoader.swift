@@ -2,6 +2,7 @@ import AdminModel
 import Credentials
 import Glibc
 import NIOSSL
+import PlainText
 
 /// Reads the files of HTTPS and makes a context of them, or says everything that is wrong.
 package struct AdminTLSLoader {

@@ -1,4 +1,5 @@
 import Credentials
+import PlainText
 
 /// One error in an ACL file: the place, the complaint, and how to correct it.
 public struct AccessProblem: Equatable, Sendable {

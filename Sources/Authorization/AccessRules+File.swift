@@ -1,5 +1,6 @@
 import Credentials
 import Glibc
+import PlainText
 
 extension AccessRules {
     /// Largest size of an ACL file in bytes; enough for the largest number of rules.

@@ -1,4 +1,4 @@
-import Credentials
+import PlainText
 
 /// Parses an ACL file, whose lines have the form `allow|deny WHO publish|subscribe|both FILTER`.
 ///

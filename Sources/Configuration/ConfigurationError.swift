@@ -11,9 +11,9 @@ package enum ConfigurationOrigin: Hashable, Sendable {
 extension ConfigurationOrigin: CustomStringConvertible {
     package var description: String {
         switch self {
-        case .file(let name, line: let line?): "\(escaped(name)):\(line)"
-        case .file(let name, line: nil): escaped(name)
-        case .environment(let name): escaped(name)
+        case .file(let name, line: let line?): "\(shown(name)):\(line)"
+        case .file(let name, line: nil): shown(name)
+        case .environment(let name): shown(name)
         case .flag(let flag): flag
         }
     }

@@ -1,6 +1,7 @@
 import Credentials
 import Glibc
 import OperatorConfiguration
+import PlainText
 
 extension HermesConfiguration {
     /// The token file: the one that is named, or that of the data directory.

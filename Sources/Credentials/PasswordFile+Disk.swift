@@ -1,4 +1,5 @@
 import Glibc
+import PlainText
 
 extension PasswordFile {
     /// Far more than a broker's users need: some 500,000 lines.

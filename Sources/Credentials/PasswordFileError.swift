@@ -1,3 +1,5 @@
+import PlainText
+
 /// Why a password file cannot be used. The description names file, line and cure; it repeats no
 /// part of a hash or password.
 package enum PasswordFileError: Error, Equatable, CustomStringConvertible {

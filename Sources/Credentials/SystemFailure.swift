@@ -1,4 +1,5 @@
 import Glibc
+import PlainText
 
 /// A system call that failed on a file, in words for the operator.
 package struct SystemFailure: Error, Equatable, Sendable {

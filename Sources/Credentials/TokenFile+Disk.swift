@@ -1,4 +1,5 @@
 import Glibc
+import PlainText
 
 extension TokenFile {
     /// Name of the file in the data directory, where it is unless `admin.tokens_file` says otherwise.

@@ -1,3 +1,5 @@
+import PlainText
+
 /// Why a token file cannot be used. The description names file, line and cure.
 package enum TokenFileError: Error, Equatable, CustomStringConvertible {
     case missing(path: String)

@@ -1,3 +1,5 @@
+import PlainText
+
 /// A user name that a password file can hold and that patterns can use safely later.
 ///
 /// 1 to 256 bytes of UTF-8 without `:` (it ends the name in the file), without `/`, `+` and `#`

@@ -1,5 +1,5 @@
 import ArgumentParser
-import Credentials
+import PlainText
 
 /// The root of the command line: what `hermesctl --help` shows.
 package struct Hermesctl: ParsableCommand {

@@ -26,7 +26,7 @@ extension LogFormat {
         var line = LogLine()
         switch self {
         case .text:
-            line.append(ascii: time.text)
+            line.append(utf8: time.text)
             line.append(" ")
             line.append(Self.name(level))
             line.append(" ")
@@ -40,7 +40,7 @@ extension LogFormat {
             }
         case .json:
             line.append("{\"time\":\"")
-            line.append(ascii: time.text)
+            line.append(utf8: time.text)
             line.append("\",\"level\":\"")
             line.append(level.rawValue, .json)
             line.append("\",\"logger\":\"")

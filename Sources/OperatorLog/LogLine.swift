@@ -1,3 +1,5 @@
+import PlainText
+
 /// One line of the log while it is written: bytes of valid UTF-8 without control characters,
 /// whatever text goes in, and one line feed at the end.
 struct LogLine {
@@ -26,9 +28,9 @@ struct LogLine {
         text.withUTF8Buffer { bytes.append(contentsOf: $0) }
     }
 
-    /// Appends characters that need no escape, such as digits.
-    mutating func append(ascii: some Sequence<UInt8>) {
-        bytes.append(contentsOf: ascii)
+    /// Appends UTF-8 that needs no escape.
+    mutating func append(utf8: some Sequence<UInt8>) {
+        bytes.append(contentsOf: utf8)
     }
 
     /// Appends a string of any content, escaped and cut.
@@ -51,7 +53,7 @@ struct LogLine {
         let hidden = totalBytes - position
         guard hidden > 0 else { return }
         append("…(+")
-        append(ascii: "\(hidden)".utf8)
+        append(utf8: "\(hidden)".utf8)
         append(" bytes)")
     }
 
@@ -62,35 +64,17 @@ struct LogLine {
     private mutating func append(_ unit: UTF8Scanner.Unit, _ escaping: Escaping) {
         switch (unit, escaping) {
         case (.scalar("\""), _): append("\\\"")
-        case (.scalar("\\"), _): append("\\\\")
-        case (.scalar("\n"), _): append("\\n")
-        case (.scalar("\r"), _): append("\\r")
-        case (.scalar("\t"), _): append("\\t")
-        case (.scalar(let scalar), .text) where scalar.isUnsafeToShow:
-            append("\\u{")
-            append(ascii: String(scalar.value, radix: 16, uppercase: true).utf8)
-            append("}")
-        case (.scalar(let scalar), .json) where scalar.isUnsafeToShow:
+        case (.scalar("\n"), _), (.scalar("\r"), _), (.scalar("\t"), _), (_, .text):
+            append(utf8: VisibleText.escaped(unit).utf8)
+        case (.scalar(let scalar), .json) where VisibleText.isHidden(scalar):
             for unit in UTF16.encode(scalar).map(Array.init) ?? [] {
+                let digits = String(unit, radix: 16, uppercase: true)
                 append("\\u")
-                appendHexadecimal(unit >> 8)
-                appendHexadecimal(unit & 0xFF)
+                append(utf8: repeatElement(UInt8(ascii: "0"), count: 4 - digits.utf8.count))
+                append(utf8: digits.utf8)
             }
-        case (.scalar(let scalar), _):
-            bytes.append(contentsOf: UTF8.encode(scalar).map(Array.init) ?? [])
-        case (.invalid(let byte), .text):
-            append("\\x")
-            appendHexadecimal(UInt16(byte))
+        case (.scalar, .json): append(utf8: VisibleText.escaped(unit).utf8)
         case (.invalid, .json): append("\\uFFFD")
-        }
-    }
-
-    /// Appends the low eight bits as two digits.
-    private mutating func appendHexadecimal(_ value: UInt16) {
-        let digits: StaticString = "0123456789ABCDEF"
-        digits.withUTF8Buffer {
-            bytes.append($0[Int(value >> 4 & 0xF)])
-            bytes.append($0[Int(value & 0xF)])
         }
     }
 }

@@ -1,4 +1,5 @@
 import Glibc
+import PlainText
 
 /// Reads a file with certificates or a key whole, within a bound.
 enum TLSFile {
@@ -29,13 +30,13 @@ enum TLSFile {
         if isLink { try checkLink(path, ownedBy: [link.st_uid, status.st_uid]) }
         guard status.st_mode & S_IFMT == S_IFREG else {
             throw Unusable(
-                complaint: "\(quoted(path)) is no regular file",
+                complaint: "\(VisibleText.quoted(path)) is no regular file",
                 cure: "Give the path of a PEM file.")
         }
         guard !isSecret || status.st_mode & 0o027 == 0 else {
             let mode = String(status.st_mode & 0o777, radix: 8)
             throw Unusable(
-                complaint: "\(quoted(path)) is open to others (mode 0\(mode))",
+                complaint: "\(VisibleText.quoted(path)) is open to others (mode 0\(mode))",
                 cure: "Run chmod 600 on it; its group may read it (640), nobody else.")
         }
         let most = isSecret ? mostSecretBytes : mostBytes
@@ -55,7 +56,7 @@ enum TLSFile {
         }
         if isSecret { bytes.erase() }
         throw Unusable(
-            complaint: "\(quoted(path)) is larger than \(most >> 10) KiB",
+            complaint: "\(VisibleText.quoted(path)) is larger than \(most >> 10) KiB",
             cure: "Give the path of a PEM file.")
     }
 
@@ -67,7 +68,7 @@ enum TLSFile {
         guard let stranger = owners.first(where: { $0 != 0 && $0 != geteuid() }) else { return }
         throw Unusable(
             complaint:
-                "\(quoted(path)) is a symbolic link, and it or what it leads to belongs to user "
+                "\(VisibleText.quoted(path)) is a symbolic link, and it or what it leads to belongs to user "
                 + "\(stranger)",
             cure: "Name the file itself, or make the link as the user that runs hermesd or as root."
         )
@@ -84,20 +85,8 @@ enum TLSFile {
             default: "See that the path names a file that can be read."
             }
         return Unusable(
-            complaint: "cannot \(action) \(quoted(path)): \(String(cString: strerror(code)))",
+            complaint:
+                "cannot \(action) \(VisibleText.quoted(path)): \(String(cString: strerror(code)))",
             cure: cure, isTransient: [EMFILE, ENFILE, ENOMEM, EAGAIN, EIO].contains(code))
-    }
-
-    /// In quotation marks, with what is no printable character escaped.
-    static func quoted(_ path: String) -> String {
-        var text = "\""
-        for scalar in path.unicodeScalars {
-            switch scalar.value {
-            case 0..<0x20, 0x22, 0x5C, 0x7F..<0xA0, 0x200E...0x200F, 0x2028...0x202E:
-                text += scalar.escaped(asASCII: true)
-            default: text.unicodeScalars.append(scalar)
-            }
-        }
-        return text + "\""
     }
 }

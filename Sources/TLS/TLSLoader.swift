@@ -1,4 +1,5 @@
 import COpenSSL
+import PlainText
 
 /// Reads the files of a listener's TLS settings and collects everything that is wrong with them.
 struct TLSLoader {
@@ -45,7 +46,7 @@ struct TLSLoader {
             ERR_clear_error()
             add(
                 "key",
-                "\(TLSFile.quoted(pair.key)) is not the key of \(TLSFile.quoted(pair.certificate))",
+                "\(VisibleText.quoted(pair.key)) is not the key of \(VisibleText.quoted(pair.certificate))",
                 "Give the key that the certificate was made for; with several certificates, list keys in the same order."
             )
         }
@@ -70,7 +71,7 @@ struct TLSLoader {
         guard !isTaken else { return }
         add(
             "certificate",
-            "\(TLSFile.quoted(settings.certificates[pair.index].certificate)) cannot be used: \(OpenSSLErrors.take())",
+            "\(VisibleText.quoted(settings.certificates[pair.index].certificate)) cannot be used: \(OpenSSLErrors.take())",
             "Give a certificate with an EC key (P-256) or an RSA key of 2048 bits or more, signed with SHA-256 or better."
         )
     }
@@ -150,10 +151,10 @@ struct TLSLoader {
         if let flaw = found.flaw {
             add(
                 key,
-                "\(TLSFile.quoted(file)) holds a \(noun) that cannot be read, number \(found.objects.count + 1) in it: \(flaw)",
+                "\(VisibleText.quoted(file)) holds a \(noun) that cannot be read, number \(found.objects.count + 1) in it: \(flaw)",
                 "Take it out, or write the file anew.")
         } else if found.objects.isEmpty {
-            add(key, "\(TLSFile.quoted(file)) holds no \(noun)", cure)
+            add(key, "\(VisibleText.quoted(file)) holds no \(noun)", cure)
         }
     }
 
@@ -166,7 +167,7 @@ struct TLSLoader {
         }.objects.first
         if key == nil {
             add(
-                "key", "\(TLSFile.quoted(file)) holds no private key that can be read",
+                "key", "\(VisibleText.quoted(file)) holds no private key that can be read",
                 "Give a PEM file with an unencrypted key; `openssl pkey -in OLD -out NEW` takes a passphrase off."
             )
         }

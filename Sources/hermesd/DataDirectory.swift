@@ -1,6 +1,6 @@
 import ConfiguredFiles
-import Credentials
 import Glibc
+import PlainText
 
 /// The folder that belongs to one running broker: mode 0700, locked for as long as the process lives.
 struct DataDirectory: ~Copyable {

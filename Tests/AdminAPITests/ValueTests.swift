@@ -1,6 +1,7 @@
 import AdminModel
 import FoundationEssentials
 import NIOCore
+import PlainText
 import Testing
 
 @testable import AdminAPI
@@ -138,19 +139,6 @@ struct ValueTests {
         #expect(throttle.admit(at: start + .milliseconds(999)) == nil)
         #expect(throttle.admit(at: start + .seconds(1)) == 2)
         #expect(throttle.admit(at: start + .seconds(3)) == 0)
-    }
-
-    @Test(
-        "what could mislead is written out",
-        arguments: [
-            ("plain 销 🚚 é", "plain 销 🚚 é"), ("\u{1B}[2J", "\\u{1B}[2J"),
-            ("a\nb\r\tc", "a\\nb\\r\\tc"), ("\\n", "\\\\n"),
-            ("\0\u{7F}\u{9B}", "\\u{0}\\u{7F}\\u{9B}"),
-            ("\u{202E}txt", "\\u{202E}txt"), ("a\u{200B}b\u{FEFF}", "a\\u{200B}b\\u{FEFF}"),
-            ("\u{2028}", "\\u{2028}"), ("\u{E000}", "\\u{E000}"),
-        ])
-    func visible(text: String, shown: String) {
-        #expect(text.visible() == shown)
     }
 
     @Test("long text is cut")

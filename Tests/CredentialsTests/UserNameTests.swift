@@ -54,29 +54,3 @@ struct UserNameTests {
         #expect(try UserName("J\u{FC}rgen") != UserName("Ju\u{308}rgen"))
     }
 }
-
-@Suite("VisibleText")
-struct VisibleTextTests {
-    @Test(
-        "spells out everything that acts on a terminal or hides",
-        arguments: [
-            ("plain", "plain"),
-            ("grün 日本", "grün 日本"),
-            ("a\nb\r\tc", "a\\nb\\r\\tc"),
-            ("\u{1B}[31mred", "\\u{1B}[31mred"),
-            ("\u{7F}\u{85}\u{9B}", "\\u{7F}\\u{85}\\u{9B}"),
-            ("a\u{202E}b\u{2066}", "a\\u{202E}b\\u{2066}"),
-            ("\u{2028}\u{FEFF}\u{200D}", "\\u{2028}\\u{FEFF}\\u{200D}"),
-            ("\\u{1B}", "\\\\u{1B}"),
-            ("\u{0}\u{7}", "\\u{00}\\u{07}"),
-        ])
-    func escapes(text: String, expected: String) {
-        #expect(VisibleText.escaped(text) == expected)
-        #expect(VisibleText.escaped(Array(text.utf8)) == expected)
-    }
-
-    @Test("shows bytes of invalid UTF-8 one by one")
-    func invalidUTF8() {
-        #expect(VisibleText.escaped([0x61, 0xFF, 0x0A, 0xC3] as [UInt8]) == "a\\xFF\\n\\xC3")
-    }
-}

@@ -163,7 +163,7 @@ struct BrokerCommandTests {
                 session                       persistent
                 keep alive                    120 s
                 last packet                   5s ago
-                will topic                    gone/\\u{07}
+                will topic                    gone/\\u{7}
                 last disconnection            keep alive ran out
 
                 subscriptions                 1

@@ -75,7 +75,7 @@ struct FieldListTests {
         list.startGroup()
         list.startGroup()
         list.add("long name", "x\u{7}")
-        #expect(list.rendered() == "a          1\n\nlong name  x\\u{07}\n")
+        #expect(list.rendered() == "a          1\n\nlong name  x\\u{7}\n")
     }
 }
 

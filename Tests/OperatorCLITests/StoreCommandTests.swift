@@ -159,7 +159,7 @@ struct StoreCommandTests {
             run.output.hasSuffix(
                 """
 
-                ready                no: Damage\\u{07}
+                ready                no: Damage\\u{7}
                 commits              1000 (2.0 KiB), 1 failed
                 longest commit       1.2 ms, of it fdatasync 850 us
                 journal              16 MiB, 2 segments to be moved

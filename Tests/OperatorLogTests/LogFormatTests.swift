@@ -1,4 +1,5 @@
 import Logging
+import PlainText
 import Testing
 
 @testable import OperatorLog

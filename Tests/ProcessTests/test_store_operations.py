@@ -310,7 +310,7 @@ def test_a_queue_is_shown_and_dropped(hermesd):
     size = len(numbered([0])[0])
     assert states == [("in_flight", "t/sent", size)] * 2 + [("waiting", "t/\u0007waits", size)] * 3
     table = hermesctl("queue", "show", "phone", "--limit", "4", broker=broker)
-    assert table.output.count("in flight") == 2 and "t/\\u{07}waits" in table.output
+    assert table.output.count("in flight") == 2 and "t/\\u{7}waits" in table.output
     assert len(table.output.splitlines()) == 5 and "more" in table.errors
 
     asked = hermesctl("queue", "drop", "phone", broker=broker)

@@ -1,5 +1,6 @@
 import AdminModel
 import Hummingbird
+import PlainText
 
 /// Which `Host` and `Origin` headers a listener accepts.
 ///

@@ -1,4 +1,5 @@
 import AdminModel
+import PlainText
 
 /// A topic name that may be published to: its existence proves the checks.
 struct PublishTopic: Hashable, Sendable {

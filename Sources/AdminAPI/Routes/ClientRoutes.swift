@@ -1,5 +1,6 @@
 import AdminModel
 import Hummingbird
+import PlainText
 
 /// The connected clients and the sessions that wait for theirs.
 struct ClientRoutes: Sendable {

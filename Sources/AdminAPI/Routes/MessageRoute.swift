@@ -1,6 +1,7 @@
 import AdminModel
 import FoundationEssentials
 import Hummingbird
+import PlainText
 
 extension Route {
     /// `POST /v1/messages`: one message as JSON.

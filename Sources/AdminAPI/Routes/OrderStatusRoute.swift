@@ -1,6 +1,7 @@
 import AdminModel
 import HermesMessages
 import Hummingbird
+import PlainText
 
 /// Turns the status of an order into an `Envelope` with an `OrderStatusUpdate`.
 struct OrderStatusPublisher: Sendable {

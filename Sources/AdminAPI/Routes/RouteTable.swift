@@ -1,6 +1,7 @@
 import AdminModel
 import Credentials
 import Hummingbird
+import PlainText
 
 /// Who may use a route.
 enum RouteAccess: Sendable, Equatable {

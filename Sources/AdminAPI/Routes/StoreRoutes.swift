@@ -1,5 +1,6 @@
 import AdminModel
 import Hummingbird
+import PlainText
 
 /// What an operator does with the store of a running broker.
 struct StoreRoutes: Sendable {

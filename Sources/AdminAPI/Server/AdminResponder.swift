@@ -3,6 +3,7 @@ import Hummingbird
 import HummingbirdCore
 import Logging
 import NIOCore
+import PlainText
 
 /// Takes one request from its head to its answer, in the order in which it may be refused: target,
 /// host, route, token, headers of the body, and only then the body itself.

@@ -55,7 +55,7 @@ struct FileLayer {
             case nil:
                 draft.problems.add(
                     "unknown key", cure: KeySuggestion.cure(for: written, among: section.keys),
-                    key: escaped(keyPath), at: origin(key))
+                    key: shown(keyPath), at: origin(key))
             }
         }
     }
@@ -145,7 +145,7 @@ struct FileLayer {
         let key = path.isEmpty ? earlier.name : "\(path).\(earlier.name)"
         draft.problems.add(
             "given more than once, first in line \(earlier.line)", cure: "Keep one of them.",
-            key: escaped(key), at: last.map { origin($0) } ?? .file(name, line: earlier.line))
+            key: shown(key), at: last.map { origin($0) } ?? .file(name, line: earlier.line))
     }
 
     private func origin(_ node: Node) -> ConfigurationOrigin {

@@ -153,11 +153,11 @@ struct YAMLDocument {
             .composer(_, let problem, let mark, _):
             return SyntaxError(
                 line: mark.line,
-                complaint: "the YAML cannot be read at column \(mark.column): \(escaped(problem))",
+                complaint: "the YAML cannot be read at column \(mark.column): \(shown(problem))",
                 cure: cure)
         case .reader(let problem, _, _, _):
             return SyntaxError(
-                line: nil, complaint: "the YAML cannot be read: \(escaped(problem))",
+                line: nil, complaint: "the YAML cannot be read: \(shown(problem))",
                 cure: "Save the file as UTF-8 text.")
         case .no, .memory, .writer, .emitter, .representer, .dataCouldNotBeDecoded,
             .duplicatedKeysInMapping:

@@ -1,6 +1,6 @@
 import ArgumentParser
 import Authorization
-import Credentials
+import PlainText
 
 struct AclCheckCommand: OperatorCommand {
     static let configuration = CommandConfiguration(

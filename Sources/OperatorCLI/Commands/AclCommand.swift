@@ -1,7 +1,7 @@
 import ArgumentParser
 import Authorization
-import Credentials
 import OperatorConfiguration
+import PlainText
 
 struct AclCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,7 +1,7 @@
 import AdminModel
 import ArgumentParser
-import Credentials
 import Glibc
+import PlainText
 
 struct BackupCommand: OperatorCommand {
     static let configuration = CommandConfiguration(

@@ -1,5 +1,5 @@
 import ArgumentParser
-import Credentials
+import PlainText
 
 struct ClientsKickCommand: OperatorCommand {
     static let configuration = CommandConfiguration(

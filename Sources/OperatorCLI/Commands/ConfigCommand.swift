@@ -4,6 +4,7 @@ import ConfiguredFiles
 import Credentials
 import Glibc
 import OperatorConfiguration
+import PlainText
 
 struct ConfigCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,6 +1,6 @@
 import ArgumentParser
-import Credentials
 import OperatorConfiguration
+import PlainText
 
 /// Which broker to talk to, and with which token: shared by all commands that need a broker.
 struct ConnectionOptions: ParsableArguments {

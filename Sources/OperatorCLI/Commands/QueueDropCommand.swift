@@ -1,5 +1,5 @@
 import ArgumentParser
-import Credentials
+import PlainText
 
 struct QueueDropCommand: OperatorCommand {
     static let configuration = CommandConfiguration(

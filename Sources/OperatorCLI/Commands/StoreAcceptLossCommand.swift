@@ -1,6 +1,6 @@
 import AdminModel
 import ArgumentParser
-import Credentials
+import PlainText
 import Store
 
 struct StoreAcceptLossCommand: OperatorCommand {

@@ -1,5 +1,5 @@
 import ArgumentParser
-import Credentials
+import PlainText
 import Store
 
 struct StoreCheckCommand: OperatorCommand {

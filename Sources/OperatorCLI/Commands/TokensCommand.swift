@@ -1,5 +1,6 @@
 import ArgumentParser
 import Credentials
+import PlainText
 
 struct TokensCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

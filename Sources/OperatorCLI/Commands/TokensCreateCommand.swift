@@ -1,5 +1,6 @@
 import ArgumentParser
 import Credentials
+import PlainText
 
 struct TokensCreateCommand: OperatorCommand {
     static let configuration = CommandConfiguration(

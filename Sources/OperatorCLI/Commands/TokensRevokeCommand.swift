@@ -1,5 +1,6 @@
 import ArgumentParser
 import Credentials
+import PlainText
 
 struct TokensRevokeCommand: OperatorCommand {
     static let configuration = CommandConfiguration(

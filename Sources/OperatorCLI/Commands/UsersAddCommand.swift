@@ -1,5 +1,6 @@
 import ArgumentParser
 import Credentials
+import PlainText
 
 struct UsersAddCommand: OperatorCommand {
     static let configuration = CommandConfiguration(

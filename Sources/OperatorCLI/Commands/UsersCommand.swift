@@ -1,5 +1,6 @@
 import ArgumentParser
 import Credentials
+import PlainText
 
 struct UsersCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,6 +1,6 @@
 import AdminModel
-import Credentials
 import FoundationEssentials
+import PlainText
 
 /// An answer in both forms: decoded for tables, and as the broker sent it for `--json`.
 struct Answer<Model: Sendable>: Sendable {

@@ -1,4 +1,4 @@
-import Credentials
+import PlainText
 
 /// Where a broker's HTTP API is.
 package enum AdminEndpoint: Sendable, Equatable {

@@ -1,5 +1,6 @@
 import Credentials
 import Glibc
+import PlainText
 
 /// The token that opens the HTTP API: one line of visible ASCII.
 enum AdminToken {

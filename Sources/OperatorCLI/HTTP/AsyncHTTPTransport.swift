@@ -4,6 +4,7 @@ import Glibc
 import NIOCore
 import NIOPosix
 import NIOSSL
+import PlainText
 
 /// The real transport: AsyncHTTPClient on one thread of its own.
 struct AsyncHTTPTransport: AdminTransport {

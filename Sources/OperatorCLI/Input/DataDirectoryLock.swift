@@ -1,5 +1,6 @@
 import Credentials
 import Glibc
+import PlainText
 import Store
 
 /// The lock of a data directory, which a running broker holds for as long as it lives.

@@ -3,6 +3,7 @@ import ConfiguredFiles
 import Credentials
 import Glibc
 import OperatorConfiguration
+import PlainText
 import TLS
 
 /// Loads the TLS files of a configuration as the broker does, for `config check`.

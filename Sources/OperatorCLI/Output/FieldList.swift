@@ -1,4 +1,4 @@
-import Credentials
+import PlainText
 
 /// Names and values in two columns, in groups with a blank line between; nothing is cut.
 struct FieldList {

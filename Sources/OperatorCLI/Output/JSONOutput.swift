@@ -1,5 +1,5 @@
-import Credentials
 import FoundationEssentials
+import PlainText
 
 /// Prints JSON for scripts without letting it act on a terminal.
 enum JSONOutput {

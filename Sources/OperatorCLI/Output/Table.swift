@@ -1,4 +1,4 @@
-import Credentials
+import PlainText
 
 /// Aligned columns for people: a heading line and one line per row.
 ///
@@ -30,7 +30,7 @@ struct Table {
     mutating func append(_ cells: [String]) {
         precondition(
             cells.count == columns.count, "\(cells.count) cells for \(columns.count) columns")
-        rows.append(cells.map(VisibleText.escaped))
+        rows.append(cells.map { VisibleText.escaped($0) })
     }
 
     /// The table's lines; `width` is the terminal's, `nil` cuts nothing.

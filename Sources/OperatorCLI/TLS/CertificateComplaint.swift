@@ -1,5 +1,6 @@
 import Credentials
 import NIOSSL
+import PlainText
 
 /// Says in plain words why a broker's certificate did not pass, and what to do.
 struct CertificateComplaint {

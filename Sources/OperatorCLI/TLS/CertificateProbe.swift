@@ -1,4 +1,3 @@
-import Credentials
 import NIOCore
 import NIOPosix
 import NIOSSL

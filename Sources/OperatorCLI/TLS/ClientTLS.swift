@@ -1,6 +1,7 @@
 import AdminModel
 import Credentials
 import NIOSSL
+import PlainText
 
 /// Whom `hermesctl` trusts over https, and with which certificate it shows itself.
 package struct ClientTLS: Sendable {

@@ -1,4 +1,5 @@
 import Glibc
+import PlainText
 
 extension DurableStore {
     /// Opens the database of a data directory that the caller has locked.
@@ -29,7 +30,7 @@ extension DurableStore {
         try StoredDamage.record(
             [
                 "the database cannot be opened (\(failure.reason)); it is kept with its journal in "
-                    + "\(StoreFailure.quoted(folder)), and all that they held is lost"
+                    + "\(VisibleText.quoted(folder)), and all that they held is lost"
             ], in: directory)
         guard mkdir(folder, 0o700) == 0 else {
             throw StoreFailure(operation: "make the folder", path: folder, errno: errno)

@@ -1,3 +1,5 @@
+import PlainText
+
 /// The state of a durable store, for status, metrics and readiness.
 public struct StoreFigures: Sendable {
     /// The reason why nothing can be stored at present; `nil` while the store works.
@@ -73,7 +75,7 @@ public struct StoreFigures: Sendable {
     }
 
     private var damageReason: String? {
-        let damage = setAsideFiles.map(StoreFailure.quoted) + damageRecords
+        let damage = setAsideFiles.map(VisibleText.quoted) + damageRecords
         guard let first = damage.first else { return nil }
         let more = damage.count > 1 ? ", and \(damage.count - 1) more" : ""
         return

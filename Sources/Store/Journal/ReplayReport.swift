@@ -1,3 +1,5 @@
+import PlainText
+
 /// Damage that a replay found: the journal should hold something and does not.
 public struct JournalDamage: Hashable, Sendable {
     public enum Kind: Hashable, Sendable {
@@ -27,7 +29,7 @@ public struct JournalDamage: Hashable, Sendable {
 extension JournalDamage: CustomStringConvertible {
     /// One line that names the damage and its place.
     public var description: String {
-        let file = StoreFailure.quoted(path)
+        let file = VisibleText.quoted(path)
         let numbers = segments.map(Self.named) ?? "a segment"
         return switch kind {
         case .unreadableFrames:

@@ -1,4 +1,5 @@
 import Glibc
+import PlainText
 
 /// A failure of the disk or of stored data, in words for the operator.
 ///
@@ -95,24 +96,9 @@ public struct StoreFailure: Error, Hashable, Sendable {
 extension StoreFailure: CustomStringConvertible {
     /// One line with action, path, reason and advice.
     public var description: String {
-        let what = "cannot \(operation) \(Self.quoted(path)): \(Self.visible(reason))"
+        let what = """
+            cannot \(operation) \(VisibleText.quoted(path)): \(VisibleText.escaped(reason))
+            """
         return cure.map { "\(what). \($0)" } ?? what
-    }
-
-    /// A path in quotes; characters on which a terminal would act are escaped.
-    static func quoted(_ path: String) -> String { "\"\(visible(path, escaping: "\""))\"" }
-
-    private static func visible(_ text: String, escaping special: Unicode.Scalar? = nil) -> String {
-        var result = ""
-        for scalar in text.unicodeScalars {
-            switch scalar.properties.generalCategory {
-            case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse,
-                .unassigned:
-                result += "\\u{\(String(scalar.value, radix: 16, uppercase: true))}"
-            default:
-                result += scalar == special || scalar == "\\" ? "\\\(scalar)" : String(scalar)
-            }
-        }
-        return result
     }
 }

@@ -200,7 +200,7 @@ struct JournalFailureTests {
         #expect(failure.kind == .permissions)
         #expect(
             "\(failure)" == #"""
-                cannot open "/data/\u{1B}[31m\"x\"\u{A}": permission denied (EACCES). Give the user \#
+                cannot open "/data/\u{1B}[31m\"x\"\n": permission denied (EACCES). Give the user \#
                 of the broker its own data directory (mode 0700).
                 """#)
         let foreign = StoreFailure(

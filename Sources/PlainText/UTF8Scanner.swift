@@ -1,13 +1,13 @@
 /// Walks bytes of unknown origin, one Unicode scalar or one invalid byte at a time.
-enum UTF8Scanner {
-    enum Unit: Equatable {
+package enum UTF8Scanner {
+    package enum Unit: Equatable {
         case scalar(Unicode.Scalar)
         /// A byte that belongs to no well-formed sequence.
         case invalid(UInt8)
     }
 
     /// The unit at `position`, which moves behind it; `nil` at the end.
-    static func next(in bytes: Span<UInt8>, at position: inout Int) -> Unit? {
+    package static func next(in bytes: Span<UInt8>, at position: inout Int) -> Unit? {
         guard position < bytes.count else { return nil }
         let first = bytes[position]
         if first < 0x80 {
@@ -47,21 +47,5 @@ enum UTF8Scanner {
         }
         position += length
         return .scalar(scalar)
-    }
-}
-
-extension Unicode.Scalar {
-    /// Whether it could break a line, drive a terminal, hide or reverse text: controls (ANSI
-    /// escapes begin with one), line separators, invisible formatting (among it the
-    /// bidirectional controls), private and unassigned code points.
-    var isUnsafeToShow: Bool {
-        if value < 0x7F { return value < 0x20 }
-        switch properties.generalCategory {
-        case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .unassigned,
-            .surrogate:
-            return true
-        default:
-            return false
-        }
     }
 }
