@@ -39,8 +39,9 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.80.0"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
-        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.20.0"),
-        .package(url: "https://github.com/jpsim/Yams", from: "6.2.0"),
+        // Its traits bring in swift-configuration and the whole of Foundation with its ICU data.
+        .package(
+            url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0", traits: []),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.30.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.8.0"),
     ],
@@ -55,6 +56,8 @@ let package = Package(
         .target(name: "CHermesProtos", dependencies: ["CProtobufC"]),
         .systemLibrary(
             name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        .systemLibrary(
+            name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
         .systemLibrary(
             name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .target(name: "COpenAPI", exclude: ["openapi.json"]),
@@ -97,7 +100,7 @@ let package = Package(
             ]),
         .target(
             name: "OperatorConfiguration",
-            dependencies: ["PlainText", .product(name: "Yams", package: "Yams")],
+            dependencies: ["CYAML", "PlainText"],
             path: "Sources/Configuration", swiftSettings: swiftSettings),
         module(
             "AdminTLS",

@@ -230,6 +230,14 @@ struct ProblemTests {
             "hermes.yaml:1: the YAML cannot be read at column 4: found undefined alias. Check this line and the one above: indent with spaces, put a space behind each colon, close quotes and brackets."
         ),
         (
+            "a: &x [1, *x]",
+            "hermes.yaml:1: the YAML cannot be read at column 11: found undefined alias. Check this line and the one above: indent with spaces, put a space behind each colon, close quotes and brackets."
+        ),
+        (
+            "a:\n  \(String(repeating: "[", count: 32))",
+            "hermes.yaml:2: nests more than 32 levels deep. Close what is open: no setting needs so many levels."
+        ),
+        (
             "durability: none\n---\ndurability: none\n",
             "hermes.yaml:2: the YAML cannot be read at column 1: but found another document. Check this line and the one above: indent with spaces, put a space behind each colon, close quotes and brackets."
         ),
@@ -316,6 +324,16 @@ struct ProblemTests {
                 "hermes.yaml:7: durability: given more than once, first in line 6. Keep one of them.",
                 "hermes.yaml:7: durability: fast is not a durability. Give sync, none, or interval with a time: interval 50ms.",
             ])
+    }
+
+    @Test("finds any number of duplicates in one pass")
+    func manyDuplicates() {
+        let found = problems(String(repeating: "durability: none\n", count: 5_000))
+        #expect(found.count == 101)
+        #expect(
+            found.first
+                == "hermes.yaml:5000: durability: given more than once, first in line 1. Keep one of them."
+        )
     }
 
     @Test("names a duplicate key that it cannot tell apart")

@@ -1,5 +1,3 @@
-import Yams
-
 /// Settings from one YAML file.
 ///
 /// A problem names the line of the value it speaks of. A value that stands behind an alias is
@@ -11,14 +9,14 @@ struct FileLayer {
     func apply(_ bytes: [UInt8], to draft: inout ConfigurationDraft) {
         do {
             let document = try YAMLDocument(bytes: bytes)
-            guard let root = document.root, !Self.isNull(root) else { return }
-            guard case .mapping(let mapping) = root else {
+            guard let root = document.root, !root.isNull else { return }
+            guard case .mapping(let entries) = root.content else {
                 draft.problems.add(
-                    "the file holds \(Self.shape(root)) where keys belong",
+                    "the file holds \(root.shape) where keys belong",
                     cure: "Begin with a key, such as `listeners:`.", at: origin(root))
                 return
             }
-            walk(mapping, KeyTree.root, path: "", index: 0, document, &draft)
+            walk(entries, KeyTree.root, path: "", index: 0, &draft)
         } catch {
             draft.problems.add(
                 error.complaint, cure: error.cure, at: .file(name, line: error.line))
@@ -26,32 +24,35 @@ struct FileLayer {
     }
 
     private func walk(
-        _ mapping: Node.Mapping, _ section: [String: KeyTree], path: String, index: Int,
-        _ document: YAMLDocument, _ draft: inout ConfigurationDraft
+        _ entries: [YAMLNode.Entry], _ section: [String: KeyTree], path: String, index: Int,
+        _ draft: inout ConfigurationDraft
     ) {
-        for (key, value) in mapping {
-            guard let written = key.scalar?.string else {
+        for entry in entries {
+            let (key, value) = (entry.key, entry.value)
+            guard let written = key.text else {
                 draft.problems.add(
-                    "\(Self.shape(key)) stands where a key belongs",
+                    "\(key.shape) stands where a key belongs",
                     cure: "Write the key as one word.", key: path.isEmpty ? nil : path,
                     at: origin(key))
                 continue
             }
-            if let earlier = document.earlierKeys[written] {
-                reportDuplicate(earlier, in: mapping, path: path, document, &draft)
+            let keyPath = path.isEmpty ? written : "\(path).\(written)"
+            if let last = entry.lineOfLast {
+                draft.problems.add(
+                    "given more than once, first in line \(key.line)", cure: "Keep one of them.",
+                    key: shown(keyPath), at: .file(name, line: last))
                 continue
             }
-            let keyPath = path.isEmpty ? written : "\(path).\(written)"
             switch section[written] {
             case .value(let setting):
                 assign(value, setting, index: index, key: key, &draft)
             case .section(let children):
                 draft.noteSection(keyPath, from: origin(key))
-                if let mapping = keys(value, keyPath, children, &draft) {
-                    walk(mapping, children, path: keyPath, index: index, document, &draft)
+                if let entries = keys(value, keyPath, children, &draft) {
+                    walk(entries, children, path: keyPath, index: index, &draft)
                 }
             case .list(let children):
-                walkListeners(value, children, document, &draft)
+                walkListeners(value, children, &draft)
             case nil:
                 draft.problems.add(
                     "unknown key", cure: KeySuggestion.cure(for: written, among: section.keys),
@@ -61,14 +62,13 @@ struct FileLayer {
     }
 
     private func walkListeners(
-        _ value: Node, _ children: [String: KeyTree], _ document: YAMLDocument,
-        _ draft: inout ConfigurationDraft
+        _ value: YAMLNode, _ children: [String: KeyTree], _ draft: inout ConfigurationDraft
     ) {
         // All items commented out: as if the key were not there.
-        if Self.isNull(value) { return }
-        guard case .sequence(let items) = value else {
+        if value.isNull { return }
+        guard case .sequence(let items) = value.content else {
             draft.problems.add(
-                "\(Self.shape(value)) stands where a list belongs",
+                "\(value.shape) stands where a list belongs",
                 cure: "Begin each listener with a dash, such as `- port: 1883`.",
                 key: "listeners", at: origin(value))
             return
@@ -87,18 +87,18 @@ struct FileLayer {
         draft.replaceListeners(with: items.map { origin($0) })
         for (index, item) in items.enumerated() {
             let path = "listeners[\(index)]"
-            guard let mapping = keys(item, path, children, &draft) else { continue }
-            walk(mapping, children, path: path, index: index, document, &draft)
+            guard let entries = keys(item, path, children, &draft) else { continue }
+            walk(entries, children, path: path, index: index, &draft)
         }
     }
 
     private func assign(
-        _ value: Node, _ setting: Setting, index: Int, key: Node,
+        _ value: YAMLNode, _ setting: Setting, index: Int, key: YAMLNode,
         _ draft: inout ConfigurationDraft
     ) {
-        if setting.isList, case .sequence(let items) = value {
+        if setting.isList, case .sequence(let items) = value.content {
             // The first that is no text is complained about below, as a list within a list.
-            let texts = items.compactMap(\.scalar?.string)
+            let texts = items.compactMap(\.text)
             if texts.count == items.count, !texts.isEmpty {
                 guard !texts.contains(where: { $0.contains(",") }) else {
                     draft.refuse(
@@ -111,59 +111,33 @@ struct FileLayer {
                 return
             }
         }
-        guard case .scalar(let scalar) = value else {
+        guard let text = value.text else {
             draft.refuse(
-                setting.key(at: index), "\(Self.shape(value)) stands where one value belongs",
+                setting.key(at: index), "\(value.shape) stands where one value belongs",
                 cure: "Give \(setting.expectation).", from: origin(value))
             return
         }
         // An empty value's own mark is where the next key begins.
-        let isNull = Self.isNull(value)
         draft.assign(
-            setting, at: index, isNull ? nil : scalar.string, from: origin(isNull ? key : value))
+            setting, at: index, value.isNull ? nil : text,
+            from: origin(value.isNull ? key : value))
     }
 
     /// The keys below a section, or `nil` with a problem; a section without content has none.
     private func keys(
-        _ value: Node, _ path: String, _ children: [String: KeyTree],
+        _ value: YAMLNode, _ path: String, _ children: [String: KeyTree],
         _ draft: inout ConfigurationDraft
-    ) -> Node.Mapping? {
-        if case .mapping(let mapping) = value { return mapping }
-        if Self.isNull(value) { return nil }
+    ) -> [YAMLNode.Entry]? {
+        if case .mapping(let entries) = value.content { return entries }
+        if value.isNull { return nil }
         draft.problems.add(
-            "\(Self.shape(value)) stands where keys belong",
+            "\(value.shape) stands where keys belong",
             cure: "Give keys with values: \(children.keys.sorted().joined(separator: ", ")).",
             key: path, at: origin(value))
         return nil
     }
 
-    private func reportDuplicate(
-        _ earlier: YAMLDocument.EarlierKey, in mapping: Node.Mapping, path: String,
-        _ document: YAMLDocument, _ draft: inout ConfigurationDraft
-    ) {
-        let last = mapping.keys.first { $0.scalar?.string == earlier.name }
-        let key = path.isEmpty ? earlier.name : "\(path).\(earlier.name)"
-        draft.problems.add(
-            "given more than once, first in line \(earlier.line)", cure: "Keep one of them.",
-            key: shown(key), at: last.map { origin($0) } ?? .file(name, line: earlier.line))
-    }
-
-    private func origin(_ node: Node) -> ConfigurationOrigin {
-        .file(name, line: node.mark?.line)
-    }
-
-    /// Whether a value is absent: nothing, `~` or `null`, without quotes.
-    private static func isNull(_ node: Node) -> Bool {
-        guard let scalar = node.scalar, scalar.style == .plain else { return false }
-        return ["", "~", "null", "Null", "NULL"].contains(scalar.string)
-    }
-
-    private static func shape(_ node: Node) -> String {
-        switch node {
-        case .scalar: "a single value"
-        case .mapping: "a mapping of keys"
-        case .sequence: "a list"
-        case .alias: "an alias"
-        }
+    private func origin(_ node: YAMLNode) -> ConfigurationOrigin {
+        .file(name, line: node.line)
     }
 }
