@@ -4,11 +4,13 @@ import Glibc
 import NIOSSL
 import PlainText
 
-/// Reads the files of HTTPS and makes a context of them, or says everything that is wrong.
+/// Reads the files for HTTPS and makes a TLS context of them, or reports everything that is wrong
+/// with them.
 package struct AdminTLSLoader {
-    /// A chain has some 5 KB, a bundle of authorities some 200.
+    /// The largest file in bytes. A chain has some 5 KB, a bundle of authorities some 200 KB.
     private static let mostBytes = 4 << 20
-    /// Forward secrecy and authenticated encryption; those of TLS 1.3 are always on.
+    /// The cipher suites for TLS 1.2, all with forward secrecy and authenticated encryption. Those
+    /// of TLS 1.3 are always on.
     private static let cipherSuites: [NIOTLSCipher] = [
         .TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, .TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
         .TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, .TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
@@ -18,15 +20,16 @@ package struct AdminTLSLoader {
 
     private let settings: AdminTLSSettings
     private var problems: [String] = []
-    /// How many of them may pass.
+    /// Number of problems that may pass by themselves, such as a lack of descriptors.
     private var transientCount = 0
 
-    /// What one reading gives.
+    /// The result of reading the files.
     package struct Loaded {
         package let context: NIOSSLContext
-        /// The first moment at which a certificate of the chain is over, in UNIX time.
+        /// Time at which the first certificate of the chain expires, in seconds since 1970.
         package let expires: Int64
-        /// The same of those who may issue callers' certificates; `nil` when callers show none.
+        /// Time at which the first authority for callers' certificates expires, in seconds since
+        /// 1970; `nil` when callers show none.
         package let authoritiesExpire: Int64?
     }
 
@@ -45,7 +48,7 @@ package struct AdminTLSLoader {
         self.settings = settings
     }
 
-    /// `nil` when there are problems.
+    /// Reads all files; `nil` when there are problems.
     private mutating func load() -> Loaded? {
         let chain = certificates(settings.certificate, key: "admin.tls.certificate")
         let privateKey = privateKey()
@@ -59,7 +62,7 @@ package struct AdminTLSLoader {
                 context: try context(chain, privateKey, authorities), expires: Int64(expires),
                 authoritiesExpire: authorities?.map(\.notValidAfter).min().map { Int64($0) })
         } catch {
-            // The parts are sound, so they do not fit together.
+            // Each part is valid by itself, so they do not belong together.
             problems.append(
                 """
                 admin.tls.key: "\(VisibleText.escaped(settings.key))" is not the key of the \
@@ -90,12 +93,12 @@ package struct AdminTLSLoader {
             case .tls13: .tlsv13
             }
         configuration.cipherSuiteValues = Self.cipherSuites
-        // Of callers' certificates.
+        // For the certificates of callers.
         configuration.verifySignatureAlgorithms = SignatureSchemes.taken.map {
             SignatureAlgorithm(rawValue: $0)
         }
         configuration.applicationProtocols = ["http/1.1"]
-        // How long a close waits for the other side's.
+        // The longest wait for the other side's close_notify.
         configuration.shutdownTimeout = .milliseconds(500)
         return try NIOSSLContext(configuration: configuration)
     }

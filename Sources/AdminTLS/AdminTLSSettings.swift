@@ -1,19 +1,19 @@
 import Credentials
 
-/// What an operator decides for HTTPS.
+/// The TLS settings of the HTTP API.
 package struct AdminTLSSettings: Sendable, Equatable {
     package enum Version: Sendable, Equatable {
         case tls12
         case tls13
     }
 
-    /// PEM file with the certificate and, behind it, those that vouch for it.
+    /// Path of a PEM file with the certificate, followed by those that signed it.
     package var certificate: String
-    /// PEM file with its private key, without a passphrase.
+    /// Path of a PEM file with the private key, without a passphrase.
     package var key: String
     package var minimumVersion = Version.tls12
-    /// PEM file with those who may issue the certificates that callers must show; `nil` asks for
-    /// none.
+    /// Path of a PEM file with the authorities for the certificates that callers must show; `nil`
+    /// asks callers for no certificate.
     package var clientCAFile: String?
 
     package init(certificate: String, key: String) {
@@ -21,15 +21,15 @@ package struct AdminTLSSettings: Sendable, Equatable {
         self.key = key
     }
 
-    /// Every file that it names.
+    /// The paths of all files in the settings.
     package var files: [String] { [certificate, key] + [clientCAFile].compactMap { $0 } }
 }
 
-/// Everything that is wrong with the files of HTTPS: at least one problem.
+/// All problems with the files for HTTPS; at least one.
 package struct AdminTLSUnusable: FileRefusal, Equatable {
-    /// Each names key, file and cure; untrusted text is escaped.
+    /// Each problem names setting, file and advice; untrusted text is escaped.
     package let problems: [String]
-    /// Nothing is wrong with the files: they could not be read for a reason that may pass.
+    /// True when the files are not at fault: they could not be read for a reason that may pass.
     package let isTransient: Bool
 
     package var description: String { problems.joined(separator: "\n") }

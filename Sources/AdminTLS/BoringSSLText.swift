@@ -1,9 +1,10 @@
 import AdminModel
 import NIOSSL
 
-/// Words of BoringSSL's, without the place in its source that they carry.
+/// Texts of BoringSSL's errors, without the place in its source.
 package enum BoringSSLText {
-    /// Such as `wrong_version_number`; for other errors `closed`, `reset` or the like.
+    /// A word for the error, such as `wrong_version_number`; for errors outside TLS `closed`,
+    /// `reset` or the like.
     package static func reason(of error: any Error) -> String {
         switch error {
         case NIOSSLError.handshakeFailed(.sslError(let stack)),

@@ -4,15 +4,15 @@ import OperatorConfiguration
 import PlainText
 
 extension HermesConfiguration {
-    /// The token file: the one that is named, or that of the data directory.
+    /// Path of the token file: the configured one, or `tokens` in the data directory.
     package var tokensPath: String {
         admin.tokensFile ?? "\(dataDirectory)/\(TokenFile.defaultName)"
     }
 }
 
-/// What a data directory must be like before a broker goes in.
+/// The conditions that a data directory must meet before a broker uses it.
 package enum DataFolder {
-    /// Why the folder cannot be used.
+    /// A folder cannot be used as data directory.
     package struct Unusable: FileRefusal, Equatable {
         package let description: String
         package let isTransient: Bool
@@ -31,14 +31,14 @@ package enum DataFolder {
         }
     }
 
-    /// Judges the folder if it is there; one that is not is made at the start.
+    /// Checks the folder if it exists; a start creates a missing one.
     ///
     /// - Parameters:
     ///   - path: The folder; a link is followed.
-    ///   - owner: Whose it must be; `nil` leaves that to the start, where it is known who runs the
-    ///     broker.
-    /// - Throws: ``Unusable`` for anything but a folder, one that others own or may enter, and a link
-    ///   that leads nowhere.
+    ///   - owner: The user that must own it. `nil` leaves this check to the start, which knows the
+    ///     broker's user.
+    /// - Throws: ``Unusable`` for anything but a folder, for a folder that others own or can enter,
+    ///   and for a link that leads nowhere.
     package static func check(_ path: String, owner: uid_t?) throws(Unusable) {
         let shown = VisibleText.escaped(path)
         var status = stat()
@@ -48,7 +48,7 @@ package enum DataFolder {
                     path, "cannot be opened", errno: errno, cure: "Check its permissions.")
             }
             guard lstat(path, &status) != 0 else {
-                // Its disk may not be there yet.
+                // The folder's disk may not be mounted yet.
                 throw Unusable(
                     "\(shown) is a link to a folder that is not there. Mount its disk, or make the "
                         + "folder.", isTransient: true)
@@ -58,7 +58,7 @@ package enum DataFolder {
         guard status.st_mode & S_IFMT == S_IFDIR else {
             throw Unusable("\(shown) is not a folder. Move it away or name another.")
         }
-        // Root may enter any, and would leave files there that their owner cannot open.
+        // Root can enter any folder, but would leave files there that their owner cannot open.
         if let owner, status.st_uid != owner {
             throw Unusable(
                 "\(shown) belongs to the user with number \(status.st_uid), and hermesd runs as "
@@ -72,8 +72,8 @@ package enum DataFolder {
         }
     }
 
-    /// False when it is the folder that keeps us from what is in it: a file in its place, or one that we
-    /// may not enter. Then nothing can be said of the files in it.
+    /// False when the folder itself hides its files: a file in its place, or a folder that this
+    /// user cannot enter. Nothing can be said about the files then.
     package static func showsItsFiles(_ path: String) -> Bool {
         access("\(path)/.", X_OK) == 0 || (errno != ENOTDIR && errno != EACCES)
     }

@@ -1,7 +1,8 @@
 import Glibc
 import OperatorConfiguration
 
-/// Everything of the world that a command touches, so that tests can give it another one.
+/// The environment of a command: everything outside the program that it uses, so that tests can
+/// replace it.
 package struct CommandContext: Sendable {
     package var environment: [String: String]
     package var console: Console
@@ -11,7 +12,7 @@ package struct CommandContext: Sendable {
     package var terminalPath: String
     /// Milliseconds since 1970.
     package var now: @Sendable () -> Int64
-    /// Makes what carries requests to the broker; the duration bounds each of them.
+    /// Makes the transport for requests to the broker; the duration limits each request.
     package var makeTransport: @Sendable (AdminEndpoint, Duration, ClientTLS) -> any AdminTransport
 
     package init(
@@ -28,7 +29,7 @@ package struct CommandContext: Sendable {
         self.makeTransport = makeTransport
     }
 
-    /// The process that we are: its environment, its descriptors, the real clock and network.
+    /// The context of the real process: its environment, descriptors, clock and network.
     package static func process() -> CommandContext {
         CommandContext(
             environment: ProcessEnvironment.current(), console: .standard(), now: wallClock,

@@ -1,11 +1,11 @@
 import Authorization
 import Credentials
 
-/// What the exit code of `hermesctl` means; docs/hermesctl.md lists them for scripts.
+/// The meaning of the exit codes of `hermesctl`; docs/hermesctl.md lists them for scripts.
 package enum ExitStatus: CInt, Sendable, CaseIterable {
     case success = 0
-    /// The broker, the password file or the token file has no such thing or refuses the request; the
-    /// access rules deny it; or stored data is damaged.
+    /// The broker refuses the request, or does not know the client; the password or token file has
+    /// no such entry; the access rules deny the action; or stored data is damaged.
     case refused = 1
     /// A file on this machine is missing, malformed or cannot be read or written.
     case localFile = 2
@@ -19,14 +19,14 @@ package enum ExitStatus: CInt, Sendable, CaseIterable {
     case usage = 64
     /// Ctrl-C at the password prompt.
     case interrupted = 130
-    /// Whoever read the output stopped reading, as `head` does.
+    /// The reader of the output has closed it, as `head` does.
     case outputClosed = 141
 }
 
-/// Why a command ends without success: the exit code, and what standard error says.
+/// A command ends without success: the exit code, and the text for standard error.
 package struct CommandFailure: Error, Equatable {
     package let status: ExitStatus
-    /// One or more lines, ready for a terminal: untrusted parts are escaped. Empty says nothing.
+    /// One or more lines, ready for a terminal: untrusted parts are escaped. Empty prints nothing.
     package let message: String
 
     package init(_ status: ExitStatus, _ message: String) {

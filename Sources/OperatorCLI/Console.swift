@@ -1,12 +1,12 @@
 import Glibc
 
-/// Where results and messages go, as values, so that a test can read them.
+/// Standard output and standard error as values, so that a test can read them.
 package struct Console: Sendable {
-    /// Writes to standard output; throws when nobody reads it or the disk is full.
+    /// Writes to standard output; throws when its reader has closed it or the disk is full.
     private let writeOutput: @Sendable ([UInt8]) throws(CommandFailure) -> Void
     private let writeError: @Sendable (String) -> Void
-    /// Columns of the terminal that shows standard output; `nil` when it goes elsewhere, and then
-    /// nothing is cut.
+    /// Columns of the terminal that shows standard output; `nil` when it is no terminal, in which
+    /// case nothing is cut.
     package let outputColumns: Int?
 
     package init(
@@ -36,11 +36,11 @@ package struct Console: Sendable {
                         """)
                 }
             },
-            // Without standard error there is nobody left to tell.
+            // If standard error cannot be written, there is nobody left to tell.
             writeError: { _ = writeAll(Array($0.utf8), to: STDERR_FILENO) })
     }
 
-    /// Writes text as it is; the caller has escaped what is untrusted.
+    /// Writes text unchanged; the caller has escaped untrusted parts.
     func print(_ text: String) throws(CommandFailure) {
         try writeOutput(Array(text.utf8))
     }

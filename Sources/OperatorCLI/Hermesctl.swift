@@ -1,7 +1,7 @@
 import ArgumentParser
 import PlainText
 
-/// The root of the command line: what `hermesctl --help` shows.
+/// The root of the command line, which `hermesctl --help` explains.
 package struct Hermesctl: ParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "hermesctl",
@@ -29,7 +29,7 @@ package struct Hermesctl: ParsableCommand {
             if let command = command as? any OperatorCommand {
                 try await command.run(in: context)
             } else {
-                // A group without a subcommand: the parser's own answer is its help.
+                // For a group without a subcommand, the parser's answer is the help of the group.
                 try command.run()
             }
             return ExitStatus.success.rawValue
@@ -41,13 +41,13 @@ package struct Hermesctl: ParsableCommand {
         }
     }
 
-    /// What the argument parser throws: a usage error, or text that was asked for (help, version,
-    /// a completion script).
+    /// Handles the argument parser's errors: a usage error, or requested text (help, version, a
+    /// completion script).
     private static func report(_ error: any Error, to console: Console) -> CInt {
         let text = fullMessage(for: error) + "\n"
         let code = exitCode(for: error).rawValue
         guard code == ExitStatus.success.rawValue else {
-            // The parser repeats arguments as they are, and a script may have them from elsewhere.
+            // The parser repeats arguments unchanged, and they may be untrusted.
             console.show(
                 text.split(separator: "\n", omittingEmptySubsequences: false)
                     .map { VisibleText.printable(String($0)) }.joined(separator: "\n"))
@@ -62,7 +62,7 @@ package struct Hermesctl: ParsableCommand {
     }
 }
 
-/// A command that does something; groups of commands are no such.
+/// A command that does something, unlike a group of commands.
 protocol OperatorCommand: ParsableCommand {
     func run(in context: CommandContext) async throws(CommandFailure)
 }

@@ -31,7 +31,7 @@ struct AclCheckCommand: OperatorCommand {
     @OptionGroup var file: AclFileOptions
     @OptionGroup var output: OutputOptions
 
-    /// What `--json` prints.
+    /// The output of `--json`.
     private struct Answer: Encodable {
         struct Rule: Encodable {
             let file: String
@@ -39,9 +39,9 @@ struct AclCheckCommand: OperatorCommand {
             let text: String
         }
 
-        /// "all", "part" or "nothing" of what the topic or filter stands for.
+        /// "all", "part" or "nothing": how many topics of the topic or filter are allowed.
         let allowed: String
-        /// The rule that decided; left out when none fitted, or no rule is asked.
+        /// The rule that decided; left out when no rule fits, or when rules do not matter.
         let rule: Rule?
     }
 
@@ -118,7 +118,7 @@ struct AclCheckCommand: OperatorCommand {
         }
     }
 
-    /// Rights to a shared subscription are those to its filter.
+    /// The rights to a shared subscription are those to its filter.
     private static func filterBehindGroup(
         _ topic: UnsafeRawBufferPointer
     ) -> UnsafeRawBufferPointer {

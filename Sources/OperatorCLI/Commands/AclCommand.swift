@@ -9,7 +9,7 @@ struct AclCommand: ParsableCommand {
         subcommands: [AclCheckCommand.self])
 }
 
-/// Which ACL file a command works on.
+/// Options that choose the ACL file.
 struct AclFileOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The ACL file.", valueName: "file"), completion: .file())
     var file: String?

@@ -14,7 +14,7 @@ struct BackupCommand: OperatorCommand {
             files of their own, and not in it.
             """)
 
-    /// A copy takes as long as its disk; this only ends a wait for a broker that hangs.
+    /// A copy may take as long as its disk needs. This only ends the wait for a broker that hangs.
     private static let patience = Duration.seconds(24 * 3_600)
 
     @Argument(
@@ -32,7 +32,7 @@ struct BackupCommand: OperatorCommand {
         let path = Self.absolute(directory)
         try await connection.withClient(in: context, patience: Self.patience) {
             client throws(CommandFailure) in
-            // Only a person at a terminal wants to see how far it is.
+            // Only a person at a terminal wants to see the progress.
             let progress =
                 context.console.outputColumns == nil || output.json
                 ? nil : Task { await Self.showProgress(client, context.console) }
@@ -52,7 +52,7 @@ struct BackupCommand: OperatorCommand {
         }
     }
 
-    /// Asks once a second, until it is cancelled.
+    /// Asks for the progress once a second, until the task is cancelled.
     private static func showProgress(_ client: AdminClient, _ console: Console) async {
         var shown: Int?
         while (try? await Task.sleep(for: .seconds(1))) != nil {
@@ -64,7 +64,7 @@ struct BackupCommand: OperatorCommand {
         }
     }
 
-    /// The broker works in a folder of its own, so it gets the whole path.
+    /// The broker has another working directory, so it gets the absolute path.
     private static func absolute(_ path: String) -> String {
         guard path.utf8.first != UInt8(ascii: "/"), let folder = getcwd(nil, 0) else { return path }
         defer { free(folder) }

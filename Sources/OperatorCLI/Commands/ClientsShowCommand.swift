@@ -86,9 +86,9 @@ struct ClientsShowCommand: OperatorCommand {
     }
 }
 
-/// What a client identifier given as an argument must be.
+/// Rules for a client identifier that is given as an argument.
 enum ClientIdentifierArgument {
-    /// Throws the parser's error for a text that no client can be called by.
+    /// Throws the parser's error for a text that cannot be a client identifier.
     static func check(_ clientID: String) throws {
         // An empty path segment is another resource, and dots would be taken as "this folder".
         if clientID.isEmpty { throw ValidationError("The client identifier is empty.") }

@@ -48,7 +48,7 @@ struct ConfigCheckCommand: OperatorCommand {
             do throws(TokenFileError) {
                 return try TokenFile.load(path: configuration.tokensPath)
             } catch .missing {
-                // As at a start: `hermesctl tokens create` makes it.
+                // As at a start, the file may be missing: `hermesctl tokens create` makes it.
                 return nil
             }
         }
@@ -62,10 +62,10 @@ struct ConfigCheckCommand: OperatorCommand {
         try context.console.print("\(VisibleText.escaped(file)): ok\n")
     }
 
-    /// A relative path is the broker's to resolve, whose working directory need not be this one: then
-    /// what is wrong with the folder here is only a warning.
+    /// Checks the data directory. The broker resolves a relative path, and its working directory
+    /// may differ from this one. A problem with that folder is then only a warning.
     ///
-    /// - Returns: False when the folder hides the files in it, which it has said.
+    /// - Returns: False when the folder hides the files in it, which has then been reported.
     private func checkDataFolder(
         _ configuration: HermesConfiguration, _ refusals: inout FileRefusals, _ console: Console
     ) -> Bool {
@@ -73,7 +73,7 @@ struct ConfigCheckCommand: OperatorCommand {
         let isAbsolute = path.hasPrefix("/")
         let folder = isAbsolute ? path : "\(workingDirectory())/\(path)"
         do throws(DataFolder.Unusable) {
-            // Who runs the broker need not be who asks.
+            // The user of this command may differ from the broker's.
             try DataFolder.check(folder, owner: nil)
             return true
         } catch {

@@ -2,7 +2,7 @@ import ArgumentParser
 import OperatorConfiguration
 import PlainText
 
-/// Which broker to talk to, and with which token: shared by all commands that need a broker.
+/// Options that choose the broker and the token, shared by all commands that need a broker.
 struct ConnectionOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -79,9 +79,9 @@ struct ConnectionOptions: ParsableArguments {
 }
 
 extension ConnectionOptions {
-    /// Runs `body` with a client for the broker that the options name, and ends its connections.
+    /// Runs `body` with a client for the chosen broker, and closes its connections afterwards.
     ///
-    /// `patience` is for what takes longer than an answer usually may; `--timeout` can only raise it.
+    /// `patience` is for requests that take longer than usual; `--timeout` can only raise it.
     func withClient(
         in context: CommandContext, patience: Duration = .zero,
         _ body: (AdminClient) async throws(CommandFailure) -> Void
@@ -124,7 +124,8 @@ extension ConnectionOptions {
             listeningOn: admin.address, port: admin.port, isSecure: admin.tls.isOn)
     }
 
-    /// From the most to the least explicit place; `nil` over a Unix socket, unless one was named.
+    /// The token, from the most explicit place to the least; `nil` over a Unix socket, unless a
+    /// place is named.
     func token(
         for endpoint: AdminEndpoint, _ environment: [String: String]
     ) throws(CommandFailure) -> String? {
@@ -144,11 +145,11 @@ extension ConnectionOptions {
     }
 }
 
-/// The broker's settings, as far as `hermesctl` needs them.
+/// The settings of the broker that `hermesctl` needs.
 enum BrokerSettings {
-    /// From the file and the environment, as the broker reads them. Without a file, only the
-    /// variables that say where the broker is count: flags may have changed the rest, and a
-    /// contradiction in it is not ours to report.
+    /// Reads the file and the environment as the broker does. Without a file, only the variables
+    /// that tell the broker's address count: flags may have changed the rest, and its
+    /// contradictions are not reported here.
     static func load(
         config: String?, _ environment: [String: String]
     ) throws(CommandFailure) -> HermesConfiguration {

@@ -11,7 +11,7 @@ struct PublishCommand: OperatorCommand {
             standard input, byte for byte.
             """)
 
-    /// The largest packet that any configuration allows.
+    /// The largest packet that any configuration allows, in bytes.
     private static let maximumMessageBytes = 256 * 1024 * 1024
 
     @Option(

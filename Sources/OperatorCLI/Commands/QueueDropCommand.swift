@@ -23,7 +23,7 @@ struct QueueDropCommand: OperatorCommand {
     }
 
     func run(in context: CommandContext) async throws(CommandFailure) {
-        // A long queue is dropped in parts, each stored before the next.
+        // A long queue is dropped in parts; each part is stored before the next.
         try await connection.withClient(in: context, patience: .seconds(60)) {
             client throws(CommandFailure) in
             guard yes else {

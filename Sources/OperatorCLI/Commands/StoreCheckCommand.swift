@@ -25,9 +25,9 @@ struct StoreCheckCommand: OperatorCommand {
 
     @OptionGroup var output: OutputOptions
 
-    /// The result for scripts.
+    /// The result as JSON.
     private struct Findings: Encodable {
-        /// Files that were set aside, and what starts of the broker wrote down.
+        /// Files that were set aside, and losses that starts of the broker recorded.
         var lost: [String]
         var database: [String]
     }
@@ -58,7 +58,7 @@ struct StoreCheckCommand: OperatorCommand {
             do throws(StoreFailure) {
                 findings.database = try DatabaseCheck(directory: directory).run()
             } catch {
-                // Too damaged to go on is what this command is for.
+                // The database may be too damaged to continue, which this command has to report.
                 guard error.kind == .damaged else { throw error }
                 findings.database = ["\(error)"]
             }

@@ -15,7 +15,7 @@ struct TokensCommand: ParsableCommand {
         ])
 }
 
-/// Which token file a command works on.
+/// Options that choose the token file.
 struct TokenFileOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(

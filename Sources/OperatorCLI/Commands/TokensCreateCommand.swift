@@ -38,7 +38,7 @@ struct TokensCreateCommand: OperatorCommand {
         let path = try file.path(context.environment)
         let secret = TokenSecret.prefix + TokenSecret.make()
         let created = UTCTime(clamping: context.now() / 1_000)
-        // The parser asks for one scope at least.
+        // The parser requires at least one scope.
         guard let scopes = TokenScopes(scopes.map(\.scope)) else {
             throw CommandFailure(.usage, "no scope is named. Give --scope publish, read or admin.")
         }
@@ -92,13 +92,13 @@ struct ScopeArgument: ExpressibleByArgument {
     static var allValueStrings: [String] { TokenScope.allCases.map(\.rawValue) }
 }
 
-/// A span of 1 minute to 100 years: a whole number with m, h or d.
+/// A span of 1 minute to 100 years, written as a whole number with m, h or d.
 struct LifetimeArgument {
     let seconds: Int64
 
     private static let range: ClosedRange<Int64> = 60...100 * 365 * 86_400
 
-    /// Throws the parser's error, which says what is good.
+    /// Throws the parser's error, which lists the valid forms.
     static func parse(_ text: String) throws -> LifetimeArgument {
         if let lifetime = LifetimeArgument(text) { return lifetime }
         throw ValidationError(

@@ -9,13 +9,13 @@ struct TokensListCommand: OperatorCommand {
     @OptionGroup var file: TokenFileOptions
     @OptionGroup var output: OutputOptions
 
-    /// What `--json` prints.
+    /// The output of `--json`.
     struct TokenList: Encodable {
         struct Token: Encodable {
             let name: String
             let scopes: [String]
             let created: String
-            /// `nil` for a token that stays.
+            /// `nil` for a token that never expires.
             let expires: String?
             let expired: Bool
         }
@@ -29,7 +29,7 @@ struct TokensListCommand: OperatorCommand {
         do throws(TokenFileError) {
             loaded = try TokenFile.load(path: path)
         } catch .missing {
-            // No token has been made yet, which is nothing wrong.
+            // A missing file means that no token has been made yet, which is no error.
             loaded = TokenFile()
         } catch {
             throw CommandFailure(error)

@@ -40,7 +40,7 @@ struct UsersAddCommand: OperatorCommand {
                 : "Added \"\(userName)\" to \(place).\n")
     }
 
-    /// A file that cannot be used is reported before anybody types a password.
+    /// A file that cannot be used is reported before the password is asked for.
     private static func checkBeforeAsking(
         _ path: String, _ console: Console
     ) throws(CommandFailure) {

@@ -10,7 +10,7 @@ struct UsersCommand: ParsableCommand {
         ])
 }
 
-/// Which password file a command works on.
+/// Options that choose the password file.
 struct PasswordFileOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp("The password file.", valueName: "file"), completion: .file())

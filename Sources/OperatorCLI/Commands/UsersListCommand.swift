@@ -8,7 +8,7 @@ struct UsersListCommand: OperatorCommand {
     @OptionGroup var file: PasswordFileOptions
     @OptionGroup var output: OutputOptions
 
-    /// What `--json` prints.
+    /// The output of `--json`.
     struct UserList: Encodable {
         struct User: Encodable {
             let name: String

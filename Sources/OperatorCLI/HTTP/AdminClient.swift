@@ -2,7 +2,7 @@ import AdminModel
 import FoundationEssentials
 import PlainText
 
-/// An answer in both forms: decoded for tables, and as the broker sent it for `--json`.
+/// An answer in two forms: decoded for tables, and as the broker sent it for `--json`.
 struct Answer<Model: Sendable>: Sendable {
     let model: Model
     let json: [UInt8]
@@ -10,11 +10,11 @@ struct Answer<Model: Sendable>: Sendable {
 
 /// The calls of the HTTP API that `hermesctl` makes.
 struct AdminClient: Sendable {
-    /// The most entries that the broker puts on one page.
+    /// The largest page size of the broker.
     static let maximumPageSize = 1_000
 
     let endpoint: AdminEndpoint
-    /// `nil` over the Unix socket.
+    /// The bearer token; `nil` over the Unix socket.
     let token: String?
     let transport: any AdminTransport
 
@@ -26,7 +26,7 @@ struct AdminClient: Sendable {
         try await get(["v1", "clients", clientID])
     }
 
-    /// Up to `query.limit` clients, from as many pages as that takes.
+    /// Fetches up to `query.limit` clients, from as many pages as needed.
     func clients(_ query: ClientQuery) async throws(CommandFailure) -> ClientPage {
         var result = ClientPage(clients: [], next: query.cursor)
         repeat {
@@ -35,7 +35,7 @@ struct AdminClient: Sendable {
             page.cursor = result.next
             let answer: Answer<ClientPage> = try await get(
                 ["v1", "clients"], query: Self.items(page))
-            // A page that leads to itself would go on for ever.
+            // A page that leads to itself would never end.
             if let next = answer.model.next, next == page.cursor {
                 throw CommandFailure(
                     .unexpectedAnswer, "\(endpoint) sent a page whose next is the page itself.")
@@ -56,7 +56,7 @@ struct AdminClient: Sendable {
         return try decode(response)
     }
 
-    /// Up to `limit` messages of a queue, from as many pages as that takes.
+    /// Fetches up to `limit` messages of a queue, from as many pages as needed.
     func queue(_ clientID: String, limit: Int) async throws(CommandFailure) -> QueuePage {
         var result = QueuePage(clientID: clientID, messages: [])
         repeat {
@@ -65,7 +65,7 @@ struct AdminClient: Sendable {
             if let cursor = result.next { query.append((name: "cursor", value: cursor)) }
             let answer: Answer<QueuePage> = try await get(
                 ["v1", "clients", clientID, "queue"], query: query)
-            // A page that goes nowhere could go on for ever.
+            // A page that does not advance would never end.
             if answer.model.next != nil, answer.model.next == result.next {
                 throw CommandFailure(
                     .unexpectedAnswer, "\(endpoint) sent a page that continues with itself.")
@@ -84,7 +84,7 @@ struct AdminClient: Sendable {
         try decode(await send(.post, ["v1", "store", "accept-loss"]))
     }
 
-    /// Returns when the copy is whole; `directory` is absolute, on the broker's machine.
+    /// Returns when the copy is complete. `directory` is an absolute path on the broker's machine.
     func backUp(to directory: String) async throws(CommandFailure) -> Answer<BackupResult> {
         try decode(
             await send(.post, ["v1", "backup"], query: [(name: "directory", value: directory)]))
@@ -115,7 +115,7 @@ struct AdminClient: Sendable {
         try decode(await send(.get, segments, query: query))
     }
 
-    /// Sends and returns a successful response; every other one is thrown.
+    /// Sends a request and returns a successful response; throws for any other.
     private func send(
         _ method: AdminRequest.Method, _ segments: [String],
         query: [(name: String, value: String)] = [], body: [UInt8]? = nil
@@ -144,7 +144,7 @@ struct AdminClient: Sendable {
         }
     }
 
-    /// The broker's own words where it sent a problem document.
+    /// The failure in the broker's own words, if it sent a problem document.
     private func refusal(_ response: AdminResponse) -> CommandFailure {
         guard response.mediaType == ProblemModel.contentType,
             let problem = try? JSONDecoder().decode(

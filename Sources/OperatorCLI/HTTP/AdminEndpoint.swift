@@ -1,6 +1,6 @@
 import PlainText
 
-/// Where a broker's HTTP API is.
+/// The address of a broker's HTTP API.
 package enum AdminEndpoint: Sendable, Equatable {
     /// `http://host:port` or `https://...`, perhaps with a path, without a slash at the end.
     case web(base: String, isPlainTextToOthers: Bool)
@@ -10,8 +10,8 @@ package enum AdminEndpoint: Sendable, Equatable {
     package static let standard = AdminEndpoint.web(
         base: "http://127.0.0.1:8080", isPlainTextToOthers: false)
 
-    /// Reads a URL as an operator writes it; `nil` when it is none, or has parts that make no
-    /// sense here (user, query, fragment).
+    /// Reads a URL as an operator writes it; `nil` for a malformed one, or one with parts that make
+    /// no sense here (user, query, fragment).
     package init?(url: String) {
         let bytes = Array(url.utf8)
         guard bytes.allSatisfy({ $0 > 0x20 && $0 < 0x7F && !Self.misplaced.contains($0) }),
@@ -27,8 +27,8 @@ package enum AdminEndpoint: Sendable, Equatable {
             isPlainTextToOthers: scheme == "http" && !Self.isLoopback(host))
     }
 
-    /// The API of a broker on this machine that listens there, with TLS or without; a wildcard
-    /// address is reached by loopback.
+    /// The API of a broker on this machine that listens on an address, with TLS or without. A
+    /// wildcard address is reached over loopback.
     package init(listeningOn address: String, port: UInt16, isSecure: Bool = false) {
         let host =
             switch address {
@@ -69,7 +69,8 @@ package enum AdminEndpoint: Sendable, Equatable {
         return url
     }
 
-    /// Letters, digits, `-`, `.`, `_` and `~` stay (RFC 3986, 2.3); every other byte is `%XX`.
+    /// Keeps letters, digits, `-`, `.`, `_` and `~` (RFC 3986, section 2.3), and writes every other
+    /// byte as `%XX`.
     package static func percentEncoded(_ text: String) -> String {
         let digits = Array("0123456789ABCDEF".utf8)
         var result: [UInt8] = []
@@ -88,7 +89,7 @@ package enum AdminEndpoint: Sendable, Equatable {
 
     private static let misplaced = Array("@?#\"<>\\^`{|}".utf8)
 
-    /// The host of `host` or `host:port`; `nil` when either is malformed.
+    /// The host in `host` or `host:port`; `nil` when either is malformed.
     private static func host(of authority: Substring) -> Substring? {
         let host: Substring
         let port: Substring
@@ -118,7 +119,7 @@ package enum AdminEndpoint: Sendable, Equatable {
 }
 
 extension AdminEndpoint: CustomStringConvertible {
-    /// For messages, safe to print.
+    /// The address for messages, safe to print.
     package var description: String {
         switch self {
         case .web(let base, _): VisibleText.escaped(base)

@@ -2,14 +2,14 @@ import Credentials
 import Glibc
 import PlainText
 
-/// The token that opens the HTTP API: one line of visible ASCII.
+/// A token for the HTTP API: one line of visible ASCII.
 enum AdminToken {
     static let variable = "HERMES_ADMIN_TOKEN"
     static let fileName = "admin.token"
     private static let maximumByteCount = 4_096
 
-    /// Checks a token, so that nothing can be smuggled into the request beside it. `source` names
-    /// where it came from, for the error.
+    /// Checks a token, so that it cannot add anything to the request. `source` tells in errors
+    /// where the token came from.
     static func validated(_ text: String, from source: String) throws(CommandFailure) -> String {
         var bytes = Array(text.utf8)[...]
         while let last = bytes.last, [0x20, 0x09, 0x0A, 0x0D].contains(last) { bytes.removeLast() }
@@ -27,7 +27,7 @@ enum AdminToken {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Reads the token of a file; a failure names the file and the other ways to give a token.
+    /// Reads a token from a file. A failure names the file and the other ways to give a token.
     static func read(path: String) throws(CommandFailure) -> String {
         let bytes: [UInt8]
         do throws(SystemFailure) {

@@ -8,13 +8,13 @@ package struct AdminRequest: Sendable, Equatable {
 
     package var method: Method
     package var url: String
-    /// Sent as a bearer token; `nil` where the Unix socket's mode is the guard.
+    /// The bearer token; `nil` over a Unix socket, which its file mode protects.
     package var token: String?
-    /// `nil` sends none.
+    /// The body; `nil` for none.
     package var body: [UInt8]?
 }
 
-/// What came back, whole.
+/// A complete answer.
 package struct AdminResponse: Sendable, Equatable {
     /// The HTTP status code.
     package var status: Int
@@ -29,10 +29,10 @@ package struct AdminResponse: Sendable, Equatable {
     }
 }
 
-/// Carries requests to one broker; tests answer them themselves.
+/// Sends requests to one broker; tests replace it.
 package protocol AdminTransport: Sendable {
     /// Throws ``ExitStatus/unreachable`` when there is no answer.
     func send(_ request: AdminRequest) async throws(CommandFailure) -> AdminResponse
-    /// Ends connections and threads; nothing is sent afterwards.
+    /// Closes connections and ends threads. Nothing may be sent afterwards.
     func close() async
 }

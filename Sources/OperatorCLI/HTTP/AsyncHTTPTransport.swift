@@ -8,7 +8,8 @@ import PlainText
 
 /// The real transport: AsyncHTTPClient on one thread of its own.
 struct AsyncHTTPTransport: AdminTransport {
-    /// More than a page of 1,000 clients with the longest identifiers needs.
+    /// The largest answer in bytes; more than a page of 1,000 clients with the longest identifiers
+    /// needs.
     private static let maximumAnswerBytes = 256 * 1024 * 1024
 
     private let endpoint: AdminEndpoint
@@ -16,17 +17,17 @@ struct AsyncHTTPTransport: AdminTransport {
     private let group: MultiThreadedEventLoopGroup
     private let client: HTTPClient
 
-    /// Nothing is connected yet. `timeout` bounds each request with its answer.
+    /// Connects to nothing yet. `timeout` limits each request with its answer.
     init(endpoint: AdminEndpoint, timeout: Duration, tls: ClientTLS = ClientTLS()) {
         self.endpoint = endpoint
         self.timeout = timeout
         group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         var configuration = HTTPClient.Configuration()
-        // A redirection would carry the token to a place the operator did not name.
+        // A redirection could carry the token to a place that the operator did not name.
         configuration.redirectConfiguration = .disallow
         configuration.httpVersion = .http1Only
         configuration.tlsConfiguration = tls.configuration
-        // One refusal is an answer; the operator decides whether to try again.
+        // A refused connection is an answer; the operator decides whether to try again.
         configuration.connectionPool.retryConnectionEstablishment = false
         client = HTTPClient(eventLoopGroupProvider: .shared(group), configuration: configuration)
     }
@@ -55,7 +56,7 @@ struct AsyncHTTPTransport: AdminTransport {
         }
     }
 
-    /// What is wrong with TLS; `nil` when something else is.
+    /// The TLS failure behind an error; `nil` when TLS is not the cause.
     private func complaint(about error: any Error) async -> String? {
         guard let failure = TLSFailure(error), let authority = endpoint.secureAuthority else {
             return nil
@@ -95,7 +96,7 @@ struct AsyncHTTPTransport: AdminTransport {
     }
 
     func close() async {
-        // Both fail only when they were shut down before, which leaves nothing to do.
+        // Both fail only when they were shut down before, which is fine.
         try? await client.shutdown()
         try? await group.shutdownGracefully()
     }
@@ -124,7 +125,7 @@ struct AsyncHTTPTransport: AdminTransport {
     }
 }
 
-/// Turns what the client library throws into words about the broker and how to reach it.
+/// Turns the errors of the client library into messages about the broker and how to reach it.
 struct ConnectionFailure {
     let failure: CommandFailure
 
@@ -187,7 +188,7 @@ struct ConnectionFailure {
         return "cannot reach the broker at \(endpoint): \(reason). \(cure)"
     }
 
-    /// The system's code behind an error: for a connection, that of its last attempt.
+    /// The system's error code behind an error; for a connection, that of its last attempt.
     private static func code(of error: any Error) -> CInt? {
         if let error = error as? IOError { return error.errnoCode }
         guard let error = error as? NIOConnectionError else { return nil }

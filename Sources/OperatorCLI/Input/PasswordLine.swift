@@ -2,18 +2,18 @@ import Credentials
 
 /// A line typed without echo, one byte at a time.
 ///
-/// The terminal's own line editing is off while a password is typed, so that Ctrl-C reaches us
-/// and the terminal can be put back in order; the keys that people expect are handled here.
+/// The terminal's own line editing is off while a password is typed. So Ctrl-C reaches the program,
+/// which can restore the terminal, and the usual editing keys are handled here.
 struct PasswordLine: ~Copyable {
     enum OnByte: Equatable {
         case goOn
         /// Return, or Ctrl-D after something was typed.
         case finished
-        /// Ctrl-D with nothing typed, or the terminal is gone.
+        /// Ctrl-D with nothing typed, or the terminal was closed.
         case ended
         /// Ctrl-C.
         case interrupted
-        /// More than a password may have.
+        /// The line is longer than a password may be.
         case tooLong
     }
 
@@ -42,10 +42,11 @@ struct PasswordLine: ~Copyable {
         }
     }
 
-    /// What was typed; ends the line.
+    /// The typed bytes; ends the line.
     consuming func finish() -> SecretBytes { secret }
 
-    /// The last character is the last byte that begins one, with all that continue it (UTF-8).
+    /// Deletes the last character: the last byte that begins one, with all bytes that continue it
+    /// (UTF-8).
     private mutating func removeCharacter() {
         while let byte = secret.removeLast() {
             if byte & 0xC0 != 0x80 { return }

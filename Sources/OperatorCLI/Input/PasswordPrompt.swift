@@ -1,10 +1,10 @@
 import Credentials
 import Glibc
 
-/// Gets a password from people or scripts, never from arguments, which every user of a machine
-/// can see.
+/// Reads a password from a person or a script, never from the arguments, which every user of a
+/// machine can see.
 enum PasswordPrompt {
-    /// Asks twice on the terminal, without echo.
+    /// Asks for the password twice on the terminal, without echo.
     static func ask(
         for userName: UserName, terminalPath: String
     ) throws(CommandFailure) -> SecretBytes {

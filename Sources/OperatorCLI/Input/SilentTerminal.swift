@@ -1,10 +1,10 @@
 import Credentials
 import Glibc
 
-/// A terminal that shows nothing of what is typed; it is as before when the value ends.
+/// A terminal that does not show what is typed; it is restored when the value ends.
 ///
-/// Echo, the terminal's own line editing and its signals are off meanwhile: Ctrl-C arrives as a
-/// byte, so that no way out leaves the terminal without echo.
+/// Echo, the terminal's line editing and its signals are off meanwhile. Ctrl-C arrives as a byte,
+/// so that the terminal gets its echo back on every way out.
 struct SilentTerminal: ~Copyable {
     private let descriptor: CInt
     private let saved: termios
@@ -13,7 +13,7 @@ struct SilentTerminal: ~Copyable {
     init(path: String) throws(CommandFailure) {
         let descriptor = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY)
         var saved = termios()
-        // Only a terminal has such attributes.
+        // Only a terminal has these attributes.
         guard descriptor >= 0, tcgetattr(descriptor, &saved) == 0 else {
             if descriptor >= 0 { close(descriptor) }
             throw CommandFailure(
@@ -25,7 +25,7 @@ struct SilentTerminal: ~Copyable {
         }
         var silent = saved
         silent.c_lflag &= ~tcflag_t(ECHO | ECHONL | ICANON | ISIG | IEXTEN)
-        // What was typed before the prompt is thrown away: it was not meant as a password.
+        // Input from before the prompt is dropped: it was not meant as a password.
         guard tcsetattr(descriptor, TCSAFLUSH, &silent) == 0 else {
             let failure = SystemFailure(action: "silence", path: path, errno: errno)
             close(descriptor)
@@ -37,12 +37,12 @@ struct SilentTerminal: ~Copyable {
 
     deinit {
         var saved = saved
-        // What is left over of a password must not reach the shell.
+        // The rest of a password must not reach the shell.
         tcsetattr(descriptor, TCSAFLUSH, &saved)
         close(descriptor)
     }
 
-    /// One line after a prompt, without its line end.
+    /// Shows a prompt and reads one line, without its line end.
     borrowing func readLine(prompt: String) throws(CommandFailure) -> SecretBytes {
         show(prompt)
         defer { show("\n") }
@@ -62,7 +62,7 @@ struct SilentTerminal: ~Copyable {
         }
     }
 
-    /// A prompt that cannot be shown is no reason to fail: the read that follows tells.
+    /// A prompt that cannot be shown is ignored: the read that follows reports the failure.
     private borrowing func show(_ text: String) {
         let bytes = Array(text.utf8)
         _ = write(descriptor, bytes, bytes.count)

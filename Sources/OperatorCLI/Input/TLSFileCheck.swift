@@ -8,16 +8,16 @@ import TLS
 
 /// Loads the TLS files of a configuration as the broker does, for `config check`.
 struct TLSFileCheck {
-    /// From here on, what ends is warned about, as the broker does.
+    /// Seconds before expiry from which a file is warned about, as in the broker.
     private static let warningSeconds: Int64 = 14 * 86_400
 
     private let now = Int64(time(nil))
     private var refusals = FileRefusals()
     private var over: [String] = []
 
-    /// What is wrong, one or more lines each.
+    /// The problems, one or more lines each.
     var problems: [String] { refusals.problems + over }
-    /// What ends soon, a line each.
+    /// Warnings about files that expire soon, one line each.
     private(set) var warnings: [String] = []
 
     init(_ configuration: HermesConfiguration) {
@@ -47,16 +47,17 @@ struct TLSFileCheck {
         }
     }
 
-    /// Something that serves only until a certain time.
+    /// A file that expires.
     fileprivate struct Ending {
         var key: String
         var file: String
-        /// In seconds since 1970.
+        /// Time of expiry, in seconds since 1970.
         var time: Int64
         var cure: String
     }
 
-    /// A broker starts with what is over, so that the rest of it serves; its clients do not get in.
+    /// A broker starts with an expired file, so that everything else works, but its clients cannot
+    /// connect.
     private mutating func judge(_ ending: Ending) {
         guard ending.time < now + Self.warningSeconds else { return }
         let place = "\(ending.key): \"\(VisibleText.escaped(ending.file))\""

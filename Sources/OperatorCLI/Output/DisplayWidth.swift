@@ -1,4 +1,4 @@
-/// How many columns of a terminal text takes.
+/// The number of terminal columns that a text takes.
 ///
 /// By scalar, from the East Asian Width property (UAX #11) in ranges wide enough for every block
 /// in use: marks take none, East Asian and emoji take two, the rest one. Text is escaped before it

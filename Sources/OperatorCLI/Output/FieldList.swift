@@ -1,6 +1,6 @@
 import PlainText
 
-/// Names and values in two columns, in groups with a blank line between; nothing is cut.
+/// Names and values in two columns, in groups separated by blank lines. Nothing is cut.
 struct FieldList {
     private var groups: [[(name: String, value: String)]] = [[]]
 
@@ -9,7 +9,7 @@ struct FieldList {
         groups[groups.count - 1].append((name, VisibleText.escaped(value)))
     }
 
-    /// What follows is set off by a blank line.
+    /// Begins a new group: a blank line precedes the next line.
     mutating func startGroup() {
         if groups.last?.isEmpty == false { groups.append([]) }
     }

@@ -3,9 +3,8 @@ import PlainText
 
 /// Prints JSON for scripts without letting it act on a terminal.
 enum JSONOutput {
-    /// The document as it came, on a line of its own. Inside strings, which is the only place
-    /// where valid JSON can hold them, control and invisible characters become `\uXXXX`: the
-    /// document means the same.
+    /// The document as it came, on a line of its own. Control and invisible characters, which valid
+    /// JSON can contain only inside strings, become `\uXXXX`: the document means the same.
     static func line(_ json: [UInt8]) -> String {
         var result = ""
         for scalar in String(decoding: json, as: UTF8.self).unicodeScalars {
@@ -24,7 +23,7 @@ enum JSONOutput {
         return result + "\n"
     }
 
-    /// A document of our own, with keys in order.
+    /// A document made here, with its keys in order.
     static func line(_ value: some Encodable) throws(CommandFailure) -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]

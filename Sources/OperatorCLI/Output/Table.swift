@@ -14,7 +14,7 @@ struct Table {
         var isFlexible = false
     }
 
-    /// What separates two columns.
+    /// The separator between two columns.
     private static let gap = "  "
     /// The width below which no column is cut.
     private static let minimumFlexibleWidth = 8
@@ -59,7 +59,8 @@ struct Table {
         return line
     }
 
-    /// Takes columns away from the widest flexible one, until the row fits or all are narrow.
+    /// Narrows the widest flexible column, again and again, until the row fits or all columns are
+    /// narrow.
     private func shrink(_ widths: inout [Int], to width: Int) {
         var excess = widths.reduce(0, +) + Self.gap.count * (columns.count - 1) - width
         let flexible = columns.indices.filter { columns[$0].isFlexible }

@@ -1,12 +1,12 @@
 import FoundationEssentials
 
-/// How numbers and times are written in tables.
+/// The form of numbers and times in tables.
 enum Wording {
-    /// What stands for a value that is not there.
+    /// The text for a missing value.
     static let absent = "-"
 
     /// A span in its two largest units: `45s`, `3m 20s`, `2h 5m`, `12d 3h`. Negative spans, which
-    /// clocks that disagree produce, count as none.
+    /// clocks that disagree produce, count as 0.
     static func span(seconds: Int64) -> String {
         let seconds = max(0, seconds)
         let units: [(suffix: String, length: Int64)] = [
@@ -23,13 +23,13 @@ enum Wording {
         return text
     }
 
-    /// How long ago a moment was; both are milliseconds since 1970.
+    /// The time since a moment; both in milliseconds since 1970.
     static func age(of moment: Int64, now: Int64) -> String {
         let (difference, overflow) = now.subtractingReportingOverflow(moment)
         return span(seconds: overflow ? 0 : difference / 1_000)
     }
 
-    /// A moment in UTC and how long ago it was: `2025-01-31T08:00:00Z (3m 20s ago)`.
+    /// A moment in UTC and the time since then: `2025-01-31T08:00:00Z (3m 20s ago)`.
     static func moment(_ milliseconds: Int64, now: Int64) -> String {
         let date = Date(timeIntervalSince1970: Double(milliseconds) / 1_000)
         return "\(date.formatted(.iso8601)) (\(age(of: milliseconds, now: now)) ago)"
@@ -59,7 +59,7 @@ enum Wording {
         }
     }
 
-    /// Counts by name in the order of names: `queue_full 3, offline 1`; `none` without any.
+    /// Counts by name, sorted by name: `queue_full 3, slow_reader 1`; `none` without any.
     static func counts(_ counts: [String: UInt64]) -> String {
         let shown = counts.filter { $0.value > 0 }.sorted { $0.key < $1.key }
         if shown.isEmpty { return "none" }

@@ -2,16 +2,16 @@ import Credentials
 import NIOSSL
 import PlainText
 
-/// Says in plain words why a broker's certificate did not pass, and what to do.
+/// Explains why a broker's certificate was refused, and what to do.
 struct CertificateComplaint {
-    /// Leaf first; may be empty.
+    /// The certificates, leaf first; may be empty.
     let chain: [NIOSSLCertificate]
     /// The name or address that the operator asked for.
     let host: String
     let endpoint: AdminEndpoint
     let now: UTCTime
 
-    /// Why the chain itself did not pass.
+    /// The complaint about the chain itself.
     var aboutTrust: String {
         guard let leaf = chain.first else {
             return """
@@ -55,7 +55,7 @@ struct CertificateComplaint {
             """
     }
 
-    /// Why the name did not pass.
+    /// The complaint about the name.
     var aboutName: String {
         let names = chain.first.map(Self.names) ?? []
         let list =
@@ -69,7 +69,7 @@ struct CertificateComplaint {
             """
     }
 
-    /// Its alternative names, as a person writes them.
+    /// The alternative names of the certificate, as a person writes them.
     private static func names(of certificate: NIOSSLCertificate) -> [String] {
         certificate._subjectAlternativeNames().compactMap { name in
             let bytes = Array(name.contents)

@@ -1,14 +1,14 @@
-/// The two names in a certificate, issuer and subject, read from its DER encoding (RFC 5280, section
-/// 4.1); good for telling people who signed it, and for nothing that trust depends on.
+/// The issuer and the subject of a certificate, read from its DER encoding (RFC 5280, section 4.1).
+/// Used in messages about the issuer; no trust depends on it.
 struct CertificateNames: Equatable {
-    /// The DER encoding of each.
+    /// The DER encoding of issuer and subject.
     private let issuer: [UInt8]
     private let subject: [UInt8]
 
-    /// True when nobody but itself vouches for the certificate.
+    /// True when issuer and subject are the same, as in a self-signed certificate.
     var isSelfIssued: Bool { issuer == subject }
 
-    /// The issuer's common name, or else its organisation; `nil` when it has neither.
+    /// The issuer's common name, or else its organisation; `nil` without either.
     var issuerName: [UInt8]? {
         // 2.5.4.3 and 2.5.4.10 (RFC 5280, appendix A).
         Self.value(of: [0x55, 0x04, 0x03], in: issuer)
@@ -26,7 +26,7 @@ struct CertificateNames: Equatable {
             return nil
         }
         var reader = DERReader(signed.content)
-        // The version is left out in the oldest certificates.
+        // The oldest certificates have no version.
         guard var field = reader.next() else { return nil }
         if field.tag == DERReader.version {
             guard let serial = reader.next() else { return nil }
@@ -69,7 +69,8 @@ private struct DERReader {
         self.bytes = bytes
     }
 
-    /// `nil` at the end, and for what is no DER with tags of one byte and lengths below 16 MiB.
+    /// The next value. `nil` at the end, and for bytes that are not DER with one-byte tags and
+    /// lengths below 16 MiB.
     mutating func next() -> (tag: UInt8, content: ArraySlice<UInt8>)? {
         guard let tag = bytes.popFirst(), tag & 0x1F != 0x1F, let first = bytes.popFirst() else {
             return nil

@@ -2,8 +2,8 @@ import NIOCore
 import NIOPosix
 import NIOSSL
 
-/// Asks a server for its certificate, trusting nothing: to say what is wrong with one that did not
-/// pass. Nothing is sent to the server but the beginning of a handshake.
+/// Asks a server for its certificate without trusting anything, to say what is wrong with one that
+/// was refused. Sends the server only the beginning of a handshake.
 enum CertificateProbe {
     /// The server's chain, leaf first; empty when it shows none in time.
     static func chain(

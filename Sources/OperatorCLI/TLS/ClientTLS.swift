@@ -3,23 +3,24 @@ import Credentials
 import NIOSSL
 import PlainText
 
-/// Whom `hermesctl` trusts over https, and with which certificate it shows itself.
+/// The authorities that `hermesctl` trusts over https, and the certificate that it shows.
 package struct ClientTLS: Sendable {
-    /// More than a bundle of all authorities there are.
+    /// The largest file in bytes; a bundle of all public authorities is smaller.
     private static let mostBytes = 4 << 20
 
-    /// Those who may have issued the broker's certificate; `nil` trusts whom this system trusts.
+    /// The authorities that may have issued the broker's certificate; `nil` for those that this
+    /// system trusts.
     private var authorities: [NIOSSLCertificate]?
     private var chain: [NIOSSLCertificate] = []
     private var key: NIOSSLPrivateKey?
 
-    /// Trusts whom this system trusts.
+    /// Trusts the authorities that this system trusts.
     package init() {}
 
     /// - Parameters:
-    ///   - caFile: PEM file of those who may have issued the broker's certificate, or of that very
-    ///     certificate; `nil` for those this system trusts.
-    ///   - certificate: PEM file of our own certificate; `nil` for none.
+    ///   - caFile: PEM file of the authorities that may have issued the broker's certificate, or of
+    ///     that very certificate; `nil` for those that this system trusts.
+    ///   - certificate: PEM file of the certificate to show; `nil` for none.
     ///   - key: PEM file of its key; given whenever the certificate is.
     /// - Throws: ``CommandFailure`` with ``ExitStatus/localFile`` when a file cannot be used.
     init(caFile: String?, certificate: String?, key: String?) throws(CommandFailure) {
@@ -42,7 +43,7 @@ package struct ClientTLS: Sendable {
         self.key = read
     }
 
-    /// For a connection that checks the broker's certificate and its name.
+    /// The configuration for a connection that checks the broker's certificate and its name.
     var configuration: TLSConfiguration {
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.minimumTLSVersion = .tlsv12

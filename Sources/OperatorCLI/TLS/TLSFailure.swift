@@ -1,19 +1,19 @@
 import AdminModel
 import NIOSSL
 
-/// What went wrong with TLS, as far as a person can act on it.
+/// A TLS failure, in the kinds that an operator can act on.
 enum TLSFailure: Equatable {
-    /// The chain does not lead to anyone who is trusted, or one of it is over.
+    /// The chain does not lead to a trusted authority, or one of its certificates has expired.
     case untrusted
-    /// It does, and is for another name.
+    /// The certificate is valid, but for another name.
     case wrongName
-    /// What answered speaks no TLS.
+    /// The server does not speak TLS.
     case notTLS
-    /// The broker asks for a certificate of ours.
+    /// The broker requires a client certificate.
     case wantsCertificate
-    /// The broker gives no reason: it asks for a certificate, or there is nothing that both know.
+    /// The broker gives no reason: it requires a certificate, or both sides have nothing in common.
     case refused
-    /// In the library's words.
+    /// Another failure, in the library's words.
     case other(String)
 
     /// `nil` when the error is not about TLS.
@@ -41,7 +41,7 @@ enum TLSFailure: Equatable {
             "tlsv1_alert_unknown_ca", "sslv3_alert_certificate_unknown",
             "sslv3_alert_bad_certificate":
             self = .wantsCertificate
-        // In TLS 1.2 also for want of a certificate.
+        // In TLS 1.2 also when a certificate is missing.
         case "sslv3_alert_handshake_failure": self = .refused
         default: self = .other(word)
         }
