@@ -155,6 +155,7 @@ let package = Package(
         program("hermesctl", ["OperatorCLI"]),
 
         tests("PlainTextTests", ["PlainText"]),
+        tests("ArchitectureTests", []),
         tests("StructuresTests", ["Structures", "HermesTesting"]),
         tests("MQTTCodecTests", ["MQTTCodec", "HermesTesting"]),
         tests("MQTTCoreTests", ["MQTTCore", "MQTTCodec", "Structures", "HermesTesting"]),

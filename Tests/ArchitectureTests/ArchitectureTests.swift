@@ -1,0 +1,100 @@
+import Testing
+
+@Suite("Modules and their arrows")
+struct ArchitectureTests {
+    @Test("every folder under Sources has one row, and every row a folder")
+    func rows() throws {
+        let folders = try Repository.names(in: "Sources")
+        let rows = ModuleRow.all.map(\.folder)
+        #expect(folders == rows.sorted(), "ModuleTable.swift and the folders under Sources differ")
+    }
+
+    @Test("rows name only rows above them, so there is no cycle")
+    func noCycle() {
+        var above: Set<String> = []
+        for row in ModuleRow.all {
+            let unknown = row.own.subtracting(above).sorted()
+            #expect(unknown.isEmpty, "the row \(row.folder) names \(unknown), not above it")
+            above.insert(row.module)
+        }
+        for row in ModuleRow.all {
+            #expect(row.outside.isDisjoint(with: above), "\(row.folder): own modules as outside")
+        }
+    }
+
+    @Test("a module imports what its row names, and nothing else", arguments: ModuleRow.all)
+    func imports(row: ModuleRow) throws {
+        let allowed = row.own.union(row.outside)
+        var unused = allowed
+        for file in try Repository.files(in: "Sources/\(row.folder)", suffix: ".swift") {
+            for (module, line) in file.imports {
+                unused.remove(module)
+                #expect(
+                    allowed.contains(module),
+                    "\(file.path):\(line) imports \(module); its row allows \(allowed.sorted())")
+            }
+        }
+        #expect(unused.isEmpty, "the row \(row.folder) names \(unused.sorted()), never imported")
+    }
+
+    @Test("sockets and protocol meet only where they are joined")
+    func socketsAndProtocol() {
+        let joining = ModuleRow.all.filter {
+            !$0.own.isDisjoint(with: ModuleRow.sockets)
+                && !$0.own.isDisjoint(with: ModuleRow.protocol)
+        }
+        #expect(Set(joining.map(\.folder)) == ModuleRow.joinSocketsAndProtocol)
+    }
+
+    @Test("no file is over the limit", arguments: ModuleRow.foldersOfShortFiles)
+    func shortFiles(folder: String) throws {
+        let files = try Repository.files(in: folder, suffix: ".swift")
+        #expect(!files.isEmpty, "\(folder) has no sources")
+        for file in files {
+            #expect(file.lineCount <= ModuleRow.mostLines, "\(file.path)")
+        }
+    }
+
+    @Test("no two modules declare a type of one name")
+    func typeNames() throws {
+        var places: [String: [String: String]] = [:]
+        for row in ModuleRow.all {
+            for file in try Repository.files(in: "Sources/\(row.folder)", suffix: ".swift") {
+                for (name, line) in file.types {
+                    places[name, default: [:]][row.module] = "\(file.path):\(line)"
+                }
+            }
+        }
+        #expect(places.count > 300, "the scan of the sources found too little")
+        let shared = places.filter { $0.value.count > 1 }
+        for (name, places) in shared where !ModuleRow.namesInTwoModules.contains(name) {
+            Issue.record("\(name) is declared in \(places.values.sorted())")
+        }
+        let obsolete = ModuleRow.namesInTwoModules.subtracting(shared.keys).sorted()
+        #expect(obsolete.isEmpty, "take them off the list of names in two modules")
+    }
+
+    @Test("the scan reads imports and types in all their forms")
+    func scan() {
+        let file = SourceFile(
+            path: "a.swift",
+            text: """
+                import Glibc
+                @preconcurrency import NIOCore  // words
+                @_spi(Testing) package import struct Store.Record
+                // import Nothing
+                /// Words about what they import from others.
+                package struct First: ~Copyable {
+                    struct Inner {}
+                }
+                final class Second {}
+                @available(*, deprecated) private enum Third {}
+                indirect enum Fourth {}
+                extension Fifth {}
+                """)
+        #expect(file.imports.map(\.module) == ["Glibc", "NIOCore", "Store"])
+        #expect(file.imports.map(\.line) == [1, 2, 3])
+        #expect(file.types.map(\.name) == ["First", "Second", "Third", "Fourth"])
+        #expect(file.lineCount == 12)
+    }
+}

@@ -1,0 +1,116 @@
+import Testing
+
+/// One folder under Sources, and everything that its sources import.
+struct ModuleRow: Sendable, CustomTestStringConvertible {
+    /// The folder below Sources.
+    let folder: String
+    /// The name in `import`, where it differs from the folder's.
+    let module: String
+    /// Other modules under Sources, each in a row above this one.
+    let own: Set<String>
+    /// The system's modules, and those of packages.
+    let outside: Set<String>
+
+    init(_ folder: String, module: String? = nil, own: String = "", outside: String = "") {
+        self.folder = folder
+        self.module = module ?? folder
+        self.own = Set(own.split(separator: " ").map(String.init))
+        self.outside = Set(outside.split(separator: " ").map(String.init))
+    }
+
+    var testDescription: String { folder }
+
+    /// Every module under Sources, from the ground up: a row names only rows above it, so the modules
+    /// form no cycle.
+    static let all = [
+        // C, which the sources import and which imports none of them.
+        ModuleRow("CArgon2"),
+        ModuleRow("CChecksum"),
+        ModuleRow("CHermesProtos"),
+        ModuleRow("CLinux"),
+        ModuleRow("COpenAPI"),
+        ModuleRow("COpenSSL"),
+        ModuleRow("CProtobufC"),
+        ModuleRow("CSQLite"),
+
+        // Small, and without MQTT.
+        ModuleRow("PlainText"),
+        ModuleRow("Structures"),
+        ModuleRow("Threads", own: "CLinux", outside: "Glibc Synchronization"),
+        ModuleRow("OperatorLog", own: "PlainText", outside: "Glibc Logging Synchronization"),
+
+        // The protocol: values and machines, without input and output.
+        ModuleRow("MQTTCodec"),
+        ModuleRow("MQTTCore", own: "MQTTCodec Structures"),
+
+        // Sockets, the disk and the operator's files, without the protocol.
+        ModuleRow("TLS", own: "CLinux COpenSSL PlainText", outside: "Glibc Synchronization"),
+        ModuleRow(
+            "Transport", own: "CLinux Structures TLS", outside: "Glibc Synchronization"),
+        ModuleRow(
+            "Store", own: "CChecksum CLinux CSQLite PlainText Structures Threads",
+            outside: "Glibc Synchronization"),
+        ModuleRow("Credentials", own: "CArgon2 PlainText", outside: "Glibc Synchronization"),
+        ModuleRow("Authorization", own: "Credentials PlainText Structures", outside: "Glibc"),
+        ModuleRow(
+            "Configuration", module: "OperatorConfiguration", own: "PlainText",
+            outside: "Glibc Yams"),
+        ModuleRow("AdminModel", outside: "Glibc"),
+        ModuleRow("AdminTLS", own: "AdminModel Credentials PlainText", outside: "Glibc NIOSSL"),
+        ModuleRow(
+            "ConfiguredFiles", own: "AdminTLS Credentials OperatorConfiguration PlainText TLS",
+            outside: "Glibc"),
+        ModuleRow("HermesMessages", own: "CHermesProtos"),
+
+        // The data plane, the admin plane, and the programs.
+        ModuleRow(
+            "Broker",
+            own: """
+                AdminModel Authorization CLinux MQTTCodec MQTTCore OperatorLog Store Structures \
+                TLS Threads Transport
+                """,
+            outside: "Glibc Logging Synchronization"),
+        ModuleRow(
+            "AdminAPI", own: "AdminModel AdminTLS COpenAPI Credentials HermesMessages PlainText",
+            outside: """
+                FoundationEssentials Glibc Hummingbird HummingbirdCore Logging NIOCore NIOHTTP1 \
+                NIOPosix NIOSSL NIOTLS Synchronization
+                """),
+        ModuleRow(
+            "OperatorCLI",
+            own: """
+                AdminModel AdminTLS Authorization ConfiguredFiles Credentials \
+                OperatorConfiguration PlainText Store TLS
+                """,
+            outside: """
+                ArgumentParser AsyncHTTPClient FoundationEssentials Glibc NIOCore NIOPosix NIOSSL
+                """),
+        ModuleRow("hermesctl", own: "OperatorCLI", outside: "Glibc"),
+        ModuleRow(
+            "hermesd",
+            own: """
+                AdminAPI AdminModel AdminTLS Authorization Broker CLinux ConfiguredFiles \
+                Credentials MQTTCodec OperatorConfiguration OperatorLog PlainText Store TLS \
+                Threads Transport
+                """,
+            outside: "ArgumentParser Glibc Logging Synchronization UnixSignals"),
+    ]
+
+    /// The only modules that import both sockets and protocol.
+    static let joinSocketsAndProtocol: Set = ["Broker", "hermesd"]
+    static let sockets: Set = ["Transport"]
+    static let `protocol`: Set = ["MQTTCodec", "MQTTCore"]
+
+    /// Folders whose files have at most ``mostLines`` lines.
+    static let foldersOfShortFiles = [
+        "Sources/AdminAPI", "Sources/Authorization", "Sources/Configuration", "Sources/MQTTCodec",
+        "Sources/OperatorCLI", "Sources/Structures", "Sources/Threads",
+    ]
+    static let mostLines = 350
+
+    /// Types that two modules declare under one name. The list may only shrink.
+    static let namesInTwoModules: Set = [
+        "AdminRequest", "AdminToken", "BrokerSettings", "LogKeys", "PeerAddress", "PublishCounts",
+        "TLSFailure",
+    ]
+}
