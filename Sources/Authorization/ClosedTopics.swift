@@ -1,8 +1,8 @@
 /// Topics to which no client may publish, whatever the access rules say.
 public enum ClosedTopics {
-    /// True for `$SYS`, `$CONTROL` and all topics below them. `$SYS` belongs to the broker. Other
-    /// brokers are administered by publishing to `$CONTROL`; Hermes has no such commands, and lets
-    /// no client believe that it sent one.
+    /// True for `$SYS`, `$CONTROL` and all topics below them. `$SYS` belongs to the broker.
+    /// `$CONTROL` is where clients administer other brokers; Hermes has no such commands and keeps
+    /// it closed.
     public static func contains(_ topic: UnsafeRawBufferPointer) -> Bool {
         begins(topic, with: "$SYS") || begins(topic, with: "$CONTROL")
     }

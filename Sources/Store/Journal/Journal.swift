@@ -52,7 +52,7 @@ public struct Journal: ~Copyable, Sendable {
     let highestFound: UInt64
     /// The highest number that was ever assigned.
     var highestNumber: UInt64
-    /// The last segment that was freed.
+    /// The highest segment that the database has, as far as the journal was told.
     private var freedNumber: UInt64
     private var nextIndex: Int
     private var hasPendingSpare = false
