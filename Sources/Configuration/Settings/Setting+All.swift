@@ -17,15 +17,15 @@ extension Setting {
         .listener(
             "allow_anonymous", \.allowAnonymous, ValueFormat.boolean.optional("auto"),
             flag: "--allow-anonymous",
-            "Whether clients without a user name are let in. auto says yes on a loopback address as long as there is neither a password_file nor proxy_from, and no otherwise."
+            "Whether clients without a user name are admitted. auto admits them on a loopback address while there is neither a password_file nor proxy_from."
         ),
         .listener(
             "proxy_from", \.proxyFrom, .networks,
-            "Proxies in front of this listener: whoever connects from there must begin with a PROXY header (version 1 or 2, before TLS), and the address in it is the client's; from anywhere else there is none. 0.0.0.0/0 and ::/0 stand for everybody."
+            "Proxies in front of this listener. A connection from these addresses must begin with a PROXY header (version 1 or 2, before TLS), and the address in it is the client's; any other connection must not. 0.0.0.0/0 and ::/0 stand for every address."
         ),
         .listener(
             "tls.certificate", \.tls.certificates, .paths("a PEM file"),
-            "Serves TLS with this certificate and, behind it in the file, those that vouch for it. Several are chosen from by the name that a client asks for; the first serves all other names."
+            "Serves TLS with this certificate; the certificates that signed it follow in the file. With several, the server name that a client asks for chooses one; the first serves all other names."
         ),
         .listener(
             "tls.key", \.tls.keys, .paths("a PEM file"),
@@ -40,21 +40,21 @@ extension Setting {
             "Whether clients show a certificate: never, if they have one, or always."),
         .listener(
             "tls.client_ca_file", \.tls.clientCAFile, ValueFormat.path("a PEM file").optional(),
-            "Who may have issued the certificates of clients."),
+            "Authorities that may have issued the certificates of clients."),
         .listener(
             "tls.crl_file", \.tls.crlFile, ValueFormat.path("a PEM file").orUnset(),
-            "Revoked certificates of clients. With it, a client is turned away unless the lists of all authorities above it are there, the root's included, and not over."
+            "Revoked certificates of clients. With it, a client is refused unless the lists of all authorities above it are present, the root's included, and none has expired."
         ),
         .listener(
             "tls.user_name_from_certificate", \.tls.userNameFromCertificate, .boolean,
-            "The common name of a client's certificate is its user name; then it needs no password, and a user name in its CONNECT does not count."
+            "Takes the user name from the common name of a client's certificate. The client then needs no password, and a user name in its CONNECT is ignored."
         ),
     ]
 
     private static let topSettings: [Setting] = [
         .single(
             "data_directory", \.dataDirectory, .path("a folder"), flag: "--data-dir",
-            "Folder that belongs to one running broker; it is made with mode 0700."),
+            "Folder that belongs to one running broker; it is created with mode 0700."),
         .single(
             "password_file", \.passwordFile, ValueFormat.path("a password file").orUnset(),
             flag: "--password-file",
@@ -62,20 +62,20 @@ extension Setting {
         .single(
             "acl_file", \.aclFile, ValueFormat.path("an ACL file").orUnset(),
             flag: "--acl-file",
-            "Who may publish and subscribe to what, one rule a line; an empty file denies everything. Without it every client may do everything."
+            "Rights to publish and subscribe, one rule a line; an empty file denies everything. Without it every client may publish and subscribe to everything."
         ),
         .single(
             "durability", \.durability, .durability, flag: "--durability",
-            "When an acknowledgement may leave: with sync, once the disk has what it speaks of; with interval 50ms, as soon as it is written, and the disk has it within that time; with none, at once, and a restart loses sessions, queues and retained messages."
+            "When an acknowledgement may be sent: with sync, once the data is on disk; with interval 50ms, as soon as it is written, and it is on disk within that time; with none, at once, and a restart loses sessions, queues and retained messages."
         ),
         .single(
             "disk_reserve", \.diskReserveBytes, .size(0...(1 << 40)),
-            "New messages wait while the file system of data_directory has less room than this; acknowledgements and removals go on."
+            "New messages wait while the file system of data_directory has less free space than this; acknowledgements and removals continue."
         ),
         .single(
             "sys_interval", \.sysInterval,
             ValueFormat.duration(.seconds(1)...(.seconds(3_600))).orZero(),
-            "How often the broker publishes its own figures on $SYS/broker/... while somebody subscribes to them. 0 turns these topics off."
+            "How often the broker publishes its own figures on $SYS/broker/... while a client subscribes to them. 0 turns these topics off."
         ),
     ]
 
@@ -90,19 +90,19 @@ extension Setting {
             "admin.unix_socket", \.admin.unixSocket,
             // sockaddr_un holds 108 bytes with the closing NUL.
             ValueFormat.path("a Unix socket", limit: 107).optional(),
-            "A Unix socket for the same API, mode 0600; whoever can open it needs no token."),
+            "A Unix socket for the same API, mode 0600; a caller that can open it needs no token."),
         .single(
             "admin.tokens_file", \.admin.tokensFile, ValueFormat.path("a token file").optional(),
             "Tokens with scopes, written by `hermesctl tokens create`. Left out, it is the file tokens in data_directory."
         ),
         .single(
             "admin.max_failures", \.admin.maxFailures, .number(1...100_000),
-            "Unknown tokens that one address may present in a minute; then the answer is 429. A good token is let in all the same."
+            "Unknown tokens that one address may present in a minute; then the answer is 429. A valid token is accepted all the same."
         ),
         .single(
             "admin.tls.certificate", \.admin.tls.certificate,
             ValueFormat.path("a PEM file").optional(),
-            "Serves HTTPS with this certificate and, behind it in the file, those that vouch for it."
+            "Serves HTTPS with this certificate; the certificates that signed it follow in the file."
         ),
         .single(
             "admin.tls.key", \.admin.tls.key, ValueFormat.path("a PEM file").optional(),
@@ -117,7 +117,7 @@ extension Setting {
             "Callers must show a certificate that one of these issued, beside their token."),
         .single(
             "admin.allow_plain", \.admin.allowPlain, .boolean,
-            "Whether HTTP without TLS may be spoken on an address that other machines reach: tokens and messages are then there for whoever listens on the way."
+            "Allows HTTP without TLS on an address that other machines reach: tokens and messages can then be read on the network."
         ),
     ]
 
@@ -125,11 +125,11 @@ extension Setting {
         .single(
             "limits.connect_timeout", \.limits.connectTimeout,
             .duration(.milliseconds(100)...(.seconds(3_600))), flag: "--connect-timeout",
-            "From accepting a connection to its complete CONNECT; then it is closed."),
+            "Time from accepting a connection to its complete CONNECT; later the connection is closed."),
         .single(
             "limits.max_keep_alive", \.limits.maxKeepAlive,
             ValueFormat.duration(.seconds(1)...(.seconds(65_535))).optional("off"),
-            "Binds clients that ask for a longer keep alive, or for none."),
+            "The longest keep alive; a client that asks for a longer one, or for none, gets this one."),
         .single(
             "limits.max_connect_packet", \.limits.maxConnectPacketBytes,
             .size(64...maximumPacketBytes),
@@ -149,7 +149,7 @@ extension Setting {
         .single(
             "limits.max_in_flight", \.limits.maxInFlight, .number(1...65_535),
             flag: "--max-inflight",
-            "QoS 1 and 2 messages sent to one client and not yet acknowledged; the rest waits in order."
+            "QoS 1 and 2 messages sent to one client and not yet acknowledged; further ones wait in order."
         ),
         .single(
             "limits.max_inbound_qos2", \.limits.maxInboundQoS2, .number(1...65_535),
@@ -158,7 +158,7 @@ extension Setting {
         .single(
             "limits.max_unacknowledged_publishes", \.limits.maxUnacknowledgedPublishes,
             .number(1...65_535),
-            "PUBLISH, SUBSCRIBE and UNSUBSCRIBE packets of one client that wait for our acknowledgement; above it we stop reading until some are out."
+            "PUBLISH, SUBSCRIBE and UNSUBSCRIBE packets of one client that the broker has not acknowledged yet; above it the client is not read until half of them are acknowledged."
         ),
         .single(
             "limits.max_unacknowledged_bytes", \.limits.maxUnacknowledgedPublishBytes,
@@ -167,29 +167,29 @@ extension Setting {
         .single(
             "limits.queue_messages", \.limits.queueMessages, .number(1...65_000),
             flag: "--queue-limit",
-            "Messages that wait for one client that is away; one that is connected and slow may have 60,000."
+            "Messages that wait for one offline client; for a connected, slow one up to 60,000 may wait."
         ),
         .single(
             "limits.queue_bytes", \.limits.queueBytes, .size(1_024...(64 << 30)),
             "The same, counted in bytes. Left out, it is never below max_packet."),
         .single(
             "limits.queue_policy", \.limits.queuePolicy, .word(noun: "a queue policy"),
-            "Which message a full queue gives up: the oldest or the newest."),
+            "Which message a full queue drops: the oldest or the newest."),
         .single(
             "limits.max_sessions", \.limits.maxSessions, .number(1...10_000_000),
             "Persistent sessions; a client that would need one more is refused."),
         .single(
             "limits.max_retained", \.limits.maxRetained, .number(1...10_000_000),
-            "Retained messages; a topic counts once for every eight of its levels. A further one is delivered and not retained, which MQTT has no word for: it is acknowledged like any other."
+            "Retained messages; a topic counts once for every eight of its levels. A further one is delivered and not retained; it is acknowledged all the same, because MQTT has no other answer."
         ),
         .single(
             "limits.retained_bytes", \.limits.retainedBytes, .size(1_024...(64 << 30)),
-            "The same, counted in bytes of all of them together; of one that replaces another the difference counts."
+            "The same, counted in bytes of all of them together; for a message that replaces another, the difference counts."
         ),
         .single(
             "limits.session_expiry", \.limits.sessionExpiry,
             .duration(.seconds(1)...(.seconds(3_650 * 86_400))),
-            "From a client's disconnection to the removal of its persistent session."),
+            "Time from a client's disconnection until its persistent session expires and is removed."),
         .single(
             "limits.max_connections", \.limits.maxConnections,
             ValueFormat.number(1...10_000_000).optional("auto"),
@@ -211,7 +211,7 @@ extension Setting {
         ),
         .single(
             "limits.max_handshakes", \.limits.maxHandshakes, .number(1...1_000_000),
-            "TLS handshakes at a time. At the limit a new client takes the place of one that has kept us waiting for 2 s or longer, or else waits to be accepted."
+            "TLS handshakes at a time. At the limit a new client takes the place of one that has not answered for 2 s or longer, or else waits to be accepted."
         ),
         .single(
             "limits.handshakes_per_address", \.limits.handshakesPerAddress,
@@ -220,11 +220,11 @@ extension Setting {
         ),
         .single(
             "limits.memory", \.limits.memory, .memoryLimit((16 << 20)...(1 << 50)),
-            "Private memory of the process. Above it, newcomers wait; 5 % above it, unfinished packets and large publishers are cut back; 10 % above it, slow readers are closed, largest first. auto is 80 % of what the control group or the machine has."
+            "Private memory of the process. Above it, new connections wait; 5 % above it, unfinished packets and large publishers are cut back; 10 % above it, slow readers are closed, largest first. auto is 80 % of the memory of the control group or the machine."
         ),
         .single(
             "limits.unfinished_bytes", \.limits.unfinishedBytes, .size((64 << 10)...(64 << 30)),
-            "Unfinished packets of all clients together; beyond it those are closed whose packet began longest ago. Left out, it is never below four times max_packet."
+            "Unfinished packets of all clients together; beyond it, connections whose packet began longest ago are closed. Left out, it is never below four times max_packet."
         ),
         .single(
             "limits.output_bytes", \.limits.outputBytes, .size(1_024...(1 << 30)),
