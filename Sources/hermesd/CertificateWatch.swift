@@ -2,17 +2,18 @@ import Glibc
 import Logging
 import TLS
 
-/// Has certificates read again when their files change, and says at the start and once a day which of
-/// them end soon.
+/// Reads certificates again when their files change. At the start and once a day it warns of files
+/// that expire soon.
 ///
-/// It looks at the files' times every five seconds, which costs a few microseconds and needs no watch
-/// on folders that a renewal replaces. A change counts once a second has passed without another one, so
-/// that a certificate is not read without its key. Files that could not be used are tried again at every
-/// look, and the log says so once.
+/// It compares the files' stamps every five seconds, which costs a few microseconds and, unlike a
+/// watch, also works when a renewal replaces a whole folder. A change counts once a second has
+/// passed without another one, so that a certificate is not read without its key. Files that could
+/// not be used are tried again every time, and the log says so once.
 struct CertificateWatch {
     private static let interval = Duration.seconds(5)
     private static let settling = Duration.seconds(1)
-    /// Authorities that renew by themselves do it 30 days ahead: at 14 something does not work.
+    /// Seconds before expiry from which the log warns. Tools that renew by themselves do so 30 days
+    /// ahead, so at 14 days something is wrong.
     private static let warningSeconds: Int64 = 14 * secondsOfDay
     private static let secondsOfDay: Int64 = 86_400
 
@@ -25,7 +26,8 @@ struct CertificateWatch {
         self.logger = logger
     }
 
-    /// Watches until the task is cancelled; `use` puts certificates to use, if it can.
+    /// Watches until the task is cancelled. `use` puts new certificates into use; false when it
+    /// could not.
     mutating func run(_ use: @Sendable (Certificates.Read) -> Bool) async {
         remind()
         while (try? await Task.sleep(for: Self.interval)) != nil {
@@ -64,7 +66,7 @@ struct CertificateWatch {
         return ["files": "\(files.joined(separator: " "))"]
     }
 
-    /// Names all that end soon.
+    /// Warns of all files that expire soon.
     private mutating func remind() {
         let now = Int64(time(nil))
         nextReminder = now + Self.secondsOfDay

@@ -2,23 +2,22 @@ import Logging
 import OperatorConfiguration
 import OperatorLog
 
-/// Reads the configuration and the files that it names again, as SIGHUP asks: everything is checked
-/// first, then everything is swapped. Whatever is bad leaves the whole running configuration.
+/// Reads the configuration and its files again at SIGHUP. Everything is checked first and then
+/// replaced together; after a mistake anywhere, the whole running configuration stays.
 struct Reload {
     /// One thing that a reload brings up to date.
     struct Part: Sendable {
-        /// As the log names it: "password file".
+        /// The name for the log, such as "password file".
         var name: String
-        /// Reads and checks the new state.
+        /// Reads and checks the new state; throws when it cannot be used.
         var prepare: @Sendable () throws -> Prepared
     }
 
-    /// A new state that is good.
+    /// A new state that was checked.
     struct Prepared: Sendable {
-        /// The key of the setting that names the file, when the file is another than that in use;
-        /// `nil` when nothing has changed.
+        /// The key of the setting whose file has changed; `nil` when it has not.
         var changed: String?
-        /// Puts it to use; false when the former state stays in use, which it has said.
+        /// Puts the new state into use. False when the old one stays, which has then been logged.
         var use: @Sendable () -> Bool
     }
 
@@ -29,8 +28,8 @@ struct Reload {
     private let parts: [Part]
     private let apply: @Sendable (HermesConfiguration) -> Bool
 
-    /// `apply` puts the limits of a configuration to use; false when the former ones stay, which it has
-    /// said.
+    /// `apply` puts the limits of a configuration into use. False when the old ones stay, which has
+    /// then been logged.
     init(
         loader: ConfigurationLoader, running: HermesConfiguration, log: OperatorLog,
         logger: Logger, parts: [Part], apply: @escaping @Sendable (HermesConfiguration) -> Bool
@@ -73,7 +72,7 @@ struct Reload {
         log.level = Logger.Level(running.logging.level)
         var changed = change.applied + used.compactMap(\.changed)
         if !apply(running) {
-            // The next reload compares with what counts.
+            // The next reload compares with the limits in use.
             running.limits = formerLimits
             changed.removeAll { $0.hasPrefix("limits.") }
         }
@@ -91,8 +90,8 @@ struct Reload {
 }
 
 extension Logger {
-    /// Says everything that is wrong with a file, each mistake in a line of its own. The error's
-    /// description has one a line, and counts those beyond a bound.
+    /// Logs every problem with a file, one line each. The error's description has one line per
+    /// problem, and counts those beyond a bound.
     func error(_ message: Logger.Message, problems: some Error) {
         for problem in "\(problems)".split(separator: "\n") {
             error(message, metadata: ["problem": "\(problem)"])

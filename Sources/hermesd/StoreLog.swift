@@ -1,7 +1,7 @@
 import Logging
 import Store
 
-/// What an operator should read about the store: what a start found, and when storing stops and goes on.
+/// Log lines about the store at the start: the journal's content, a torn write, and damage.
 struct StoreLog {
     let logger: Logger
 
@@ -25,7 +25,7 @@ struct StoreLog {
         }
     }
 
-    /// What this start and earlier ones found damaged, until somebody accepts the loss.
+    /// Logs the damage that this start or an earlier one found, until its loss is accepted.
     func logDamage(in directory: String) {
         guard let damage = try? StoredDamage(in: directory) else { return }
         for line in damage.setAsideFiles + damage.records {

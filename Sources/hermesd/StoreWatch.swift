@@ -1,8 +1,8 @@
 import Logging
 import Store
 
-/// Says once when storing stops, and once when it goes on: it looks at the store's figures each second,
-/// which costs the store a lock and the data plane nothing.
+/// Logs once when storing stops, and once when it works again. It looks at the store's figures each
+/// second, which takes the store a lock and costs the data plane nothing.
 struct StoreWatch {
     private static let interval = Duration.seconds(1)
 
@@ -14,7 +14,7 @@ struct StoreWatch {
     private var isCongested = false
     private var isMoving = true
 
-    /// Begins with the figures of a store that has just been opened.
+    /// Begins with the figures of a store that was just opened.
     init(logger: Logger, figures: StoreFigures) {
         self.logger = logger
         failures = figures.failures
@@ -81,7 +81,7 @@ struct StoreWatch {
             }
             isFailing = true
         } else if isFailing || hasFailed {
-            // A failure between two looks is over, and still one that somebody has to know of.
+            // A failure between two looks has ended, but the operator should still know of it.
             logger.warning(
                 isFailing ? "Storing goes on" : "Storing failed for a moment, and goes on",
                 metadata: ["store.failures": "\(figures.failures)"])
@@ -89,7 +89,7 @@ struct StoreWatch {
         }
     }
 
-    /// Takes a state over; true if it is another one.
+    /// Stores a state; true if it differs from the previous one.
     private static func change(_ state: inout Bool, _ now: Bool) -> Bool {
         defer { state = now }
         return state != now
