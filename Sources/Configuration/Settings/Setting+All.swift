@@ -125,11 +125,13 @@ extension Setting {
         .single(
             "limits.connect_timeout", \.limits.connectTimeout,
             .duration(.milliseconds(100)...(.seconds(3_600))), flag: "--connect-timeout",
-            "Time from accepting a connection to its complete CONNECT; later the connection is closed."),
+            "Time from accepting a connection to its complete CONNECT; later the connection is closed."
+        ),
         .single(
             "limits.max_keep_alive", \.limits.maxKeepAlive,
             ValueFormat.duration(.seconds(1)...(.seconds(65_535))).optional("off"),
-            "The longest keep alive; a client that asks for a longer one, or for none, gets this one."),
+            "The longest keep alive; a client that asks for a longer one, or for none, gets this one."
+        ),
         .single(
             "limits.max_connect_packet", \.limits.maxConnectPacketBytes,
             .size(64...maximumPacketBytes),
@@ -189,7 +191,8 @@ extension Setting {
         .single(
             "limits.session_expiry", \.limits.sessionExpiry,
             .duration(.seconds(1)...(.seconds(3_650 * 86_400))),
-            "Time from a client's disconnection until its persistent session expires and is removed."),
+            "Time from a client's disconnection until its persistent session expires and is removed."
+        ),
         .single(
             "limits.max_connections", \.limits.maxConnections,
             ValueFormat.number(1...10_000_000).optional("auto"),
