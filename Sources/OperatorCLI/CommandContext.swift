@@ -33,7 +33,7 @@ package struct CommandContext: Sendable {
     package static func process() -> CommandContext {
         CommandContext(
             environment: ProcessEnvironment.current(), console: .standard(), now: wallClock,
-            makeTransport: { AsyncHTTPTransport(endpoint: $0, timeout: $1, tls: $2) })
+            makeTransport: { HTTPTransport(endpoint: $0, timeout: $1, tls: $2) })
     }
 
     private static func wallClock() -> Int64 {

@@ -32,6 +32,7 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
         ModuleRow("COpenSSL"),
         ModuleRow("CProtobufC"),
         ModuleRow("CSQLite"),
+        ModuleRow("CYAML"),
 
         // Small, and without MQTT.
         ModuleRow("PlainText"),
@@ -53,8 +54,8 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
         ModuleRow("Credentials", own: "CArgon2 PlainText", outside: "Glibc Synchronization"),
         ModuleRow("Authorization", own: "Credentials PlainText Structures", outside: "Glibc"),
         ModuleRow(
-            "Configuration", module: "OperatorConfiguration", own: "PlainText",
-            outside: "Glibc Yams"),
+            "Configuration", module: "OperatorConfiguration", own: "CYAML PlainText",
+            outside: "Glibc"),
         ModuleRow("AdminModel", outside: "Glibc"),
         ModuleRow("AdminTLS", own: "AdminModel Credentials PlainText", outside: "Glibc NIOSSL"),
         ModuleRow(
@@ -83,7 +84,7 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
                 OperatorConfiguration PlainText Store TLS
                 """,
             outside: """
-                ArgumentParser AsyncHTTPClient FoundationEssentials Glibc NIOCore NIOPosix NIOSSL
+                ArgumentParser FoundationEssentials Glibc NIOCore NIOHTTP1 NIOPosix NIOSSL
                 """),
         ModuleRow("hermesctl", own: "OperatorCLI", outside: "Glibc"),
         ModuleRow(

@@ -44,12 +44,17 @@ package enum AdminEndpoint: Sendable, Equatable {
 
     /// Host, without brackets, and port of an https address; `nil` for all others.
     package var secureAuthority: (host: String, port: UInt16)? {
-        guard case .web(let base, _) = self, base.hasPrefix("https://") else { return nil }
-        let authority = base.dropFirst("https://".count).prefix { $0 != "/" }
-        guard let host = Self.host(of: authority) else { return nil }
-        let port = authority.dropFirst(host.count + 1)
+        guard case .web(let base, _) = self, base.hasPrefix("https:") else { return nil }
+        return Self.authority(of: base)
+    }
+
+    /// Host, without brackets, and port of an address.
+    static func authority(of base: String) -> (host: String, port: UInt16) {
+        let authority = base.drop { $0 != ":" }.dropFirst("://".count).prefix { $0 != "/" }
+        let host = Self.host(of: authority) ?? authority
+        let port = UInt16(authority.dropFirst(host.count + 1))
         return (
-            String(host.filter { $0 != "[" && $0 != "]" }), UInt16(port) ?? 443
+            host.filter { $0 != "[" && $0 != "]" }, port ?? (base.hasPrefix("https:") ? 443 : 80)
         )
     }
 

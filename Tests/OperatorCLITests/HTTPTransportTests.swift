@@ -5,12 +5,12 @@ import Testing
 
 @testable import OperatorCLI
 
-@Suite("AsyncHTTPTransport")
-struct AsyncHTTPTransportTests {
+@Suite("HTTPTransport")
+struct HTTPTransportTests {
     private func send(
         _ request: AdminRequest, to endpoint: AdminEndpoint, timeout: Duration = .seconds(20)
     ) async -> Result<AdminResponse, CommandFailure> {
-        let transport = AsyncHTTPTransport(endpoint: endpoint, timeout: timeout)
+        let transport = HTTPTransport(endpoint: endpoint, timeout: timeout)
         let result: Result<AdminResponse, CommandFailure>
         do throws(CommandFailure) {
             result = .success(try await transport.send(request))
