@@ -1,5 +1,5 @@
-/// Reads an input as a program. Reading is total: behind the end there are zeros, so that every byte
-/// string is a valid program, and any piece of one too.
+/// Reads an input as a program. Behind the end it reads zeros, so that every byte string, and every
+/// part of one, is a valid program.
 struct ByteProgram {
     private let bytes: [UInt8]
     private var offset = 0
@@ -40,7 +40,7 @@ struct OperandBits {
         return Int(field)
     }
 
-    /// One of a power of two of choices, by as many bits as that takes.
+    /// Picks one of the choices, whose number is a power of two, with as many bits as that takes.
     mutating func pick<Choice>(_ choices: [Choice]) -> Choice {
         let width = UInt8(choices.count.trailingZeroBitCount)
         precondition(choices.count == 1 << width, "\(choices.count) choices need no whole bits")

@@ -1,6 +1,6 @@
-/// A claim that did not hold for one input; what a fuzz target reports and a replay fails with.
+/// A claim that does not hold for an input. A fuzz target reports it, and a replay fails with it.
 package struct CheckFailure: Error, CustomStringConvertible {
-    /// What was expected and what was found.
+    /// The expected and the actual result.
     package let description: String
 
     package init(_ description: String) { self.description = description }

@@ -1,10 +1,11 @@
-/// A claim that must hold for every input: what a fuzz target searches and the tests replay.
+/// A claim that must hold for every input. A fuzz target searches for inputs that break it, and the
+/// tests replay kept inputs.
 package enum FuzzCheck: String, CaseIterable, Sendable {
     /// Any bytes yield packets or ``MalformedPacket``.
     case packets
     /// Any bytes yield a header of the PROXY protocol or ``MalformedProxyHeader``.
     case proxy
-    /// What comes out of a TLS connection is what its peer sealed, in order and once.
+    /// A TLS connection yields exactly the data that its peer sealed, in order and once.
     case records
     /// Subscriptions and retained messages match as a matcher of ten lines does.
     case topics

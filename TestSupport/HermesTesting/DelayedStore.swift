@@ -1,7 +1,7 @@
 import Store
 
-/// A store that keeps what it was given in memory, and completes a ticket only when the test says so,
-/// in any order.
+/// A store that keeps its groups in memory and completes a ticket only when the test says so, in
+/// any order.
 package final class DelayedStore: Store {
     private struct Row {
         var message: StoreRecord
@@ -12,12 +12,12 @@ package final class DelayedStore: Store {
 
     /// Every group that was submitted, in order.
     package private(set) var groups: [(ticket: UInt64, records: [StoreRecord])] = []
-    /// Tickets that were neither completed nor are about to be.
+    /// Tickets that are not completed, and not about to be.
     package private(set) var pending: [UInt64] = []
     private var ready: [UInt64] = []
     private var queues: [UInt64: [UInt64: Row]] = [:]
     private var reads: [QueueSlice] = []
-    /// Completes everything at once, like a disk that never keeps anybody waiting.
+    /// Completes every ticket at once, like a disk that is never slow.
     package var isImmediate = false
     /// Reads wait until this is false again.
     package var holdsReads = false

@@ -1,9 +1,9 @@
 import MQTTCodec
 
-/// A control packet by content: what a ``ControlPacket`` says together with the bytes it refers to.
+/// A control packet by its content: a ``ControlPacket`` together with the bytes that it refers to.
 ///
-/// Two packets decoded from different buffers compare equal when they say the same, and a test can
-/// write the packet that it expects without counting offsets.
+/// Packets that were decoded from different buffers compare equal when their content is equal, and
+/// a test can write the packet that it expects without counting offsets.
 package enum PacketContent: Hashable, Sendable {
     package struct Will: Hashable, Sendable {
         package var topic: [UInt8]
@@ -78,7 +78,7 @@ package enum PacketContent: Hashable, Sendable {
     case pingresp
     case disconnect
 
-    /// What `packet`, decoded from `bytes`, says.
+    /// The content of `packet`, which was decoded from `bytes`.
     package init(_ packet: ControlPacket, in bytes: [UInt8]) {
         func field(_ range: ByteRange) -> [UInt8] { Array(bytes[range.start..<range.end]) }
         switch packet {

@@ -7,7 +7,7 @@ package struct WireBytes: Hashable, Sendable, ExpressibleByStringLiteral, Custom
 
     package init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-    /// Traps on text that is not pairs of hexadecimal digits: a mistake in a test.
+    /// Traps on text that is not pairs of hexadecimal digits, which is a mistake in the test.
     package init(stringLiteral text: String) {
         guard let bytes = Self.parse(text) else {
             preconditionFailure("\"\(text)\" is not pairs of hexadecimal digits")

@@ -1,7 +1,7 @@
 import HermesTesting
 import MQTTCodec
 
-/// Any bytes yield packets or ``MalformedPacket``; what is taken means exactly what was sent.
+/// Any bytes yield packets or ``MalformedPacket``; decoded packets mean exactly what was sent.
 ///
 /// The first byte of an input seeds how its stream is split, the second chooses the largest packet;
 /// the rest is the stream. Checked are: nothing traps; a frame lies within its stream and its limit;
@@ -10,18 +10,18 @@ import MQTTCodec
 enum PacketCheck {
     private static let sizeLimits = [Int.max, 1_024 * 1_024, 330 * 1_024, 200, 64, 16, 5, 2]
 
-    /// Where a stream of packets ended.
+    /// The way in which a stream of packets ended.
     private enum Ending: Hashable {
         case incomplete(needed: Int)
         case malformed(MalformedPacket)
     }
 
-    /// What a stream meant.
+    /// The result of reading a stream.
     private struct Reading: Hashable {
         var packets: [PacketContent] = []
         /// Each packet's first byte.
         var starts: [Int] = []
-        /// Behind the last packet.
+        /// Offset behind the last packet.
         var end = 0
         var ending = Ending.incomplete(needed: 0)
     }
@@ -56,7 +56,7 @@ enum PacketCheck {
         return reading
     }
 
-    /// As a connection does it: keeps what is unfinished and offers it again with more behind it.
+    /// Reads as a connection does: keeps an unfinished packet and offers it again with more bytes.
     private static func readInPieces(
         _ stream: [UInt8], _ maximumSize: Int, _ pieceSize: () -> Int
     ) throws(CheckFailure) -> Reading {
@@ -140,7 +140,8 @@ enum PacketCheck {
             throw CheckFailure("\(content) does not survive its own encoding: \(error)")
         }
         try CheckFailure.unless(again == [content], "\(content) decodes again as \(again)")
-        // A remaining length may be written longer than needed (section 2.2.3); ours never is.
+        // A remaining length may be encoded longer than needed (section 2.2.3); the encoder never
+        // does so.
         var bodyStart = 1
         while bodyStart < wire.count, wire[bodyStart] & 0x80 != 0 { bodyStart += 1 }
         let body = wire[min(bodyStart + 1, wire.count)...]
@@ -149,7 +150,8 @@ enum PacketCheck {
             "\(WireBytes(wire)) encodes as \(WireBytes(encoded))")
     }
 
-    /// An unfinished packet says how long it is as soon as it knows, and then needs no more than that.
+    /// An unfinished packet asks for its whole size as soon as its length is known, and for no
+    /// more.
     private static func checkNeed(
         _ needed: Int, _ bytes: [UInt8], _ offset: Int, _ maximumSize: Int
     ) throws(CheckFailure) {
@@ -158,7 +160,7 @@ enum PacketCheck {
         try CheckFailure.unless(
             needed > available && needed <= maximumSize,
             "\(needed) bytes needed with \(available) there, at most \(maximumSize)")
-        // What a peer merely claims is not allocated here either.
+        // No memory is allocated here either for a length that a peer only claims.
         guard needed <= 64 * 1_024 else { return }
         let completed = bytes[offset...] + [UInt8](repeating: 0, count: needed - available)
         let framing = try? PacketDecoder.frame(

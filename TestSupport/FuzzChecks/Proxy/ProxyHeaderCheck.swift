@@ -6,7 +6,7 @@ import Transport
 /// asks for no more than that; it does not depend on what follows it, nor on how it arrives; a flaw
 /// shows at one byte and stays; an address that was read is read again from its own text.
 enum ProxyHeaderCheck {
-    /// What the begin of a stream means.
+    /// The result of reading the beginning of a stream.
     private enum Reading: Hashable {
         case header(ProxyHeader)
         case malformed(MalformedProxyHeader)
@@ -30,8 +30,8 @@ enum ProxyHeaderCheck {
         }
     }
 
-    /// Byte by byte the stream asks for more until it means what it means as a whole, at the byte where
-    /// a header ends.
+    /// Read byte by byte, the stream asks for more bytes until the result is that of the whole
+    /// stream, at the byte at which a header ends.
     private static func checkArrival(_ input: [UInt8], _ whole: Reading) throws(CheckFailure) {
         for count in 0...min(input.count, ProxyHeader.maximumSize) {
             let reading = read([UInt8](input.prefix(count)))

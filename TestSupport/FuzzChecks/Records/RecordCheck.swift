@@ -11,7 +11,7 @@ import TLS
 /// mean what ``RecordModel`` says, that one is never taken, and nothing after it; splits change nothing;
 /// what is sealed in answer, a KeyUpdate and an alert included, the peer can open.
 enum RecordCheck {
-    /// What a stream came to.
+    /// The result of reading a stream.
     private struct Reading: Hashable {
         var consumed = 0
         var plaintext: [UInt8] = []
@@ -20,12 +20,12 @@ enum RecordCheck {
         var owesKeyUpdate = false
     }
 
-    /// What it must come to.
+    /// The result that a stream must have.
     private struct Expectation {
         var consumed = 0
         var plaintextCount = 0
         var state = SecureChannel.State.open
-        /// Which of these is sent is the receiver's choice.
+        /// The receiver may choose which of these alerts it sends.
         var alerts: [SecureChannel.Alert] = [.closeNotify]
         var owesKeyUpdate = false
     }
@@ -44,7 +44,8 @@ enum RecordCheck {
             "\(whole.consumed) of \(stream.bytes.count) bytes gave \(whole.plaintext.count), "
                 + "then \(whole.state) \(whole.alert)")
         try check(whole, expected, stream)
-        // Whoever keeps long records copies them with each piece.
+        // A connection copies the bytes that it keeps with each piece, so long records in many
+        // pieces are slow.
         let size = stream.bytes.count
         for largestPiece in [max(7, size / 64), max(600, size / 8)] {
             let pieces = try read(stream, &ciphers) { random.number(in: 1...largestPiece) }
@@ -70,7 +71,8 @@ enum RecordCheck {
             expected.alerts = [record.after.alert]
             guard expected.state == .open else { return expected }
         }
-        // What follows is not what was sealed: it ends the connection, once it is whole.
+        // The rest differs from what was sealed: it ends the connection once its record is
+        // complete.
         let rest = stream.bytes[expected.consumed...]
         guard rest.count >= 5 else { return expected }
         let length = Int(rest[rest.startIndex + 3]) << 8 | Int(rest[rest.startIndex + 4])
@@ -107,7 +109,7 @@ enum RecordCheck {
 
     // MARK: Reading
 
-    /// As a connection does it: keeps what is unfinished and offers it again with more behind it.
+    /// Reads as a connection does: keeps an unfinished record and offers it again with more bytes.
     private static func read(
         _ stream: RecordStream, _ ciphers: inout RecordCiphers, _ pieceSize: () -> Int
     ) throws(CheckFailure) -> Reading {
@@ -131,7 +133,7 @@ enum RecordCheck {
         _ bytes: ArraySlice<UInt8>, _ channel: inout SecureChannel, _ reading: inout Reading,
         _ ciphers: inout RecordCiphers
     ) throws(CheckFailure) {
-        // Exactly the room that is promised, and what must stay as it is behind it.
+        // Exactly the promised room, with bytes behind it that must not change.
         let canary: [UInt8] = [0xCA, 0xFE, 0xBA, 0xBE, 0xCA, 0xFE, 0xBA, 0xBE]
         var target = [UInt8](repeating: 0, count: bytes.count) + canary
         let (consumed, produced) = bytes.withUnsafeBytes { source in
@@ -157,7 +159,8 @@ enum RecordCheck {
 
     // MARK: Answering
 
-    /// Our direction goes on whatever became of the peer's: new keys if they are due, data, an alert.
+    /// The receiver's own direction works whatever became of the peer's: new keys if they are due,
+    /// data, an alert.
     private static func answer(
         _ channel: SecureChannel, _ peer: SecureChannel, _ ciphers: inout RecordCiphers
     ) throws(CheckFailure) {

@@ -1,11 +1,11 @@
 import TLS
 
-/// What both ends of a channel agree on, and the peer's end of it.
+/// The keys that both ends of a channel have, and the peer's end of it.
 struct RecordKeys {
     let version: SecureChannel.Version
     let algorithm: AEADAlgorithm
     let largestFragment: Int
-    /// Records that were sealed before, in either direction.
+    /// Number of records that were sealed before, in either direction.
     private let firstSequence: UInt64
     private var digest: KeyDigest { algorithm == .aes256GCM ? .sha384 : .sha256 }
 
@@ -15,11 +15,12 @@ struct RecordKeys {
         version = bits.flag() ? .tls13 : .tls12
         algorithm = bits.pick([.aes128GCM, .aes256GCM, .chaCha20Poly1305, .aes128GCM])
         largestFragment = bits.flag() ? 512 : SecureChannel.largestPlaintext
-        // Where a byte of the number carries, and where a key may change without a count or must.
+        // Numbers at which a carry occurs, at which keys may change without being counted, and at
+        // which they must change.
         firstSequence = bits.pick([0, 254, 1_023, 1 << 24])
     }
 
-    /// The model of who receives what the peer seals.
+    /// The model of the receiver of the peer's records.
     func model() -> RecordModel {
         RecordModel(version, largestFragment: largestFragment, sequence: firstSequence)
     }
@@ -38,15 +39,15 @@ struct RecordKeys {
             largestFragment: largestFragment)
     }
 
-    /// What the peer's first key follows from, in TLS 1.3.
+    /// The secret of the peer's first key, in TLS 1.3.
     var peerSecret: [UInt8] { secret(of: 1) }
 
-    /// What the key behind a KeyUpdate follows from.
+    /// The secret of the key that follows a KeyUpdate.
     func secret(after secret: [UInt8]) -> [UInt8] {
         digest.expandLabel(secret, "traffic upd", secret.count)
     }
 
-    /// The peer's end behind a KeyUpdate, for sealing.
+    /// The peer's end after a KeyUpdate, for sealing.
     func peer(with secret: [UInt8]) -> SecureChannel {
         let key = TrafficKey(secret: secret, algorithm, digest, sequence: 0)
         return SecureChannel(version, algorithm, digest, inbound: key, outbound: key)

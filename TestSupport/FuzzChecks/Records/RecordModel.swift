@@ -1,16 +1,16 @@
 import TLS
 
-/// What a receiver makes of records that arrive whole, unchanged and in order: the rules of
-/// ``SecureChannel`` in as few lines as they take.
+/// A model of a receiver of records that arrive whole, unchanged and in order: the rules of
+/// ``SecureChannel`` in as few lines as possible.
 struct RecordModel {
     private static let mostIdleRecords = 32
     private static let mostHastyKeyUpdates = 32
-    /// A key that has opened so many records may be changed without a count.
+    /// After a key has opened this many records, a KeyUpdate does not count as hasty.
     private static let fewRecords: UInt64 = 1_024
 
     let version: SecureChannel.Version
     let largestFragment: Int
-    /// Records under the present key.
+    /// Number of records under the present key.
     private(set) var sequence: UInt64
     private(set) var state = SecureChannel.State.open
     private(set) var alert = SecureChannel.Alert.closeNotify
@@ -19,7 +19,7 @@ struct RecordModel {
     private(set) var plaintextCount = 0
     private var idleRecords = 0
     private var hastyKeyUpdates = 0
-    /// The handshake message that is not whole yet.
+    /// The handshake message that is not complete yet.
     private var message: [UInt8] = []
 
     init(_ version: SecureChannel.Version, largestFragment: Int, sequence: UInt64) {
@@ -64,7 +64,7 @@ struct RecordModel {
         case (2, _, 0): state = .closed
         case (2, _, 90): countIdle()
         case (2, 1, _) where version == .tls12: countIdle()
-        // There is nothing to answer an alert with.
+        // An alert has no answer.
         case (2, _, _): state = .failed
         default: fail(.decodeError)
         }

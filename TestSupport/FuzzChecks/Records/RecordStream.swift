@@ -1,23 +1,24 @@
 import TLS
 
-/// What a peer seals and what of it arrives, changed or not, built by the steps of a program.
+/// A stream of records that the peer seals, and the bytes that arrive, changed or not, built by the
+/// steps of a program.
 struct RecordStream {
-    /// More steps than this make an input slow and no more telling; so do more bytes.
+    /// The most steps. More make an input slow without testing more; so do more bytes.
     private static let mostSteps = 64
     private static let mostBytes = 256 * 1_024
 
-    /// A record as it was sealed, and what a receiver of it and all before it has.
+    /// A sealed record, and the state of a receiver that has it and all records before it.
     struct Sealed {
         var wire: [UInt8]
         var after: RecordModel
     }
 
     let keys: RecordKeys
-    /// In the order of their sealing, whether they arrive or not.
+    /// All records in the order of their sealing, whether they arrive or not.
     private(set) var sealed: [Sealed] = []
     /// Application data of all of them.
     private(set) var plaintext: [UInt8] = []
-    /// What arrives.
+    /// The bytes that arrive.
     private(set) var bytes: [UInt8] = []
     private var model: RecordModel
     private var sender: SecureChannel
@@ -88,7 +89,7 @@ struct RecordStream {
         }
     }
 
-    /// Sizes at which something changes.
+    /// Sizes around those at which behaviour changes.
     private func edge(_ byte: UInt8) -> Int {
         let limits = [keys.largestFragment, SecureChannel.largestPlaintext]
         var bits = OperandBits(byte)

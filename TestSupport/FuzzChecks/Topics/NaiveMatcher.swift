@@ -1,4 +1,4 @@
-/// Section 4.7 read word by word, without any index: what the trie must agree with.
+/// A matcher that follows section 4.7 literally, without any index. The trie must agree with it.
 enum NaiveMatcher {
     static func matches(_ filter: [UInt8], _ topic: [UInt8]) -> Bool {
         let filterLevels = levels(filter)

@@ -2,11 +2,12 @@ import MQTTCodec
 import MQTTCore
 import Structures
 
-/// Retained messages beside a dictionary, with walks over them that last several steps.
+/// Retained messages beside a dictionary with the same content, and walks over them that take
+/// several steps.
 struct RetainedWalks: ~Copyable {
     private static let mostWalks = 3
 
-    /// One cursor and what it has to find.
+    /// A cursor and the messages that it must find.
     private struct Walk {
         var cursor: RetainedCursor
         /// Topics whose message matched when the walk began and that kept one ever since.
@@ -61,7 +62,7 @@ struct RetainedWalks: ~Copyable {
         walks.append(Walk(cursor: cursor, owed: Set(owed)))
     }
 
-    /// Goes on with one walk, by as many topics as the lower half of `choice` says.
+    /// Continues one walk by as many steps as the lower half of `choice` says.
     mutating func advanceWalk(_ choice: Int) throws(CheckFailure) {
         guard !walks.isEmpty else { return }
         let index = (choice >> 4) % walks.count

@@ -9,7 +9,7 @@ import Structures
 /// everything is removed again, and the pool must have all its memory back.
 struct TopicCheck: ~Copyable {
     private static let sessionCount = 6
-    /// More steps than this make an input slow and no more telling.
+    /// The most steps; more make an input slow without testing more.
     private static let mostSteps = 400
 
     private let trace: ((String) -> Void)?
@@ -17,7 +17,7 @@ struct TopicCheck: ~Copyable {
     private let hash: KeyedHash
     private var trie: SubscriptionTrie
     private var lists: [SubscriptionTrie.List]
-    /// What each session asked for.
+    /// The subscriptions of each session.
     private var wanted: [[[UInt8]: QoS]]
     /// Topics that were matched: the cache keeps memory for them.
     private var matched: Set<[UInt8]> = []
@@ -153,7 +153,7 @@ struct TopicCheck: ~Copyable {
             "\(pool.bytesInUse) bytes stay in use, not \(expected)")
     }
 
-    /// What a trie without a past needs to have matched these topics.
+    /// Bytes that a new trie uses after matching these topics.
     private func bytesInUse(afterMatching topics: [[UInt8]]) -> Int {
         let fresh = BytePool()
         defer { fresh.destroy() }

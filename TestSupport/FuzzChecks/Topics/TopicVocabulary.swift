@@ -1,8 +1,9 @@
 /// Topic names and filters from few levels, so that programs make them meet.
 enum TopicVocabulary {
-    /// Shorter and longer than what a tree node holds in place, empty, and not ASCII.
+    /// Levels shorter and longer than a tree node stores in place, empty ones, and ones beyond
+    /// ASCII.
     private static let levels = ["", "a", "b", "a-level-of-twenty-by", "$SYS", "é", "+", "#"]
-    /// What stands in a topic name where a filter has a wildcard.
+    /// Levels of a topic name, in place of a filter's wildcards.
     private static let plainLevels = ["c", "$c"]
 
     /// One to four levels by two operands; wildcards stand only where a filter may have them.
