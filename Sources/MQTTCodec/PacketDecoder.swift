@@ -13,13 +13,6 @@ public enum PacketDecoder {
         public let packet: ByteRange
         /// The bytes behind the fixed header.
         public let body: ByteRange
-
-        init(type: PacketType, flags: UInt8, packet: ByteRange, body: ByteRange) {
-            self.type = type
-            self.flags = flags
-            self.packet = packet
-            self.body = body
-        }
     }
 
     public enum Framing: Hashable, Sendable {

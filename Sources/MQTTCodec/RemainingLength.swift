@@ -8,11 +8,6 @@ public struct RemainingLength: Hashable, Sendable {
     /// Bytes of the encoding, 1 to 4. MQTT 3.1.1 allows longer encodings than needed.
     public let encodedSize: Int
 
-    init(value: Int, encodedSize: Int) {
-        self.value = value
-        self.encodedSize = encodedSize
-    }
-
     /// Reads the length that begins at `offset`; `nil` when more bytes are needed.
     public static func decode(
         _ bytes: RawSpan, at offset: Int

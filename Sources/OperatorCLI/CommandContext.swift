@@ -7,27 +7,13 @@ package struct CommandContext: Sendable {
     package var environment: [String: String]
     package var console: Console
     /// Open descriptor that `--password-stdin`, and a message without `-m` and `-f`, read from.
-    package var standardInput: CInt
+    package var standardInput: CInt = STDIN_FILENO
     /// The terminal that passwords are asked on.
-    package var terminalPath: String
+    package var terminalPath = "/dev/tty"
     /// Milliseconds since 1970.
     package var now: @Sendable () -> Int64
     /// Makes the transport for requests to the broker; the duration limits each request.
     package var makeTransport: @Sendable (AdminEndpoint, Duration, ClientTLS) -> any AdminTransport
-
-    package init(
-        environment: [String: String], console: Console, standardInput: CInt = STDIN_FILENO,
-        terminalPath: String = "/dev/tty", now: @escaping @Sendable () -> Int64,
-        makeTransport:
-            @escaping @Sendable (AdminEndpoint, Duration, ClientTLS) -> any AdminTransport
-    ) {
-        self.environment = environment
-        self.console = console
-        self.standardInput = standardInput
-        self.terminalPath = terminalPath
-        self.now = now
-        self.makeTransport = makeTransport
-    }
 
     /// The context of the real process: its environment, descriptors, clock and network.
     package static func process() -> CommandContext {

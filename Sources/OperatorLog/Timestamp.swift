@@ -5,10 +5,6 @@ struct Timestamp: Sendable, Equatable {
     /// Since 1970-01-01T00:00:00Z, without leap seconds.
     let milliseconds: Int64
 
-    init(milliseconds: Int64) {
-        self.milliseconds = milliseconds
-    }
-
     static func now() -> Timestamp {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)

@@ -7,11 +7,6 @@ struct Caller: Sendable, Equatable {
     let name: String
     let scopes: TokenScopes
 
-    init(name: String, scopes: TokenScopes) {
-        self.name = name
-        self.scopes = scopes
-    }
-
     /// The token of `admin.token` or `HERMES_ADMIN_TOKEN`.
     static let admin = Caller(name: TokenName.admin.text, scopes: .admin)
     /// Whoever may open the socket's file.

@@ -10,23 +10,11 @@ struct RefusedValue: Error, Hashable {
 struct ValueFormat<Value: Sendable>: Sendable {
     /// Completes the sentence "Give …." and the column of values in the documentation.
     let expectation: String
+    /// The meaning of a key without a value; `nil` when it must have one.
+    var absent: Value?
     let read: @Sendable (String) throws(RefusedValue) -> Value
     /// The text that `read` turns back into the value.
     let write: @Sendable (Value) -> String
-    /// What a key without a value means; `nil` when it must have one.
-    let absent: Value?
-
-    init(
-        expectation: String,
-        absent: Value? = nil,
-        read: @escaping @Sendable (String) throws(RefusedValue) -> Value,
-        write: @escaping @Sendable (Value) -> String
-    ) {
-        self.expectation = expectation
-        self.absent = absent
-        self.read = read
-        self.write = write
-    }
 
     /// The same value, or none: by an empty value, and by `word` if there is one.
     func optional(_ word: String? = nil) -> ValueFormat<Value?> {

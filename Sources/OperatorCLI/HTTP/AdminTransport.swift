@@ -21,12 +21,6 @@ package struct AdminResponse: Sendable, Equatable {
     /// The media type, without parameters and in lower case; `nil` when none was given.
     package var mediaType: String?
     package var body: [UInt8]
-
-    package init(status: Int, mediaType: String?, body: [UInt8]) {
-        self.status = status
-        self.mediaType = mediaType
-        self.body = body
-    }
 }
 
 /// Sends requests to one broker; tests replace it.

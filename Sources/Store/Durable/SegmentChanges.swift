@@ -139,12 +139,6 @@ public struct SegmentChanges: Sendable {
         public var session: UInt64
         public var packetIdentifier: UInt16
         public var isPresent: Bool
-
-        public init(session: UInt64, packetIdentifier: UInt16, isPresent: Bool) {
-            self.session = session
-            self.packetIdentifier = packetIdentifier
-            self.isPresent = isPresent
-        }
     }
 
     public struct RetainedChange: Sendable, Hashable {
@@ -172,11 +166,6 @@ public struct SegmentChanges: Sendable {
     public struct SequenceChange: Sendable, Hashable {
         public var channel: [UInt8]
         public var number: UInt64
-
-        public init(channel: [UInt8], number: UInt64) {
-            self.channel = channel
-            self.number = number
-        }
     }
 
     /// The segment's number.
