@@ -74,20 +74,22 @@ let package = Package(
             "Store",
             ["CChecksum", "CLinux", "CSQLite", "PlainText", "Structures", "Threads"]),
         module("Authorization", ["Credentials", "PlainText", "Structures"]),
+        // What both planes say to each other.
+        module("BrokerAPI", ["MQTTCodec"]),
         module(
             "Broker",
             [
-                "AdminModel", "Authorization", "CLinux", "MQTTCodec", "MQTTCore", "OperatorLog",
+                "Authorization", "BrokerAPI", "CLinux", "MQTTCodec", "MQTTCore", "OperatorLog",
                 "Store", "Structures", "TLS", "Threads", "Transport",
                 .product(name: "Logging", package: "swift-log"),
             ]),
 
         // The admin plane.
-        module("AdminModel"),
         module(
             "AdminAPI",
             [
-                "AdminModel", "AdminTLS", "COpenAPI", "Credentials", "HermesMessages", "PlainText",
+                "AdminTLS", "BrokerAPI", "COpenAPI", "Credentials", "HermesMessages", "MQTTCodec",
+                "PlainText",
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
@@ -99,12 +101,12 @@ let package = Package(
             ]),
         .target(
             name: "OperatorConfiguration",
-            dependencies: ["CYAML", "PlainText"],
+            dependencies: ["BrokerAPI", "CYAML", "PlainText"],
             path: "Sources/Configuration", swiftSettings: swiftSettings),
         module(
             "AdminTLS",
             [
-                "AdminModel", "Credentials", "PlainText",
+                "Credentials", "PlainText",
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ]),
         module(
@@ -115,7 +117,7 @@ let package = Package(
         module(
             "OperatorCLI",
             [
-                "AdminModel", "AdminTLS", "Authorization", "ConfiguredFiles", "Credentials",
+                "AdminTLS", "Authorization", "BrokerAPI", "ConfiguredFiles", "Credentials",
                 "OperatorConfiguration", "PlainText", "Store", "TLS",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -130,20 +132,20 @@ let package = Package(
         testSupport(
             "BrokerTesting",
             [
-                "Authorization", "Broker", "HermesTesting", "MQTTCodec", "MQTTCore", "Store",
-                "Structures",
+                "Authorization", "Broker", "BrokerAPI", "HermesTesting", "MQTTCodec", "MQTTCore",
+                "Store", "Structures",
             ]),
         testSupport(
             "FuzzChecks",
             [
-                "AdminModel", "Broker", "HermesTesting", "MQTTCodec", "MQTTCore", "Store",
+                "Broker", "BrokerAPI", "HermesTesting", "MQTTCodec", "MQTTCore", "Store",
                 "Structures", "TLS", "Transport",
             ]),
 
         program(
             "hermesd",
             [
-                "AdminAPI", "AdminModel", "AdminTLS", "Authorization", "Broker", "CLinux",
+                "AdminAPI", "AdminTLS", "Authorization", "Broker", "BrokerAPI", "CLinux",
                 "ConfiguredFiles", "Credentials", "MQTTCodec", "OperatorConfiguration",
                 "OperatorLog", "PlainText", "Store", "TLS", "Threads", "Transport",
                 .product(name: "Logging", package: "swift-log"),
@@ -172,27 +174,27 @@ let package = Package(
         tests(
             "BrokerTests",
             [
-                "AdminModel", "Authorization", "Broker", "BrokerTesting", "HermesTesting",
+                "Authorization", "Broker", "BrokerAPI", "BrokerTesting", "HermesTesting",
                 "MQTTCodec", "MQTTCore", "Store",
                 "Structures",
             ]),
         tests(
             "AdminAPITests",
             [
-                "AdminAPI", "AdminModel", "AdminTLS", "CHermesProtos", "Credentials",
+                "AdminAPI", "AdminTLS", "BrokerAPI", "CHermesProtos", "Credentials", "MQTTCodec",
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
             ]),
         tests(
             "OperatorLogTests",
             ["OperatorLog", "PlainText", .product(name: "Logging", package: "swift-log")]),
-        tests("ConfigurationTests", ["OperatorConfiguration"]),
+        tests("ConfigurationTests", ["BrokerAPI", "OperatorConfiguration"]),
         tests("AuthorizationTests", ["Authorization", "HermesTesting"]),
         tests("CredentialsTests", ["Credentials"]),
         tests(
             "OperatorCLITests",
             [
-                "AdminModel", "Credentials", "OperatorCLI",
+                "BrokerAPI", "Credentials", "OperatorCLI",
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ]),
         tests("HermesMessagesTests", ["CHermesProtos", "HermesMessages"]),

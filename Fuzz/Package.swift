@@ -42,12 +42,12 @@ let package = Package(
             name: "CArgon2", pkgConfig: "libargon2", providers: [.apt(["libargon2-dev"])]),
         module("Credentials", ["CArgon2", "PlainText"]),
         module("Authorization", ["Credentials", "PlainText", "Structures"]),
-        module("AdminModel"),
+        module("BrokerAPI", ["MQTTCodec"]),
         module("OperatorLog", ["PlainText", .product(name: "Logging", package: "swift-log")]),
         module(
             "Broker",
             [
-                "AdminModel", "Authorization", "CLinux", "MQTTCodec", "MQTTCore", "OperatorLog",
+                "Authorization", "BrokerAPI", "CLinux", "MQTTCodec", "MQTTCore", "OperatorLog",
                 "Store", "Structures", "TLS", "Threads", "Transport",
                 .product(name: "Logging", package: "swift-log"),
             ]),
@@ -55,7 +55,7 @@ let package = Package(
         module(
             "FuzzChecks",
             [
-                "AdminModel", "Broker", "HermesTesting", "MQTTCodec", "MQTTCore", "Store",
+                "Broker", "BrokerAPI", "HermesTesting", "MQTTCodec", "MQTTCore", "Store",
                 "Structures", "TLS", "Transport",
             ]),
         // libFuzzer brings `main`; the one that SwiftPM wants of a program gets another name.

@@ -1,4 +1,3 @@
-import AdminModel
 import NIOSSL
 
 /// Texts of BoringSSL's errors, without the place in its source.

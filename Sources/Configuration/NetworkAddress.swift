@@ -67,7 +67,7 @@ struct NetworkAddress: Hashable, Sendable {
 
 extension HermesConfiguration.Listener {
     /// Whether only this machine can reach the listener: `localhost`, 127.0.0.0/8 or `::1`.
-    public var isLoopback: Bool {
+    package var isLoopback: Bool {
         NetworkAddress(address)?.isLoopback ?? false
     }
 
@@ -77,7 +77,7 @@ extension HermesConfiguration {
     /// Whether a CONNECT without a user name is let in: what the operator said, and without a
     /// word of theirs on a loopback address only, as long as there are no users and no proxy lets
     /// others in.
-    public func allowsAnonymous(on listener: Listener) -> Bool {
+    package func allowsAnonymous(on listener: Listener) -> Bool {
         listener.allowAnonymous
             ?? (listener.isLoopback && listener.proxyFrom.isEmpty && passwordFile == nil)
     }

@@ -1,13 +1,11 @@
 import Broker
+import BrokerAPI
 import Glibc
 import OperatorConfiguration
 import TLS
 import Transport
 
 extension BrokerSettings {
-    /// Descriptors that are not for MQTT clients: the HTTP server's, listeners, logs, the store.
-    private static var reservedDescriptors: Int { 320 }
-
     /// The data plane's part of the configuration. `descriptorLimit` bounds the connections that the
     /// operator left open.
     /// `contexts` are the listeners' certificates, `nil` for each that serves plain TCP.
@@ -28,40 +26,25 @@ extension BrokerSettings {
                 })
         }
         systemTopicInterval = configuration.sysInterval
-        let limits = configuration.limits
-        connectTimeout = limits.connectTimeout
-        maxKeepAlive = limits.maxKeepAlive
-        maxConnectPacketBytes = limits.maxConnectPacketBytes
-        maxPacketBytes = limits.maxPacketBytes
-        maxTopicLevels = limits.maxTopicLevels
-        maxSubscriptions = UInt32(limits.maxSubscriptions)
-        maxInFlight = UInt32(limits.maxInFlight)
-        maxInboundQoS2 = UInt32(limits.maxInboundQoS2)
-        maxUnacknowledgedPublishes = limits.maxUnacknowledgedPublishes
-        maxUnacknowledgedPublishBytes = limits.maxUnacknowledgedPublishBytes
-        queueMessages = UInt32(limits.queueMessages)
-        queueBytes = limits.queueBytes
-        queuePolicy = limits.queuePolicy == .dropOldest ? .dropOldest : .dropNewest
-        maxSessions = limits.maxSessions
-        maxRetained = limits.maxRetained
-        retainedBytes = limits.retainedBytes
-        sessionExpiry = limits.sessionExpiry
-        maxConnections =
-            limits.maxConnections ?? max(1, descriptorLimit - Self.reservedDescriptors)
-        connectionsPerAddress = AddressLimit(limits.connectionsPerAddress)
-        connectRate = limits.connectRate
-        connectRatePerAddress = AddressLimit(limits.connectRatePerAddress)
-        maxHandshakes = limits.maxHandshakes
-        handshakesPerAddress = AddressLimit(limits.handshakesPerAddress)
-        switch limits.memory {
-        case .auto:
-            memoryBytes = MachineMemory.available().map { $0 / 100 * MachineMemory.usualPercent }
-        case .off: memoryBytes = nil
-        case .bytes(let bytes): memoryBytes = bytes
+        limits = BrokerLimits(configuration, descriptorLimit: descriptorLimit)
+    }
+}
+
+extension BrokerLimits {
+    /// Descriptors that are not for MQTT clients: the HTTP server's, listeners, logs, the store.
+    private static var reservedDescriptors: Int { 320 }
+
+    /// The limits of a configuration; those that the operator left to the broker become what this machine
+    /// has.
+    init(_ configuration: HermesConfiguration, descriptorLimit: Int) {
+        self = configuration.limits
+        if maxConnections == nil {
+            maxConnections = max(1, descriptorLimit - Self.reservedDescriptors)
         }
-        unfinishedBytes = limits.unfinishedBytes
-        outputBytes = limits.outputBytes
-        drainTimeout = limits.drainTimeout
+        if memory == .auto {
+            let available = MachineMemory.available()
+            memory = available.map { .bytes($0 / 100 * MachineMemory.usualPercent) } ?? .off
+        }
     }
 
     /// Raises the descriptor limit as far as it may go, and returns it.
@@ -74,15 +57,5 @@ extension BrokerSettings {
         _ = setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
         _ = getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
         return Int(clamping: limit.rlim_cur)
-    }
-}
-
-extension BrokerSettings.AddressLimit {
-    init(_ limit: HermesConfiguration.AddressLimit) {
-        switch limit {
-        case .auto: self = .auto
-        case .off: self = .off
-        case .number(let most): self = .number(most)
-        }
     }
 }

@@ -2,10 +2,12 @@ import AdminAPI
 import AdminTLS
 import Authorization
 import Broker
+import BrokerAPI
 import ConfiguredFiles
 import Credentials
 import Glibc
 import Logging
+import MQTTCodec
 import OperatorConfiguration
 import OperatorLog
 import Store
@@ -102,7 +104,7 @@ struct Server {
             environment: ProcessEnvironment.current(), logger: logger)
         let store = try openStore(directory.path, mailbox)
         let settings = BrokerSettings(
-            configuration, descriptorLimit: BrokerSettings.raiseDescriptorLimit(),
+            configuration, descriptorLimit: BrokerLimits.raiseDescriptorLimit(),
             contexts: certificates.contexts)
         // From here on clients are served; before, a signal ends the process at once.
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
@@ -110,7 +112,7 @@ struct Server {
         let adminConfiguration = adminConfiguration(token)
         let admin = try AdminServer(
             configuration: adminConfiguration,
-            broker: BrokerBridge(mailbox: mailbox, store: store as? DurableStore),
+            broker: BrokerBridge(mailbox: mailbox, durableStore: store as? DurableStore),
             logger: logger)
 
         let stop = BrokerStop(
@@ -163,7 +165,7 @@ struct Server {
                 tasks.addTask {
                     // Answered by the loop itself, so that one that hangs is found out.
                     await notification.watch { isAlive in
-                        _ = mailbox.post(.status { _ in isAlive() }, isUrgent: true)
+                        _ = mailbox.post(.command(.status { _ in isAlive() }), isUrgent: true)
                     }
                 }
             }
@@ -280,10 +282,10 @@ struct Server {
         return Reload(
             loader: loader, running: configuration, log: log, logger: logger, parts: parts
         ) { configuration in
-            let settings = BrokerSettings(
-                configuration, descriptorLimit: BrokerSettings.raiseDescriptorLimit())
+            let limits = BrokerLimits(
+                configuration, descriptorLimit: BrokerLimits.raiseDescriptorLimit())
             // A full mailbox is worked off within a turn; the next reload would bring it again.
-            guard mailbox.post(.limits(settings), isUrgent: true) != .full else {
+            guard mailbox.post(.limits(limits), isUrgent: true) != .full else {
                 logger.error("The broker is too busy to take the new limits; send SIGHUP again")
                 return false
             }
@@ -349,7 +351,10 @@ struct Server {
         result.maximumTopicLevels = configuration.limits.maxTopicLevels
         result.orderTopicTemplate = configuration.orders.topicTemplate
         result.orderChannelTemplate = configuration.orders.channelTemplate
-        result.orderQoS = configuration.orders.qos
+        guard let qos = QoS(rawValue: configuration.orders.qos) else {
+            preconditionFailure("\(configuration.orders.qos) was checked to be a QoS")
+        }
+        result.orderQoS = qos
         return result
     }
 

@@ -1,5 +1,6 @@
 import Authorization
 import Broker
+import BrokerAPI
 import HermesTesting
 import MQTTCodec
 import MQTTCore
@@ -20,18 +21,17 @@ package final class ShardLink {
     /// With `access`, or when `verifiesPasswords` says so, user names count as proven: any password is
     /// the right one. Without `isDurable` nothing is stored, and ``store`` stays empty.
     package init(
-        _ change: (inout BrokerSettings) -> Void = { _ in }, isImmediate: Bool = true,
-        access: AccessRules? = nil, verifiesPasswords: Bool? = nil, isDurable: Bool = true
+        _ change: (inout BrokerLimits) -> Void = { _ in }, isImmediate: Bool = true,
+        access: AccessRules? = nil, verifiesPasswords: Bool? = nil, isDurable: Bool = true,
+        systemTopicInterval: Duration = .seconds(10)
     ) {
-        var settings = BrokerSettings()
-        settings.listeners = [
-            BrokerSettings.Listener(address: "127.0.0.1", port: 0, allowsAnonymous: true)
-        ]
-        change(&settings)
+        var limits = BrokerLimits()
+        change(&limits)
         store = DelayedStore()
         store.isImmediate = isImmediate
         shard = Shard(
-            settings: settings, store: isDurable ? store : MemoryStore(),
+            settings: limits, allowsAnonymous: [true], systemTopicInterval: systemTopicInterval,
+            store: isDurable ? store : MemoryStore(),
             verifiesPasswords: verifiesPasswords ?? (access != nil), access: access, seed: 1,
             now: MonotonicTime(milliseconds: 1_000_000), wallClockMs: 1_700_000_000_000)
         shard.reportsLifecycle = true

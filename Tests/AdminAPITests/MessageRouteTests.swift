@@ -1,4 +1,4 @@
-import AdminModel
+import BrokerAPI
 import FoundationEssentials
 import Testing
 
@@ -21,9 +21,9 @@ struct MessageRouteTests {
             let publication = try #require(server.broker.publications.first)
             #expect(publication.topic == Array("a/ü".utf8))
             #expect(publication.payload == Array("héllo\n".utf8))
-            #expect(publication.qos == 0)
+            #expect(publication.qos == .atMostOnce)
             #expect(publication.retain)
-            #expect(publication.sequenceStamp == nil)
+            #expect(publication.sequence == nil)
             let expiry = try #require(publication.expiresAtMs)
             #expect((before + 60_000...unixMilliseconds() + 60_000).contains(expiry))
         }
@@ -38,7 +38,7 @@ struct MessageRouteTests {
             #expect(response.status == 200)
             #expect(
                 server.broker.publications == [
-                    Publication(topic: [0x74], payload: [0, 255, 128], qos: 1, retain: false)
+                    Publication(topic: [0x74], payload: [0, 255, 128], qos: .atLeastOnce)
                 ])
         }
     }

@@ -1,4 +1,4 @@
-import AdminModel
+import BrokerAPI
 import CHermesProtos
 import Testing
 
@@ -19,10 +19,10 @@ struct OrderStatusRouteTests {
             #expect(response.status == 200)
             let publication = try #require(server.broker.publications.first)
             #expect(publication.topic == Array("orders/s 9/A-17/status".utf8))
-            #expect(publication.qos == 1)
+            #expect(publication.qos == .atLeastOnce)
             #expect(!publication.retain)
             #expect(
-                publication.sequenceStamp
+                publication.sequence
                     == SequenceStamp(channel: Array("orders/s 9".utf8), tag: 14 << 3))
 
             let message = try #require(
@@ -123,7 +123,7 @@ struct OrderStatusRouteTests {
             with: .init {
                 $0.orderTopicTemplate = "{orderId}/of/{salesId}"
                 $0.orderChannelTemplate = "sales/{salesId}"
-                $0.orderQoS = 2
+                $0.orderQoS = .exactlyOnce
             }
         ) { server in
             #expect(
@@ -131,8 +131,8 @@ struct OrderStatusRouteTests {
                     == 200)
             let publication = try #require(server.broker.publications.first)
             #expect(publication.topic == Array("o/of/s".utf8))
-            #expect(publication.sequenceStamp?.channel == Array("sales/s".utf8))
-            #expect(publication.qos == 2)
+            #expect(publication.sequence?.channel == Array("sales/s".utf8))
+            #expect(publication.qos == .exactlyOnce)
         }
     }
 

@@ -1,4 +1,4 @@
-import AdminModel
+import BrokerAPI
 import Testing
 
 @testable import AdminAPI
@@ -17,7 +17,7 @@ struct PublishRouteTests {
             #expect(response["Date"]?.hasSuffix(" GMT") == true)
             #expect(
                 server.broker.publications == [
-                    Publication(topic: Array("a/b c".utf8), payload: body, qos: 1, retain: false)
+                    Publication(topic: Array("a/b c".utf8), payload: body, qos: .atLeastOnce)
                 ])
             let result = try response.json(PublishResult.self)
             #expect(result.messageID.utf8.count == 36)
@@ -37,7 +37,8 @@ struct PublishRouteTests {
             #expect(response.status == 200)
             #expect(
                 server.broker.publications == [
-                    Publication(topic: Array("€ x".utf8), payload: [], qos: 2, retain: true)
+                    Publication(
+                        topic: Array("€ x".utf8), payload: [], qos: .exactlyOnce, retain: true)
                 ])
         }
     }

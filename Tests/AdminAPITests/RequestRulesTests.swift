@@ -1,4 +1,3 @@
-import AdminModel
 import Testing
 
 @testable import AdminAPI

@@ -1,4 +1,3 @@
-import AdminModel
 import Credentials
 import Glibc
 import Hummingbird

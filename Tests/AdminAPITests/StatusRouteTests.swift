@@ -1,4 +1,4 @@
-import AdminModel
+import BrokerAPI
 import Testing
 
 @testable import AdminAPI
@@ -20,7 +20,7 @@ struct StatusRouteTests {
         try await TestServer.run { server in
             let response = try server.request("GET", "/v1/status")
             #expect(response.status == 200)
-            #expect(try response.json(StatusModel.self) == StubBroker.status)
+            #expect(try response.json(BrokerStatus.self) == StubBroker.status)
         }
     }
 

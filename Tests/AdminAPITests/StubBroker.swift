@@ -1,5 +1,6 @@
 import AdminAPI
-import AdminModel
+import BrokerAPI
+import Dispatch
 import Synchronization
 
 /// A data plane that remembers what it was asked and answers as it was told.
@@ -40,44 +41,72 @@ final class StubBroker: BrokerControl {
         state.withLock { change(&$0) }
     }
 
-    func status() async throws(BrokerUnavailable) -> StatusModel {
-        try await answer { _ in Self.status }
-    }
-
-    func figures() async throws(BrokerUnavailable) -> BrokerFigures {
-        try await answer { _ in Self.figures }
-    }
-
-    func clients(_ query: ClientQuery) async throws(BrokerUnavailable) -> ClientPage {
-        try await answer { state in
-            state.queries.append(query)
-            return state.page
+    func send(_ command: BrokerCommand) {
+        let (unavailable, delay) = state.withLock { ($0.unavailable, $0.delay) }
+        if let unavailable {
+            command.refuse(unavailable)
+        } else if delay > .zero {
+            // Tests block the threads of tasks.
+            DispatchQueue(label: "stub broker").asyncAfter(
+                deadline: .now() + .milliseconds(Int(delay / .milliseconds(1)))
+            ) { self.answer(command) }
+        } else {
+            answer(command)
         }
     }
 
-    func client(_ clientID: String) async throws(BrokerUnavailable) -> ClientDetail? {
-        try await answer { $0.details[clientID] }
-    }
-
-    func disconnect(_ clientID: String) async throws(BrokerUnavailable) -> Bool {
-        try await answer { state in
-            state.disconnected.append(clientID)
-            return state.details[clientID]?.summary.connected ?? false
+    private func answer(_ command: BrokerCommand) {
+        switch command {
+        case .status(let reply): reply(.success(Self.status))
+        case .figures(let reply): reply(.success(Self.figures))
+        case .clients(let query, let reply):
+            reply(
+                .success(
+                    state.withLock { state in
+                        state.queries.append(query)
+                        return state.page
+                    }))
+        case .client(let clientID, let reply):
+            reply(.success(state.withLock { $0.details[clientID] }))
+        case .disconnect(let clientID, let reply):
+            reply(
+                .success(
+                    state.withLock { state in
+                        state.disconnected.append(clientID)
+                        return state.details[clientID]?.summary.connected ?? false
+                    }))
+        case .queue(let query, let reply):
+            reply(
+                .success(
+                    state.withLock { state in
+                        state.queueQueries.append(query)
+                        return state.queues[query.clientID]
+                    }))
+        case .dropQueue(let clientID, _, let reply):
+            let count = state.withLock { $0.queues.removeValue(forKey: clientID)?.messages.count }
+            reply(.success(count.map { QueueDrop(dropped: $0, bound: 0, hasMore: false) }))
+        case .publish(let publication, let reply):
+            reply(
+                .success(
+                    state.withLock { state in
+                        state.publications.append(publication)
+                        return state.counts
+                    }))
         }
     }
 
-    func queue(_ query: QueueQuery) async throws(BrokerUnavailable) -> QueuePage? {
-        try await answer { state in
-            state.queueQueries.append(query)
-            return state.queues[query.clientID]
+    var process: ProcessFigures { Self.figures.process }
+
+    /// As long as nothing is wrong, there is no store that could say so.
+    var store: StoreStatus? {
+        state.withLock { state in
+            state.notReadyReason.map { reason in
+                var store = StoreStatus()
+                store.notReadyReason = reason
+                return store
+            }
         }
     }
-
-    func dropQueue(of clientID: String) async throws(BrokerUnavailable) -> Int? {
-        try await answer { $0.queues.removeValue(forKey: clientID)?.messages.count }
-    }
-
-    var notReadyReason: String? { state.withLock { $0.notReadyReason } }
 
     func acceptLoss() async -> [String] {
         state.withLock { state in
@@ -94,23 +123,7 @@ final class StubBroker: BrokerControl {
         if let failure { throw failure }
     }
 
-    func publish(_ publication: Publication) async throws(BrokerUnavailable) -> PublishCounts {
-        try await answer { state in
-            state.publications.append(publication)
-            return state.counts
-        }
-    }
-
-    private func answer<Answer: Sendable>(
-        _ body: (inout State) -> Answer
-    ) async throws(BrokerUnavailable) -> Answer {
-        let (unavailable, delay) = state.withLock { ($0.unavailable, $0.delay) }
-        if let unavailable { throw unavailable }
-        if delay > .zero { try? await Task.sleep(for: delay) }
-        return state.withLock { body(&$0) }
-    }
-
-    static let status = StatusModel(
+    static let status = BrokerStatus(
         version: "9.9", startedAtMs: 1, uptimeSeconds: 2, durability: "none",
         listeners: ["127.0.0.1:1883"], connections: 3, connectionsPending: 4, connectionsTotal: 5,
         connectionsRefused: 6, sessions: 7, persistentSessions: 8, subscriptions: 9, retained: 10,
@@ -162,7 +175,7 @@ final class StubBroker: BrokerControl {
         figures.limitsReached = [BrokerFigures.Count("max_packet", 135)]
         figures.accessRefusals = [BrokerFigures.Count("publish", 199)]
         figures.publishersPaused = 136
-        figures.memory = MemoryModel(usedBytes: 205, limitBytes: 206, unfinishedBytes: 207)
+        figures.memory = MemoryFigures(usedBytes: 205, limitBytes: 206, unfinishedBytes: 207)
         figures.memoryPressure = 208
         figures.authenticationsWaiting = 137
         figures.commitsPending = 138
@@ -211,7 +224,7 @@ final class StubBroker: BrokerControl {
     static func detail(_ clientID: String, connected: Bool = true) -> ClientDetail {
         ClientDetail(
             summary: summary(clientID, connected: connected),
-            subscriptionList: [SubscriptionModel(filter: "orders/7/#", qos: 1)], willTopic: nil,
+            subscriptionList: [ClientSubscription(filter: "orders/7/#", qos: 1)], willTopic: nil,
             lastPacketMsAgo: connected ? 12 : nil, inboundQoS2: 0, unacknowledgedPublishes: 0,
             unsentBytes: 0, readingPaused: false, publishesReceived: 1, publishesSent: 2,
             publishesAcknowledged: 2, dropped: [:], lastDisconnectReason: nil)

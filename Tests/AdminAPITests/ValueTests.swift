@@ -1,4 +1,5 @@
-import AdminModel
+import AdminTLS
+import BrokerAPI
 import FoundationEssentials
 import NIOCore
 import PlainText

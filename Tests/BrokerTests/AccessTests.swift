@@ -1,4 +1,4 @@
-import AdminModel
+import BrokerAPI
 import Authorization
 import Broker
 import BrokerTesting
@@ -97,9 +97,8 @@ struct AccessTests {
         try link.send(watcher, .subscribe("a", .atMostOnce))
         _ = try link.take(watcher)
         link.shard.publish(
-            InboundPublication(
-                topic: Array("a".utf8), payload: Array("x".utf8), qos: .atMostOnce, retain: false,
-                expiresAtMs: 0, sequence: nil)
+            Publication(
+                topic: Array("a".utf8), payload: Array("x".utf8), qos: .atMostOnce, retain: false)
         ) { _ in }
         link.turn()
         #expect(payloads(try link.take(watcher)) == ["x"])
@@ -349,6 +348,6 @@ extension ShardLink {
     }
 
     func client(_ identifier: String) -> ClientSummary? {
-        shard.client(Array(identifier.utf8)) { _ in "" }?.summary
+        shard.client(identifier) { _ in "" }?.summary
     }
 }

@@ -1,3 +1,4 @@
+import BrokerAPI
 import Structures
 import Testing
 import Transport
@@ -10,21 +11,21 @@ private func ms(_ milliseconds: UInt64) -> MonotonicTime {
 
 /// An ``Admission`` behind a reference, so that expectations can call what changes it.
 private final class Gate {
-    var value = Admission(Admission.Limits(BrokerSettings()), hash: KeyedHash(seed: 5))
+    var value = Admission(Admission.Limits(BrokerLimits()), hash: KeyedHash(seed: 5))
 
     func admit(
-        _ peer: PeerAddress, isSecured: Bool, _ settings: BrokerSettings, now: MonotonicTime
+        _ peer: PeerAddress, isSecured: Bool, _ settings: BrokerLimits, now: MonotonicTime
     ) -> Admission.Verdict {
         value.limits = Admission.Limits(settings)
         return value.admit(peer, isSecured: isSecured, now: now)
     }
 
-    func takeToken(_ settings: BrokerSettings, now: MonotonicTime) -> Bool {
+    func takeToken(_ settings: BrokerLimits, now: MonotonicTime) -> Bool {
         value.limits = Admission.Limits(settings)
         return value.takeToken(now: now)
     }
 
-    func nextToken(_ settings: BrokerSettings, now: MonotonicTime) -> MonotonicTime {
+    func nextToken(_ settings: BrokerLimits, now: MonotonicTime) -> MonotonicTime {
         value.limits = Admission.Limits(settings)
         return value.nextToken(now: now)
     }
@@ -57,7 +58,7 @@ struct AdmissionTests {
 
     @Test("connections of one address: up to the limit, and again when one has closed")
     func connections() throws {
-        var settings = BrokerSettings()
+        var settings = BrokerLimits()
         settings.connectionsPerAddress = .number(3)
         settings.connectRatePerAddress = .off
         let admission = Gate()
@@ -82,7 +83,7 @@ struct AdmissionTests {
 
     @Test("the /64 network of IPv6 is one address, and IPv4 within IPv6 is IPv4")
     func networks() throws {
-        var settings = BrokerSettings()
+        var settings = BrokerLimits()
         settings.connectionsPerAddress = .number(1)
         let admission = Gate()
         _ = try Self.key(admission.admit(Self.six(7, 1), isSecured: false, settings, now: ms(0)))
@@ -100,7 +101,7 @@ struct AdmissionTests {
 
     @Test("auto is half of what all may have, and no limit on this machine")
     func auto() throws {
-        var settings = BrokerSettings()
+        var settings = BrokerLimits()
         settings.maxConnections = 10
         settings.maxHandshakes = 4
         settings.connectRate = 6
@@ -140,7 +141,7 @@ struct AdmissionTests {
 
     @Test("what is refused for its number takes no token of its address")
     func tokens() throws {
-        var settings = BrokerSettings()
+        var settings = BrokerLimits()
         settings.connectionsPerAddress = .number(1)
         settings.connectRatePerAddress = .number(2)
         let admission = Gate()
@@ -159,7 +160,7 @@ struct AdmissionTests {
         "a flood of IPv6 networks neither stay in memory nor make one forgotten that has connections"
     )
     func flood() throws {
-        var settings = BrokerSettings()
+        var settings = BrokerLimits()
         settings.connectionsPerAddress = .number(2)
         settings.connectRatePerAddress = .number(2)
         let admission = Gate()
@@ -179,7 +180,7 @@ struct AdmissionTests {
 
     @Test("newcomers of all addresses wait for their tokens; off waits for nothing")
     func rate() {
-        var settings = BrokerSettings()
+        var settings = BrokerLimits()
         settings.connectRate = 200
         let admission = Gate()
         for _ in 0..<200 { #expect(admission.takeToken(settings, now: ms(0))) }

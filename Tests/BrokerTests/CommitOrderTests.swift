@@ -1,4 +1,5 @@
 import Broker
+import BrokerAPI
 import BrokerTesting
 import HermesTesting
 import MQTTCodec
@@ -215,9 +216,9 @@ struct CommitOrderTests {
         let answers = Answers()
         for number in 1...2 {
             link.shard.publish(
-                InboundPublication(
+                Publication(
                     topic: Array("a/b".utf8), payload: [], qos: .atLeastOnce, retain: false,
-                    expiresAtMs: 0, sequence: (Array("a".utf8), 0x48))
+                    sequence: SequenceStamp(channel: Array("a".utf8), tag: 0x48))
             ) { answers.values.append(try? $0.get()) }
             link.turn()
             #expect(answers.values.count == number - 1)

@@ -1,3 +1,4 @@
+import BrokerAPI
 import BrokerTesting
 import HermesTesting
 import MQTTCodec
@@ -269,7 +270,7 @@ struct CountersTests {
     }
 
     private func linkWithAbsentSubscriber(
-        _ change: (inout BrokerSettings) -> Void
+        _ change: (inout BrokerLimits) -> Void
     ) throws -> ShardLink {
         let link = ShardLink(change)
         let away = try link.connect("away", cleanSession: false)

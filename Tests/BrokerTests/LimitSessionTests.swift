@@ -1,4 +1,5 @@
 import Broker
+import BrokerAPI
 import BrokerTesting
 import HermesTesting
 import MQTTCodec
@@ -15,7 +16,7 @@ struct LimitSessionTests {
     enum QueueLimit: CaseIterable, Sendable {
         case messages, bytes
 
-        func apply(_ settings: inout BrokerSettings, messages: Int) {
+        func apply(_ settings: inout BrokerLimits, messages: Int) {
             switch self {
             case .messages: settings.queueMessages = UInt32(messages)
             // PUBLISH "a", one byte, with its packet identifier.
@@ -29,8 +30,8 @@ struct LimitSessionTests {
     @Test(
         "limits.queue_messages and _bytes: as many as they say wait; then one goes, by limits.queue_policy",
         arguments: QueueLimit.allCases,
-        [BrokerSettings.QueuePolicy.dropOldest, .dropNewest])
-    func queue(limit: QueueLimit, policy: BrokerSettings.QueuePolicy) throws {
+        [BrokerLimits.QueuePolicy.dropOldest, .dropNewest])
+    func queue(limit: QueueLimit, policy: BrokerLimits.QueuePolicy) throws {
         let link = ShardLink({
             limit.apply(&$0, messages: 3)
             $0.queuePolicy = policy

@@ -1,4 +1,5 @@
 import Broker
+import BrokerAPI
 import BrokerTesting
 import HermesTesting
 import MQTTCodec

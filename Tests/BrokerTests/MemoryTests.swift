@@ -1,4 +1,4 @@
-import AdminModel
+import BrokerAPI
 import BrokerTesting
 import Glibc
 import HermesTesting

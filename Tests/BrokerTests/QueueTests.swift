@@ -1,4 +1,5 @@
 import Broker
+import BrokerAPI
 import BrokerTesting
 import HermesTesting
 import MQTTCodec
@@ -80,9 +81,9 @@ struct QueueTests {
     func unknown() throws {
         let link = ShardLink()
         let answers = Answers()
-        link.shard.queue(of: Array("x".utf8), from: 0, limit: 1) { answers.add("\($0)") }
-        link.shard.dropQueue(of: Array("x".utf8), below: nil) { answers.add("\($0)") }
-        #expect(answers.all == ["unknownClient", "unknownClient"])
+        link.shard.queue(QueueQuery(clientID: "x", limit: 1)) { answers.add($0) }
+        link.shard.dropQueue(of: "x", below: nil) { answers.add($0) }
+        #expect(answers.all == ["unknown client", "unknown client"])
     }
 
     @Test("dropping takes what waits and leaves what is in flight, which comes again")
@@ -186,12 +187,12 @@ struct QueueTests {
         link.store.completeAll()
         link.turn()
         let answers = Answers()
-        link.shard.dropQueue(of: Array("phone".utf8), below: nil) { answers.add("\($0)") }
+        link.shard.dropQueue(of: "phone", below: nil) { answers.add($0) }
         link.turn()
         #expect(answers.all == [])
         link.store.completeAll()
         link.turn()
-        #expect(answers.all == ["dropped(count: 1, bound: 1, hasMore: false)"])
+        #expect(answers.all == ["dropped 1, bound 1, more false"])
     }
 
     @Test("a long queue is dropped in parts, and what comes meanwhile is not among it")
@@ -202,15 +203,15 @@ struct QueueTests {
         link.lose(phone)
         try publish(Array(repeating: "a", count: 10_500), .atLeastOnce, to: link)
         let answers = Answers()
-        link.shard.dropQueue(of: Array("phone".utf8), below: nil) { answers.add("\($0)") }
+        link.shard.dropQueue(of: "phone", below: nil) { answers.add($0) }
         link.turn()
         try publish(["a"], .atLeastOnce, to: link)
-        link.shard.dropQueue(of: Array("phone".utf8), below: 10_500) { answers.add("\($0)") }
+        link.shard.dropQueue(of: "phone", below: 10_500) { answers.add($0) }
         link.turn()
         #expect(
             answers.all == [
-                "dropped(count: 10000, bound: 10500, hasMore: true)",
-                "dropped(count: 500, bound: 10500, hasMore: false)",
+                "dropped 10000, bound 10500, more true",
+                "dropped 500, bound 10500, more false",
             ])
         #expect(try link.page(of: "phone") == ["10500 waiting a 1"])
     }
@@ -224,7 +225,7 @@ struct QueueTests {
         try publish(["a"], .atLeastOnce, to: link)
         link.store.holdsReads = true
         let answers = Answers()
-        link.shard.queue(of: Array("phone".utf8), from: 0, limit: 1) { answers.add("\($0)") }
+        link.shard.queue(QueueQuery(clientID: "phone", limit: 1)) { answers.add($0) }
         link.turn()
         #expect(answers.all == [])
         link.shard.abandonReplies()
@@ -253,14 +254,34 @@ struct QueueTests {
 private final class Answers: Sendable {
     private let texts = Mutex<[String]>([])
     var all: [String] { texts.withLock { $0 } }
-    func add(_ text: String) { texts.withLock { $0.append(text) } }
+
+    func add(_ answer: BrokerAnswer<QueuePage?>) {
+        add(answer.map { $0 == nil ? "unknown client" : "page" })
+    }
+
+    func add(_ answer: BrokerAnswer<QueueDrop?>) {
+        add(
+            answer.map { drop in
+                drop.map { "dropped \($0.dropped), bound \($0.bound), more \($0.hasMore)" }
+                    ?? "unknown client"
+            })
+    }
+
+    private func add(_ answer: BrokerAnswer<String>) {
+        let text: String
+        switch answer {
+        case .success(let success): text = success
+        case .failure(let error): text = "\(error)"
+        }
+        texts.withLock { $0.append(text) }
+    }
 }
 
 extension ShardLink {
     fileprivate func ask(_ client: String, from: UInt64 = 0, limit: Int = 100) -> Page? {
         let box = Box(Mutex<Page?>(nil))
-        shard.queue(of: Array(client.utf8), from: from, limit: limit) { answer in
-            guard case .page(let answered) = answer else { return }
+        shard.queue(QueueQuery(clientID: client, limit: limit, from: from)) { answer in
+            guard case .success(let answered?) = answer else { return }
             box.value.withLock { value in
                 value = Page(
                     messages: answered.messages.map { message in
@@ -280,9 +301,9 @@ extension ShardLink {
 
     fileprivate func drop(_ client: String) throws -> Int {
         let box = Box(Mutex<Int?>(nil))
-        shard.dropQueue(of: Array(client.utf8), below: nil) { answer in
-            guard case .dropped(let count, _, false) = answer else { return }
-            box.value.withLock { $0 = count }
+        shard.dropQueue(of: client, below: nil) { answer in
+            guard case .success(let drop?) = answer, !drop.hasMore else { return }
+            box.value.withLock { $0 = drop.dropped }
         }
         turn()
         return try #require(box.value.withLock { $0 })

@@ -1,4 +1,5 @@
 import Broker
+import BrokerAPI
 import BrokerTesting
 import HermesTesting
 import MQTTCodec
@@ -12,7 +13,7 @@ import Testing
 struct RaceSessionTests {
     /// A client that is away with so many messages waiting, as text from 1.
     private static func away(
-        _ waiting: Int, inFlight: Int = 0, _ change: (inout BrokerSettings) -> Void = { _ in }
+        _ waiting: Int, inFlight: Int = 0, _ change: (inout BrokerLimits) -> Void = { _ in }
     ) throws -> (link: ShardLink, publisher: Handle) {
         let link = ShardLink(change, isImmediate: false)
         let phone = try link.subscriber("phone", to: "a", .atLeastOnce)
@@ -238,7 +239,7 @@ struct RaceSessionTests {
         link.lose(phone)
         link.commitAll()
         // A restart tells what was in flight by counting: positions less rows.
-        let detail = link.shard.client(Array("phone".utf8)) { _ in "" }
+        let detail = link.shard.client("phone") { _ in "" }
         #expect(detail?.summary.queued == link.store.positions(of: 1).count)
         for _ in 0..<3 {
             let again = try link.beginConnect("phone")

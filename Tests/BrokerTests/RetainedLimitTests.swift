@@ -1,4 +1,5 @@
 import Broker
+import BrokerAPI
 import BrokerTesting
 import HermesTesting
 import MQTTCodec
@@ -131,9 +132,8 @@ struct RetainedLimitTests {
         link.lose(client)
         #expect(link.reached(.maxRetained) == 1)
         link.shard.publish(
-            InboundPublication(
-                topic: Array("h".utf8), payload: [1], qos: .atLeastOnce, retain: true,
-                expiresAtMs: 0, sequence: nil)
+            Publication(
+                topic: Array("h".utf8), payload: [1], qos: .atLeastOnce, retain: true)
         ) { _ in }
         #expect(link.reached(.maxRetained) == 2)
         #expect(link.shard.figures.retained == 1)

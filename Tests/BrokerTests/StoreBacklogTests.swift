@@ -1,4 +1,5 @@
 import Broker
+import BrokerAPI
 import BrokerTesting
 import HermesTesting
 import MQTTCodec
@@ -14,7 +15,7 @@ struct StoreBacklogTests {
     private static let bound = 20_000
     private static let payload = String(repeating: "x", count: 1_000)
 
-    private func makeLink(_ change: (inout BrokerSettings) -> Void = { _ in }) -> ShardLink {
+    private func makeLink(_ change: (inout BrokerLimits) -> Void = { _ in }) -> ShardLink {
         ShardLink(
             {
                 $0.storeBacklogBytes = Self.bound
@@ -216,9 +217,8 @@ struct StoreBacklogTests {
         let answers = Answers()
         for retain in [true, false] {
             link.shard.publish(
-                InboundPublication(
-                    topic: Array("a".utf8), payload: [1], qos: .atLeastOnce, retain: retain,
-                    expiresAtMs: 0, sequence: nil)
+                Publication(
+                    topic: Array("a".utf8), payload: [1], qos: .atLeastOnce, retain: retain)
             ) { answers.values.append($0) }
         }
         #expect(answers.values.map { (try? $0.get()) != nil } == [false, true])
@@ -291,6 +291,6 @@ struct StoreBacklogTests {
 
     /// Filled by reply closures, which run on the test's own thread.
     private final class Answers: @unchecked Sendable {
-        var values: [PublishAnswer] = []
+        var values: [BrokerAnswer<PublishCounts>] = []
     }
 }

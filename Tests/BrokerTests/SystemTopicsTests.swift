@@ -28,7 +28,7 @@ struct SystemTopicsTests {
 
     @Test("afterwards comes only what changed, RETAIN 0, once per interval")
     func changes() throws {
-        let link = ShardLink({ $0.systemTopicInterval = .seconds(20) })
+        let link = ShardLink(systemTopicInterval: .seconds(20))
         link.shard.outside.version = "1.2.3"
         let watcher = try link.connect("watcher")
         try link.send(watcher, .subscribe("$SYS/broker/+", .atMostOnce))
@@ -178,7 +178,7 @@ struct SystemTopicsTests {
 
     @Test("an interval of 0 turns the topics off")
     func off() throws {
-        let link = ShardLink({ $0.systemTopicInterval = .zero })
+        let link = ShardLink(systemTopicInterval: .zero)
         let watcher = try link.connect("watcher")
         try link.send(watcher, .subscribe("$SYS/#", .atMostOnce))
         #expect(!isSampleDue(link))

@@ -99,7 +99,7 @@ struct TakeOverTests {
         let link = ShardLink()
         for network in 10..<40 as Range<UInt32> { _ = try link.connect("tv", origin: network) }
         #expect(link.shard.counters.takeOversDelayed == 0)
-        #expect(link.shard.client(Array("tv".utf8)) { _ in "" }?.takeOvers == nil)
+        #expect(link.shard.client("tv") { _ in "" }?.takeOvers == nil)
     }
 
     @Test("three peers with one identifier are a fight, too")
@@ -171,13 +171,13 @@ struct TakeOverTests {
         #expect(report.clientIdentifier == Array("tv".utf8) && report.milliseconds == 1_000)
         link.shard.nameTakeOver(report, peers: ["a:1", "b:2"])
         let detail = try #require(
-            link.shard.client(Array("tv".utf8)) { $0 == newcomer ? "b:2" : "a:1" })
+            link.shard.client("tv") { $0 == newcomer ? "b:2" : "a:1" })
         let fight = try #require(detail.takeOvers)
         #expect((fight.count, fight.delayMs) == (5, 1_000))
         #expect(fight.peers == ["a:1", "b:2"] && fight.waiting == "b:2")
         link.advance(milliseconds: 2_000)
         link.advance(milliseconds: 60_000)
-        #expect(link.shard.client(Array("tv".utf8)) { _ in "" }?.takeOvers == nil)
+        #expect(link.shard.client("tv") { _ in "" }?.takeOvers == nil)
     }
 
     @Test("take-overs of many other identifiers do not make a fight forgotten")

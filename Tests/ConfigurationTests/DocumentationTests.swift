@@ -1,3 +1,4 @@
+import BrokerAPI
 import Glibc
 import Testing
 
@@ -49,7 +50,7 @@ struct DocumentationTests {
         #expect(configuration.admin.tls.certificate == "/etc/hermes/admin.crt")
         #expect(configuration.admin.tls.key == "/etc/hermes/admin.key")
         #expect(configuration.admin.unixSocket == "/run/hermes/admin.sock")
-        #expect(configuration.limits == HermesConfiguration.Limits())
+        #expect(configuration.limits == BrokerLimits())
     }
 
     @Test("docs/configuration.md describes every key", arguments: Setting.all)

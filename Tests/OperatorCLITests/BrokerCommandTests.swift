@@ -1,4 +1,4 @@
-import AdminModel
+import BrokerAPI
 import FoundationEssentials
 import Testing
 
@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Commands that ask the broker")
 struct BrokerCommandTests {
-    private static let status = StatusModel(
+    private static let status = BrokerStatus(
         version: "0.1.0", startedAtMs: now - 200_000, uptimeSeconds: 200, durability: "none",
         listeners: ["127.0.0.1:1883", "[::1]:1883"], connections: 2, connectionsPending: 1,
         connectionsTotal: 10, connectionsRefused: 3, sessions: 4, persistentSessions: 2,
@@ -144,8 +144,8 @@ struct BrokerCommandTests {
         let detail = ClientDetail(
             summary: .example("phone/1", userName: "anna", queued: 3),
             subscriptionList: [
-                SubscriptionModel(filter: "orders/7/#", qos: 1),
-                SubscriptionModel(filter: "a\tb", qos: 0),
+                ClientSubscription(filter: "orders/7/#", qos: 1),
+                ClientSubscription(filter: "a\tb", qos: 0),
             ],
             willTopic: "gone/\u{7}", lastPacketMsAgo: 5_400, inboundQoS2: 1,
             unacknowledgedPublishes: 2, unsentBytes: 1_024, readingPaused: false,

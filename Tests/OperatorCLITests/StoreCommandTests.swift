@@ -1,4 +1,4 @@
-import AdminModel
+import BrokerAPI
 import FoundationEssentials
 import Testing
 
@@ -133,7 +133,7 @@ struct StoreCommandTests {
 
     @Test("status shows how the store does")
     func status() async throws {
-        var store = StoreModel()
+        var store = StoreStatus()
         store.commits = 1_000
         store.committedBytes = 2_048
         store.failures = 1
@@ -147,7 +147,7 @@ struct StoreCommandTests {
         store.backupPercent = 40
         store.notReadyReason = "Damage\u{7}"
         store.damage = ["a part is missing"]
-        let status = StatusModel(
+        let status = BrokerStatus(
             version: "0.1.0", startedAtMs: now, uptimeSeconds: 0, durability: "sync",
             listeners: [], connections: 0, connectionsPending: 0, connectionsTotal: 0,
             connectionsRefused: 0, sessions: 0, persistentSessions: 0, subscriptions: 0,

@@ -1,4 +1,4 @@
-import AdminModel
+import BrokerAPI
 import Synchronization
 
 /// What the admin plane counts of itself, from any thread; counters run since the start.

@@ -1,4 +1,4 @@
-import AdminModel
+import BrokerAPI
 import Hummingbird
 
 /// Why a request is refused: becomes the problem document of RFC 9457 that answers it.

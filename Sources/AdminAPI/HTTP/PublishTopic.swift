@@ -1,4 +1,3 @@
-import AdminModel
 import PlainText
 
 /// A topic name that may be published to: its existence proves the checks.

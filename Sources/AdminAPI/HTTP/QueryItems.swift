@@ -1,4 +1,3 @@
-import AdminModel
 import PlainText
 
 /// The parameters behind the `?` of a request, decoded and checked against what the route knows.

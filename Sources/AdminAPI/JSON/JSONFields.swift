@@ -1,4 +1,3 @@
-import AdminModel
 import PlainText
 
 /// The members of a JSON object that a route takes, read by name with errors that say what to do.

@@ -1,4 +1,3 @@
-import AdminModel
 import PlainText
 
 /// Reads one JSON text (RFC 8259) strictly, and says where it is wrong.

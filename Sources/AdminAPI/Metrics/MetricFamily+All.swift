@@ -1,4 +1,4 @@
-import AdminModel
+import BrokerAPI
 
 extension MetricFamily {
     /// Every metric, in the order in which they are shown; docs/metrics.md describes them.

@@ -1,4 +1,4 @@
-import AdminModel
+import BrokerAPI
 
 /// One metric with all its series, as `GET /metrics` shows it.
 struct MetricFamily: Sendable {

@@ -1,4 +1,4 @@
-import AdminModel
+import BrokerAPI
 
 /// Figures in the text format of Prometheus, version 0.0.4 ("Exposition formats" in its
 /// documentation): for each metric its help, its type, and one line per series.

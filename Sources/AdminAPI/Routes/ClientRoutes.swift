@@ -1,4 +1,4 @@
-import AdminModel
+import BrokerAPI
 import Hummingbird
 import PlainText
 
@@ -22,12 +22,7 @@ struct ClientRoutes: Sendable {
                 query.limit = Int(limit)
             }
             query.cursor = try cursor(request.query)
-            let page: ClientPage
-            do throws(BrokerUnavailable) {
-                page = try await broker.clients(query)
-            } catch {
-                throw Problem(error)
-            }
+            let page: ClientPage = try await broker.ask { .clients(query, $0) }
             return try Response.json(page)
         }
     }
@@ -53,13 +48,8 @@ struct ClientRoutes: Sendable {
         Route(method: .delete, path: "/v1/clients/{id}", access: .scope(.admin)) {
             request throws(Problem) in
             let clientID = request.parameter("id")
-            let disconnected: Bool
-            do throws(BrokerUnavailable) {
-                disconnected = try await broker.disconnect(clientID)
-            } catch {
-                throw Problem(error)
-            }
-            // Away already, or never heard of: only the second is the caller's mistake.
+            let disconnected: Bool = try await broker.ask { .disconnect(clientID, $0) }
+            // Offline already, or never heard of: only the second is the caller's mistake.
             if !disconnected { _ = try await detail(of: clientID) }
             return try Response.json(
                 DisconnectResult(clientID: clientID, disconnected: disconnected))
@@ -67,12 +57,7 @@ struct ClientRoutes: Sendable {
     }
 
     private func detail(of clientID: String) async throws(Problem) -> ClientDetail {
-        let detail: ClientDetail?
-        do {
-            detail = try await broker.client(clientID)
-        } catch {
-            throw Problem(error)
-        }
+        let detail: ClientDetail? = try await broker.ask { .client(clientID, $0) }
         guard let detail else { throw Problem.unknownClient(clientID) }
         return detail
     }

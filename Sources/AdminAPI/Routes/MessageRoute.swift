@@ -1,4 +1,4 @@
-import AdminModel
+import BrokerAPI
 import FoundationEssentials
 import Hummingbird
 import PlainText
@@ -15,16 +15,20 @@ extension Route {
                     "collapse_key", "is not supported yet",
                     fix: "Leave it out; each message is then queued for itself.")
             }
-            var message = Publisher.Message(
-                topic: try PublishTopic(
-                    try fields.requiredString("topic"), maximumLevels: maximumTopicLevels,
-                    field: "topic"),
-                payload: try payload(fields))
-            if let qos = try fields.integer("qos", in: 0...2) { message.qos = UInt8(qos) }
-            if let retain = try fields.bool("retain") { message.retain = retain }
-            message.messageID = try messageID(fields)
-            message.expiresInSeconds = try fields.integer("expires_in_s", in: 1...4_294_967_295)
-            return Response.json(try await publisher.publish(message, for: request.caller))
+            let topic = try PublishTopic(
+                try fields.requiredString("topic"), maximumLevels: maximumTopicLevels,
+                field: "topic")
+            var publication = Publication(
+                topic: topic.bytes, payload: try payload(fields),
+                qos: Publisher.qos(try fields.integer("qos", in: 0...2)),
+                retain: try fields.bool("retain") ?? false)
+            let messageID = try messageID(fields)
+            if let seconds = try fields.integer("expires_in_s", in: 1...4_294_967_295) {
+                publication.expiresAtMs = publisher.now() + seconds * 1000
+            }
+            return Response.json(
+                try await publisher.publish(
+                    publication, messageID: messageID, for: request.caller))
         }
     }
 

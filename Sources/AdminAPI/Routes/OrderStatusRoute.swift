@@ -1,6 +1,7 @@
-import AdminModel
+import BrokerAPI
 import HermesMessages
 import Hummingbird
+import MQTTCodec
 import PlainText
 
 /// Turns the status of an order into an `Envelope` with an `OrderStatusUpdate`.
@@ -8,7 +9,7 @@ struct OrderStatusPublisher: Sendable {
     let publisher: Publisher
     let topicTemplate: TopicTemplate
     let channelTemplate: TopicTemplate
-    let qos: UInt8
+    let qos: QoS
     let maximumTopicLevels: Int
 
     /// `POST /v1/orders/{orderId}/status`: the body is an `OrderStatusUpdate` by the JSON mapping
@@ -116,10 +117,10 @@ struct OrderStatusPublisher: Sendable {
             throw Problem(.invalidField, "The field \(error).", field: error.field)
         }
         return try await publisher.publish(
-            Publisher.Message(
-                topic: topic, payload: encoded, qos: qos, messageID: messageID,
-                sequenceStamp: SequenceStamp(
+            Publication(
+                topic: topic.bytes, payload: encoded, qos: qos,
+                sequence: SequenceStamp(
                     channel: Array(channel.utf8), tag: Envelope.sequenceTag)),
-            for: caller)
+            messageID: messageID, for: caller)
     }
 }

@@ -1,4 +1,4 @@
-import AdminModel
+import BrokerAPI
 import Hummingbird
 
 extension Route {
@@ -9,13 +9,12 @@ extension Route {
             query: ["topic", "qos", "retain"]
         ) { request throws(Problem) in
             let name = try request.query.required("topic", example: "orders/4711")
-            var message = Publisher.Message(
-                topic: try PublishTopic(
-                    name, maximumLevels: maximumTopicLevels, field: "topic"),
-                payload: request.body)
-            if let qos = try request.query.integer("qos", in: 0...2) { message.qos = UInt8(qos) }
-            if let retain = try request.query.bool("retain") { message.retain = retain }
-            return Response.json(try await publisher.publish(message, for: request.caller))
+            let topic = try PublishTopic(name, maximumLevels: maximumTopicLevels, field: "topic")
+            let publication = Publication(
+                topic: topic.bytes, payload: request.body,
+                qos: Publisher.qos(try request.query.integer("qos", in: 0...2)),
+                retain: try request.query.bool("retain") ?? false)
+            return Response.json(try await publisher.publish(publication, for: request.caller))
         }
     }
 }

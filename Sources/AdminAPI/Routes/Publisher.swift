@@ -1,10 +1,10 @@
-import AdminModel
-import HermesMessages
+import BrokerAPI
+import MQTTCodec
 
 /// Hands messages from HTTP to the data plane, and turns the counts into the publisher's answer.
 struct Publisher: Sendable {
     /// QoS of a publish that names none: the caller has been told that we took it.
-    static let defaultQoS: UInt8 = 1
+    static let defaultQoS = QoS.atLeastOnce
 
     let broker: any BrokerControl
     /// Bytes of a whole PUBLISH packet.
@@ -15,17 +15,9 @@ struct Publisher: Sendable {
     let now: @Sendable () -> Int64
     let log: PublishLog
 
-    /// What a route wants published.
-    struct Message {
-        var topic: PublishTopic
-        var payload: [UInt8]
-        var qos = Publisher.defaultQoS
-        var retain = false
-        /// `nil` lets the publisher make one.
-        var messageID: String?
-        /// `nil` keeps it.
-        var expiresInSeconds: Int64?
-        var sequenceStamp: SequenceStamp?
+    /// The QoS that a caller gave as a number from 0 to 2.
+    static func qos(_ number: Int64?) -> QoS {
+        number.flatMap { QoS(rawValue: UInt8($0)) } ?? defaultQoS
     }
 
     /// A fresh name for a message.
@@ -37,14 +29,15 @@ struct Publisher: Sendable {
     /// Returns once the data plane has taken the message as `durability` promises.
     ///
     /// - Parameters:
-    ///   - message: What to publish.
+    ///   - publication: The message.
+    ///   - messageID: Its name; `nil` has one made.
     ///   - caller: Whose message it is, for the log.
     /// - Returns: The publisher's answer.
     /// - Throws: ``Problem`` when the message is too large or the data plane does not take it.
     func publish(
-        _ message: Message, for caller: Caller?
+        _ publication: Publication, messageID: String? = nil, for caller: Caller?
     ) async throws(Problem) -> PublishResult {
-        let packetBytes = Self.packetBytes(of: message)
+        let packetBytes = Self.packetBytes(of: publication)
         guard packetBytes <= maximumPacketBytes else {
             throw Problem(
                 .tooLarge,
@@ -52,29 +45,19 @@ struct Publisher: Sendable {
                     + "the limit is \(maximumPacketBytes).",
                 fix: "Send a smaller payload, or raise limits.max_packet.")
         }
-        let publication = Publication(
-            topic: message.topic.bytes, payload: message.payload, qos: message.qos,
-            retain: message.retain,
-            expiresAtMs: message.expiresInSeconds.map { now() + $0 * 1000 },
-            sequenceStamp: message.sequenceStamp)
-        let counts: PublishCounts
-        do {
-            counts = try await broker.publish(publication)
-        } catch {
-            throw Problem(error)
-        }
+        let counts: PublishCounts = try await broker.ask { .publish(publication, $0) }
         if let caller { log.note(caller) }
         return PublishResult(
-            messageID: message.messageID ?? makeMessageID(), durability: durability,
+            messageID: messageID ?? makeMessageID(), durability: durability,
             matched: counts.matched, online: counts.online, queued: counts.queued,
             dropped: counts.dropped, duplicate: false)
     }
 
     /// The largest packet that the message can become: fixed header, topic, packet identifier,
     /// payload and a sequence.
-    private static func packetBytes(of message: Message) -> Int {
-        let stampBytes = message.sequenceStamp == nil ? 0 : 11
-        let remaining = 2 + message.topic.text.utf8.count + 2 + message.payload.count + stampBytes
+    private static func packetBytes(of publication: Publication) -> Int {
+        let stampBytes = publication.sequence == nil ? 0 : 11
+        let remaining = 2 + publication.topic.count + 2 + publication.payload.count + stampBytes
         let lengthBytes =
             switch remaining {
             case ..<128: 1

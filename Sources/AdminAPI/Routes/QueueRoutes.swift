@@ -1,4 +1,4 @@
-import AdminModel
+import BrokerAPI
 import Hummingbird
 
 /// What waits for a client, and what is in flight to it.
@@ -20,12 +20,7 @@ struct QueueRoutes: Sendable {
             if let cursor = try request.query.integer("cursor", in: 0...Int64.max) {
                 query.from = UInt64(cursor)
             }
-            let page: QueuePage?
-            do throws(BrokerUnavailable) {
-                page = try await broker.queue(query)
-            } catch {
-                throw Problem(error)
-            }
+            let page: QueuePage? = try await broker.ask { .queue(query, $0) }
             guard let page else { throw Problem.unknownClient(query.clientID) }
             return try Response.json(page)
         }
@@ -35,14 +30,27 @@ struct QueueRoutes: Sendable {
         Route(method: .delete, path: "/v1/clients/{id}/queue", access: .scope(.admin)) {
             request throws(Problem) in
             let clientID = request.parameter("id")
-            let dropped: Int?
-            do throws(BrokerUnavailable) {
-                dropped = try await broker.dropQueue(of: clientID)
-            } catch {
-                throw Problem(error)
+            guard let dropped = try await dropQueue(of: clientID) else {
+                throw Problem.unknownClient(clientID)
             }
-            guard let dropped else { throw Problem.unknownClient(clientID) }
             return try Response.json(QueueDropResult(clientID: clientID, dropped: dropped))
+        }
+    }
+
+    /// Drops in parts, up to the message that was the last one when it began: how many messages, or `nil`
+    /// when there is no such client.
+    private func dropQueue(of clientID: String) async throws(Problem) -> Int? {
+        var total = 0
+        var bound: UInt64?
+        while true {
+            let below = bound
+            let drop: QueueDrop? = try await broker.ask {
+                .dropQueue(clientID: clientID, below: below, $0)
+            }
+            guard let drop else { return bound == nil ? nil : total }
+            total += drop.dropped
+            guard drop.hasMore else { return total }
+            bound = drop.bound
         }
     }
 }

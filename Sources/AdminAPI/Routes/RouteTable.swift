@@ -1,4 +1,3 @@
-import AdminModel
 import Credentials
 import Hummingbird
 import PlainText

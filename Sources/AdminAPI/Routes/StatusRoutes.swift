@@ -1,4 +1,4 @@
-import AdminModel
+import BrokerAPI
 import Hummingbird
 
 /// Whether the broker is alive, and how it does.
@@ -24,19 +24,15 @@ struct StatusRoutes: Sendable {
     /// For load balancers and supervisors, who have no token; it asks the data plane nothing either.
     private var readiness: Route {
         Route(method: .get, path: "/readyz", access: .open) { _ throws(Problem) in
-            if let reason = broker.notReadyReason { throw Problem(.notReady, reason) }
+            if let reason = broker.store?.notReadyReason { throw Problem(.notReady, reason) }
             return try Response.json(ReadinessModel(status: "ready", durability: durability))
         }
     }
 
     private var status: Route {
         Route(method: .get, path: "/v1/status", access: .scope(.read)) { _ throws(Problem) in
-            let status: StatusModel
-            do throws(BrokerUnavailable) {
-                status = try await broker.status()
-            } catch {
-                throw Problem(error)
-            }
+            var status: BrokerStatus = try await broker.ask { .status($0) }
+            status.store = broker.store
             return try Response.json(status)
         }
     }
@@ -45,12 +41,9 @@ struct StatusRoutes: Sendable {
     /// one with the scope `read` can do no harm when it is lost.
     private var metrics: Route {
         Route(method: .get, path: "/metrics", access: .scope(.read)) { _ throws(Problem) in
-            var figures: BrokerFigures
-            do throws(BrokerUnavailable) {
-                figures = try await broker.figures()
-            } catch {
-                throw Problem(error)
-            }
+            var figures: BrokerFigures = try await broker.ask { .figures($0) }
+            figures.process = broker.process
+            if let store = broker.store { figures.store = store }
             figures.admin = counters.figures
             figures.admin.certificate = certificates?.figures
             return Response(

@@ -1,4 +1,3 @@
-import AdminModel
 import Hummingbird
 import HummingbirdCore
 import Logging

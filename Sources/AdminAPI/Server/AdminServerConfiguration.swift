@@ -1,4 +1,5 @@
-import AdminModel
+import BrokerAPI
+import MQTTCodec
 
 /// What the admin server needs to know.
 package struct AdminServerConfiguration: Sendable {
@@ -24,7 +25,7 @@ package struct AdminServerConfiguration: Sendable {
     /// Holds `{salesId}`.
     package var orderChannelTemplate = "orders/{salesId}"
     /// QoS of order updates: 0, 1 or 2.
-    package var orderQoS: UInt8 = 1
+    package var orderQoS = QoS.atLeastOnce
     /// "none", "interval" or "sync", for the answers to publishers.
     package var durability: String
     /// Of this software.

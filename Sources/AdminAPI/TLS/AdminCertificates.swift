@@ -1,4 +1,4 @@
-import AdminModel
+import BrokerAPI
 import AdminTLS
 import Credentials
 import Glibc

@@ -1,3 +1,4 @@
+import BrokerAPI
 import Structures
 import Transport
 
@@ -21,7 +22,7 @@ struct Admission: ~Copyable {
             let ofOthers: Int
             let ofLoopback: Int
 
-            init(_ limit: BrokerSettings.AddressLimit, of whole: Int?) {
+            init(_ limit: BrokerLimits.AddressLimit, of whole: Int?) {
                 ofOthers = limit.bound(of: whole, isLoopback: false) ?? .max
                 ofLoopback = limit.bound(of: whole, isLoopback: true) ?? .max
             }
@@ -35,11 +36,11 @@ struct Admission: ~Copyable {
         /// Of all together in a second; `nil` is no limit.
         let connectRate: Int?
 
-        init(_ settings: BrokerSettings) {
-            connections = Bound(settings.connectionsPerAddress, of: settings.maxConnections)
-            handshakes = Bound(settings.handshakesPerAddress, of: settings.maxHandshakes)
-            rate = Bound(settings.connectRatePerAddress, of: settings.connectRate)
-            connectRate = settings.connectRate
+        init(_ limits: BrokerLimits) {
+            connections = Bound(limits.connectionsPerAddress, of: limits.maxConnections)
+            handshakes = Bound(limits.handshakesPerAddress, of: limits.maxHandshakes)
+            rate = Bound(limits.connectRatePerAddress, of: limits.connectRate)
+            connectRate = limits.connectRate
         }
     }
 
@@ -108,7 +109,7 @@ struct Admission: ~Copyable {
     var addressCount: Int { connections.keyCount }
 }
 
-extension BrokerSettings.AddressLimit {
+extension BrokerLimits.AddressLimit {
     /// How much one address may have of something of which all together may have `whole`; `nil` is no
     /// bound. What a number says binds everybody; of its own accord nothing binds this machine, where one
     /// address may be a proxy's, and so all clients'.

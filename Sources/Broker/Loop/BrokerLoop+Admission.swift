@@ -51,15 +51,15 @@ extension BrokerLoop {
 
     private mutating func logOpenFiles() {
         shard.counters.limits.add(.openFiles)
-        notices.logTurnedAway("the open files limit (ulimit -n)", now: shard.now)
+        notices.logTurnedAway(.openFiles, now: shard.now)
     }
 
     /// Takes a new connection in; false when it was closed instead, for a limit.
     private mutating func open(_ handle: Handle, onListener listener: Int) -> Bool {
-        guard reactor.socketCount <= settings.maxConnections else {
+        guard reactor.socketCount <= settings.limits.mostConnections else {
             reactor.close(handle)
             shard.counters.limits.add(.maxConnections)
-            notices.logTurnedAway("limits.max_connections", now: shard.now)
+            notices.logTurnedAway(.maxConnections, now: shard.now)
             return false
         }
         let peer = reactor.peerAddress(of: handle)
@@ -108,9 +108,9 @@ extension BrokerLoop {
     /// Whether a connection has to share what all connections have with others of its address, as
     /// `limits.connections_per_address` says.
     func sharesByAddress(_ handle: Handle) -> Bool {
-        settings.connectionsPerAddress.bound(
-            of: settings.maxConnections, isLoopback: reactor.peerAddress(of: handle).isLoopback)
-            != nil
+        settings.limits.connectionsPerAddress.bound(
+            of: settings.limits.maxConnections,
+            isLoopback: reactor.peerAddress(of: handle).isLoopback) != nil
     }
 
     /// Logs what the shard reports; addresses are the loop's to tell.
@@ -146,7 +146,7 @@ extension BrokerLoop {
     mutating func resumeAccepting() {
         if let time = acceptAgainAt, time <= shard.now { acceptAgainAt = nil }
         if waitsForHandshakes,
-            reactor.handshakeCount < settings.maxHandshakes || displaceHandshake()
+            reactor.handshakeCount < settings.limits.maxHandshakes || displaceHandshake()
         {
             waitsForHandshakes = false
         }

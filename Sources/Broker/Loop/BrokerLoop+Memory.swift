@@ -1,4 +1,4 @@
-import AdminModel
+import BrokerAPI
 import CLinux
 import Structures
 import Transport
@@ -27,11 +27,11 @@ extension BrokerLoop {
     mutating func watchMemory() {
         lookAtMemory()
         let isShort = memory.pressure >= .publishers
-        shedUnfinished(to: settings.unfinishedBytes / (isShort ? 8 : 1))
+        shedUnfinished(to: settings.limits.unfinishedBytes / (isShort ? 8 : 1))
     }
 
     private mutating func lookAtMemory() {
-        guard let limit = settings.memoryBytes else {
+        guard let limit = settings.limits.memoryBytes else {
             setPressure(.none)
             return
         }
@@ -58,17 +58,17 @@ extension BrokerLoop {
         guard pressure != memory.pressure else { return }
         if memory.pressure == .none { shard.counters.limits.add(.memory) }
         memory.pressure = pressure
-        notices.logMemory(pressure, used: memory.usedBytes, limit: settings.memoryBytes ?? 0)
+        notices.logMemory(pressure, used: memory.usedBytes, limit: settings.limits.memoryBytes ?? 0)
         passLimits()
         updateAccepting()
     }
 
     /// The shard's limits: as they are set, and tighter while memory is short.
     mutating func passLimits() {
-        shard.settings = settings
+        shard.settings = settings.limits
         if memory.pressure >= .publishers {
             shard.settings.maxUnacknowledgedPublishBytes = max(
-                1, settings.maxUnacknowledgedPublishBytes / 16)
+                1, settings.limits.maxUnacknowledgedPublishBytes / 16)
         }
     }
 
@@ -96,11 +96,11 @@ extension BrokerLoop {
     }
 
     /// For status and metrics.
-    var memoryModel: MemoryModel {
-        MemoryModel(
-            usedBytes: settings.memoryBytes == nil
+    var memoryFigures: MemoryFigures {
+        MemoryFigures(
+            usedBytes: settings.limits.memoryBytes == nil
                 ? ProcessFigures.privateBytes() : memory.usedBytes,
-            limitBytes: settings.memoryBytes, pressure: memory.pressure.name,
+            limitBytes: settings.limits.memoryBytes, pressure: memory.pressure.name,
             unfinishedBytes: reactor.heldInputBytes)
     }
 }

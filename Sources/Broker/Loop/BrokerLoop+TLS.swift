@@ -1,4 +1,4 @@
-import AdminModel
+import BrokerAPI
 import Glibc
 import Structures
 import TLS
@@ -15,9 +15,9 @@ extension BrokerLoop {
     /// Whether a listener may accept one more connection now. Only when it `isAwaited`, when somebody is
     /// known to wait for it, does another one have to give way.
     mutating func hasRoom(onListener listener: Int, isAwaited: Bool) -> Bool {
-        guard contexts[listener] != nil, reactor.handshakeCount >= settings.maxHandshakes else {
-            return true
-        }
+        guard contexts[listener] != nil,
+            reactor.handshakeCount >= settings.limits.maxHandshakes
+        else { return true }
         guard isAwaited else { return false }
         shard.counters.limits.add(.maxHandshakes)
         notices.logHandshakesWait(now: shard.now)

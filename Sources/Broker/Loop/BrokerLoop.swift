@@ -1,4 +1,4 @@
-import AdminModel
+import BrokerAPI
 import Authorization
 import CLinux
 import Glibc
@@ -55,7 +55,7 @@ package struct BrokerLoop: ~Copyable {
     var reactor: Reactor
     var shard: Shard
     private let mailbox: Mailbox<ShardMessage>
-    private var authenticator: Authenticator?
+    var authenticator: Authenticator?
     /// By listener; `nil` serves plain TCP.
     var contexts: [TLSContext?]
     /// `nil` without a listener that speaks TLS.
@@ -74,8 +74,8 @@ package struct BrokerLoop: ~Copyable {
     var acceptAgainAt: MonotonicTime?
     var notices: NoticeLog
     var settings: BrokerSettings
-    private let identity: Identity
-    private let startedAtMs: Int64
+    let identity: Identity
+    let startedAtMs: Int64
     private var lingering: [UInt32: Lingering] = [:]
     /// All linger equally long, so the first is always the next; some are gone when their time comes.
     private var lingerDeadlines = RingBuffer<LingerDeadline>()
@@ -93,7 +93,9 @@ package struct BrokerLoop: ~Copyable {
     ) throws {
         let startedAtMs = hermes_wall_ms()
         var shard = Shard(
-            settings: settings, store: store, verifiesPasswords: passwords != nil, access: access,
+            settings: settings.limits, allowsAnonymous: settings.listeners.map(\.allowsAnonymous),
+            systemTopicInterval: settings.systemTopicInterval, store: store,
+            verifiesPasswords: passwords != nil, access: access,
             seed: UInt64.random(in: .min ... .max), now: Self.clock(), wallClockMs: startedAtMs)
         if let store = store as? DurableStore {
             try store.restore(&shard)
@@ -129,7 +131,7 @@ package struct BrokerLoop: ~Copyable {
         shard.outside.version = identity.version
         shard.outside.durability = identity.durability
         shard.outside.setMemory(ProcessFigures.memory())
-        admission = Admission(Admission.Limits(settings), hash: shard.hash)
+        admission = Admission(Admission.Limits(settings.limits), hash: shard.hash)
         self.reactor = reactor
         self.shard = shard
         self.mailbox = mailbox
@@ -154,7 +156,8 @@ package struct BrokerLoop: ~Copyable {
         authenticator?.stop()
         // Steps that wait are dropped; a worker that waits for room in the mailbox finds it closed.
         handshakes?.close()
-        for message in mailbox.close() { refuse(message) }
+        // Every command is still answered, so that nobody waits for ever.
+        for case .command(let command) in mailbox.close() { command.refuse(.stopping) }
         handshakes?.waitUntilEnded()
     }
 
@@ -374,20 +377,10 @@ package struct BrokerLoop: ~Copyable {
         case .authenticated(let handle, let refusal): shard.authenticated(handle, refusal)
         case .handshake(let handle, let outcome): finishStep(handle, outcome)
         case .certificates(let contexts): take(contexts)
-        case .status(let reply): reply(status)
-        case .figures(let reply): reply(figures)
-        case .clients(let query, let reply): shard.listClients(query, reply: reply)
-        case .client(let identifier, let reply):
-            reply(shard.client(identifier) { reactor.address(of: $0) })
-        case .disconnect(let identifier, let reply): reply(shard.disconnect(identifier))
-        case .queue(let identifier, let from, let limit, let reply):
-            shard.queue(of: identifier, from: from, limit: limit, reply: reply)
-        case .dropQueue(let identifier, let bound, let reply):
-            shard.dropQueue(of: identifier, below: bound, reply: reply)
-        case .publish(let publication, let reply): shard.publish(publication, reply: reply)
+        case .command(let command): perform(command)
         case .limits(let limits):
-            settings.takeLimits(of: limits)
-            admission.limits = Admission.Limits(settings)
+            settings.limits = limits
+            admission.limits = Admission.Limits(limits)
             // By the rate that was.
             acceptAgainAt = nil
             passLimits()
@@ -400,29 +393,6 @@ package struct BrokerLoop: ~Copyable {
         }
     }
 
-    private var status: StatusModel {
-        var status = shard.status(
-            version: identity.version, startedAtMs: startedAtMs, durability: identity.durability,
-            durabilityIntervalMs: identity.durabilityIntervalMs,
-            listeners: reactor.listenerAddresses, bytesReceived: reactor.bytesReceived,
-            bytesSent: reactor.bytesSent)
-        status.memory = memoryModel
-        return status
-    }
-
-    private var figures: BrokerFigures {
-        mutating get {
-            shard.outside.bytesReceived = reactor.bytesReceived
-            shard.outside.bytesSent = reactor.bytesSent
-            shard.outside.authenticationsWaiting = authenticator?.waitingCount ?? 0
-            var figures = shard.figures
-            addTLS(to: &figures)
-            figures.memory = memoryModel
-            figures.memoryPressure = Int(memory.pressure.rawValue)
-            return figures
-        }
-    }
-
     private mutating func stop() {
         // Asked again: what is not sent by now stays unsent.
         guard drainDeadline == nil else {
@@ -430,7 +400,7 @@ package struct BrokerLoop: ~Copyable {
             return
         }
         drainDeadline = shard.now.advanced(
-            byMilliseconds: settings.drainTimeout.wholeMilliseconds)
+            byMilliseconds: settings.limits.drainTimeout.wholeMilliseconds)
         reactor.closeListeners()
         isAccepting = []
         waitsForHandshakes = false
@@ -442,20 +412,5 @@ package struct BrokerLoop: ~Copyable {
     private var isDrained: Bool {
         guard let drainDeadline else { return false }
         return reactor.connectionCount == 0 || shard.now >= drainDeadline
-    }
-
-    /// The loop has ended: every question is still answered, so that nobody waits for ever.
-    private mutating func refuse(_ message: ShardMessage) {
-        switch message {
-        case .status(let reply): reply(status)
-        case .figures(let reply): reply(figures)
-        case .client(_, let reply): reply(nil)
-        case .clients(_, let reply): reply(nil)
-        case .disconnect(_, let reply): reply(false)
-        case .queue(_, _, _, let reply): reply(.stopping)
-        case .dropQueue(_, _, let reply): reply(.stopping)
-        case .publish(_, let reply): reply(.failure(.stopping))
-        case .authenticated, .handshake, .certificates, .access, .limits, .stop: return
-        }
     }
 }

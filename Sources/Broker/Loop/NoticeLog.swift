@@ -1,3 +1,4 @@
+import BrokerAPI
 import Logging
 import MQTTCore
 import OperatorLog
@@ -67,8 +68,8 @@ struct NoticeLog {
             ]
             switch reason {
             case .queueFull:
-                metadata[LogKeys.setting] = "limits.queue_messages, limits.queue_bytes"
-            case .slowReader: metadata[LogKeys.setting] = "limits.output_bytes"
+                metadata[LogKeys.setting] = Self.settings(.queueMessages, .queueBytes)
+            case .slowReader: metadata[LogKeys.setting] = Self.settings(.outputBytes)
             case .away, .expired, .reservedTopic, .byOperator, .notAllowed: break
             }
             admit(&drops, now, metadata) { logger, metadata in
@@ -79,14 +80,14 @@ struct NoticeLog {
         case .subscriptionRefused(let identifier, let limit):
             admit(
                 &drops, now,
-                [LogKeys.client: Self.text(identifier), LogKeys.setting: "\(Self.setting(limit))"]
+                [LogKeys.client: Self.text(identifier), LogKeys.setting: Self.settings(limit)]
             ) { logger, metadata in
                 logger.notice("Subscription refused at a limit", metadata: metadata)
             }
         case .notRetained(let topic, let limit):
             admit(
                 &drops, now,
-                [LogKeys.topic: Self.text(topic), LogKeys.setting: "\(Self.setting(limit))"]
+                [LogKeys.topic: Self.text(topic), LogKeys.setting: Self.settings(limit)]
             ) { logger, metadata in
                 logger.warning("Message not retained, a limit is reached", metadata: metadata)
             }
@@ -115,27 +116,39 @@ struct NoticeLog {
                 metadata: [
                     LogKeys.connection: "\(handle.index)", LogKeys.client: Self.text(identifier),
                     LogKeys.setting:
-                        "limits.max_unacknowledged_publishes, limits.max_unacknowledged_bytes",
+                        Self.settings(.maxUnacknowledgedPublishes, .maxUnacknowledgedBytes),
                 ])
         }
     }
 
+    /// The keys that raise limits, or why there are none.
+    private static func settings(_ limits: Limit...) -> Logger.MetadataValue {
+        "\(limits.map(setting).joined(separator: ", "))"
+    }
+
     private static func setting(_ limit: Limit) -> String {
-        guard limit != .sharedFilter else {
-            return "none: a shared subscription has the form $share/group/filter"
-        }
-        guard limit == .subscribeFilters else { return "limits.\(limit.name)" }
-        return """
+        switch limit {
+        case .openFiles: "the open files limit (ulimit -n)"
+        case .sharedFilter: "none: a shared subscription has the form $share/group/filter"
+        case .subscribeFilters:
+            """
             none: of one SUBSCRIBE, \(SubscribeRefusals.maxFilters) filters are looked at, and none \
             behind \(SubscribeRefusals.maxRefusals) refused ones, or behind a look at \
             \(SubscribeRefusals.maxRuleSteps) access rules
             """
+        default: limit.key ?? "none: \(limit.name)"
+        }
     }
 
     /// Other access rules apply: what they refuse is reported anew.
     mutating func forgetAccess() { access = AccessLog() }
 
     /// New connections are turned away: the descriptors or the configured number are used up.
+    mutating func logTurnedAway(_ limit: Limit, now: MonotonicTime) {
+        logTurnedAway(Self.setting(limit), now: now)
+    }
+
+    /// `setting` says what would raise the limit that was met.
     mutating func logTurnedAway(_ setting: String, now: MonotonicTime) {
         admit(&descriptors, now, [LogKeys.setting: "\(setting)"]) { logger, metadata in
             logger.warning("New connections refused, none is left", metadata: metadata)
@@ -149,7 +162,7 @@ struct NoticeLog {
                 .admit(atMilliseconds: now.milliseconds)
         else { return }
         var metadata: Logger.Metadata = [
-            LogKeys.address: "\(peer.text)", LogKeys.setting: "limits.\(limit.name)",
+            LogKeys.address: "\(peer.text)", LogKeys.setting: Self.settings(limit),
         ]
         if suppressed > 0 { metadata[LogKeys.suppressed] = "\(suppressed)" }
         logger.warning("New connection closed, its address has had its share", metadata: metadata)
@@ -176,7 +189,7 @@ struct NoticeLog {
     func logMemory(_ pressure: MemoryPressure, used: Int, limit: Int) {
         let metadata: Logger.Metadata = [
             LogKeys.memoryUsed: "\(used)", LogKeys.memoryLimit: "\(limit)",
-            LogKeys.setting: "limits.memory",
+            LogKeys.setting: Self.settings(.memory),
         ]
         switch pressure {
         case .none: logger.notice("Memory is enough again", metadata: metadata)
@@ -197,7 +210,7 @@ struct NoticeLog {
             &closings["memory", default: LogLimiter(intervalMilliseconds: 10_000)], now,
             [
                 LogKeys.memoryUsed: "\(used)", LogKeys.memoryLimit: "\(limit)",
-                LogKeys.setting: "limits.memory",
+                LogKeys.setting: Self.settings(.memory),
             ]
         ) { logger, metadata in
             logger.error(
@@ -210,7 +223,7 @@ struct NoticeLog {
     mutating func logNewcomersWait(_ limit: Limit, now: MonotonicTime) {
         admit(
             &addresses[limit, default: Self.limiter], now,
-            [LogKeys.setting: "limits.\(limit.name)"]
+            [LogKeys.setting: Self.settings(limit)]
         ) { logger, metadata in
             logger.warning("New connections come too fast, further ones wait", metadata: metadata)
         }
@@ -220,7 +233,7 @@ struct NoticeLog {
     mutating func logHandshakesWait(now: MonotonicTime) {
         admit(
             &closings["handshakes", default: Self.limiter], now,
-            [LogKeys.setting: "limits.max_handshakes"]
+            [LogKeys.setting: Self.settings(.maxHandshakes)]
         ) { logger, metadata in
             logger.warning("TLS handshakes at their limit, new clients wait", metadata: metadata)
         }

@@ -1,4 +1,4 @@
-import AdminModel
+import BrokerAPI
 
 /// What the figures need and a shard does not know: its glue sets it.
 package struct OutsideFigures: Sendable {

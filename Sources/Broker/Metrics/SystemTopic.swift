@@ -1,4 +1,4 @@
-import AdminModel
+import BrokerAPI
 import Authorization
 
 /// One of the broker's own topics below `$SYS/broker/`, by the names that mosquitto made common

@@ -1,4 +1,4 @@
-import AdminModel
+import BrokerAPI
 import Glibc
 import Structures
 
@@ -19,8 +19,7 @@ struct ClientListing {
     static let prefixBytes = 256
 
     let query: ClientQuery
-    /// `nil` says that the shard stops.
-    let reply: @Sendable (ClientPage?) -> Void
+    let reply: Reply<ClientPage>
     let prefix: [UInt8]
     let userName: [UInt8]?
     /// The next session to look at.
@@ -32,7 +31,7 @@ struct ClientListing {
     /// Nothing from here on is on the page.
     private var bound: [UInt8]?
 
-    init(_ query: ClientQuery, reply: @escaping @Sendable (ClientPage?) -> Void) {
+    init(_ query: ClientQuery, reply: @escaping Reply<ClientPage>) {
         precondition(query.limit > 0, "a page of \(query.limit) clients")
         self.query = query
         self.reply = reply

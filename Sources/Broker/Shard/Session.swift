@@ -1,4 +1,4 @@
-import AdminModel
+import BrokerAPI
 import MQTTCodec
 import MQTTCore
 import Structures

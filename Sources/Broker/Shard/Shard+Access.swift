@@ -1,4 +1,5 @@
 import Authorization
+import BrokerAPI
 import MQTTCodec
 import MQTTCore
 import Structures

@@ -41,8 +41,7 @@ extension Shard {
             finishAuthentication(handle, connect, bytes, bytes[frame.packet], nil)
             return
         }
-        let allowsAnonymous =
-            settings.listeners[Int(connections[handle.index].listener)].allowsAnonymous
+        let allowsAnonymous = allowsAnonymous[Int(connections[handle.index].listener)]
         guard let userName = connect.userName, verifiesPasswords else {
             // Without a password file a user name proves nothing, so it counts as anonymous.
             finishAuthentication(

@@ -1,39 +1,15 @@
-import AdminModel
+import BrokerAPI
 import MQTTCodec
 import MQTTCore
 import Store
 import Structures
-
-/// A message from the admin plane, checked: UTF-8 topic without wildcards, sizes within the limits.
-package struct InboundPublication: Sendable {
-    package var topic: [UInt8]
-    package var payload: [UInt8]
-    package var qos: QoS
-    package var retain: Bool
-    /// UNIX time in milliseconds; 0 is never.
-    package var expiresAtMs: Int64
-    /// The channel to count in, and the tag of the varint field that gets the number.
-    package var sequence: (channel: [UInt8], tag: UInt8)?
-
-    package init(
-        topic: [UInt8], payload: [UInt8], qos: QoS, retain: Bool, expiresAtMs: Int64,
-        sequence: (channel: [UInt8], tag: UInt8)?
-    ) {
-        self.topic = topic
-        self.payload = payload
-        self.qos = qos
-        self.retain = retain
-        self.expiresAtMs = expiresAtMs
-        self.sequence = sequence
-    }
-}
 
 extension Shard {
     // MARK: Publishing
 
     /// Publishes for the admin plane; `reply` is called once the message is stored.
     package mutating func publish(
-        _ publication: InboundPublication, reply: @escaping @Sendable (PublishAnswer) -> Void
+        _ publication: Publication, reply: @escaping Reply<PublishCounts>
     ) {
         counters.publishReceived(
             publication.qos, payloadBytes: publication.payload.count)
@@ -50,19 +26,19 @@ extension Shard {
         }
         var suffix: [UInt8] = []
         var sequence: UInt64?
-        if let (channel, tag) = publication.sequence {
-            let number = (sequences[channel] ?? 0) + 1
-            sequences[channel] = number
+        if let stamp = publication.sequence {
+            let number = (sequences[stamp.channel] ?? 0) + 1
+            sequences[stamp.channel] = number
             sequence = number
-            suffix = Self.varintField(tag, number)
-            channel.withUnsafeBytes { writes.sequence(channel: $0, number: number) }
+            suffix = Self.varintField(stamp.tag, number)
+            stamp.channel.withUnsafeBytes { writes.sequence(channel: $0, number: number) }
         }
         let message = publication.topic.withUnsafeBytes { topic in
             publication.payload.withUnsafeBytes { payload in
                 suffix.withUnsafeBytes { suffix in
                     Message(
                         topic: topic, payload: payload, suffix: suffix, qos: publication.qos,
-                        retain: publication.retain, expiresAtMs: publication.expiresAtMs,
+                        retain: publication.retain, expiresAtMs: publication.expiresAtMs ?? 0,
                         pool: pool)
                 }
             }
@@ -95,9 +71,9 @@ extension Shard {
     package mutating func abandonReplies() {
         for pending in pendingReplies.values { pending.reply(.failure(.stopping)) }
         pendingReplies.removeAll()
-        for question in queueQuestions.values { question.reply(.stopping) }
+        for question in queueQuestions.values { question.reply(.failure(.stopping)) }
         queueQuestions.removeAll()
-        for listing in listings { listing.reply(nil) }
+        for listing in listings { listing.reply(.failure(.stopping)) }
         listings.removeAll()
     }
 
@@ -107,8 +83,8 @@ extension Shard {
     package func status(
         version: String, startedAtMs: Int64, durability: String, durabilityIntervalMs: Int? = nil,
         listeners: [String], bytesReceived: UInt64, bytesSent: UInt64
-    ) -> StatusModel {
-        StatusModel(
+    ) -> BrokerStatus {
+        BrokerStatus(
             version: version, startedAtMs: startedAtMs,
             uptimeSeconds: max(0, wallClockMs - startedAtMs) / 1_000, durability: durability,
             durabilityIntervalMs: durabilityIntervalMs, listeners: listeners,
@@ -125,14 +101,14 @@ extension Shard {
             publishersPaused: counters.publishersPaused)
     }
 
-    package func client(_ identifier: [UInt8], address: (Handle) -> String) -> ClientDetail? {
-        guard let index = identifier.withUnsafeBytes({ findSession($0) }) else { return nil }
+    package func client(_ clientID: String, address: (Handle) -> String) -> ClientDetail? {
+        guard let index = findSession(clientID) else { return nil }
         let session = sessions[index]
         let connection = session.connection.map { connections[$0.index] }
         let subscriptions =
             (trie.subscriptions(of: session.subscriptions)
             + shared.subscriptions(of: session.shared))
-            .map { SubscriptionModel(filter: Self.text($0.filter), qos: Int($0.qos.rawValue)) }
+            .map { ClientSubscription(filter: Self.text($0.filter), qos: Int($0.qos.rawValue)) }
             .sorted { $0.filter < $1.filter }
         return ClientDetail(
             summary: summary(index, address), subscriptionList: subscriptions,
@@ -146,17 +122,21 @@ extension Shard {
             publishesAcknowledged: session.publishesAcknowledged,
             dropped: Self.dictionary(drops(of: index).figures),
             lastDisconnectReason: session.lastCloseReason?.name,
-            takeOvers: takeOverModel(index, address: address))
+            takeOvers: repeatedTakeOvers(index, address: address))
     }
 
     /// Closes a client's connection as a failure of the network would; false when it has none.
-    package mutating func disconnect(_ identifier: [UInt8]) -> Bool {
-        guard let index = identifier.withUnsafeBytes({ findSession($0) }),
-            let connection = sessions[index].connection
+    package mutating func disconnect(_ clientID: String) -> Bool {
+        guard let index = findSession(clientID), let connection = sessions[index].connection
         else { return false }
         doom(connection, .administrator)
         closeDoomed()
         return true
+    }
+
+    /// The session of a client identifier.
+    func findSession(_ clientID: String) -> UInt32? {
+        Array(clientID.utf8).withUnsafeBytes { findSession($0) }
     }
 
     func summary(_ index: UInt32, _ address: (Handle) -> String) -> ClientSummary {

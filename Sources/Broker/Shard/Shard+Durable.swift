@@ -1,3 +1,4 @@
+import BrokerAPI
 import MQTTCodec
 import MQTTCore
 import Store

@@ -1,4 +1,4 @@
-import AdminModel
+import BrokerAPI
 import Structures
 
 extension Shard {
@@ -6,9 +6,9 @@ extension Shard {
     private static var listedPerTurn: Int { 8_192 }
 
     /// Begins a page of clients; `reply` is called with it in a step of ``continueListings(address:)``,
-    /// or with `nil` when the shard stops. Pages are made one after the other.
+    /// or with an error when the shard stops. Pages are made one after the other.
     package mutating func listClients(
-        _ query: ClientQuery, reply: @escaping @Sendable (ClientPage?) -> Void
+        _ query: ClientQuery, reply: @escaping Reply<ClientPage>
     ) {
         listings.append(ClientListing(query, reply: reply))
     }
@@ -46,7 +46,7 @@ extension Shard {
             clients.append(summary(index, address))
         }
         let next = hasMore ? page.last.map { ClientCursor(key: $0.key).text } : nil
-        listing.reply(ClientPage(clients: clients, next: next))
+        listing.reply(.success(ClientPage(clients: clients, next: next)))
     }
 
     private func session(of candidate: ClientListing.Candidate) -> UInt32? {

@@ -1,30 +1,8 @@
+import BrokerAPI
 import MQTTCodec
 import MQTTCore
 import Store
 import Structures
-
-/// What became of a message when it was routed.
-package struct PublishCounts: Hashable, Sendable {
-    /// Sessions with a matching subscription.
-    package var matched = 0
-    package var online = 0
-    /// Absent clients for whom it waits.
-    package var queued = 0
-    /// Receivers that lost it at once.
-    package var dropped = 0
-    /// The number that it got in its channel.
-    package var sequence: UInt64?
-}
-
-/// Why a message of the admin plane was not taken.
-package enum PublishRefusal: Error, Sendable {
-    /// The shard stops before the message is stored: nobody knows what becomes of it.
-    case stopping
-    /// The store takes nothing at present, and would have to keep this message; nothing was published.
-    case storeRefuses
-}
-
-package typealias PublishAnswer = Result<PublishCounts, PublishRefusal>
 
 extension Shard {
     /// Acknowledgements that may wait for commits on one connection: more than identifiers exist.

@@ -1,4 +1,4 @@
-import AdminModel
+import BrokerAPI
 import MQTTCodec
 import MQTTCore
 import Store
@@ -32,30 +32,13 @@ enum ReadTag {
     }
 }
 
-/// What a client is owed, or why nobody knows.
-package enum QueueAnswer: Sendable {
-    case page(QueuePage)
-    case unknownClient
-    /// The store could not read it; why.
-    case unreadable(String)
-    case stopping
-}
-
-/// How much of a queue was dropped.
-package enum QueueDropAnswer: Sendable {
-    /// With `hasMore`, the request is to be sent again with that bound.
-    case dropped(count: Int, bound: UInt64, hasMore: Bool)
-    case unknownClient
-    case stopping
-}
-
 /// A question that waits for the store.
 struct QueueQuestion {
     /// What was in memory, before what the store has.
     var page: QueuePage
     /// Positions from this one on wait; what is below may have been sent.
     var firstWaiting: UInt64
-    var reply: @Sendable (QueueAnswer) -> Void
+    var reply: Reply<QueuePage?>
 }
 
 /// An operator looks into queues, and empties them.
@@ -67,43 +50,42 @@ extension Shard {
 
     // MARK: Looking
 
-    /// A page of what a client is owed, from a position on; `limit` is at least 1.
+    /// A page of what a client is owed; its limit is at least 1.
     ///
     /// What is in memory is as of now, what the store adds as of everything submitted in this turn.
     package mutating func queue(
-        of identifier: [UInt8], from position: UInt64, limit: Int,
-        reply: @escaping @Sendable (QueueAnswer) -> Void
+        _ query: QueueQuery, reply: @escaping Reply<QueuePage?>
     ) {
-        guard let index = identifier.withUnsafeBytes({ findSession($0) }) else {
-            reply(.unknownClient)
+        guard let index = findSession(query.clientID) else {
+            reply(.success(nil))
             return
         }
         let queue = sessions[index].outbound
-        var page = QueuePage(clientID: String(decoding: identifier, as: UTF8.self), messages: [])
+        var page = QueuePage(clientID: query.clientID, messages: [])
         var next: UInt64?
-        queue.forEachListed(from: position) { listed in
-            guard page.messages.count < limit else {
+        queue.forEachListed(from: query.from) { listed in
+            guard page.messages.count < query.limit else {
                 next = listed.position
                 return false
             }
             page.messages.append(QueuedMessage(listed))
             return true
         }
-        let from = max(position, queue.firstUnloaded)
+        let from = max(query.from, queue.firstUnloaded)
         if next == nil, queue.isStoring, from < queue.end {
-            guard page.messages.count == limit else {
-                ask(index, from: from, below: queue.end, limit: limit, page, reply)
+            guard page.messages.count == query.limit else {
+                ask(index, from: from, below: queue.end, limit: query.limit, page, reply)
                 return
             }
             next = from
         }
         page.next = next.map { "\($0)" }
-        reply(.page(page))
+        reply(.success(page))
     }
 
     private mutating func ask(
         _ index: UInt32, from: UInt64, below: UInt64, limit: Int, _ page: QueuePage,
-        _ reply: @escaping @Sendable (QueueAnswer) -> Void
+        _ reply: @escaping Reply<QueuePage?>
     ) {
         replyNumber += 1
         queueQuestions[replyNumber] = QueueQuestion(
@@ -119,7 +101,7 @@ extension Shard {
     mutating func answer(_ number: UInt64, _ slice: QueueSlice) {
         guard var question = queueQuestions.removeValue(forKey: number) else { return }
         if let failure = slice.failure {
-            question.reply(.unreadable("\(failure)"))
+            question.reply(.failure(.unreadable("\(failure)")))
             return
         }
         let firstWaiting = question.firstWaiting
@@ -128,7 +110,7 @@ extension Shard {
                 QueuedMessage(item, isWaiting: item.position >= firstWaiting))
         }
         if slice.next < slice.request.below { question.page.next = "\(slice.next)" }
-        question.reply(.page(question.page))
+        question.reply(.success(question.page))
     }
 
     // MARK: Dropping
@@ -136,11 +118,10 @@ extension Shard {
     /// Drops what waits for a client, oldest first, and answers once that is stored; what is in flight
     /// stays. `bound` is `nil` at first, and then what the answer said.
     package mutating func dropQueue(
-        of identifier: [UInt8], below bound: UInt64?,
-        reply: @escaping @Sendable (QueueDropAnswer) -> Void
+        of clientID: String, below bound: UInt64?, reply: @escaping Reply<QueueDrop?>
     ) {
-        guard let index = identifier.withUnsafeBytes({ findSession($0) }) else {
-            reply(.unknownClient)
+        guard let index = findSession(clientID) else {
+            reply(.success(nil))
             return
         }
         let before = sessions[index].outbound
@@ -158,10 +139,10 @@ extension Shard {
         }
         adjustTotals(index, from: before)
         let after = sessions[index].outbound
-        let answer = QueueDropAnswer.dropped(
-            count: count, bound: bound, hasMore: count == Self.dropsPerTurn)
+        let drop = QueueDrop(
+            dropped: count, bound: bound, hasMore: count == Self.dropsPerTurn)
         guard count > 0, sessions[index].isPersistent else {
-            reply(answer)
+            reply(.success(drop))
             return
         }
         if after.firstStored != before.firstStored {
@@ -170,11 +151,8 @@ extension Shard {
                 position: max(after.firstStored, sessions[index].loadBelow))
         }
         replyNumber += 1
-        pendingReplies[replyNumber] = PendingReply(counts: PublishCounts()) { result in
-            switch result {
-            case .success: reply(answer)
-            case .failure: reply(.stopping)
-            }
+        pendingReplies[replyNumber] = PendingReply(counts: PublishCounts()) { answer in
+            reply(answer.map { _ in drop })
         }
         commit(.reply(replyNumber))
     }

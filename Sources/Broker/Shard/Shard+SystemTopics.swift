@@ -1,4 +1,4 @@
-import AdminModel
+import BrokerAPI
 import MQTTCodec
 import MQTTCore
 import Structures
@@ -48,7 +48,7 @@ extension Shard {
         figures.connections = activeConnections
         figures.connectionsPending = pendingConnections
         figures.connectionsPeak = counters.connectionsPeak
-        figures.connectionsLimit = settings.maxConnections
+        figures.connectionsLimit = settings.mostConnections
         figures.connectionsOpened = counters.connectionsOpened
         figures.connectionsAdmitted = counters.connectionsAdmitted
         figures.connectionsRefused = counters.connectionsRefused

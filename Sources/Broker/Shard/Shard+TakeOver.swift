@@ -1,4 +1,4 @@
-import AdminModel
+import BrokerAPI
 import MQTTCodec
 import MQTTCore
 import Structures
@@ -69,13 +69,13 @@ extension Shard {
     }
 
     /// What `GET /v1/clients/{id}` says; `nil` when nobody fights over the session.
-    func takeOverModel(_ session: UInt32, address: (Handle) -> String) -> TakeOverModel? {
+    func repeatedTakeOvers(_ session: UInt32, address: (Handle) -> String) -> RepeatedTakeOvers? {
         guard let report = takeOvers.report(takeOverKey(session), now: now) else { return nil }
         let waiting = report.waiting.flatMap { handle in
             isCurrent(handle) && connections[handle.index].machine.isDelayed
                 ? address(handle) : nil
         }
-        return TakeOverModel(
+        return RepeatedTakeOvers(
             count: report.takeOvers, delayMs: Int64(report.delayMilliseconds),
             peers: report.peers, waiting: waiting)
     }

@@ -1,4 +1,5 @@
 import Authorization
+import BrokerAPI
 import MQTTCodec
 import MQTTCore
 import Store
@@ -17,7 +18,9 @@ package struct Shard: ~Copyable {
     private let addressOnly: any Sendable = ()
     /// New limits bind what happens from then on: a queue that has become too long gives up messages
     /// when the next one comes, a keep alive holds until its client connects again.
-    package var settings: BrokerSettings
+    package var settings: BrokerLimits
+    /// By listener: whether clients without a user name are let in.
+    let allowsAnonymous: [Bool]
     let store: any Store
     /// Persistent sessions are the store's: memory holds a window of their queues.
     let isDurable: Bool
@@ -153,15 +156,17 @@ package struct Shard: ~Copyable {
 
     struct PendingReply {
         var counts: PublishCounts
-        var reply: @Sendable (PublishAnswer) -> Void
+        var reply: Reply<PublishCounts>
     }
 
     /// `seed` feeds hashes and generated client identifiers; draw it at random.
     package init(
-        settings: BrokerSettings, store: any Store, verifiesPasswords: Bool,
+        settings: BrokerLimits, allowsAnonymous: [Bool], systemTopicInterval: Duration,
+        store: any Store, verifiesPasswords: Bool,
         access: AccessRules? = nil, seed: UInt64, now: MonotonicTime, wallClockMs: Int64
     ) {
         self.settings = settings
+        self.allowsAnonymous = allowsAnonymous
         self.store = store
         isDurable = store.isRecording
         self.verifiesPasswords = verifiesPasswords
@@ -177,7 +182,7 @@ package struct Shard: ~Copyable {
         timers = TimerWheel(now: now)
         writes = WriteBatch(isRecording: store.isRecording)
         system = SystemTopics(
-            interval: settings.systemTopicInterval, now: now, wallClockMs: wallClockMs)
+            interval: systemTopicInterval, now: now, wallClockMs: wallClockMs)
     }
 
     // MARK: What the sockets say

@@ -1,3 +1,5 @@
+import BrokerAPI
+
 extension ValueFormat where Value == String {
     /// An address that needs no name service to bind.
     static var address: Self {
@@ -199,14 +201,14 @@ extension ValueFormat where Value == [String] {
     }
 }
 
-extension ValueFormat where Value == HermesConfiguration.AddressLimit {
+extension ValueFormat where Value == BrokerLimits.AddressLimit {
     /// `auto`, `off`, or a number from 1 on.
     static func addressLimit(_ most: Int) -> Self {
         let number = ValueFormat<Int>.number(1...most)
         let expectation = "\(number.expectation), auto or off"
         return Self(
             expectation: expectation,
-            read: { (text: String) throws(RefusedValue) -> HermesConfiguration.AddressLimit in
+            read: { (text: String) throws(RefusedValue) -> BrokerLimits.AddressLimit in
                 switch text {
                 case "auto": return .auto
                 case "off": return .off
@@ -230,14 +232,14 @@ extension ValueFormat where Value == HermesConfiguration.AddressLimit {
     }
 }
 
-extension ValueFormat where Value == HermesConfiguration.MemoryLimit {
+extension ValueFormat where Value == BrokerLimits.MemoryLimit {
     /// `auto`, `off`, or a size.
     static func memoryLimit(_ range: ClosedRange<Int>) -> Self {
         let size = ValueFormat<Int>.size(range)
         let expectation = "\(size.expectation), auto or off"
         return Self(
             expectation: expectation,
-            read: { (text: String) throws(RefusedValue) -> HermesConfiguration.MemoryLimit in
+            read: { (text: String) throws(RefusedValue) -> BrokerLimits.MemoryLimit in
                 switch text {
                 case "auto": return .auto
                 case "off": return .off

@@ -1,4 +1,4 @@
-import AdminModel
+import BrokerAPI
 import ArgumentParser
 import Credentials
 

@@ -1,4 +1,4 @@
-import AdminModel
+import BrokerAPI
 import ArgumentParser
 
 struct StatusCommand: OperatorCommand {
@@ -18,7 +18,7 @@ struct StatusCommand: OperatorCommand {
         }
     }
 
-    static func rendered(_ status: StatusModel, now: Int64) -> String {
+    static func rendered(_ status: BrokerStatus, now: Int64) -> String {
         var list = FieldList()
         list.add("version", status.version)
         list.add("started", Wording.moment(status.startedAtMs, now: now))
@@ -51,14 +51,14 @@ struct StatusCommand: OperatorCommand {
         return list.rendered()
     }
 
-    private static func text(_ memory: MemoryModel) -> String {
+    private static func text(_ memory: MemoryFigures) -> String {
         let limit = memory.limitBytes.map { " of \(Wording.bytes($0))" } ?? ""
         let pressure =
             memory.pressure == "none" ? "" : ", short: \(memory.pressure) are cut back"
         return Wording.bytes(memory.usedBytes) + limit + pressure
     }
 
-    private static func add(_ store: StoreModel, to list: inout FieldList) {
+    private static func add(_ store: StoreStatus, to list: inout FieldList) {
         list.startGroup()
         list.add("ready", store.notReadyReason.map { "no: \($0)" } ?? "yes")
         list.add(

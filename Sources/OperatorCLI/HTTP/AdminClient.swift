@@ -1,4 +1,4 @@
-import AdminModel
+import BrokerAPI
 import FoundationEssentials
 import PlainText
 
@@ -18,7 +18,7 @@ struct AdminClient: Sendable {
     let token: String?
     let transport: any AdminTransport
 
-    func status() async throws(CommandFailure) -> Answer<StatusModel> {
+    func status() async throws(CommandFailure) -> Answer<BrokerStatus> {
         try await get(["v1", "status"])
     }
 

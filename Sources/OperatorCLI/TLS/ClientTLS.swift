@@ -1,4 +1,4 @@
-import AdminModel
+import AdminTLS
 import Credentials
 import NIOSSL
 import PlainText

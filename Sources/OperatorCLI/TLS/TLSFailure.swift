@@ -1,4 +1,4 @@
-import AdminModel
+import AdminTLS
 import NIOSSL
 
 /// A TLS failure, in the kinds that an operator can act on.

@@ -13,7 +13,7 @@ extension PacketContent {
             "CONNACK \(connack.returnCode), session present \(connack.sessionPresent)"
         case .publish(let publish):
             "PUBLISH \(publish.delivery.short) \(text(publish.topic)) retain \(publish.retain), "
-                + (Publication.serial(publish.payload).map { "number \($0)" } ?? "no number")
+                + (NumberedMessage.serial(publish.payload).map { "number \($0)" } ?? "no number")
         case .puback(let identifier): "PUBACK \(identifier.rawValue)"
         case .pubrec(let identifier): "PUBREC \(identifier.rawValue)"
         case .pubrel(let identifier): "PUBREL \(identifier.rawValue)"

@@ -1,30 +1,30 @@
-import Broker
+import BrokerAPI
 
 /// The shard's answers to the operator's publishes.
 ///
 /// Unchecked: the shard calls back on the one thread that drives it, within its own methods.
 final class PublishReplies: @unchecked Sendable {
-    struct Reply {
+    struct Answer {
         /// `nil` for a message without a serial number.
         let serial: Int?
         /// `nil` when the shard gave the question up.
         let counts: PublishCounts?
     }
 
-    private var replies: [Reply] = []
+    private var replies: [Answer] = []
     /// Questions without an answer.
     private(set) var open = 0
 
     /// Expects one more answer; the closure takes it.
-    func expect(_ serial: Int?) -> @Sendable (PublishAnswer) -> Void {
+    func expect(_ serial: Int?) -> Reply<PublishCounts> {
         open += 1
         return { [self] answer in
             open -= 1
-            replies.append(Reply(serial: serial, counts: try? answer.get()))
+            replies.append(Answer(serial: serial, counts: try? answer.get()))
         }
     }
 
-    func take() -> [Reply] {
+    func take() -> [Answer] {
         defer { replies.removeAll() }
         return replies
     }

@@ -30,7 +30,7 @@ final class SessionModel {
 
     /// Messages of one publisher to one topic, which stay in order.
     struct Stream: Hashable {
-        let origin: Publication.Origin
+        let origin: NumberedMessage.Origin
         let topic: [UInt8]
         let isStored: Bool
     }

@@ -1,4 +1,5 @@
 import Broker
+import BrokerAPI
 import HermesTesting
 import MQTTCodec
 
@@ -28,9 +29,7 @@ extension ShardHarness {
         rest()
         for topic in topics {
             shard.publish(
-                InboundPublication(
-                    topic: topic, payload: [], qos: .atMostOnce, retain: true, expiresAtMs: 0,
-                    sequence: nil)
+                Publication(topic: topic, payload: [], qos: .atMostOnce, retain: true)
             ) { _ in }
         }
         rest()

@@ -1,4 +1,4 @@
-import AdminModel
+import BrokerAPI
 import Broker
 import HermesTesting
 import MQTTCodec
@@ -31,9 +31,10 @@ final class ShardHarness {
     init(_ setup: ShardSetup, seed: UInt64) {
         store.isImmediate = setup.isImmediate
         shard = Shard(
-            settings: setup.settings, store: store, verifiesPasswords: setup.verifiesPasswords,
-            seed: seed, now: MonotonicTime(milliseconds: 1_000_000),
-            wallClockMs: 1_700_000_000_000)
+            settings: setup.settings, allowsAnonymous: [true],
+            systemTopicInterval: setup.systemTopicInterval, store: store,
+            verifiesPasswords: setup.verifiesPasswords, seed: seed,
+            now: MonotonicTime(milliseconds: 1_000_000), wallClockMs: 1_700_000_000_000)
         shard.reportsLifecycle = true
     }
 
@@ -175,7 +176,7 @@ final class ShardHarness {
 
     // MARK: Questions
 
-    var status: StatusModel {
+    var status: BrokerStatus {
         shard.status(
             version: "", startedAtMs: 0, durability: "", listeners: [], bytesReceived: 0,
             bytesSent: 0)
@@ -187,7 +188,7 @@ final class ShardHarness {
         var query = ClientQuery(limit: 3)
         while true {
             let answer = Mutex<ClientPage?>(nil)
-            shard.listClients(query) { page in answer.withLock { $0 = page } }
+            shard.listClients(query) { page in answer.withLock { $0 = try? page.get() } }
             shard.continueListings { "\($0.index)" }
             // So few sessions take one step.
             guard let page = answer.withLock({ $0 }) else {

@@ -35,7 +35,7 @@ extension ShardRun {
     private func identify(
         _ publish: PacketContent.Publish, for session: SessionModel
     ) throws(CheckFailure) -> Int? {
-        guard let serial = Publication.serial(publish.payload), serial < publications.count,
+        guard let serial = NumberedMessage.serial(publish.payload), serial < publications.count,
             !publications[serial].isForged
         else { return nil }
         let publication = publications[serial]

@@ -100,7 +100,7 @@ extension ShardRun {
                 + "\(status.inFlight) messages in flight stay for ever")
         try CheckFailure.unless(replies.open == 0, "\(replies.open) publishes were not answered")
         // The broker's own topics are never forgotten once somebody has asked for them.
-        guard setup.settings.systemTopicInterval == .zero else { return }
+        guard setup.systemTopicInterval == .zero else { return }
         let inUse = harness.shard.pool.bytesInUse
         let expected = bytesOfUnusedShard()
         try CheckFailure.unless(

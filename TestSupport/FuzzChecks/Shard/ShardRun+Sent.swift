@@ -111,10 +111,10 @@ extension ShardRun {
 
     /// The publication that a payload names, if it is the one that was registered for this place.
     private func noteSerial(
-        _ payload: [UInt8], _ origin: Publication.Origin, _ topic: [UInt8], _ qos: QoS,
+        _ payload: [UInt8], _ origin: NumberedMessage.Origin, _ topic: [UInt8], _ qos: QoS,
         _ retain: Bool
     ) -> Int? {
-        guard let serial = Publication.serial(payload), serial < publications.count else {
+        guard let serial = NumberedMessage.serial(payload), serial < publications.count else {
             return nil
         }
         let publication = publications[serial]

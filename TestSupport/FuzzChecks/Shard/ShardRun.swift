@@ -1,4 +1,5 @@
 import Broker
+import BrokerAPI
 import HermesTesting
 import MQTTCodec
 import Structures
@@ -18,7 +19,7 @@ final class ShardRun {
     var connections: [Handle: Peer] = [:]
     /// The connection of each slot; `nil` while it has none.
     var slots: [Peer?] = [nil, nil, nil, nil]
-    var publications: [Publication] = []
+    var publications: [NumberedMessage] = []
     /// By client identifier.
     var sessions: [[UInt8]: SessionModel] = [:]
     /// Client identifiers that ever asked for a persistent session.
@@ -104,7 +105,8 @@ final class ShardRun {
         case .refuse(let isRefusing): harness.store.isAccepting = !isRefusing
         case .publishByOperator(let publish): publishByOperator(publish)
         case .query(let choice): query(choice)
-        case .kick(let clientIdentifier): _ = harness.shard.disconnect(clientIdentifier)
+        case .kick(let clientIdentifier):
+            _ = harness.shard.disconnect(String(decoding: clientIdentifier, as: UTF8.self))
         case .stale(let choice, let event): raise(event, choice)
         case .verdict(let choice, let refusal): harness.decide(choice, refusal)
         case .batch(let count): batched = count
@@ -137,7 +139,7 @@ final class ShardRun {
             let serial = register(
                 .will(peer.handle), will.topic, qos: will.qos, retain: will.retain)
             packet.will = PacketContent.Will(
-                topic: "", message: Publication.payload(serial, size: 0), qos: will.qos,
+                topic: "", message: NumberedMessage.payload(serial, size: 0), qos: will.qos,
                 retain: will.retain)
             packet.will?.topic = will.topic
         }
@@ -159,7 +161,7 @@ final class ShardRun {
         if let size = publish.payloadSize {
             let serial = register(
                 .peer(peer.handle), publish.topic, qos: publish.qos, retain: publish.retain)
-            packet.payload = Publication.payload(serial, size: size)
+            packet.payload = NumberedMessage.payload(serial, size: size)
         }
         try send(slot, .publish(packet))
     }
@@ -233,29 +235,30 @@ final class ShardRun {
             let number = register(
                 .administrator, publish.topic, qos: publish.qos, retain: publish.retain)
             publications[number].isSent = true
-            payload = Publication.payload(number, size: size)
+            payload = NumberedMessage.payload(number, size: size)
             serial = number
         }
         topics.insert(publish.topic)
         let reply = replies.expect(serial)
         harness.shard.publish(
-            InboundPublication(
+            Publication(
                 topic: publish.topic, payload: payload, qos: publish.qos, retain: publish.retain,
-                expiresAtMs: publish.isDuplicate ? harness.shard.wallClockMs + 60_000 : 0,
-                sequence: publish.identifier == 1 ? (channel: publish.topic, tag: 0x08) : nil),
+                expiresAtMs: publish.isDuplicate ? harness.shard.wallClockMs + 60_000 : nil,
+                sequence: publish.identifier == 1
+                    ? SequenceStamp(channel: publish.topic, tag: 0x08) : nil),
             reply: reply)
     }
 
     private func query(_ choice: Int) {
         let identifier = ShardVocabulary.clients[choice % ShardVocabulary.clients.count]
-        _ = harness.shard.client(identifier) { "\($0.index)" }
+        _ = harness.shard.client(String(decoding: identifier, as: UTF8.self)) { "\($0.index)" }
     }
 
     func register(
-        _ origin: Publication.Origin, _ topic: [UInt8], qos: QoS, retain: Bool
+        _ origin: NumberedMessage.Origin, _ topic: [UInt8], qos: QoS, retain: Bool
     ) -> Int {
         publications.append(
-            Publication(origin: origin, topic: topic, qos: qos, retain: retain, step: step))
+            NumberedMessage(origin: origin, topic: topic, qos: qos, retain: retain, step: step))
         return publications.count - 1
     }
 }

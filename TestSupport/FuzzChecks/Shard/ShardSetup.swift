@@ -1,9 +1,10 @@
-import Broker
+import BrokerAPI
 import HermesTesting
 
 /// The limits of a shard under test; the small ones make programs reach them.
 struct ShardSetup {
-    var settings = BrokerSettings()
+    var settings = BrokerLimits()
+    let systemTopicInterval: Duration
     /// The disk never keeps anybody waiting.
     let isImmediate: Bool
     /// Commits complete in the order in which they were submitted, as those of a journal do; otherwise
@@ -12,9 +13,6 @@ struct ShardSetup {
     let verifiesPasswords: Bool
 
     init(_ program: inout ByteProgram) {
-        settings.listeners = [
-            BrokerSettings.Listener(address: "127.0.0.1", port: 0, allowsAnonymous: true)
-        ]
         var first = OperandBits(program.byte())
         isImmediate = first.flag()
         verifiesPasswords = first.flag()
@@ -34,7 +32,7 @@ struct ShardSetup {
         settings.maxUnacknowledgedPublishBytes =
             third.flag() ? 100 : settings.maxUnacknowledgedPublishBytes
         completesInOrder = !third.flag()
-        settings.systemTopicInterval = third.pick([.zero, .zero, .zero, .seconds(10)])
+        systemTopicInterval = third.pick([.zero, .zero, .zero, .seconds(10)])
     }
 }
 
@@ -48,7 +46,7 @@ extension ShardSetup: CustomStringConvertible {
         output \(settings.outputBytes) bytes, packets \(settings.maxPacketBytes) bytes, levels \
         \(settings.maxTopicLevels), inbound QoS 2 \(settings.maxInboundQoS2), sessions \
         \(settings.maxSessions), keep alive \(settings.maxKeepAlive.map { "\($0)" } ?? "any"), \
-        $SYS \(settings.systemTopicInterval), passwords \(verifiesPasswords), immediate \
+        $SYS \(systemTopicInterval), passwords \(verifiesPasswords), immediate \
         \(isImmediate), in order \(completesInOrder)
         """
     }

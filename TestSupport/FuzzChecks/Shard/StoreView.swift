@@ -85,7 +85,7 @@ struct StoreView {
         case .session(let number, let clientIdentifier, _):
             sessions[clientIdentifier] = (number, ticket)
         case .message(let number, _, let payload, _, _, _):
-            serials[number] = Publication.serial(payload)
+            serials[number] = NumberedMessage.serial(payload)
         case .queued(_, _, let number, let qos, _, _) where qos > 0: keep(number, ticket)
         case .retained(let number): keep(number, ticket)
         case .subscription(let session, let filter, _):

@@ -21,9 +21,9 @@ package enum Limit: UInt8, CountLabel {
     case openFiles
     case outputBytes
     case maxHandshakes
-    /// No setting: filters of one SUBSCRIBE, ``SubscribeRefusals``.
+    /// No setting: filters of one SUBSCRIBE.
     case subscribeFilters
-    /// No setting: bytes that wait for the disk, ``BrokerSettings/storeBacklogBytes``.
+    /// No setting: bytes that wait for the disk, ``BrokerLimits/storeBacklogBytes``.
     case storeBacklog
     case connectionsPerAddress
     case connectRate
@@ -68,6 +68,14 @@ package enum Limit: UInt8, CountLabel {
         case .unfinishedBytes: "unfinished_bytes"
         case .unsubscribeFilters: "unsubscribe_filters"
         case .sharedFilter: "shared_filter"
+        }
+    }
+
+    /// The key of the configuration that raises it; `nil` for a limit without one.
+    package var key: String? {
+        switch self {
+        case .openFiles, .subscribeFilters, .storeBacklog, .unsubscribeFilters, .sharedFilter: nil
+        default: "limits.\(name)"
         }
     }
 }

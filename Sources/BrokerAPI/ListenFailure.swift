@@ -1,21 +1,21 @@
 import Glibc
 
 /// An address that cannot be listened on: which, why, and what to do.
-public struct ListenFailure: Error, Equatable, CustomStringConvertible {
+package struct ListenFailure: Error, Equatable, CustomStringConvertible {
     /// The section of the configuration, such as `listeners[0]`.
-    public let section: String
+    package let section: String
     /// With its port.
-    public let address: String
+    package let address: String
     /// The value of `errno`.
-    public let code: CInt
+    package let code: CInt
 
-    public init(section: String, address: String, code: CInt) {
+    package init(section: String, address: String, code: CInt) {
         self.section = section
         self.address = address
         self.code = code
     }
 
-    public var description: String {
+    package var description: String {
         "\(section): cannot listen on \(address): \(String(cString: strerror(code)).lowercased()). "
             + cure
     }

@@ -1,22 +1,22 @@
 /// What every error answers: a problem document (RFC 9457, `application/problem+json`).
-public struct ProblemModel: Codable, Sendable, Equatable, Error {
+package struct ProblemModel: Codable, Sendable, Equatable, Error {
     /// Names the kind for programs: `urn:hermes:problem:` and a word of docs/http-api.md.
-    public var type: String
+    package var type: String
     /// The kind in words; the same for every occurrence.
-    public var title: String
+    package var title: String
     /// The HTTP status code of the answer.
-    public var status: Int
+    package var status: Int
     /// What is wrong with this request, and where.
-    public var detail: String
+    package var detail: String
     /// The query parameter, header or JSON field at fault; `nil` when it is none of them.
-    public var field: String?
+    package var field: String?
     /// What to do about it; `nil` when the detail says it.
-    public var fix: String?
+    package var fix: String?
 
     /// Media type of the document.
-    public static let contentType = "application/problem+json"
+    package static let contentType = "application/problem+json"
 
-    public init(
+    package init(
         type: String, title: String, status: Int, detail: String, field: String? = nil,
         fix: String? = nil
     ) {

@@ -1,19 +1,44 @@
+/// Which clients a list shows.
+package struct ClientQuery: Codable, Sendable, Equatable {
+    /// Only connected ones, or only those away; `nil` for both.
+    package var connected: Bool?
+    /// Only identifiers that begin with this.
+    package var prefix: String?
+    /// Only this user's.
+    package var userName: String?
+    /// 1 to 1,000.
+    package var limit: Int
+    /// The `next` of the page before.
+    package var cursor: String?
+
+    package init(
+        connected: Bool? = nil, prefix: String? = nil, userName: String? = nil, limit: Int = 100,
+        cursor: String? = nil
+    ) {
+        self.connected = connected
+        self.prefix = prefix
+        self.userName = userName
+        self.limit = limit
+        self.cursor = cursor
+    }
+}
+
 /// The place in the list of clients behind which the next page begins.
 ///
 /// Callers pass it on as it is: hexadecimal digits of what the list is ordered by.
-public struct ClientCursor: Sendable, Equatable {
+package struct ClientCursor: Sendable, Equatable {
     /// What the last client of the page before is ordered by.
-    public let key: [UInt8]
+    package let key: [UInt8]
 
     /// Room for any key, and little enough for a URL.
-    public static let maximumKeyBytes = 512
+    package static let maximumKeyBytes = 512
 
-    public init(key: [UInt8]) {
+    package init(key: [UInt8]) {
         self.key = key
     }
 
     /// `nil` for what no page has named.
-    public init?(text: String) {
+    package init?(text: String) {
         let digits = text.utf8
         guard digits.count.isMultiple(of: 2), digits.count <= 2 * Self.maximumKeyBytes else {
             return nil
@@ -33,7 +58,7 @@ public struct ClientCursor: Sendable, Equatable {
         self.key = key
     }
 
-    public var text: String {
+    package var text: String {
         let digits = Array("0123456789abcdef".utf8)
         return String(
             decoding: key.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 0xF)]] },

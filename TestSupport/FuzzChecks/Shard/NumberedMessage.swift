@@ -3,7 +3,7 @@ import MQTTCodec
 import Structures
 
 /// A message that somebody published, known by the serial number in its payload.
-struct Publication {
+struct NumberedMessage {
     enum Origin: Hashable {
         case peer(Handle)
         case will(Handle)

@@ -1,41 +1,41 @@
 /// `GET /v1/status`: the broker at a glance. Counters run since the start.
-public struct StatusModel: Codable, Sendable, Equatable {
-    public var version: String
-    public var startedAtMs: Int64
-    public var uptimeSeconds: Int64
+package struct BrokerStatus: Codable, Sendable, Equatable {
+    package var version: String
+    package var startedAtMs: Int64
+    package var uptimeSeconds: Int64
     /// "none", "interval" or "sync".
-    public var durability: String
+    package var durability: String
     /// What a power cut may take back, in milliseconds; `nil` unless `durability` is "interval".
-    public var durabilityIntervalMs: Int?
+    package var durabilityIntervalMs: Int?
     /// Addresses that accept MQTT, with the ports in use.
-    public var listeners: [String]
-    public var connections: Int
+    package var listeners: [String]
+    package var connections: Int
     /// Connections that wait for their CONNECT or for the password check.
-    public var connectionsPending: Int
-    public var connectionsTotal: UInt64
-    public var connectionsRefused: UInt64
-    public var sessions: Int
-    public var persistentSessions: Int
-    public var subscriptions: Int
-    public var retained: Int
-    public var queued: Int
-    public var queuedBytes: Int
-    public var inFlight: Int
-    public var publishesReceived: UInt64
-    public var publishesSent: UInt64
-    public var bytesReceived: UInt64
-    public var bytesSent: UInt64
+    package var connectionsPending: Int
+    package var connectionsTotal: UInt64
+    package var connectionsRefused: UInt64
+    package var sessions: Int
+    package var persistentSessions: Int
+    package var subscriptions: Int
+    package var retained: Int
+    package var queued: Int
+    package var queuedBytes: Int
+    package var inFlight: Int
+    package var publishesReceived: UInt64
+    package var publishesSent: UInt64
+    package var bytesReceived: UInt64
+    package var bytesSent: UInt64
     /// Messages given up, by reason.
-    public var dropped: [String: UInt64]
-    public var protocolViolations: UInt64
+    package var dropped: [String: UInt64]
+    package var protocolViolations: UInt64
     /// How often limits were met, by the keys below `limits` in the configuration.
-    public var limitsReached: [String: UInt64]
+    package var limitsReached: [String: UInt64]
     /// Clients that are not read at present.
-    public var publishersPaused: Int
+    package var publishersPaused: Int
     /// `nil` of a broker that does not tell.
-    public var memory: MemoryModel?
+    package var memory: MemoryFigures?
     /// `nil` with `durability: none`.
-    public var store: StoreModel?
+    package var store: StoreStatus?
 
     enum CodingKeys: String, CodingKey {
         case version
@@ -63,7 +63,7 @@ public struct StatusModel: Codable, Sendable, Equatable {
         case memory, store
     }
 
-    public init(
+    package init(
         version: String, startedAtMs: Int64, uptimeSeconds: Int64, durability: String,
         durabilityIntervalMs: Int? = nil, listeners: [String], connections: Int,
         connectionsPending: Int,
@@ -72,7 +72,7 @@ public struct StatusModel: Codable, Sendable, Equatable {
         queuedBytes: Int, inFlight: Int, publishesReceived: UInt64, publishesSent: UInt64,
         bytesReceived: UInt64, bytesSent: UInt64, dropped: [String: UInt64],
         protocolViolations: UInt64, limitsReached: [String: UInt64] = [:],
-        publishersPaused: Int = 0, memory: MemoryModel? = nil, store: StoreModel? = nil
+        publishersPaused: Int = 0, memory: MemoryFigures? = nil, store: StoreStatus? = nil
     ) {
         self.version = version
         self.startedAtMs = startedAtMs
@@ -101,34 +101,5 @@ public struct StatusModel: Codable, Sendable, Equatable {
         self.publishersPaused = publishersPaused
         self.memory = memory
         self.store = store
-    }
-}
-
-/// How the broker does with its memory.
-public struct MemoryModel: Codable, Sendable, Equatable {
-    /// Resident memory of the process that it shares with nobody.
-    public var usedBytes: Int
-    /// Above it connections are given up; `nil` without a limit.
-    public var limitBytes: Int?
-    /// "none", "newcomers", "publishers" or "readers": what is given up at present.
-    public var pressure: String
-    /// Buffers of unfinished packets, of all connections together.
-    public var unfinishedBytes: Int
-
-    enum CodingKeys: String, CodingKey {
-        case usedBytes = "used_bytes"
-        case limitBytes = "limit_bytes"
-        case pressure
-        case unfinishedBytes = "unfinished_bytes"
-    }
-
-    public init(
-        usedBytes: Int = 0, limitBytes: Int? = nil, pressure: String = "none",
-        unfinishedBytes: Int = 0
-    ) {
-        self.usedBytes = usedBytes
-        self.limitBytes = limitBytes
-        self.pressure = pressure
-        self.unfinishedBytes = unfinishedBytes
     }
 }

@@ -1,16 +1,16 @@
 /// `GET /v1/clients/{id}/queue`: a page of what a client is owed, oldest first. `next` continues it.
-public struct QueuePage: Codable, Sendable, Equatable {
-    public var clientID: String
-    public var messages: [QueuedMessage]
+package struct QueuePage: Codable, Sendable, Equatable {
+    package var clientID: String
+    package var messages: [QueuedMessage]
     /// Pass as `cursor` for the next page; `nil` at the end.
-    public var next: String?
+    package var next: String?
 
     enum CodingKeys: String, CodingKey {
         case clientID = "client_id"
         case messages, next
     }
 
-    public init(clientID: String, messages: [QueuedMessage], next: String? = nil) {
+    package init(clientID: String, messages: [QueuedMessage], next: String? = nil) {
         self.clientID = clientID
         self.messages = messages
         self.next = next
@@ -18,8 +18,8 @@ public struct QueuePage: Codable, Sendable, Equatable {
 }
 
 /// One message of a queue.
-public struct QueuedMessage: Codable, Sendable, Equatable {
-    public enum State: String, Codable, Sendable {
+package struct QueuedMessage: Codable, Sendable, Equatable {
+    package enum State: String, Codable, Sendable {
         /// Not sent yet.
         case waiting
         /// Sent, or perhaps sent before the client went away, and not acknowledged.
@@ -29,16 +29,16 @@ public struct QueuedMessage: Codable, Sendable, Equatable {
     }
 
     /// Counts the messages of this client; it never changes.
-    public var position: UInt64
-    public var state: State
+    package var position: UInt64
+    package var state: State
     /// `nil` once it is released: the message is gone.
-    public var topic: String?
+    package var topic: String?
     /// As it goes to this client: 0, 1 or 2.
-    public var qos: Int
-    public var retain: Bool
-    public var payloadBytes: Int
+    package var qos: Int
+    package var retain: Bool
+    package var payloadBytes: Int
     /// UNIX time in milliseconds; `nil` keeps it.
-    public var expiresAtMs: Int64?
+    package var expiresAtMs: Int64?
 
     enum CodingKeys: String, CodingKey {
         case position, state, topic, qos, retain
@@ -46,7 +46,7 @@ public struct QueuedMessage: Codable, Sendable, Equatable {
         case expiresAtMs = "expires_at_ms"
     }
 
-    public init(
+    package init(
         position: UInt64, state: State, topic: String?, qos: Int, retain: Bool, payloadBytes: Int,
         expiresAtMs: Int64? = nil
     ) {
@@ -60,33 +60,34 @@ public struct QueuedMessage: Codable, Sendable, Equatable {
     }
 }
 
-/// Which part of a queue a page shows.
-public struct QueueQuery: Sendable, Equatable {
-    public var clientID: String
-    /// 1 to 1,000.
-    public var limit: Int
-    /// The position that the page begins at, or the next one there is.
-    public var from: UInt64
+/// Part of a queue was dropped.
+package struct QueueDrop: Sendable, Equatable {
+    /// Messages that waited and are gone.
+    package var dropped: Int
+    /// The end of the queue when dropping began: what came later stays.
+    package var bound: UInt64
+    /// More waits below the bound: the command is to be given again with it.
+    package var hasMore: Bool
 
-    public init(clientID: String, limit: Int = 100, from: UInt64 = 0) {
-        self.clientID = clientID
-        self.limit = limit
-        self.from = from
+    package init(dropped: Int, bound: UInt64, hasMore: Bool) {
+        self.dropped = dropped
+        self.bound = bound
+        self.hasMore = hasMore
     }
 }
 
 /// Answer of `DELETE /v1/clients/{id}/queue`.
-public struct QueueDropResult: Codable, Sendable, Equatable {
-    public var clientID: String
+package struct QueueDropResult: Codable, Sendable, Equatable {
+    package var clientID: String
     /// Messages that waited and are gone.
-    public var dropped: Int
+    package var dropped: Int
 
     enum CodingKeys: String, CodingKey {
         case clientID = "client_id"
         case dropped
     }
 
-    public init(clientID: String, dropped: Int) {
+    package init(clientID: String, dropped: Int) {
         self.clientID = clientID
         self.dropped = dropped
     }

@@ -1,0 +1,37 @@
+/// Body of `POST /v1/messages`, for programs that send it. Absent fields take the server's
+/// defaults.
+package struct MessageRequest: Codable, Sendable, Equatable {
+    package var topic: String
+    /// The payload as text; give this or `payloadBase64`.
+    package var payload: String?
+    /// The payload as standard base64 with padding.
+    package var payloadBase64: String?
+    /// 0, 1 or 2.
+    package var qos: Int?
+    package var retain: Bool?
+    /// 1 to 128 visible ASCII characters; the server makes one when it is absent.
+    package var messageID: String?
+    /// Seconds after which the message is no longer delivered; 1 to 4,294,967,295.
+    package var expiresInSeconds: Int64?
+
+    enum CodingKeys: String, CodingKey {
+        case topic, payload
+        case payloadBase64 = "payload_base64"
+        case qos, retain
+        case messageID = "message_id"
+        case expiresInSeconds = "expires_in_s"
+    }
+
+    package init(
+        topic: String, payload: String? = nil, payloadBase64: String? = nil, qos: Int? = nil,
+        retain: Bool? = nil, messageID: String? = nil, expiresInSeconds: Int64? = nil
+    ) {
+        self.topic = topic
+        self.payload = payload
+        self.payloadBase64 = payloadBase64
+        self.qos = qos
+        self.retain = retain
+        self.messageID = messageID
+        self.expiresInSeconds = expiresInSeconds
+    }
+}
