@@ -79,7 +79,7 @@ struct EchoServer: ~Copyable {
             switch reactor.accept(listener) {
             case .connection(let handle):
                 connections[handle] = Connection()
-                if expectsProxyHeader { reactor.expectProxyHeader(handle) }
+                if expectsProxyHeader { reactor.begin(handle, proxyHeader: true) }
                 handles.append(handle)
             case .refused: refused += 1
             case .gone: continue

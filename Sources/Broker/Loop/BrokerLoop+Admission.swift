@@ -74,8 +74,7 @@ extension BrokerLoop {
             origin = key
         }
         shard.open(handle, listener: listener, origin: origin)
-        secure(handle, onListener: listener)
-        if isProxied { reactor.expectProxyHeader(handle) }
+        begin(handle, onListener: listener, isProxied: isProxied)
         return true
     }
 

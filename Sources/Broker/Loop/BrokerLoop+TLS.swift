@@ -27,18 +27,6 @@ extension BrokerLoop {
         return false
     }
 
-    /// Has a new connection of a listener speak TLS, if that is what the listener serves.
-    mutating func secure(_ handle: Handle, onListener listener: Int) {
-        guard let context = contexts[listener] else { return }
-        reactor.secure(handle, with: context)
-        handshakeOrder.begin(handle, at: shard.now)
-    }
-
-    /// Whether the first bytes of a listener's connections are TLS: no proxy's header comes before.
-    func beginsWithTLS(_ listener: Int) -> Bool {
-        contexts[listener] != nil && settings.listeners[listener].proxies.isEmpty
-    }
-
     /// Ends the handshake whose client has kept us waiting longest, when that is too long.
     mutating func displaceHandshake() -> Bool {
         guard let oldest = handshakeOrder.oldest(in: reactor), oldest.endsAt <= shard.now else {

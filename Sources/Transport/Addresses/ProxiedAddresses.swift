@@ -1,0 +1,26 @@
+/// The clients' addresses that headers of the PROXY protocol named, by connection.
+struct ProxiedAddresses {
+    /// 24 bytes per connection, up to the highest index that a proxy's client ever had;
+    /// ``PeerAddress/unknown`` for all others.
+    private var addresses: [PeerAddress] = []
+
+    /// The address for the connection at `index`; `nil` without one.
+    subscript(index: UInt32) -> PeerAddress? {
+        guard Int(index) < addresses.count, addresses[Int(index)].family != .unknown else {
+            return nil
+        }
+        return addresses[Int(index)]
+    }
+
+    mutating func set(_ address: PeerAddress, at index: UInt32) {
+        let missing = Int(index) + 1 - addresses.count
+        if missing > 0 {
+            addresses.append(contentsOf: repeatElement(.unknown, count: missing))
+        }
+        addresses[Int(index)] = address
+    }
+
+    mutating func remove(_ index: UInt32) {
+        if Int(index) < addresses.count { addresses[Int(index)] = .unknown }
+    }
+}

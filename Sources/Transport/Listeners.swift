@@ -1,0 +1,95 @@
+import CLinux
+import Glibc
+import Structures
+
+/// The listening sockets of one reactor, by number.
+struct Listeners: ~Copyable {
+    enum Taken {
+        case socket(CInt)
+        /// Anything but ``Reactor/Accepted/connection(_:)``.
+        case nothing(Reactor.Accepted)
+    }
+
+    private var descriptors: [CInt] = []
+    /// The addresses with the ports in use, also of closed listeners.
+    private(set) var addresses: [String] = []
+    /// Given up to accept and close a connection when no descriptor is left.
+    private var spareDescriptor: CInt = -1
+
+    init() { takeSpareDescriptor() }
+
+    deinit {
+        for descriptor in descriptors { _ = Glibc.close(descriptor) }
+        if spareDescriptor >= 0 { _ = Glibc.close(spareDescriptor) }
+    }
+
+    /// Listens, and has the poller report waiting clients; returns the listener's number.
+    mutating func add(
+        _ socket: consuming OwnedDescriptor, _ poller: borrowing Poller
+    ) throws(SystemError) -> Int {
+        let number = descriptors.count
+        let descriptor = socket.take()
+        descriptors.append(descriptor)
+        addresses.append(SocketAddress.localText(of: descriptor))
+        try poller.add(
+            descriptor, EPOLLIN.rawValue, owner: Poller.owner(ofListener: number),
+            addresses[number])
+        return number
+    }
+
+    /// Has the poller report waiting clients or not.
+    func setAccepting(_ listener: Int, _ isAccepting: Bool, _ poller: borrowing Poller) {
+        guard listener < descriptors.count else { return }
+        poller.change(
+            descriptors[listener], isAccepting ? EPOLLIN.rawValue : 0,
+            owner: Poller.owner(ofListener: listener))
+    }
+
+    mutating func closeAll() {
+        for descriptor in descriptors { _ = Glibc.close(descriptor) }
+        descriptors.removeAll()
+    }
+
+    /// Accepts one connection, whose socket belongs to the caller.
+    mutating func accept(_ listener: Int) -> Taken {
+        guard listener < descriptors.count else { return .nothing(.none) }
+        let (socket, code) = retrying { Int(hermes_accept(descriptors[listener])) }
+        guard socket < 0 else { return .socket(CInt(socket)) }
+        switch code {
+        case EAGAIN, EWOULDBLOCK: return .nothing(.none)
+        case EMFILE, ENFILE: return .nothing(refuseOne(listener, code))
+        // Also errors of the network that are the connection's alone, see accept(2).
+        case ECONNABORTED, EPROTO, EPERM, ENETDOWN, ENOPROTOOPT, EHOSTDOWN, ENONET, EHOSTUNREACH,
+            EOPNOTSUPP, ENETUNREACH:
+            return .nothing(.gone)
+        default: return .nothing(unable(listener, code))
+        }
+    }
+
+    /// Without a free descriptor the queue of the listener would stay readable for ever; the spare
+    /// one is lent to accept a connection and close it, so that its client learns of it.
+    private mutating func refuseOne(_ listener: Int, _ code: CInt) -> Reactor.Accepted {
+        takeSpareDescriptor()
+        guard spareDescriptor >= 0 else { return unable(listener, code) }
+        _ = Glibc.close(spareDescriptor)
+        spareDescriptor = -1
+        let (socket, failure) = retrying { Int(hermes_accept(descriptors[listener])) }
+        if socket >= 0 { _ = Glibc.close(CInt(socket)) }
+        takeSpareDescriptor()
+        if socket >= 0 { return .refused }
+        // Without a free descriptor the kernel does not look whether anybody waits.
+        guard failure != EAGAIN, failure != EWOULDBLOCK else { return .none }
+        return unable(listener, failure)
+    }
+
+    private func unable(_ listener: Int, _ code: CInt) -> Reactor.Accepted {
+        .unable(SystemError(call: "accept", subject: addresses[listener], code: code))
+    }
+
+    /// Opens the spare descriptor again when it was lent and another thread was faster: called whenever a
+    /// descriptor may have come free.
+    mutating func takeSpareDescriptor() {
+        guard spareDescriptor < 0 else { return }
+        spareDescriptor = open("/dev/null", O_RDONLY | O_CLOEXEC)
+    }
+}

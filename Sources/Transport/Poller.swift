@@ -1,0 +1,89 @@
+import CLinux
+import Glibc
+import Structures
+
+/// The epoll instance of one reactor with the events of its last wait.
+///
+/// An event has a handle's 64 bits, so that one of a closed connection finds no owner even when the kernel
+/// has reused its descriptor within the same batch.
+struct Poller: ~Copyable {
+    private static var eventCapacity: Int { 512 }
+
+    /// Generation of the reactor's own descriptors; connections count from 1.
+    private static var ownGeneration: UInt32 { 0 }
+    static var mailbox: Handle { Handle(index: 0, generation: ownGeneration) }
+    static func owner(ofListener number: Int) -> Handle {
+        Handle(index: UInt32(number) + 1, generation: ownGeneration)
+    }
+
+    private let descriptor: OwnedDescriptor
+    private let events: UnsafeMutablePointer<epoll_event>
+    private var count = 0
+
+    init() throws(SystemError) {
+        let raw = epoll_create1(CInt(EPOLL_CLOEXEC))
+        guard raw >= 0 else {
+            throw SystemError(call: "epoll_create1", subject: "reactor", code: errno)
+        }
+        descriptor = OwnedDescriptor(adopting: raw)
+        events = .allocate(capacity: Self.eventCapacity)
+    }
+
+    deinit { events.deallocate() }
+
+    /// Waits for events, at most `milliseconds` (-1: without end); returns how many there are.
+    mutating func wait(milliseconds: CInt) throws(SystemError) -> Int {
+        let result = epoll_wait(
+            descriptor.rawValue, events, CInt(Self.eventCapacity), milliseconds)
+        guard result >= 0 || errno == EINTR else {
+            throw SystemError(call: "epoll_wait", subject: "reactor", code: errno)
+        }
+        count = max(0, Int(result))
+        return count
+    }
+
+    /// An event of the last wait; of a connection also when that has been closed meanwhile.
+    func event(_ index: Int) -> Reactor.Event {
+        precondition(index < count, "event \(index) of \(count)")
+        let owner = Handle(packed: events[index].data.u64)
+        guard owner.generation != Self.ownGeneration else {
+            return owner == Self.mailbox
+                ? .mailbox : .acceptable(listener: Int(owner.index) - 1)
+        }
+        let flags = events[index].events
+        let isHungUp = flags & (EPOLLERR.rawValue | EPOLLHUP.rawValue) != 0
+        let hasEnded = flags & EPOLLRDHUP.rawValue != 0
+        return .connection(
+            owner, isReadable: isHungUp || hasEnded || flags & EPOLLIN.rawValue != 0,
+            isWritable: flags & EPOLLOUT.rawValue != 0, isHungUp: isHungUp, hasEnded: hasEnded)
+    }
+
+    /// Reports a socket's events from now on, under the name of `owner`.
+    func add(
+        _ socket: CInt, _ events: UInt32, owner: Handle, _ subject: String
+    ) throws(SystemError) {
+        guard control(EPOLL_CTL_ADD, socket, events, owner) == 0 else {
+            throw SystemError(call: "epoll_ctl", subject: subject, code: errno)
+        }
+    }
+
+    /// Reports other events of a socket that was added. Only a lack of kernel memory can prevent that: then a
+    /// connection's end is found by its keep alive, and the end of a handshake by the CONNECT deadline.
+    func change(_ socket: CInt, _ events: UInt32, owner: Handle) {
+        _ = control(EPOLL_CTL_MOD, socket, events, owner)
+    }
+
+    /// Forgets a socket that stays open.
+    func remove(_ socket: CInt) {
+        _ = epoll_ctl(descriptor.rawValue, EPOLL_CTL_DEL, socket, nil)
+    }
+
+    private func control(
+        _ operation: CInt, _ socket: CInt, _ events: UInt32, _ owner: Handle
+    ) -> CInt {
+        var event = epoll_event()
+        event.events = events
+        event.data.u64 = owner.packed
+        return epoll_ctl(descriptor.rawValue, operation, socket, &event)
+    }
+}

@@ -1,0 +1,58 @@
+import Glibc
+
+/// The stage at which a connection's bytes are taken from its socket.
+///
+/// ```
+/// accepted ──┬──> proxyHeader ──┬──> handshake ──> records ──┬──> owner
+///            ├──────────────────┤                            │
+///            │                  └──> plain ──────────────────┤
+///            └──> handshake or plain, without a proxy        ┘
+/// ```
+/// ``Reactor/begin(_:proxyHeader:tls:)`` chooses the way, a stage's type does its work in a file of its
+/// own, and ``Connection`` moves to the next stage.
+///
+/// A WebSocket stage stands between the owner and ``records(_:)`` or ``plain``. It becomes a case
+/// `webSocket` with the index of its record, which holds the carrying stage (records or plain) and the
+/// state of its frames, as ``RecordStage`` holds that of TLS records. `begin` gets a parameter for it.
+/// The compiler then names every event of ``Connection`` that the stage must answer.
+enum Stage: BitwiseCopyable {
+    /// The header of the PROXY protocol has not arrived.
+    case proxyHeader(ProxyHeaderStage)
+    /// The TLS handshake is under way.
+    case handshake(HandshakeStage)
+    /// TLS records carry the application's bytes.
+    case records(RecordStage.Index)
+    /// The application's bytes are on the socket as they are.
+    case plain
+}
+
+/// The outcome of one read by a stage; ``Reactor`` adds the peer's address to a failure.
+enum StageInput {
+    /// All bytes that the owner has not consumed, oldest first.
+    case bytes(UnsafeRawBufferPointer)
+    case wouldBlock
+    case endOfStream
+    /// The whole header of a proxy has arrived.
+    case proxyHeader(ProxyHeader)
+    case malformedProxyHeader(MalformedProxyHeader)
+    /// The handshake can go on, on another thread.
+    case stepIsDue
+    case failed(call: String, code: CInt)
+
+    /// The meaning of a `recv` that returned `count`, which is 0 or negative, with `code` in `errno`.
+    static func nothing(_ count: Int, _ code: CInt) -> StageInput {
+        if count == 0 { return .endOfStream }
+        if code == EAGAIN || code == EWOULDBLOCK { return .wouldBlock }
+        return .failed(call: "recv", code: code)
+    }
+}
+
+/// The outcome of sending a stage's output.
+enum StageOutput {
+    case all
+    /// The socket takes no more.
+    case blocked
+    /// The handshake can go on, on another thread; nothing is sent before it has ended.
+    case stepIsDue
+    case failed(code: CInt)
+}

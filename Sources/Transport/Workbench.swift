@@ -1,0 +1,126 @@
+import CLinux
+import Glibc
+import Structures
+import TLS
+
+/// The buffers, cipher contexts and figures that the stages of all connections share; one connection
+/// works here at a time, and leaves nothing behind but the figures.
+struct Workbench: ~Copyable {
+    static var inputBytes: Int { 64 * 1_024 }
+    /// One read's records must fit behind the input that may be kept, once they are opened.
+    static var recordBytes: Int { inputBytes - KeptInput.movableBytes }
+    private static var segmentCapacity: Int { 64 }
+
+    let pool: BytePool
+    /// The place of bytes for the owner, unless a connection's own buffer has grown large.
+    let input: UnsafeMutableRawPointer
+    private let segments: UnsafeMutablePointer<OutputQueue.Segment>
+    /// Made for the first TLS connection.
+    private var storedRecords: UnsafeMutableRawPointer?
+    var ciphers = RecordCiphers()
+    var held = HeldInput()
+    private(set) var bytesReceived: UInt64 = 0
+    private(set) var bytesSent: UInt64 = 0
+
+    init(pool: BytePool) {
+        self.pool = pool
+        input = .allocate(byteCount: Self.inputBytes, alignment: 64)
+        segments = .allocate(capacity: Self.segmentCapacity)
+        segments.initialize(repeating: OutputQueue.Segment(), count: Self.segmentCapacity)
+    }
+
+    deinit {
+        input.deallocate()
+        segments.deallocate()
+        storedRecords?.deallocate()
+    }
+
+    /// The place of TLS records that are read or sent at the moment: ``recordBytes``.
+    var records: UnsafeMutableRawPointer {
+        mutating get {
+            if let storedRecords { return storedRecords }
+            let buffer = UnsafeMutableRawPointer.allocate(
+                byteCount: Self.recordBytes, alignment: 64)
+            storedRecords = buffer
+            return buffer
+        }
+    }
+
+    // MARK: Receiving
+
+    /// One `recv`; -1 with `errno` in the second value when it fails.
+    mutating func receive(
+        _ descriptor: CInt, into target: UnsafeMutableRawPointer, count: Int
+    ) -> (count: Int, code: CInt) {
+        let (received, code) = retrying { recv(descriptor, target, count, 0) }
+        if received > 0 { countReceived(received) }
+        return (received, code)
+    }
+
+    /// As ``receive(_:into:count:)``, and the bytes stay in the kernel.
+    func peek(
+        _ descriptor: CInt, into target: UnsafeMutableRawPointer, count: Int
+    ) -> (count: Int, code: CInt) {
+        let (received, code) = retrying { recv(descriptor, target, count, CInt(MSG_PEEK)) }
+        return (received, code)
+    }
+
+    /// Bytes that a handshake has read count as received when its records begin.
+    mutating func countReceived(_ count: Int) { bytesReceived += UInt64(count) }
+
+    /// Reads once and drops the bytes: closing with unread input would reset the stream, and the peer
+    /// would not see the alert that says why.
+    func discardInput(_ descriptor: CInt) { _ = recv(descriptor, input, Self.inputBytes, 0) }
+
+    // MARK: Sending
+
+    /// Sends as much of the queue as the socket takes.
+    mutating func send(_ descriptor: CInt, _ output: inout OutputQueue) -> StageOutput {
+        while !output.isEmpty {
+            let count = output.fill(segments, capacity: Self.segmentCapacity)
+            let (sent, code) = retrying {
+                count == 1
+                    ? hermes_send(descriptor, segments[0].base, segments[0].count)
+                    : hermes_send_vector(descriptor, segments, count)
+            }
+            guard sent >= 0 else { return StageOutput(sendFailure: code) }
+            bytesSent += UInt64(sent)
+            output.consume(sent, pool: pool)
+        }
+        return .all
+    }
+
+    /// Sends the bytes and returns how many the socket took, and whether that is all.
+    mutating func send(
+        _ descriptor: CInt, _ bytes: UnsafeRawPointer, count: Int
+    ) -> (taken: Int, outcome: StageOutput) {
+        let (sent, code) = retrying { hermes_send(descriptor, bytes, count) }
+        guard sent >= 0 else { return (0, StageOutput(sendFailure: code)) }
+        bytesSent += UInt64(sent)
+        return (sent, sent == count ? .all : .blocked)
+    }
+
+    /// Copies the first bytes of the output and drops them there; returns how many.
+    func move(
+        _ output: inout OutputQueue, atMost wanted: Int, to target: UnsafeMutableRawPointer
+    ) -> Int {
+        let count = output.fill(segments, capacity: Self.segmentCapacity)
+        var copied = 0
+        for segment in 0..<count where copied < wanted {
+            guard let base = segments[segment].base else { continue }
+            let part = min(segments[segment].count, wanted - copied)
+            (target + copied).copyMemory(from: base, byteCount: part)
+            copied += part
+        }
+        output.consume(copied, pool: pool)
+        return copied
+    }
+}
+
+extension StageOutput {
+    /// The meaning of `errno` after a send that failed.
+    fileprivate init(sendFailure code: CInt) {
+        let isBlocked = code == EAGAIN || code == EWOULDBLOCK || code == ENOBUFS
+        self = isBlocked ? .blocked : .failed(code: code)
+    }
+}

@@ -1,0 +1,14 @@
+import TLS
+import Testing
+
+@testable import Transport
+
+@Suite("Transport: memory of an idle connection")
+struct ConnectionTests {
+    @Test("is 32 bytes without TLS, and with TLS that of its keys and 48 bytes more")
+    func sizes() {
+        #expect(MemoryLayout<Connection>.stride == 32)
+        let ofRecords = MemoryLayout<RecordStage>.stride
+        #expect(ofRecords - MemoryLayout<SecureChannel>.stride == 48)
+    }
+}
