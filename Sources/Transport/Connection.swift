@@ -140,6 +140,12 @@ struct Connection: BitwiseCopyable {
         }
     }
 
+    /// Whether the handshake waits for its client: no step is under way.
+    var awaitsClient: Bool {
+        if case .handshake(.stepping) = stage { return false }
+        return isShakingHands
+    }
+
     /// A step is due unless one is under way.
     private mutating func beginStep(_ handshake: HandshakeStage) -> Bool {
         guard case .awaitingClient = handshake else { return false }

@@ -1,7 +1,7 @@
 import CLinux
 import Glibc
 
-/// Listening TCP sockets; what they accept inherits their options.
+/// Opens listening TCP sockets, whose options every accepted connection inherits.
 enum Listener {
     /// Opens a listening socket on a numeric address; port 0 takes a free one.
     static func open(
@@ -21,7 +21,8 @@ enum Listener {
         }
         set(SOL_SOCKET, SO_REUSEADDR, 1)
         set(CInt(IPPROTO_TCP), TCP_NODELAY, 1)
-        // Unacknowledged bytes end a connection whose peer vanished, long before the kernel would.
+        // A peer that vanished leaves bytes unacknowledged: they end its connection after this time,
+        // long before the kernel would.
         set(CInt(IPPROTO_TCP), TCP_USER_TIMEOUT, userTimeoutMilliseconds)
         if CInt(storage.ss_family) == AF_INET6 { set(CInt(IPPROTO_IPV6), IPV6_V6ONLY, 1) }
         let bound = withUnsafePointer(to: &storage) { pointer in

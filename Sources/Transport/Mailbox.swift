@@ -2,7 +2,7 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// A bounded queue from any thread to the thread of one reactor, which it wakes.
+/// A bounded queue of messages from any thread to the thread of one reactor, which it wakes.
 public final class Mailbox<Message: Sendable>: Sendable {
     private struct State {
         var messages: [Message] = []
@@ -25,14 +25,15 @@ public final class Mailbox<Message: Sendable>: Sendable {
 
     deinit { _ = Glibc.close(eventDescriptor) }
 
+    /// The outcome of ``post(_:isUrgent:)``; a message that was not accepted is the caller's.
     public enum Posted: Sendable {
         case accepted, full, closed
     }
 
     /// Hands a message over; never waits.
     ///
-    /// An urgent one has room of its own, as much again as all others: it may be an answer that
-    /// somebody on the other side waits for.
+    /// An urgent message has room of its own, as much again as all others: it may be an answer for which
+    /// the reader's thread waits.
     public func post(_ message: Message, isUrgent: Bool = false) -> Posted {
         let (result, wasEmpty) = state.withLock { state -> (Posted, Bool) in
             if state.isClosed { return (.closed, false) }
@@ -46,7 +47,7 @@ public final class Mailbox<Message: Sendable>: Sendable {
         return result
     }
 
-    /// Takes everything that waits, in order.
+    /// Takes all waiting messages, in order.
     public func take() -> [Message] {
         var counter: UInt64 = 0
         _ = Glibc.read(eventDescriptor, &counter, 8)
@@ -57,7 +58,7 @@ public final class Mailbox<Message: Sendable>: Sendable {
         }
     }
 
-    /// Refuses messages from now on and returns those that still wait.
+    /// Accepts no message from now on, and returns those that still wait.
     public func close() -> [Message] {
         state.withLock { $0.isClosed = true }
         return take()

@@ -32,8 +32,6 @@ public struct Reactor: ~Copyable {
         }
     }
 
-    // MARK: Figures
-
     /// The addresses of all listeners, with the ports in use.
     public var listenerAddresses: [String] { listeners.addresses }
     /// Open connections.
@@ -102,9 +100,8 @@ public struct Reactor: ~Copyable {
         }
         lastGeneration = lastGeneration == Self.largestGeneration ? 1 : lastGeneration + 1
         let connection = Connection(descriptor, generation: lastGeneration, isOneShot: isOneShot)
-        let index = connections.insert(.unused)
-        connections[index] = connection
-        let handle = Handle(index: index, generation: lastGeneration)
+        let handle = Handle(index: connections.insert(.unused), generation: lastGeneration)
+        connections[handle.index] = connection
         do throws(SystemError) {
             try poller.add(descriptor, connection.interest.events, owner: handle, "connection")
         } catch {
@@ -147,23 +144,25 @@ public struct Reactor: ~Copyable {
         case .stepIsDue:
             requestStep(handle)
             return .wouldBlock
-        case .failed(let call, let code):
-            return .failed(SystemError(call: call, subject: address(of: handle), code: code))
+        case .brokenRecord: return .failed(failure("TLS record", EBADMSG, handle))
+        case .failed(let code): return .failed(failure("recv", code, handle))
         }
+    }
+
+    private func failure(_ call: String, _ code: CInt, _ handle: Handle) -> SystemError {
+        SystemError(call: call, subject: address(of: handle), code: code)
     }
 
     /// Whether input that came with the handshake waits for ``receive(_:)``, of which the kernel knows
     /// nothing.
     public func holdsUnopenedInput(_ handle: Handle) -> Bool {
-        guard isOpen(handle), let place = connections[handle.index].recordPlace else { return false }
-        return records[place].isUnopened
+        recordPlace(handle).map { records[$0].isUnopened } ?? false
     }
 
     /// The alert that answers the peer's records, once ``receive(_:)`` has failed because of one:
     /// `closeNotify` when the peer itself sent an alert; `nil` when no record is to blame.
     public func brokenRecordAlert(of handle: Handle) -> SecureChannel.Alert? {
-        guard isOpen(handle), let place = connections[handle.index].recordPlace else { return nil }
-        return records[place].brokenRecordAlert
+        recordPlace(handle).flatMap { records[$0].brokenRecordAlert }
     }
 
     /// Input that ``keep(_:_:from:)`` kept, without reading; empty when there is none.
@@ -196,9 +195,8 @@ public struct Reactor: ~Copyable {
             let handle = Handle(index: index, generation: connections[index].generation)
             let bytes = connections[index].heldBytes(records)
             guard bytes > 0 else { continue }
-            inputs.append(
-                UnfinishedInput(
-                    connection: handle, bytes: bytes, order: bench.held.order(of: index)))
+            let order = bench.held.order(of: index)
+            inputs.append(UnfinishedInput(connection: handle, bytes: bytes, order: order))
         }
         inputs.sort { ($0.order, $1.bytes) < ($1.order, $0.bytes) }
         return inputs
@@ -241,8 +239,7 @@ public struct Reactor: ~Copyable {
 
     /// Whether this very connection's handshake waits for its client: no step is under way.
     public func awaitsClient(_ handle: Handle) -> Bool {
-        if case .handshake(.stepping) = connections[handle.index].stage { return false }
-        return isShakingHands(handle)
+        isOpen(handle) && connections[handle.index].awaitsClient
     }
 
     /// The socket is ready: the next step is due. Until it has ended, the kernel reports nothing.
@@ -298,8 +295,7 @@ public struct Reactor: ~Copyable {
         case .stepIsDue:
             requestStep(handle)
             return .blocked
-        case .failed(let code):
-            return .failed(SystemError(call: "send", subject: address(of: handle), code: code))
+        case .failed(let code): return .failed(failure("send", code, handle))
         }
     }
 
@@ -345,5 +341,9 @@ public struct Reactor: ~Copyable {
 
     private func isOpen(_ handle: Handle) -> Bool {
         connections[handle.index].generation == handle.generation
+    }
+
+    private func recordPlace(_ handle: Handle) -> UInt32? {
+        isOpen(handle) ? connections[handle.index].recordPlace : nil
     }
 }

@@ -1,10 +1,10 @@
 import Glibc
 
-/// A system call that failed for a reason that lies in the world, not in our code.
+/// A system call that failed for a reason outside the program, as a full disk or a lost peer.
 public struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The call, such as "bind".
     public let call: String
-    /// What it was applied to, such as "127.0.0.1:1883".
+    /// The object of the call, such as "127.0.0.1:1883".
     public let subject: String
     /// The value of `errno`.
     public let code: CInt
@@ -27,7 +27,7 @@ func retrying(_ call: () -> Int) -> (result: Int, code: CInt) {
         let result = call()
         if result >= 0 { return (result, 0) }
         let code = errno
-        // A bad descriptor or address is our own mistake: going on would act on somebody else's.
+        // A bad descriptor or address is a mistake in the program: going on could act on another's.
         precondition(code != EBADF && code != EFAULT, "system call on a bad descriptor or address")
         if code != EINTR { return (result, code) }
     }

@@ -1,8 +1,8 @@
 import Structures
 
 extension PeerAddress {
-    /// A key to count those together that share ``prefix``; never 0. Two prefixes have the same one by
-    /// chance at most.
+    /// A key for counting connections of one ``prefix`` together; never 0. Two prefixes share a key only by
+    /// chance.
     public func key(_ hash: KeyedHash) -> UInt32 {
         let first = prefix.first
         let numbers = (first.high, first.low, UInt64(first.family.rawValue))
@@ -10,7 +10,7 @@ extension PeerAddress {
         return max(1, UInt32(truncatingIfNeeded: value))
     }
 
-    /// Whether the peer is on this very machine: 127.0.0.0/8 or ::1.
+    /// Whether the peer is on the broker's machine: 127.0.0.0/8 or ::1.
     public var isLoopback: Bool {
         let address = unmapped
         return switch address.family {

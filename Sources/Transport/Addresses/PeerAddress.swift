@@ -1,9 +1,9 @@
 import Glibc
 
-/// The address of a peer with its port, of fixed size: to hold, to compare and to hash it allocates nothing.
+/// The address of a peer with its port, of fixed size: holding, comparing and hashing it allocates nothing.
 public struct PeerAddress: Hashable, Sendable, BitwiseCopyable {
     public enum Family: UInt8, Sendable, BitwiseCopyable {
-        /// Neither of the two, or a socket whose peer the kernel does not know.
+        /// Another family, or a socket of whose peer the kernel knows nothing.
         case unknown
         case ipv4
         case ipv6
@@ -49,7 +49,7 @@ public struct PeerAddress: Hashable, Sendable, BitwiseCopyable {
             ipv6High: UInt64(bigEndian: six.0), low: UInt64(bigEndian: six.1), port: port)
     }
 
-    /// What the kernel filled in; ``unknown`` unless it is IPv4 or IPv6.
+    /// The address that a system call filled in; ``unknown`` unless it is IPv4 or IPv6.
     public init(_ storage: sockaddr_storage) {
         self = withUnsafeBytes(of: storage) { bytes in
             switch CInt(storage.ss_family) {
@@ -72,8 +72,8 @@ public struct PeerAddress: Hashable, Sendable, BitwiseCopyable {
         }
     }
 
-    /// The other end of a connected socket, also when its connection was reset or is over; a system
-    /// call or two.
+    /// The other end of a connected socket, also after its connection was reset or has ended. Takes one to
+    /// three system calls.
     public init(peerOf descriptor: CInt) {
         var storage = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
@@ -82,8 +82,8 @@ public struct PeerAddress: Hashable, Sendable, BitwiseCopyable {
                 getpeername(descriptor, $0, &length)
             }
         }
-        // getpeername forgets the peer with the end of the connection, SO_PEERNAME with the socket. It
-        // fails when it is asked for more bytes than the address has.
+        // getpeername forgets the peer when the connection ends, SO_PEERNAME when the socket closes;
+        // but that fails when it is asked for more bytes than the address has.
         if result != 0, !Self.askPeerName(descriptor, &storage, MemoryLayout<sockaddr_in6>.size),
             !Self.askPeerName(descriptor, &storage, MemoryLayout<sockaddr_in>.size)
         {
@@ -99,7 +99,7 @@ public struct PeerAddress: Hashable, Sendable, BitwiseCopyable {
         return getsockopt(descriptor, SOL_SOCKET, SO_PEERNAME, &storage, &length) == 0
     }
 
-    /// `127.0.0.1:1883` or `[::1]:1883`; "unknown" when it is neither.
+    /// `127.0.0.1:1883` or `[::1]:1883`; "unknown" for another family.
     public var text: String {
         switch family {
         case .unknown: "unknown"
@@ -108,7 +108,7 @@ public struct PeerAddress: Hashable, Sendable, BitwiseCopyable {
         }
     }
 
-    /// The address alone, `127.0.0.1` or `::1`; "unknown" when it is neither.
+    /// The address alone, `127.0.0.1` or `::1`; "unknown" for another family.
     public var hostText: String {
         var buffer = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN) + 1)
         switch family {
@@ -124,14 +124,15 @@ public struct PeerAddress: Hashable, Sendable, BitwiseCopyable {
             decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    /// IPv4 within IPv6, ::ffff:192.0.2.7, is that IPv4 address (RFC 4291, section 2.5.5.2).
+    /// The IPv4 address within an IPv6 address such as ::ffff:192.0.2.7 (RFC 4291, section 2.5.5.2); any
+    /// other address as it is.
     var unmapped: PeerAddress {
         guard family == .ipv6, high == 0, low >> 32 == 0xFFFF else { return self }
         return PeerAddress(ipv4: UInt32(truncatingIfNeeded: low), port: port)
     }
 
-    /// Whom to count together: an IPv4 address, or the /64 network of an IPv6 address, of which one
-    /// machine can have all.
+    /// The network whose connections count together: an IPv4 address alone, or the /64 network of an IPv6
+    /// address, because one machine can have all addresses of such a network.
     public var prefix: PeerNetwork {
         let address = unmapped
         return PeerNetwork(address, length: address.family == .ipv6 ? 64 : 32)

@@ -1,11 +1,11 @@
-/// Addresses that begin alike: `192.0.2.7`, `10.0.0.0/8` or `2001:db8::/32`.
+/// A network, which is all addresses that begin with the same bits: `192.0.2.7`, `10.0.0.0/8` or `2001:db8::/32`.
 public struct PeerNetwork: Hashable, Sendable, BitwiseCopyable {
-    /// The first address, with port 0: all bits behind ``length`` are 0.
+    /// The first address, with port 0: all bits behind the first ``length`` are 0.
     public let first: PeerAddress
-    /// How many bits count; at most 32 of IPv4, 128 of IPv6, and 0 for addresses of unknown family.
+    /// The number of bits that count: at most 32 for IPv4, 128 for IPv6, and 0 for an unknown family.
     public let length: UInt8
 
-    /// The network of `length` bits that the address is in; what is beyond the family's bits is cut.
+    /// The network of `length` bits that contains the address; `length` is cut to the family's bits.
     public init(_ address: PeerAddress, length: UInt8) {
         switch address.family {
         case .unknown: self.length = 0
@@ -26,8 +26,8 @@ public struct PeerNetwork: Hashable, Sendable, BitwiseCopyable {
         }
     }
 
-    /// `nil` unless the text is a numeric address, or one with `/` and a number of bits behind which
-    /// all are 0.
+    /// Reads a numeric address, alone or with `/` and a number of bits; `nil` for other text, and when a
+    /// bit behind that number is not 0.
     public init?(_ text: String) {
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         guard let host = parts.first, let address = PeerAddress(host: String(host), port: 0)
@@ -45,7 +45,7 @@ public struct PeerNetwork: Hashable, Sendable, BitwiseCopyable {
         guard first == address else { return nil }
     }
 
-    /// Whether the address is in the network, whatever its port. IPv4 within IPv6 is in networks of both.
+    /// Whether the address is in the network, whatever its port. IPv4 within IPv6 counts as both.
     public func contains(_ address: PeerAddress) -> Bool {
         holds(address) || holds(address.unmapped)
     }
@@ -55,7 +55,7 @@ public struct PeerNetwork: Hashable, Sendable, BitwiseCopyable {
             && PeerNetwork(address, length: length) == self
     }
 
-    /// `192.0.2.7` for one address, `2001:db8::/64` for more; "unknown" without a family.
+    /// `192.0.2.7` for one address, `2001:db8::/64` for more; "unknown" for an unknown family.
     public var text: String {
         switch first.family {
         case .unknown: "unknown"

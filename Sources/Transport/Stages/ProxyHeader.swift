@@ -1,5 +1,5 @@
-/// The header of the PROXY protocol, versions 1 and 2: in front of everything else, a proxy says on whose
-/// behalf it connects.
+/// The header of the PROXY protocol, versions 1 and 2, by which a proxy names the client for which it
+/// connects; it comes before all other bytes.
 ///
 /// Source: "The PROXY protocol", versions 1 and 2 (HAProxy, doc/proxy-protocol.txt). Version 1 is a
 /// line of text, version 2 begins with twelve fixed bytes:
@@ -7,11 +7,11 @@
 /// PROXY TCP4 192.0.2.7 198.51.100.1 56324 1883\r\n
 /// 0D 0A 0D 0A 00 0D 0A 51 55 49 54 0A | version, command | family | length (2) | addresses, fields
 /// ```
-public struct ProxyHeader: Hashable, Sendable {
-    /// Whose connection it is; `nil` when the proxy speaks for itself or does not say, and the
-    /// address of the connection counts.
+public struct ProxyHeader: Hashable, Sendable, BitwiseCopyable {
+    /// The client's address; `nil` when the proxy connects for itself or names none, so that the address of
+    /// the connection counts.
     public let source: PeerAddress?
-    /// Its bytes; what follows is the connection's.
+    /// The number of its bytes; the client's follow.
     public let size: Int
 
     private static let lineSignature = [UInt8]("PROXY ".utf8)
@@ -20,13 +20,13 @@ public struct ProxyHeader: Hashable, Sendable {
     static let longestLine = 107
     /// The bytes of version 2 in front of its addresses.
     private static let fixedSize = 16
-    /// The most bytes that version 2 may announce behind these: addresses take 36, the rest are fields
-    /// that nobody here reads.
+    /// The most bytes that version 2 may announce behind these: addresses take 36, and the fields behind
+    /// them are not read.
     static let mostAnnounced = 1_024
     public static let maximumSize = fixedSize + mostAnnounced
 
-    /// Reads the header that a stream begins with; `nil` asks for more bytes, of which there are
-    /// then less than ``maximumSize``.
+    /// Reads the header at the begin of a stream; `nil` asks for more bytes, and is returned only for fewer
+    /// than ``maximumSize``.
     public static func decode(_ bytes: RawSpan) throws(MalformedProxyHeader) -> ProxyHeader? {
         let isLine = bytes.begins(with: lineSignature)
         guard isLine || bytes.begins(with: binarySignature) else { throw .signature }
@@ -44,7 +44,7 @@ public struct ProxyHeader: Hashable, Sendable {
             separator: UInt8(ascii: " "), omittingEmptySubsequences: false)
         let isFour: Bool
         switch fields.count > 1 ? String(decoding: fields[1], as: UTF8.self) : "" {
-        // What else may stand there is not for us.
+        // The rest of such a line has no meaning.
         case "UNKNOWN": return ProxyHeader(source: nil, size: size)
         case "TCP4": isFour = true
         case "TCP6": isFour = false
@@ -56,7 +56,7 @@ public struct ProxyHeader: Hashable, Sendable {
         return ProxyHeader(source: source, size: size)
     }
 
-    /// Where the line ends; `nil` asks for more bytes.
+    /// The offset of the line's CR; `nil` asks for more bytes.
     private static func lineEnd(_ bytes: RawSpan) throws(MalformedProxyHeader) -> Int? {
         for offset in 0..<min(bytes.byteCount, longestLine - 1) where bytes.byte(at: offset) < 0x20
         {
@@ -113,7 +113,7 @@ public struct ProxyHeader: Hashable, Sendable {
         return ProxyHeader(source: source, size: size)
     }
 
-    /// Whether the proxy speaks for itself, as in its health checks.
+    /// Whether the proxy connects for itself, as in its health checks.
     private static func readsLocal(_ byte: UInt8) throws(MalformedProxyHeader) -> Bool {
         guard byte >> 4 == 2 else { throw .version }
         switch byte & 0xF {
@@ -123,8 +123,8 @@ public struct ProxyHeader: Hashable, Sendable {
         }
     }
 
-    /// The bytes of one address; 0 for what is neither TCP over IPv4 nor over IPv6, of which nothing is
-    /// read.
+    /// The number of bytes of one address; 0 for anything but TCP over IPv4 or IPv6, whose addresses are
+    /// not read.
     private static func addressWidth(_ family: UInt8) throws(MalformedProxyHeader) -> Int {
         switch family {
         case 0x11: return 4
@@ -146,7 +146,7 @@ public struct ProxyHeader: Hashable, Sendable {
     }
 }
 
-/// What is wrong with a header of the PROXY protocol; the connection closes.
+/// A flaw in a header of the PROXY protocol; the connection closes.
 public enum MalformedProxyHeader: Error, Hashable, Sendable, BitwiseCopyable, CaseIterable {
     /// The stream begins like neither version.
     case signature
@@ -161,7 +161,7 @@ public enum MalformedProxyHeader: Error, Hashable, Sendable, BitwiseCopyable, Ca
     case tooShort
     case tooLong
 
-    /// In words, for a log.
+    /// The flaw in words, for a log.
     public var explanation: String {
         switch self {
         case .signature: "what came begins with no PROXY header"
@@ -180,12 +180,12 @@ public enum MalformedProxyHeader: Error, Hashable, Sendable, BitwiseCopyable, Ca
 }
 
 extension RawSpan {
-    /// Bounds-checked; "unsafe" in the name below speaks of types, and every byte is a `UInt8`.
+    /// One byte, bounds-checked; the load is "unsafe" in its type alone, and every byte is a `UInt8`.
     fileprivate func byte(at offset: Int) -> UInt8 {
         unsafeLoad(fromByteOffset: offset, as: UInt8.self)
     }
 
-    /// Whether what is there agrees with what is expected.
+    /// Whether the bytes, as far as they go, agree with the expected ones.
     fileprivate func begins(with expected: [UInt8]) -> Bool {
         for offset in 0..<min(byteCount, expected.count) where byte(at: offset) != expected[offset]
         {

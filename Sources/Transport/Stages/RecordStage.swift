@@ -91,7 +91,7 @@ struct RecordStage: BitwiseCopyable {
         switch channel.state {
         case .open: nil
         case .closed: .endOfStream
-        case .failed: .failed(call: "TLS record", code: EBADMSG)
+        case .failed: .brokenRecord
         }
     }
 

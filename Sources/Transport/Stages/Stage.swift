@@ -3,10 +3,8 @@ import Glibc
 /// The stage at which a connection's bytes are taken from its socket.
 ///
 /// ```
-/// accepted ──┬──> proxyHeader ──┬──> handshake ──> records ──┬──> owner
-///            ├──────────────────┤                            │
-///            │                  └──> plain ──────────────────┤
-///            └──> handshake or plain, without a proxy        ┘
+/// accepted ──> [proxyHeader] ──┬──> handshake ──> records ──┬──> owner
+///                              └──> plain ──────────────────┘
 /// ```
 /// ``Reactor/begin(_:proxyHeader:tls:)`` chooses the way, a stage's type does its work in a file of its
 /// own, and ``Connection`` moves to the next stage.
@@ -27,7 +25,7 @@ enum Stage: BitwiseCopyable {
 }
 
 /// The outcome of one read by a stage; ``Reactor`` adds the peer's address to a failure.
-enum StageInput {
+enum StageInput: BitwiseCopyable {
     /// All bytes that the owner has not consumed, oldest first.
     case bytes(UnsafeRawBufferPointer)
     case wouldBlock
@@ -37,18 +35,20 @@ enum StageInput {
     case malformedProxyHeader(MalformedProxyHeader)
     /// The handshake can go on, on another thread.
     case stepIsDue
-    case failed(call: String, code: CInt)
+    /// A TLS record of the peer ended the connection.
+    case brokenRecord
+    case failed(code: CInt)
 
     /// The meaning of a `recv` that returned `count`, which is 0 or negative, with `code` in `errno`.
     static func nothing(_ count: Int, _ code: CInt) -> StageInput {
         if count == 0 { return .endOfStream }
         if code == EAGAIN || code == EWOULDBLOCK { return .wouldBlock }
-        return .failed(call: "recv", code: code)
+        return .failed(code: code)
     }
 }
 
 /// The outcome of sending a stage's output.
-enum StageOutput {
+enum StageOutput: BitwiseCopyable {
     case all
     /// The socket takes no more.
     case blocked
