@@ -8,13 +8,13 @@ import TLS
 /// The owner pulls: ``wait(milliseconds:)``, then every ``event(_:)``, then ``receive(_:)``,
 /// ``accept(_:isOneShot:)`` or ``send(_:_:)`` as each asks. A connection's bytes pass the stages that
 /// ``begin(_:proxyHeader:tls:)`` chose, and the same calls carry them in each: ``Stage`` shows the way.
-/// An idle plain connection holds one ``Connection`` of 32 bytes and no buffer.
+/// An idle plain connection holds one ``StagedSocket`` of 32 bytes and no buffer.
 public struct Reactor: ~Copyable {
     private static var largestGeneration: UInt32 { .max >> 1 }
 
     private var poller: Poller
     private var listeners = Listeners()
-    private var connections = Slab<Connection>()
+    private var connections = Slab<StagedSocket>()
     private var lastGeneration: UInt32 = 0
     private var handshakes = Handshakes()
     private var records = Slab<RecordStage>()
@@ -99,7 +99,7 @@ public struct Reactor: ~Copyable {
         case .nothing(let accepted): return accepted
         }
         lastGeneration = lastGeneration == Self.largestGeneration ? 1 : lastGeneration + 1
-        let connection = Connection(descriptor, generation: lastGeneration, isOneShot: isOneShot)
+        let connection = StagedSocket(descriptor, generation: lastGeneration, isOneShot: isOneShot)
         let handle = Handle(index: connections.insert(.unused), generation: lastGeneration)
         connections[handle.index] = connection
         do throws(SystemError) {

@@ -7,12 +7,12 @@ import Glibc
 ///                              └──> plain ──────────────────┘
 /// ```
 /// ``Reactor/begin(_:proxyHeader:tls:)`` chooses the way, a stage's type does its work in a file of its
-/// own, and ``Connection`` moves to the next stage.
+/// own, and ``StagedSocket`` moves to the next stage.
 ///
 /// A WebSocket stage stands between the owner and ``records(_:)`` or ``plain``. It becomes a case
 /// `webSocket` with the index of its record, which holds the carrying stage (records or plain) and the
 /// state of its frames, as ``RecordStage`` holds that of TLS records. `begin` gets a parameter for it.
-/// The compiler then names every event of ``Connection`` that the stage must answer.
+/// The compiler then names every event of ``StagedSocket`` that the stage must answer.
 enum Stage: BitwiseCopyable {
     /// The header of the PROXY protocol has not arrived.
     case proxyHeader(ProxyHeaderStage)

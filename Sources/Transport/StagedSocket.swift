@@ -7,7 +7,7 @@ import Structures
 /// The connection moves from stage to stage: ``Stage`` draws the way, and each event has one method here.
 /// Objects that no trivial record can hold are in tables of the ``Reactor``, which hands them in, and
 /// which tells the kernel when ``interest`` has changed.
-struct Connection: BitwiseCopyable {
+struct StagedSocket: BitwiseCopyable {
     /// -1 while the record is unused.
     let descriptor: CInt
     /// Differs from that of the former connection in this place.
@@ -24,7 +24,7 @@ struct Connection: BitwiseCopyable {
     }
 
     /// A record without a connection, which no handle names.
-    static var unused: Connection { Connection(-1, generation: 0, isOneShot: false) }
+    static var unused: StagedSocket { StagedSocket(-1, generation: 0, isOneShot: false) }
 
     var isUsed: Bool { descriptor >= 0 }
 

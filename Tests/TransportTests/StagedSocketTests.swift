@@ -4,10 +4,10 @@ import Testing
 @testable import Transport
 
 @Suite("Transport: memory of an idle connection")
-struct ConnectionTests {
+struct StagedSocketTests {
     @Test("is 32 bytes without TLS, and with TLS that of its keys and 48 bytes more")
     func sizes() {
-        #expect(MemoryLayout<Connection>.stride == 32)
+        #expect(MemoryLayout<StagedSocket>.stride == 32)
         let ofRecords = MemoryLayout<RecordStage>.stride
         #expect(ofRecords - MemoryLayout<SecureChannel>.stride == 48)
     }
