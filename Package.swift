@@ -76,11 +76,16 @@ let package = Package(
         module("Authorization", ["Credentials", "PlainText", "Structures"]),
         // What both planes say to each other.
         module("BrokerAPI", ["MQTTCodec"]),
+        // The shard: the protocol without input and output.
         module(
-            "Broker",
+            "BrokerCore",
+            ["Authorization", "BrokerAPI", "MQTTCodec", "MQTTCore", "Store", "Structures"]),
+        // The loop: the one place where sockets and protocol meet.
+        module(
+            "BrokerRuntime",
             [
-                "Authorization", "BrokerAPI", "CLinux", "MQTTCodec", "MQTTCore", "OperatorLog",
-                "Store", "Structures", "TLS", "Threads", "Transport",
+                "Authorization", "BrokerAPI", "BrokerCore", "CLinux", "MQTTCodec", "MQTTCore",
+                "OperatorLog", "Store", "Structures", "TLS", "Threads", "Transport",
                 .product(name: "Logging", package: "swift-log"),
             ]),
 
@@ -132,20 +137,20 @@ let package = Package(
         testSupport(
             "BrokerTesting",
             [
-                "Authorization", "Broker", "BrokerAPI", "HermesTesting", "MQTTCodec", "MQTTCore",
+                "Authorization", "BrokerAPI", "BrokerCore", "HermesTesting", "MQTTCodec", "MQTTCore",
                 "Store", "Structures",
             ]),
         testSupport(
             "FuzzChecks",
             [
-                "Broker", "BrokerAPI", "HermesTesting", "MQTTCodec", "MQTTCore", "Store",
+                "BrokerAPI", "BrokerCore", "HermesTesting", "MQTTCodec", "MQTTCore", "Store",
                 "Structures", "TLS", "Transport",
             ]),
 
         program(
             "hermesd",
             [
-                "AdminAPI", "AdminTLS", "Authorization", "Broker", "BrokerAPI", "CLinux",
+                "AdminAPI", "AdminTLS", "Authorization", "BrokerAPI", "BrokerRuntime", "CLinux",
                 "ConfiguredFiles", "Credentials", "MQTTCodec", "OperatorConfiguration",
                 "OperatorLog", "PlainText", "Store", "TLS", "Threads", "Transport",
                 .product(name: "Logging", package: "swift-log"),
@@ -167,17 +172,19 @@ let package = Package(
         tests(
             "ConformanceTests",
             [
-                "Broker", "BrokerTesting", "HermesTesting", "MQTTCodec", "MQTTCore", "Store",
+                "BrokerCore", "BrokerTesting", "HermesTesting", "MQTTCodec", "MQTTCore", "Store",
                 "Structures",
             ]),
         tests("TransportTests", ["HermesTesting", "Structures", "Transport"]),
         tests(
-            "BrokerTests",
+            "BrokerCoreTests",
             [
-                "Authorization", "Broker", "BrokerAPI", "BrokerTesting", "HermesTesting",
-                "MQTTCodec", "MQTTCore", "Store",
-                "Structures",
+                "Authorization", "BrokerAPI", "BrokerCore", "BrokerTesting", "HermesTesting",
+                "MQTTCodec", "MQTTCore", "Store", "Structures",
             ]),
+        tests(
+            "BrokerRuntimeTests",
+            ["BrokerAPI", "BrokerCore", "BrokerRuntime", "Structures", "TLS", "Transport"]),
         tests(
             "AdminAPITests",
             [

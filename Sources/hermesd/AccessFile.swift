@@ -1,5 +1,5 @@
 import Authorization
-import Broker
+import BrokerRuntime
 import Credentials
 import Glibc
 import Logging

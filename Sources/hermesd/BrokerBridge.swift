@@ -1,6 +1,6 @@
 import AdminAPI
-import Broker
 import BrokerAPI
+import BrokerRuntime
 import Store
 import Transport
 

@@ -1,4 +1,4 @@
-import Broker
+import BrokerRuntime
 import BrokerAPI
 import Glibc
 import OperatorConfiguration

@@ -1,4 +1,4 @@
-import Broker
+import BrokerRuntime
 import Logging
 import Synchronization
 import Transport

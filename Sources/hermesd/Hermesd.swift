@@ -1,6 +1,6 @@
 import AdminAPI
 import ArgumentParser
-import Broker
+import BrokerRuntime
 import Credentials
 import Glibc
 import Logging

@@ -1,7 +1,7 @@
 import AdminAPI
 import AdminTLS
 import Authorization
-import Broker
+import BrokerRuntime
 import BrokerAPI
 import ConfiguredFiles
 import Credentials

@@ -1,5 +1,5 @@
 import Authorization
-import Broker
+import BrokerCore
 import BrokerAPI
 import HermesTesting
 import MQTTCodec
@@ -30,7 +30,7 @@ package final class ShardLink {
         store = DelayedStore()
         store.isImmediate = isImmediate
         shard = Shard(
-            settings: limits, allowsAnonymous: [true], systemTopicInterval: systemTopicInterval,
+            limits: limits, allowsAnonymous: [true], systemTopicInterval: systemTopicInterval,
             store: isDurable ? store : MemoryStore(),
             verifiesPasswords: verifiesPasswords ?? (access != nil), access: access, seed: 1,
             now: MonotonicTime(milliseconds: 1_000_000), wallClockMs: 1_700_000_000_000)
@@ -94,35 +94,34 @@ package final class ShardLink {
     // MARK: Turns
 
     package func advance(milliseconds: UInt64) {
-        shard.now = shard.now.advanced(byMilliseconds: milliseconds)
-        shard.wallClockMs += Int64(milliseconds)
+        shard.beginTurn(
+            at: shard.now.advanced(byMilliseconds: milliseconds),
+            wallClockMs: shard.wallClockMs + Int64(milliseconds))
         turn()
     }
 
+    /// One turn; passwords are right, and take another one.
     package func turn() {
-        shard.expireTimers()
-        for handle in shard.takeOverdue() { shard.judge(handle) }
         while true {
-            for request in shard.takeAuthenticationRequests() {
-                shard.authenticated(request.connection, nil)
-            }
-            shard.finishTurn()
-            shard.submitWrites()
-            shard.takeCompletions()
-            let resumed = shard.takeResumed()
-            for handle in resumed {
+            switch shard.nextStep() {
+            case .readOverdue: continue
+            case .offerInput(let handle):
                 let bytes = kept[handle] ?? []
                 let consumed = bytes.withUnsafeBytes { shard.receive(handle, $0) }
                 kept[handle] = Array(bytes[consumed...])
+            case .send(let handle): flush(handle)
+            case .finish(let result):
+                notices.append(contentsOf: result.notices)
+                for closing in result.closing {
+                    flush(closing.connection)
+                    closed.insert(closing.connection)
+                }
+                guard !result.authentications.isEmpty else { return }
+                for request in result.authentications {
+                    shard.authenticated(request.connection, nil)
+                }
             }
-            if resumed.isEmpty { break }
         }
-        while let handle = shard.takeDirty() { flush(handle) }
-        for closing in shard.takeClosing() {
-            flush(closing.connection)
-            closed.insert(closing.connection)
-        }
-        notices.append(contentsOf: shard.takeNotices())
     }
 
     /// Its socket takes nothing from now on.

@@ -147,7 +147,7 @@ public struct ProxyHeader: Hashable, Sendable, BitwiseCopyable {
 }
 
 /// A flaw in a header of the PROXY protocol; the connection closes.
-public enum MalformedProxyHeader: Error, Hashable, Sendable, BitwiseCopyable, CaseIterable {
+public enum MalformedProxyHeader: UInt8, Error, Hashable, Sendable, BitwiseCopyable, CaseIterable {
     /// The stream begins like neither version.
     case signature
     case lineTooLong

@@ -1,4 +1,4 @@
-import Broker
+import BrokerCore
 import BrokerAPI
 import HermesTesting
 import MQTTCodec

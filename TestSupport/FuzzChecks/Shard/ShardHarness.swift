@@ -1,5 +1,5 @@
 import BrokerAPI
-import Broker
+import BrokerCore
 import HermesTesting
 import MQTTCodec
 import Store
@@ -11,9 +11,6 @@ import Synchronization
 /// Unlike a test's link it gives a closed connection's index to the next one at once, lets peers read
 /// slowly or not at all, and lets several events share a turn.
 final class ShardHarness {
-    /// Rounds in which held-back input may lead to further completions within one turn.
-    private static let settlingRounds = 4
-
     var shard: Shard
     let store = DelayedStore()
     private(set) var peers: [Handle: Peer] = [:]
@@ -31,7 +28,7 @@ final class ShardHarness {
     init(_ setup: ShardSetup, seed: UInt64) {
         store.isImmediate = setup.isImmediate
         shard = Shard(
-            settings: setup.settings, allowsAnonymous: [true],
+            limits: setup.settings, allowsAnonymous: [true],
             systemTopicInterval: setup.systemTopicInterval, store: store,
             verifiesPasswords: setup.verifiesPasswords, seed: seed,
             now: MonotonicTime(milliseconds: 1_000_000), wallClockMs: 1_700_000_000_000)
@@ -85,20 +82,31 @@ final class ShardHarness {
     // MARK: Turns
 
     func advance(milliseconds: UInt64) {
-        shard.now = shard.now.advanced(byMilliseconds: milliseconds)
-        shard.wallClockMs += Int64(milliseconds)
+        shard.beginTurn(
+            at: shard.now.advanced(byMilliseconds: milliseconds),
+            wallClockMs: shard.wallClockMs + Int64(milliseconds))
     }
 
     func turn() {
         noteHeld()
-        shard.expireTimers()
-        for handle in shard.takeOverdue() {
-            if let peer = peers[handle] { read(peer) }
-            shard.judge(handle)
-        }
-        settle()
-        notices = shard.takeNotices()
+        takeSteps()
         noteHeld()
+    }
+
+    private func takeSteps() {
+        while true {
+            switch shard.nextStep() {
+            case .readOverdue(let handle), .offerInput(let handle):
+                if let peer = peers[handle] { read(peer) }
+            case .send(let handle):
+                if let peer = peers[handle] { write(peer) }
+            case .finish(let result):
+                authentications += result.authentications
+                notices = result.notices
+                for closing in result.closing { close(closing) }
+                return
+            }
+        }
     }
 
     private func noteHeld() {
@@ -114,26 +122,7 @@ final class ShardHarness {
         shard.authenticated(request.connection, refusal)
     }
 
-    private func settle() {
-        for _ in 0..<Self.settlingRounds {
-            shard.finishTurn()
-            shard.submitWrites()
-            shard.takeCompletions()
-            let resumed = shard.takeResumed()
-            for handle in resumed {
-                if let peer = peers[handle] { read(peer) }
-            }
-            if resumed.isEmpty { break }
-        }
-        authentications += shard.takeAuthenticationRequests()
-        while let handle = shard.takeDirty() {
-            if let peer = peers[handle] { write(peer) }
-        }
-        shard.closeFailed()
-        for closing in shard.takeClosing() { close(closing) }
-    }
-
-    private func close(_ closing: Shard.Closing) {
+    private func close(_ closing: Closing) {
         guard let peer = peers[closing.connection] else { return }
         peer.isClosed = true
         guard closing.afterOutput, !peer.isGone else {

@@ -1,4 +1,4 @@
-import Broker
+import BrokerCore
 import HermesTesting
 import MQTTCodec
 import Structures

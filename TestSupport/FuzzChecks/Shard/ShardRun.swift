@@ -1,4 +1,4 @@
-import Broker
+import BrokerCore
 import BrokerAPI
 import HermesTesting
 import MQTTCodec
@@ -218,7 +218,7 @@ final class ShardRun {
         case .drained: harness.shard.drained(handle)
         case .receive:
             _ = [UInt8]([0xC0, 0x00]).withUnsafeBytes { harness.shard.receive(handle, $0) }
-        case .judge: harness.shard.judge(handle)
+        case .authenticated: harness.shard.authenticated(handle, nil)
         }
     }
 

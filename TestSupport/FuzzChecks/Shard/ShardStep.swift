@@ -30,7 +30,7 @@ enum ShardStep {
 
     /// An event of a connection that is gone, which must find nobody.
     enum Stale: Int {
-        case lost, drained, receive, judge
+        case lost, drained, receive, authenticated
     }
 
     case open(slot: Int)

@@ -1,0 +1,56 @@
+import Structures
+
+/// The commits that have not completed, each with the action that waits for it.
+struct CommitLog: ~Copyable {
+    enum Action: BitwiseCopyable {
+        case none
+        /// Acknowledgements of this connection may leave.
+        case acknowledge(Handle)
+        /// A request of the admin plane is answered; the number names its answer.
+        case reply(UInt64)
+    }
+
+    struct Entry: BitwiseCopyable {
+        var action: Action
+        var isComplete: Bool
+    }
+
+    private var entries = RingBuffer<Entry>()
+    /// The lowest ticket that is not complete.
+    private var first: UInt64 = 1
+
+    /// Notes the next ticket; tickets come one by one.
+    mutating func add(_ ticket: UInt64, _ action: Action) {
+        precondition(ticket == first + UInt64(entries.count), "ticket \(ticket) out of turn")
+        entries.append(Entry(action: action, isComplete: false))
+    }
+
+    /// False also for the ticket of a group that is still being written.
+    func isCommitted(_ ticket: UInt64) -> Bool {
+        guard ticket >= first else { return true }
+        let index = Int(ticket - first)
+        return index < entries.count && entries[index].isComplete
+    }
+
+    /// Whether this ticket and all before it are complete.
+    func areCommitted(through ticket: UInt64) -> Bool { ticket < first }
+
+    /// Marks a ticket complete and hands out its action.
+    mutating func complete(_ ticket: UInt64) -> Action {
+        precondition(
+            ticket >= first && ticket < first + UInt64(entries.count),
+            "ticket \(ticket) completed twice, or never given")
+        let index = Int(ticket - first)
+        precondition(!entries[index].isComplete, "ticket \(ticket) completed twice")
+        entries[index].isComplete = true
+        let action = entries[index].action
+        while entries.count > 0, entries[0].isComplete {
+            entries.removeFirst()
+            first += 1
+        }
+        return action
+    }
+
+    /// Tickets that have not completed.
+    var pendingCount: Int { entries.count }
+}

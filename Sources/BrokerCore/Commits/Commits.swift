@@ -1,0 +1,169 @@
+import Store
+import Structures
+
+/// The shard's writes to the store: the records of this turn, the commits that have not completed, the CONNACKs
+/// that wait for them, and whether the store takes anything new.
+///
+/// A part that stores something writes to ``records`` and ends the group with ``commit(_:)``; whatever
+/// depends on the group waits for the ticket that this returns.
+struct Commits: ~Copyable {
+    /// A CONNACK that waits for all commits up to its own.
+    struct Opening: BitwiseCopyable {
+        var ticket: UInt64
+        var connection: Handle
+    }
+
+    /// The records of this turn.
+    var records: WriteBatch
+    private let store: any Store
+    private var log = CommitLog()
+    private var backlog = StoreBacklog()
+    private var openings = RingBuffer<Opening>()
+    /// Completed commits, and the next one to be handed out.
+    private var completions: [ClosedRange<UInt64>] = []
+    private var completedRange = 0
+    private var completedTicket: UInt64 = 0
+    /// Reads of queues, submitted behind the turn's records.
+    private var reads: [QueueRead] = []
+    private var messageNumber: UInt64 = 0
+    /// The last commit that changed a retained message of QoS 1 or 2.
+    private var retainedTicket: UInt64 = 0
+    /// Persistent sessions are the store's, and memory holds a window of their queues.
+    let isDurable: Bool
+    /// The store takes no new messages at present: the disk refuses, or is nearly full.
+    private(set) var isRefusing = false
+    /// The backlog has reached its bound; half of the bound ends that.
+    private(set) var isBacklogFull = false
+
+    init(store: any Store) {
+        self.store = store
+        isDurable = store.isRecording
+        records = WriteBatch(isRecording: store.isRecording)
+    }
+
+    /// Whether new messages for the store have to wait.
+    var holdsMessages: Bool { isRefusing || isBacklogFull }
+
+    // MARK: Writing
+
+    /// The ticket of the group that is being written.
+    var nextTicket: UInt64 { records.lastTicket + 1 }
+
+    /// Ends the current group of records; returns its ticket.
+    @discardableResult
+    mutating func commit(_ action: CommitLog.Action = .none) -> UInt64 {
+        let ticket = records.commit()
+        log.add(ticket, action)
+        return ticket
+    }
+
+    /// Ends the current group of records; CONNACK waits for it and for all groups before it.
+    mutating func commitOpening(of connection: Handle) {
+        openings.append(Opening(ticket: commit(), connection: connection))
+    }
+
+    /// The backlog has reached the bound, in bytes, since the last question; true once.
+    mutating func fillsBacklog(bound: Int) -> Bool {
+        guard !isBacklogFull, backlogBytes >= bound else { return false }
+        isBacklogFull = true
+        return true
+    }
+
+    /// The bytes that wait for the disk.
+    var backlogBytes: Int { records.byteCount + backlog.bytes }
+
+    /// Gives a number to the content of a message, for records that refer to it.
+    mutating func newMessageNumber() -> UInt64 {
+        messageNumber += 1
+        return messageNumber
+    }
+
+    /// The group that is being written changes a retained message of QoS 1 or 2.
+    mutating func noteRetained(ticket: UInt64) { retainedTicket = ticket }
+
+    /// The ticket that a retained message has to wait for before it is sent; 0 when all are stored.
+    var uncommittedRetainedTicket: UInt64 {
+        areCommitted(through: retainedTicket) ? 0 : retainedTicket
+    }
+
+    /// The highest number of a message that the store holds.
+    mutating func restore(lastMessage: UInt64) { messageNumber = lastMessage }
+
+    /// Asks for a part of a queue, as of this turn's records.
+    mutating func read(_ request: QueueRead) { reads.append(request) }
+
+    /// Hands the turn's groups of records and the reads to the store, which never waits.
+    mutating func submit() {
+        if !records.isEmpty {
+            backlog.add(bytes: records.byteCount, through: records.lastTicket)
+            store.submit(&records)
+        }
+        guard !reads.isEmpty else { return }
+        for read in reads { store.read(read) }
+        reads.removeAll(keepingCapacity: true)
+    }
+
+    // MARK: Completions
+
+    /// Asks the store for the commits that have completed; false when there are none. Then
+    /// ``nextCompletion()`` hands them out one by one, and ``finishCompletions(bound:)`` ends this.
+    mutating func fetchCompletions() -> Bool {
+        completions.removeAll(keepingCapacity: true)
+        completedRange = 0
+        store.takeCompletions(&completions)
+        completedTicket = completions.first?.lowerBound ?? 0
+        return !completions.isEmpty
+    }
+
+    /// The action that waited for the next completed commit; `nil` behind the last.
+    mutating func nextCompletion() -> CommitLog.Action? {
+        guard completedRange < completions.count else { return nil }
+        let ticket = completedTicket
+        if ticket < completions[completedRange].upperBound {
+            completedTicket += 1
+        } else {
+            completedRange += 1
+            if completedRange < completions.count {
+                completedTicket = completions[completedRange].lowerBound
+            }
+        }
+        return log.complete(ticket)
+    }
+
+    /// Frees the backlog of what has completed; `bound` is that of the backlog, in bytes.
+    mutating func finishCompletions(bound: Int) {
+        backlog.complete(log)
+        if backlogBytes <= bound / 2 { isBacklogFull = false }
+    }
+
+    /// Asks the store whether it takes new messages.
+    mutating func updateRefusal() { isRefusing = !store.isAccepting }
+
+    /// The next connection whose CONNACK waits for no commit any more. Waiting for all commits before its
+    /// own means that everything is stored that the session's former connection began.
+    mutating func nextOpening() -> Handle? {
+        guard openings.count > 0, log.areCommitted(through: openings[0].ticket) else { return nil }
+        defer { openings.removeFirst() }
+        return openings[0].connection
+    }
+
+    /// The parts of queues that the store has read.
+    mutating func takeSlices() -> [QueueSlice] {
+        var slices: [QueueSlice] = []
+        store.takeSlices(&slices)
+        return slices
+    }
+
+    /// False also for the ticket of a group that is still being written.
+    @inline(__always)
+    func isCommitted(_ ticket: UInt64) -> Bool { log.isCommitted(ticket) }
+
+    /// Whether this ticket and all before it are complete.
+    @inline(__always)
+    func areCommitted(through ticket: UInt64) -> Bool { log.areCommitted(through: ticket) }
+
+    var pendingCount: Int { log.pendingCount }
+
+    /// Whether the next turn has work here without any event.
+    var hasWork: Bool { !records.isEmpty || !reads.isEmpty }
+}

@@ -1,0 +1,226 @@
+import BrokerAPI
+import MQTTCore
+
+/// The reason for which a connection ended.
+package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
+    case disconnect
+    case peerClosed
+    case networkError(code: Int32)
+    case protocolViolation(ProtocolViolation)
+    case connectTimeout
+    /// The TLS handshake failed.
+    case tlsHandshake
+    /// The client began TLS where the listener serves plain TCP.
+    case tlsOnPlainListener
+    /// The connection of a proxy does not begin with a valid PROXY header; `flaw` is the number by which the
+    /// sockets' owner knows what is wrong with it.
+    case proxyHeader(flaw: UInt8)
+    /// The client's certificate counts no more: TLS files that were read again say so.
+    case certificateRevoked
+    /// A TLS record behind the handshake broke a rule. `alert` is the description of the alert that says so
+    /// (RFC 8446, section 6), 0 when the client itself sent an alert.
+    case tlsRecord(alert: UInt8)
+    case keepAlive
+    case takenOver
+    case notAuthorized
+    case badUserNameOrPassword
+    case identifierRejected
+    case unacceptableProtocolVersion
+    case tooManySessions
+    case authenticationBusy
+    case tooManyInboundQoS2
+    case topicLevels
+    /// An UNSUBSCRIBE named more filters than one may.
+    case unsubscribeFilters
+    case outputLimit
+    /// Memory was short: the client had not been let in yet, or did not read its messages.
+    case memoryShortage
+    /// The unfinished packets of all connections together were too large.
+    case unfinishedPackets
+    /// A PROXY header named an address that has its share of connections already.
+    case addressLimit
+    /// The client published to a topic that the access rules do not allow.
+    case publishDenied
+    case administrator
+    /// The store could not read the session's queue.
+    case storeFailure
+    case shutdown
+
+    /// A reason without its details: few enough to count each.
+    package enum Kind: UInt8, CountLabel, BitwiseCopyable {
+        case disconnect, peerClosed, networkError, protocolViolation, connectTimeout, keepAlive
+        case takenOver, notAuthorized, badUserNameOrPassword, identifierRejected
+        case unacceptableProtocolVersion, tooManySessions, authenticationBusy, tooManyInboundQoS2
+        case topicLevels, outputLimit, publishDenied, administrator, storeFailure, shutdown
+        case tlsHandshake, tlsOnPlainListener, proxyHeader, memoryShortage, unfinishedPackets
+        case addressLimit, certificateRevoked, tlsRecord, unsubscribeFilters
+
+        package var name: String {
+            switch self {
+            case .disconnect: "disconnect"
+            case .peerClosed: "peer_closed"
+            case .networkError: "network_error"
+            case .protocolViolation: "protocol_violation"
+            case .connectTimeout: "connect_timeout"
+            case .keepAlive: "keep_alive"
+            case .takenOver: "taken_over"
+            case .notAuthorized: "not_authorized"
+            case .badUserNameOrPassword: "bad_user_name_or_password"
+            case .identifierRejected: "identifier_rejected"
+            case .unacceptableProtocolVersion: "unacceptable_protocol_version"
+            case .tooManySessions: "too_many_sessions"
+            case .authenticationBusy: "authentication_busy"
+            case .tooManyInboundQoS2: "too_many_inbound_qos2"
+            case .topicLevels: "topic_levels"
+            case .outputLimit: "output_limit"
+            case .publishDenied: "publish_denied"
+            case .administrator: "administrator"
+            case .storeFailure: "store_failure"
+            case .shutdown: "shutdown"
+            case .tlsHandshake: "tls_handshake"
+            case .tlsOnPlainListener: "tls_on_plain_listener"
+            case .proxyHeader: "proxy_header"
+            case .memoryShortage: "memory_shortage"
+            case .unfinishedPackets: "unfinished_packets"
+            case .addressLimit: "address_limit"
+            case .certificateRevoked: "certificate_revoked"
+            case .tlsRecord: "tls_record"
+            case .unsubscribeFilters: "unsubscribe_filters"
+            }
+        }
+    }
+
+    package var kind: Kind {
+        switch self {
+        case .disconnect: .disconnect
+        case .peerClosed: .peerClosed
+        case .networkError: .networkError
+        case .protocolViolation: .protocolViolation
+        case .connectTimeout: .connectTimeout
+        case .keepAlive: .keepAlive
+        case .takenOver: .takenOver
+        case .notAuthorized: .notAuthorized
+        case .badUserNameOrPassword: .badUserNameOrPassword
+        case .identifierRejected: .identifierRejected
+        case .unacceptableProtocolVersion: .unacceptableProtocolVersion
+        case .tooManySessions: .tooManySessions
+        case .authenticationBusy: .authenticationBusy
+        case .tooManyInboundQoS2: .tooManyInboundQoS2
+        case .topicLevels: .topicLevels
+        case .outputLimit: .outputLimit
+        case .publishDenied: .publishDenied
+        case .administrator: .administrator
+        case .storeFailure: .storeFailure
+        case .shutdown: .shutdown
+        case .tlsHandshake: .tlsHandshake
+        case .tlsOnPlainListener: .tlsOnPlainListener
+        case .proxyHeader: .proxyHeader
+        case .memoryShortage: .memoryShortage
+        case .unfinishedPackets: .unfinishedPackets
+        case .addressLimit: .addressLimit
+        case .certificateRevoked: .certificateRevoked
+        case .tlsRecord: .tlsRecord
+        case .unsubscribeFilters: .unsubscribeFilters
+        }
+    }
+
+    /// A word for tables, logs and metrics.
+    package var name: String { kind.name }
+
+    /// The setting that an operator would raise, or the limit that has none; `nil` when none is involved.
+    package var setting: String? {
+        switch self {
+        case .connectTimeout: "limits.connect_timeout"
+        case .tooManySessions: "limits.max_sessions"
+        case .tooManyInboundQoS2: "limits.max_inbound_qos2"
+        case .topicLevels: "limits.max_topic_levels"
+        case .unsubscribeFilters: "none: an UNSUBSCRIBE has \(Shard.maxUnsubscribeFilters) filters"
+        case .outputLimit: "limits.output_bytes"
+        case .proxyHeader: "listeners[].proxy_from"
+        case .memoryShortage: "limits.memory"
+        case .unfinishedPackets: "limits.unfinished_bytes"
+        case .disconnect, .peerClosed, .networkError, .protocolViolation, .keepAlive, .takenOver,
+            .notAuthorized, .badUserNameOrPassword, .identifierRejected,
+            .unacceptableProtocolVersion, .authenticationBusy, .publishDenied, .administrator,
+            .storeFailure, .shutdown, .tlsHandshake, .tlsOnPlainListener, .certificateRevoked,
+            .addressLimit, .tlsRecord:
+            nil
+        }
+    }
+
+    /// The limit that ended the connection; `wasOpen` says that its CONNECT had been accepted.
+    func limit(wasOpen: Bool) -> Limit? {
+        switch self {
+        case .connectTimeout: .connectTimeout
+        case .tooManySessions: .maxSessions
+        case .tooManyInboundQoS2: .maxInboundQoS2
+        case .topicLevels: .maxTopicLevels
+        case .unsubscribeFilters: .unsubscribeFilters
+        case .outputLimit: .outputBytes
+        case .memoryShortage: .memory
+        case .unfinishedPackets: .unfinishedBytes
+        case .protocolViolation(.malformed(.packetTooLarge)):
+            wasOpen ? .maxPacket : .maxConnectPacket
+        case .disconnect, .peerClosed, .networkError, .protocolViolation, .keepAlive, .takenOver,
+            .notAuthorized, .badUserNameOrPassword, .identifierRejected,
+            .unacceptableProtocolVersion, .authenticationBusy, .publishDenied, .administrator,
+            .storeFailure, .shutdown, .tlsHandshake, .tlsOnPlainListener, .certificateRevoked,
+            .proxyHeader, .addressLimit, .tlsRecord:
+            nil
+        }
+    }
+
+    /// Whether packets that are unsent when the connection ends still leave.
+    var sendsOutputFirst: Bool {
+        switch self {
+        case .badUserNameOrPassword, .notAuthorized, .identifierRejected, .tooManySessions,
+            .unacceptableProtocolVersion, .authenticationBusy, .publishDenied, .disconnect,
+            .shutdown:
+            true
+        case .peerClosed, .networkError, .protocolViolation, .connectTimeout, .keepAlive,
+            .takenOver, .tooManyInboundQoS2, .topicLevels, .unsubscribeFilters, .outputLimit,
+            .administrator, .storeFailure, .tlsHandshake, .tlsOnPlainListener, .proxyHeader,
+            .memoryShortage, .unfinishedPackets, .addressLimit, .certificateRevoked, .tlsRecord:
+            false
+        }
+    }
+
+    /// The line about a connection that ended, for an operator who did not ask for connection lifecycles.
+    package struct Announcement {
+        package enum Severity: Sendable { case info, notice, warning }
+
+        package let severity: Severity
+        package let message: String
+
+        init(_ severity: Severity, _ message: String) {
+            self.severity = severity
+            self.message = message
+        }
+    }
+
+    /// `nil` for a reason that only the lifecycle of connections tells.
+    package var announcement: Announcement? {
+        switch self {
+        case .protocolViolation:
+            Announcement(.notice, "Connection closed after a protocol violation")
+        case .tooManyInboundQoS2, .topicLevels, .unsubscribeFilters, .outputLimit,
+            .memoryShortage, .unfinishedPackets:
+            Announcement(.warning, "Connection closed at a limit")
+        case .connectTimeout, .administrator, .takenOver:
+            Announcement(.info, "Connection closed by the broker")
+        case .tlsOnPlainListener:
+            Announcement(.notice, "Connection closed, the client speaks TLS")
+        case .proxyHeader:
+            Announcement(.notice, "Connection closed, its proxy sent no valid PROXY header")
+        case .tlsRecord: Announcement(.notice, "Connection closed, its TLS was broken")
+        case .certificateRevoked:
+            Announcement(.notice, "Connection closed, its certificate counts no more")
+        // A refusal is reported with its client where it happens.
+        case .disconnect, .peerClosed, .networkError, .keepAlive, .notAuthorized,
+            .badUserNameOrPassword, .identifierRejected, .unacceptableProtocolVersion,
+            .tooManySessions, .authenticationBusy, .publishDenied, .storeFailure, .shutdown,
+            .tlsHandshake, .addressLimit:
+            nil
+        }
+    }
+}

@@ -1,0 +1,88 @@
+import BrokerAPI
+import MQTTCodec
+
+/// Figures of the whole shard since its start, but for the gauges that say so.
+///
+/// The packet path pays one addition per packet and one per payload. QoS 0, the most frequent, is
+/// what is left of the total; packets that are no PUBLISH are counted apart from it.
+package struct BrokerCounters: Sendable {
+    package var connectionsOpened: UInt64 = 0
+    package var connectionsAdmitted: UInt64 = 0
+    package var connectionsRefused: UInt64 = 0
+    /// The most clients that were connected at a time.
+    package var connectionsPeak = 0
+    /// Take-overs that had to wait, because two peers threw each other out again and again.
+    package var takeOversDelayed: UInt64 = 0
+    package var closed = Counts<CloseReason.Kind>()
+    package var protocolViolations: UInt64 = 0
+    package var sessionsExpired: UInt64 = 0
+
+    package var packetsReceived: UInt64 = 0
+    /// Sent packets that are no PUBLISH.
+    package var otherPacketsSent: UInt64 = 0
+    package var publishesReceived: UInt64 = 0
+    package var publishesReceivedAtLeastOnce: UInt64 = 0
+    package var publishesReceivedExactlyOnce: UInt64 = 0
+    package var publishesSent: UInt64 = 0
+    package var publishesSentAtLeastOnce: UInt64 = 0
+    package var publishesSentExactlyOnce: UInt64 = 0
+    /// Of payloads.
+    package var publishBytesReceived: UInt64 = 0
+    package var publishBytesSent: UInt64 = 0
+
+    package var dropped = DropCounts<UInt64>()
+    package var limits = Counts<Limit>()
+    package var accessRefusals = Counts<AccessRefusal>()
+    /// A gauge: publishers that are not read at present.
+    package var publishersPaused = 0
+
+    package init() {}
+
+    /// A CONNECT was accepted, and with it so many clients are connected.
+    mutating func admitted(connected: Int) {
+        connectionsAdmitted += 1
+        connectionsPeak = max(connectionsPeak, connected)
+    }
+
+    /// A connection has ended; `wasOpen` says that its CONNECT had been accepted.
+    mutating func closed(_ reason: CloseReason, wasOpen: Bool) {
+        closed.add(reason.kind)
+        if case .protocolViolation = reason { protocolViolations += 1 }
+        if let limit = reason.limit(wasOpen: wasOpen) { limits.add(limit) }
+    }
+
+    mutating func publishReceived(_ qos: QoS, payloadBytes: Int) {
+        publishesReceived += 1
+        publishBytesReceived += UInt64(payloadBytes)
+        switch qos {
+        case .atMostOnce: break
+        case .atLeastOnce: publishesReceivedAtLeastOnce += 1
+        case .exactlyOnce: publishesReceivedExactlyOnce += 1
+        }
+    }
+
+    mutating func publishSent(_ qos: QoS, payloadBytes: Int) {
+        publishesSent += 1
+        publishBytesSent += UInt64(payloadBytes)
+        switch qos {
+        case .atMostOnce: break
+        case .atLeastOnce: publishesSentAtLeastOnce += 1
+        case .exactlyOnce: publishesSentExactlyOnce += 1
+        }
+    }
+
+    var packetsSent: UInt64 { publishesSent + otherPacketsSent }
+
+    var publishesReceivedByQoS: BrokerFigures.ByQoS {
+        BrokerFigures.ByQoS(
+            atMostOnce: publishesReceived - publishesReceivedAtLeastOnce
+                - publishesReceivedExactlyOnce,
+            atLeastOnce: publishesReceivedAtLeastOnce, exactlyOnce: publishesReceivedExactlyOnce)
+    }
+
+    var publishesSentByQoS: BrokerFigures.ByQoS {
+        BrokerFigures.ByQoS(
+            atMostOnce: publishesSent - publishesSentAtLeastOnce - publishesSentExactlyOnce,
+            atLeastOnce: publishesSentAtLeastOnce, exactlyOnce: publishesSentExactlyOnce)
+    }
+}

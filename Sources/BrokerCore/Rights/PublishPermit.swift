@@ -1,0 +1,26 @@
+import Structures
+
+/// The last topic to which a connection was allowed to publish: publishers tend to stay with one.
+///
+/// It holds the topic itself, because a hash could be made to collide. The holder calls
+/// ``release(in:)`` once.
+struct PublishPermit: BitwiseCopyable {
+    /// The generation of the rules in four bytes, and then the topic.
+    private let bytes: SharedBytes
+
+    init(_ topic: UnsafeRawBufferPointer, generation: UInt32, pool: BytePool) {
+        bytes = SharedBytes(count: 4 + topic.count, pool: pool)
+        bytes.bytes.storeBytes(of: generation, as: UInt32.self)
+        if let base = topic.baseAddress {
+            (bytes.bytes + 4).copyMemory(from: base, byteCount: topic.count)
+        }
+    }
+
+    func isFor(_ topic: UnsafeRawBufferPointer, generation: UInt32) -> Bool {
+        guard bytes.bytes.load(as: UInt32.self) == generation else { return false }
+        return UnsafeRawBufferPointer(start: bytes.bytes + 4, count: bytes.count - 4)
+            .elementsAreEqual(to: topic)
+    }
+
+    func release(in pool: BytePool) { bytes.release(in: pool) }
+}

@@ -1,0 +1,87 @@
+import BrokerAPI
+import MQTTCore
+import Structures
+
+/// The retained messages of a shard within their limits: those of clients, and the broker's own below
+/// `$SYS/`, which count against no limit.
+struct RetainedStore: ~Copyable {
+    /// The effect of a message with RETAIN on the retained message of its topic.
+    enum Effect: Equatable {
+        case keep
+        /// The message has no payload [MQTT-3.3.1-10], or is not kept itself and makes the former one outdated.
+        case remove
+        /// There is no room for it, and none to remove.
+        case nothing
+    }
+
+    private var messages: RetainedMessages
+    private var systemCount = 0
+    private var systemBytes = 0
+    private var systemWeight = 0
+
+    init(hash: KeyedHash, pool: BytePool) { messages = RetainedMessages(hash: hash, pool: pool) }
+
+    /// Clients' retained messages.
+    var count: Int { messages.count - systemCount }
+    /// The bytes of clients' retained messages.
+    var byteCount: Int { messages.byteCount - systemBytes }
+    /// The weight of clients' topics against `limits.max_retained`.
+    private var weight: Int { messages.weight - systemWeight }
+    /// Whether there is no retained message at all.
+    var isEmpty: Bool { messages.count == 0 }
+
+    /// What becomes of a message with RETAIN. Beyond `limits.max_retained` and `limits.retained_bytes` it is
+    /// not kept, and the limit is returned; a former message of its topic goes all the same [MQTT-3.3.1-7].
+    func effect(
+        of message: Message, _ limits: BrokerLimits
+    ) -> (effect: Effect, limit: Limit?) {
+        guard message.payload.count > 0 else { return (.remove, nil) }
+        // No topic has more levels than its bytes allow.
+        guard
+            byteCount + message.count > limits.retainedBytes
+                || weight + message.topic.count / 8 + 1 > limits.maxRetained
+        else { return (.keep, nil) }
+        let former = messages.byteCount(of: message.topic)
+        guard let limit = limit(of: message, replacing: former, limits) else { return (.keep, nil) }
+        return (former == nil ? .nothing : .remove, limit)
+    }
+
+    /// The limit that a retained message meets; of one that takes another's place the difference counts.
+    private func limit(
+        of message: Message, replacing former: Int?, _ limits: BrokerLimits
+    ) -> Limit? {
+        let growth = message.count - (former ?? 0)
+        if growth > 0, byteCount + growth > limits.retainedBytes { return .retainedBytes }
+        guard former == nil else { return nil }
+        return weight + TopicLevels.weight(of: message.topic) > limits.maxRetained
+            ? .maxRetained : nil
+    }
+
+    /// Keeps a client's message in place of the former one of its topic.
+    mutating func keep(_ message: Message) { messages.update(message) }
+
+    mutating func remove(_ topic: UnsafeRawBufferPointer) { messages.remove(topic) }
+
+    /// Keeps one of the broker's own messages.
+    mutating func keepSystem(_ message: Message) {
+        let (count, bytes, weight) = (messages.count, messages.byteCount, messages.weight)
+        messages.update(message)
+        systemCount += messages.count - count
+        systemBytes += messages.byteCount - bytes
+        systemWeight += messages.weight - weight
+    }
+
+    // MARK: Walks
+
+    /// Begins a walk over the messages whose topics match; ``end(_:)`` ends it.
+    mutating func cursor(_ filter: [UInt8]) -> RetainedCursor {
+        filter.withUnsafeBytes { messages.cursor($0) }
+    }
+
+    /// The next message of a walk, within `steps` looks at a topic, which it counts down.
+    func next(_ cursor: inout RetainedCursor, steps: inout Int) -> RetainedCursor.Step {
+        messages.next(&cursor, steps: &steps)
+    }
+
+    mutating func end(_ cursor: consuming RetainedCursor) { messages.end(cursor) }
+}

@@ -1,0 +1,230 @@
+import MQTTCodec
+import MQTTCore
+import Structures
+
+/// The places of one session's subscriptions in the tables of ``Subscriptions``; kept in the session's record.
+struct SessionSubscriptions: BitwiseCopyable {
+    fileprivate var filters = SubscriptionTrie.List()
+    fileprivate var shared = SharedSubscriptions.List()
+    /// The filters' weight against `limits.max_subscriptions`.
+    fileprivate(set) var weight: UInt32 = 0
+
+    var count: Int { Int(filters.count) + Int(shared.count) }
+    var hasShared: Bool { shared.count > 0 }
+}
+
+/// The subscriptions of all sessions: the topic tree of plain filters, and the groups of shared ones.
+struct Subscriptions: ~Copyable {
+    private var trie: SubscriptionTrie
+    private var shared: SharedSubscriptions
+    /// The members that the last message was given to.
+    private var choices = GrowableBuffer<SharedSubscriptions.Choice>()
+
+    init(hash: KeyedHash, pool: BytePool) {
+        trie = SubscriptionTrie(hash: hash, pool: pool)
+        shared = SharedSubscriptions(hash: hash, pool: pool)
+    }
+
+    /// Subscriptions without shared ones.
+    var plainCount: Int { trie.count }
+    var sharedCount: Int { shared.count }
+    var hasShared: Bool { !shared.isEmpty }
+
+    // MARK: Changes
+
+    /// The weight of a filter against `limits.max_subscriptions`: matching walks its levels.
+    static func weight(of filter: UnsafeRawBufferPointer) -> UInt32 {
+        UInt32(TopicLevels.weight(of: filter))
+    }
+
+    /// Adds a subscription of a session, or changes its QoS [MQTT-3.8.4-3].
+    mutating func add(
+        _ session: UInt32, _ list: inout SessionSubscriptions, filter: UnsafeRawBufferPointer,
+        qos: QoS, isOnline: Bool
+    ) -> SubscriptionTrie.Subscribed {
+        let subscribed =
+            SharedSubscriptions.isShared(filter)
+            ? shared.subscribe(session, &list.shared, text: filter, qos: qos, isOnline: isOnline)
+            : trie.subscribe(session, &list.filters, filter: filter, qos: qos)
+        if subscribed == .added { list.weight += Self.weight(of: filter) }
+        return subscribed
+    }
+
+    enum Removed: Equatable {
+        /// There was no subscription of exactly this filter.
+        case none
+        case plain
+        /// The session has left this group.
+        case shared(group: UInt32)
+    }
+
+    /// Removes the subscription of exactly this filter [MQTT-3.10.4-1].
+    mutating func remove(
+        _ session: UInt32, _ list: inout SessionSubscriptions, filter: UnsafeRawBufferPointer
+    ) -> Removed {
+        let removed: Removed
+        if SharedSubscriptions.isShared(filter) {
+            removed =
+                shared.unsubscribe(&list.shared, text: filter).map { .shared(group: $0) } ?? .none
+        } else {
+            removed =
+                trie.unsubscribe(session, &list.filters, filter: filter) ? .plain : .none
+        }
+        if removed != .none { list.weight -= Self.weight(of: filter) }
+        return removed
+    }
+
+    /// Removes all subscriptions of a session; true when one of them was shared.
+    mutating func removeAll(_ list: inout SessionSubscriptions) -> Bool {
+        trie.removeAll(&list.filters)
+        guard list.hasShared else { return false }
+        shared.removeAll(&list.shared)
+        return true
+    }
+
+    /// The session's client has come, or gone offline: groups prefer connected members.
+    mutating func setOnline(_ list: SessionSubscriptions, _ isOnline: Bool) {
+        shared.setOnline(list.shared, isOnline)
+    }
+
+    /// All filters of a session, shared ones as the client wrote them.
+    func filters(of list: SessionSubscriptions) -> [(filter: [UInt8], qos: QoS)] {
+        trie.subscriptions(of: list.filters) + shared.subscriptions(of: list.shared)
+    }
+
+    // MARK: Matching
+
+    /// Every session with a plain filter that matches, each once; valid until the next call.
+    @inline(__always)
+    mutating func match(_ topic: UnsafeRawBufferPointer) -> UnsafeBufferPointer<SubscriptionTrie.Match> {
+        trie.match(topic)
+    }
+
+    /// As ``match(_:)``, without the sessions for which `isPermitted` is false; the result is remembered
+    /// until a subscription changes or ``forgetPermissions()`` is called.
+    @inline(never)
+    mutating func match(
+        _ topic: UnsafeRawBufferPointer, isPermitted: (UInt32) -> Bool
+    ) -> SubscriptionTrie.Permitted {
+        switch trie.search(topic) {
+        case .cached(let permitted): return permitted
+        case .collected(let matches):
+            var count = 0
+            for match in matches where isPermitted(match.session) {
+                matches[count] = match
+                count += 1
+            }
+            return trie.keep(topic, permitted: count)
+        }
+    }
+
+    /// Other access rules apply.
+    mutating func forgetPermissions() { trie.invalidate() }
+
+    /// Whether a group has a filter that matches.
+    mutating func matchesShared(_ topic: UnsafeRawBufferPointer) -> Bool {
+        !shared.isEmpty && !shared.match(topic).isEmpty
+    }
+
+    // MARK: Groups
+
+    /// The group of a shared filter, as the client wrote it.
+    func group(_ filter: UnsafeRawBufferPointer) -> UInt32? { shared.group(filter) }
+
+    /// The filter of a group.
+    func filter(of group: UInt32) -> CompactBytes { shared.text(of: group) }
+
+    func contains(_ list: SessionSubscriptions, _ group: UInt32) -> Bool {
+        shared.contains(list.shared, group)
+    }
+
+    func hasMembers(_ group: UInt32) -> Bool { shared.hasMembers(group) }
+
+    /// The member of a group that gets a message.
+    enum Choice {
+        case member(SharedSubscriptions.Choice)
+        /// No connected member may read the topic; `session` is one that may not, for the log.
+        case withheld(session: UInt32)
+        /// No member is connected, and no session keeps the message.
+        case offline
+    }
+
+    /// Connected members that are asked whether they have room, before the one in turn gets it anyway.
+    private static var mostAsked: Int { 8 }
+    /// Members that are looked at for one that may read the topic, or whose session keeps the message: a
+    /// message is not to cost the more the larger its group is.
+    private static var mostSearched: Int { 1_000 }
+
+    /// Chooses the member of one group that gets the next message of QoS `qos`.
+    ///
+    /// Connected members take turns; one that has no room is passed over while another has. With none
+    /// connected, members whose session keeps the message take turns. `mayReceive` answers whether a session
+    /// may read the topic, `hasRoom` whether its connected client takes the message at once.
+    mutating func chooseMember(
+        of group: UInt32, qos: QoS, mayReceive: (UInt32) -> Bool, hasRoom: (UInt32) -> Bool,
+        isPersistent: (UInt32) -> Bool
+    ) -> Choice {
+        if let first = firstPermitted(group, isOnline: true, mayReceive) {
+            var member = first
+            for _ in 0..<Self.mostAsked {
+                if hasRoom(shared[member].session), mayReceive(shared[member].session) {
+                    shared.passTurn(member)
+                    return .member(shared[member])
+                }
+                member = shared.next(member)
+                if member == first { break }
+            }
+            shared.passTurn(first)
+            return .member(shared[first])
+        }
+        let online = shared.first(group, isOnline: true)
+        guard qos != .atMostOnce, let first = firstPermitted(group, isOnline: false, mayReceive)
+        else {
+            let offline = qos == .atMostOnce ? nil : shared.first(group, isOnline: false)
+            guard let asked = online ?? offline else { return .offline }
+            return .withheld(session: shared[asked].session)
+        }
+        var member = first
+        for _ in 0..<Self.mostSearched {
+            let choice = shared[member]
+            if isPersistent(choice.session), min(qos, choice.qos) != .atMostOnce,
+                mayReceive(choice.session)
+            {
+                shared.passTurn(member)
+                return .member(choice)
+            }
+            member = shared.next(member)
+            if member == first { break }
+        }
+        return online.map { .withheld(session: shared[$0].session) } ?? .offline
+    }
+
+    /// Of a group's connected or offline members, the next one in turn that may read the topic; `nil`
+    /// when none may.
+    private func firstPermitted(
+        _ group: UInt32, isOnline: Bool, _ mayReceive: (UInt32) -> Bool
+    ) -> UInt32? {
+        guard let first = shared.first(group, isOnline: isOnline) else { return nil }
+        var member = first
+        for _ in 0..<Self.mostSearched {
+            if mayReceive(shared[member].session) { return member }
+            member = shared.next(member)
+            if member == first { break }
+        }
+        return nil
+    }
+
+    /// The groups with a filter that matches, as the sessions of the matches; valid until the next call.
+    /// Then ``give(_:)`` notes the member that each of them chose, and ``members`` has them all.
+    mutating func matchGroups(
+        _ topic: UnsafeRawBufferPointer
+    ) -> UnsafeBufferPointer<SubscriptionTrie.Match> {
+        choices.removeAll()
+        return shared.match(topic)
+    }
+
+    mutating func give(_ choice: SharedSubscriptions.Choice) { choices.append(choice) }
+
+    /// Valid until the next ``matchGroups(_:)``.
+    var members: UnsafeBufferPointer<SharedSubscriptions.Choice> { choices.contents }
+}

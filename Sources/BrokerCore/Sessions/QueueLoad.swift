@@ -1,0 +1,172 @@
+import Store
+import Structures
+
+/// The loading of one part of a session's queue from the store.
+/// ```
+///          begin                     receive: CONNACK waits for its commit
+///  idle ──────────▶ reading ─────────────────────────────▶ arrived
+///   ▲                │   │ receive                            │ placeHeld
+///   ├────────────────┼───┴────────────────────────────────────┤
+///   │                ▼ the connection closes                  │
+///   │ receive    abandoned ──begin──▶ postponed               │
+///   └────────────────┴───────────────────┘ receive: begin again for the new connection
+/// ```
+/// The store reads at most one part for a session at a time, however often its client comes and goes.
+struct QueueLoad {
+    /// A read for a connection.
+    private struct Part {
+        var connection: Handle
+        /// Positions below this one are on their way.
+        var below: UInt64
+        /// Positions that were dropped meanwhile.
+        var dropped: ClosedRange<UInt64>?
+    }
+
+    private enum State {
+        case idle
+        case reading(Part)
+        /// The part has come, and waits for CONNACK, which waits for its commit.
+        case arrived(Part, QueueSlice)
+        /// The connection has closed, and the store is still reading.
+        case abandoned
+        /// The same, and a new connection waits for the end of that read.
+        case postponed(Handle)
+    }
+
+    private var state = State.idle
+
+    enum OnBegin: Equatable {
+        /// Submit the read.
+        case read
+        /// The store is still reading for a former connection: the load begins when that has ended.
+        case postponed
+        case alreadyLoading
+    }
+
+    enum OnSlice {
+        /// Put the messages back into the queue, without the positions that were dropped meanwhile.
+        case place(Handle, dropped: ClosedRange<UInt64>?)
+        /// The machine keeps the part until CONNACK leaves.
+        case hold
+        /// The part was read for a former connection: begin again for this one.
+        case restart(Handle)
+        /// Nobody waits for the part.
+        case discard
+    }
+
+    /// A part is on its way to the present connection, will be, or waits for CONNACK.
+    var isLoading: Bool {
+        switch state {
+        case .idle, .abandoned: false
+        case .reading, .arrived, .postponed: true
+        }
+    }
+
+    /// The store has not read yet for the present connection, so that its CONNACK has to wait.
+    var isUnderWay: Bool {
+        switch state {
+        case .idle, .abandoned, .arrived: false
+        case .reading, .postponed: true
+        }
+    }
+
+    /// The connection for which the store is reading.
+    var reader: Handle? {
+        if case .reading(let part) = state { part.connection } else { nil }
+    }
+
+    /// Nothing is known and nothing under way.
+    var isIdle: Bool {
+        if case .idle = state { true } else { false }
+    }
+
+    /// Positions below this one are on their way from the store; 0 when none are.
+    var below: UInt64 {
+        switch state {
+        case .reading(let part), .arrived(let part, _): part.below
+        case .idle, .abandoned, .postponed: 0
+        }
+    }
+
+    /// The connection asks for the positions below `below`.
+    mutating func begin(for connection: Handle, below: UInt64) -> OnBegin {
+        switch state {
+        case .idle:
+            state = .reading(Part(connection: connection, below: below))
+            return .read
+        case .abandoned:
+            state = .postponed(connection)
+            return .postponed
+        case .reading, .arrived, .postponed:
+            return .alreadyLoading
+        }
+    }
+
+    /// The store has read. `isWaiting` answers whether a connection's CONNACK still waits for its commit;
+    /// `isLive` whether a connection is there at all.
+    mutating func receive(
+        _ slice: QueueSlice, isLive: (Handle) -> Bool, isWaiting: (Handle) -> Bool
+    ) -> OnSlice {
+        switch state {
+        case .reading(let part):
+            guard isLive(part.connection) else {
+                state = .idle
+                return .discard
+            }
+            guard !isWaiting(part.connection) else {
+                state = .arrived(part, slice)
+                return .hold
+            }
+            state = .idle
+            return .place(part.connection, dropped: part.dropped)
+        case .postponed(let connection):
+            state = .idle
+            return isLive(connection) ? .restart(connection) : .discard
+        case .abandoned:
+            state = .idle
+            return .discard
+        case .idle, .arrived:
+            preconditionFailure("a part of a queue came that nobody had asked for")
+        }
+    }
+
+    /// CONNACK leaves: hands out the part that waited for that, if it has come.
+    mutating func takeHeld() -> (slice: QueueSlice, dropped: ClosedRange<UInt64>?)? {
+        guard case .arrived(let part, let slice) = state else { return nil }
+        state = .idle
+        return (slice, part.dropped)
+    }
+
+    /// The connection has closed.
+    mutating func connectionClosed() {
+        switch state {
+        case .idle, .abandoned: return
+        case .reading, .postponed: state = .abandoned
+        case .arrived: state = .idle
+        }
+    }
+
+    /// The store's oldest waiting message was dropped: if it is on its way, it is not placed.
+    mutating func noteDropped(_ position: UInt64) {
+        guard case .reading(var part) = state else {
+            guard case .arrived(var part, let slice) = state else { return }
+            part.dropped = (part.dropped?.lowerBound ?? position)...position
+            state = .arrived(part, slice)
+            return
+        }
+        part.dropped = (part.dropped?.lowerBound ?? position)...position
+        state = .reading(part)
+    }
+}
+
+/// The loads of all sessions, by the session's number; few sessions have one.
+struct QueueLoads {
+    private var loads: [UInt64: QueueLoad] = [:]
+
+    subscript(session: UInt64) -> QueueLoad {
+        get { loads[session] ?? QueueLoad() }
+        set { loads[session] = newValue.isIdle ? nil : newValue }
+    }
+
+    var isEmpty: Bool { loads.isEmpty }
+}

@@ -1,0 +1,166 @@
+import BrokerAPI
+import MQTTCodec
+import MQTTCore
+import Structures
+
+/// The sessions of a shard: their records, their client identifiers, their expiry, and the totals of their queues.
+struct Sessions: ~Copyable {
+    private var records = Slab<Session>()
+    private var index = HashIndex()
+    /// Counts of lost messages, of the few sessions that lost any.
+    private var drops = Slab<SessionDropCounts>()
+    private var expiries: TimerWheel
+    /// Sessions whose next message waits for a commit.
+    private var awaitingCommit = GrowableBuffer<UInt32>()
+    private var generation: UInt32 = 0
+    private var lastNumber: UInt64 = 0
+    private var identifierSeed: UInt64
+    private let hash: KeyedHash
+    private(set) var persistentCount = 0
+    var totals = QueueTotals()
+    var loads = QueueLoads()
+
+    /// `seed` feeds generated client identifiers.
+    init(hash: KeyedHash, seed: UInt64, now: MonotonicTime) {
+        self.hash = hash
+        identifierSeed = seed
+        expiries = TimerWheel(now: now)
+    }
+
+    // MARK: Records
+
+    subscript(index: UInt32) -> Session {
+        @inline(__always) _read { yield records[index] }
+        @inline(__always) _modify { yield &records[index] }
+    }
+
+    var count: Int { records.count }
+    /// One past the highest index ever used.
+    var endIndex: UInt32 { records.endIndex }
+
+    /// The session of a client identifier.
+    func find(_ identifier: UnsafeRawBufferPointer) -> UInt32? {
+        index.find(hash(identifier)) { records[$0].clientIdentifier.equals(identifier) }
+    }
+
+    func isCurrent(_ handle: Handle) -> Bool {
+        handle.index < records.endIndex && records[handle.index].generation == handle.generation
+    }
+
+    /// Adds a session. `number` is that of a session that the store holds; a new one gets the next.
+    mutating func add(
+        _ identifier: UnsafeRawBufferPointer, _ user: SessionUser?, isPersistent: Bool,
+        number: UInt64? = nil, accessGeneration: UInt32, pool: BytePool
+    ) -> UInt32 {
+        generation = generation == UInt32.max >> 1 ? 1 : generation + 1
+        if number == nil { lastNumber += 1 }
+        let place = records.insert(
+            Session(
+                generation: generation, number: number ?? lastNumber, isPersistent: isPersistent,
+                accessGeneration: accessGeneration, clientIdentifier: identifier, user: user,
+                pool: pool))
+        index.insert(hash(identifier), place)
+        if isPersistent { persistentCount += 1 }
+        return place
+    }
+
+    /// Removes a session with its queue; its client must be offline, and its subscriptions removed.
+    mutating func remove(_ session: UInt32, pool: BytePool) {
+        precondition(records[session].connection == nil, "a connected session was removed")
+        if records[session].isPersistent { persistentCount -= 1 }
+        cancelExpiry(session)
+        totals.replace(records[session].outbound, by: OutboundQueue())
+        records[session].clientIdentifier.withBytes { index.remove(hash($0), session) }
+        records[session].releaseAll(in: pool)
+        if records[session].drops != noIndex { drops.remove(records[session].drops) }
+        records[session] = .unused
+        records.remove(session)
+    }
+
+    /// The highest number of a session that the store holds.
+    mutating func restore(lastNumber: UInt64) { self.lastNumber = lastNumber }
+
+    /// A client identifier for a client that sent none [MQTT-3.1.3-6].
+    mutating func generateIdentifier() -> [UInt8] {
+        while true {
+            identifierSeed &+= 0x9E37_79B9_7F4A_7C15
+            var value = withUnsafeBytes(of: identifierSeed) { hash($0) }
+            var identifier = [UInt8]("hermes-".utf8)
+            for _ in 0..<16 {
+                let digit = UInt8(truncatingIfNeeded: value & 0xF)
+                identifier.append(digit < 10 ? 0x30 + digit : 0x57 + digit)
+                value >>= 4
+            }
+            if identifier.withUnsafeBytes({ find($0) }) == nil { return identifier }
+        }
+    }
+
+    // MARK: Expiry
+
+    /// The offline client's session ends at that time.
+    mutating func scheduleExpiry(_ session: UInt32, at time: MonotonicTime) {
+        let handle = Handle(index: session, generation: records[session].generation)
+        records[session].setExpiryTimer(expiries.schedule(handle.packed, at: time))
+    }
+
+    mutating func cancelExpiry(_ session: UInt32) {
+        let timer = records[session].expiryTimer
+        guard timer != noIndex else { return }
+        expiries.cancel(timer)
+        records[session].setExpiryTimer(noIndex)
+    }
+
+    /// The next session that has expired; the caller removes it.
+    mutating func popExpired(now: MonotonicTime) -> UInt32? {
+        while let payload = expiries.popExpired(now: now) {
+            let handle = Handle(packed: payload)
+            guard isCurrent(handle) else { continue }
+            records[handle.index].setExpiryTimer(noIndex)
+            return handle.index
+        }
+        return nil
+    }
+
+    var nextExpiry: MonotonicTime? { expiries.nextDeadline }
+
+    // MARK: Lost messages
+
+    /// Counts a message that the session lost; true for the first one with this reason.
+    mutating func countDrop(_ session: UInt32, _ reason: DropReason) -> Bool {
+        if records[session].drops == noIndex {
+            records[session].setDrops(drops.insert(SessionDropCounts()))
+        }
+        let place = records[session].drops
+        drops[place].add(reason)
+        return drops[place][reason] == 1
+    }
+
+    /// The messages that a session lost since it was made.
+    func drops(of session: UInt32) -> SessionDropCounts {
+        let place = records[session].drops
+        return place == noIndex ? SessionDropCounts() : drops[place]
+    }
+
+    // MARK: Messages that wait for a commit
+
+    /// The session's next message waits for a commit: ``takeAwaitingCommit()`` names the session again.
+    mutating func awaitCommit(_ session: UInt32) {
+        if records[session].setAwaitsCommit(true) { awaitingCommit.append(session) }
+    }
+
+    /// Sessions whose next message waited for a commit, handed over to the caller.
+    mutating func takeAwaitingCommit(_ sessions: inout GrowableBuffer<UInt32>) {
+        while let session = awaitingCommit.popLast() {
+            _ = records[session].setAwaitsCommit(false)
+            if records[session].generation != 0 { sessions.append(session) }
+        }
+    }
+
+    // MARK: Reports
+
+    /// The client identifier, for reports.
+    func identifier(of session: UInt32) -> [UInt8] { records[session].clientIdentifier.array }
+}
+
+/// The messages that one session lost, by reason.
+typealias SessionDropCounts = DropCounts<UInt32>

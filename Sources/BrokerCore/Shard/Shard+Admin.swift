@@ -1,0 +1,334 @@
+import BrokerAPI
+import MQTTCodec
+import MQTTCore
+import Store
+import Structures
+
+/// The commands of the admin plane.
+extension Shard {
+    /// Sessions that one turn looks at for lists of clients, so that a million of them stall nobody.
+    private static var listedPerTurn: Int { 8_192 }
+    /// Messages that one turn drops, so that a long queue stalls nobody.
+    private static var dropsPerTurn: Int { 10_000 }
+
+    // MARK: Publishing
+
+    /// Publishes for the admin plane; `reply` is called once the message is stored.
+    package mutating func publish(
+        _ publication: Publication, reply: @escaping Reply<PublishCounts>
+    ) {
+        context.counters.publishReceived(
+            publication.qos, payloadBytes: publication.payload.count)
+        let mustStore =
+            publication.sequence != nil
+            || publication.topic.withUnsafeBytes {
+                needsStore(
+                    topic: $0, qos: publication.qos, retain: publication.retain,
+                    holdsIdentifier: false)
+            }
+        guard !commits.holdsMessages || !mustStore else {
+            reply(.failure(.storeRefuses))
+            return
+        }
+        var suffix: [UInt8] = []
+        var sequence: UInt64?
+        if let stamp = publication.sequence {
+            let number = requests.nextNumber(inChannel: stamp.channel)
+            sequence = number
+            suffix = Self.varintField(stamp.tag, number)
+            stamp.channel.withUnsafeBytes {
+                commits.records.sequence(channel: $0, number: number)
+            }
+        }
+        let message = publication.topic.withUnsafeBytes { topic in
+            publication.payload.withUnsafeBytes { payload in
+                suffix.withUnsafeBytes { suffix in
+                    Message(
+                        topic: topic, payload: payload, suffix: suffix, qos: publication.qos,
+                        retain: publication.retain, expiresAtMs: publication.expiresAtMs ?? 0,
+                        pool: pool)
+                }
+            }
+        }
+        defer { message.release(in: pool) }
+        var (counts, needsCommit) = route(message, mustCommit: sequence != nil)
+        counts.sequence = sequence
+        guard needsCommit else {
+            reply(.success(counts))
+            return
+        }
+        commit(counts, reply)
+    }
+
+    /// Ends the group of records and answers with the value once it is stored.
+    private mutating func commit<Value: Sendable>(_ value: Value, _ reply: @escaping Reply<Value>) {
+        let number = requests.awaitCommit { isCommitted in
+            reply(isCommitted ? .success(value) : .failure(.stopping))
+        }
+        commit(.reply(number))
+    }
+
+    /// A protobuf varint field: its tag byte, then seven bits a byte, least significant first.
+    private static func varintField(_ tag: UInt8, _ number: UInt64) -> [UInt8] {
+        var bytes = [tag]
+        var rest = number
+        while rest >= 128 {
+            bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
+            rest >>= 7
+        }
+        bytes.append(UInt8(rest))
+        return bytes
+    }
+
+    /// The shard stops: every request that waits is told so.
+    package mutating func abandonReplies() { requests.abandonAll() }
+
+    // MARK: Queues
+
+    /// A page of the messages that a client is owed; its limit is at least 1. Messages in memory are as of
+    /// now, those from the store as of everything submitted in this turn.
+    package mutating func queue(_ query: QueueQuery, reply: @escaping Reply<QueuePage?>) {
+        guard let session = find(query.clientID) else {
+            reply(.success(nil))
+            return
+        }
+        let queue = sessions[session].outbound
+        var page = QueuePage(clientID: query.clientID, messages: [])
+        var next: UInt64?
+        queue.forEachListed(from: query.from) { listed in
+            guard page.messages.count < query.limit else {
+                next = listed.position
+                return false
+            }
+            page.messages.append(QueuedMessage(listed))
+            return true
+        }
+        let from = max(query.from, queue.firstUnloaded)
+        if next == nil, queue.isStoring, from < queue.end {
+            guard page.messages.count == query.limit else {
+                let read = requests.ask(
+                    page, of: sessions[session], from: from, limit: query.limit, reply)
+                commits.read(read)
+                return
+            }
+            next = from
+        }
+        page.next = next.map { "\($0)" }
+        reply(.success(page))
+    }
+
+    /// Drops the messages that wait for a client, oldest first, and answers once that is stored; messages in
+    /// flight stay. `bound` is `nil` at first, and then the one of the answer.
+    package mutating func dropQueue(
+        of clientID: String, below bound: UInt64?, reply: @escaping Reply<QueueDrop?>
+    ) {
+        guard let session = find(clientID) else {
+            reply(.success(nil))
+            return
+        }
+        let before = sessions[session].outbound
+        let number = sessions[session].number
+        let bound = bound ?? before.end
+        var count = 0
+        while count < Self.dropsPerTurn {
+            let firstStored = sessions[session].outbound.firstStored
+            guard
+                let position = sessions[session].outbound.dropOldest(
+                    below: bound, pool: context.pool)
+            else { break }
+            if position == firstStored { sessions.loads[number].noteDropped(position) }
+            finished(session, position)
+            drop(session, .byOperator)
+            count += 1
+        }
+        let after = sessions[session].outbound
+        sessions.totals.replace(before, by: after)
+        let answer = QueueDrop(dropped: count, bound: bound, hasMore: count == Self.dropsPerTurn)
+        guard count > 0, sessions[session].isPersistent else {
+            reply(.success(answer))
+            return
+        }
+        if after.firstStored != before.firstStored {
+            commits.records.horizon(
+                session: number, position: max(after.firstStored, sessions.loads[number].below))
+        }
+        commit(answer, reply)
+    }
+
+    // MARK: Clients
+
+    /// The session of a client identifier.
+    private func find(_ clientID: String) -> UInt32? {
+        Array(clientID.utf8).withUnsafeBytes { sessions.find($0) }
+    }
+
+    /// Closes a client's connection as a failure of the network would; false when it has none.
+    package mutating func disconnect(_ clientID: String) -> Bool {
+        guard let session = find(clientID), let connection = sessions[session].connection else {
+            return false
+        }
+        end(connection, .administrator)
+        closeEnding()
+        return true
+    }
+
+    /// One client in full; `address` names the peer of a connection.
+    package func client(_ clientID: String, address: (Handle) -> String) -> ClientDetail? {
+        guard let index = find(clientID) else { return nil }
+        let session = sessions[index]
+        let connection = session.connection.map { connections[$0] }
+        let filters = subscriptions.filters(of: session.subscriptions)
+            .map { ClientSubscription(filter: Self.text($0.filter), qos: Int($0.qos.rawValue)) }
+            .sorted { $0.filter < $1.filter }
+        return ClientDetail(
+            summary: summary(index, address), subscriptionList: filters,
+            willTopic: connection?.will.map { Self.text([UInt8]($0.topic)) },
+            lastPacketMsAgo: connection.map {
+                Int64(now.milliseconds(since: $0.keepAlive.lastPacket))
+            },
+            inboundQoS2: Int(session.inbound.count),
+            unacknowledgedPublishes: Int(connection?.intake.acknowledgements.requests ?? 0),
+            unsentBytes: connection?.outlet.count ?? 0,
+            readingPaused: connection?.intake.isPaused ?? false,
+            publishesReceived: session.publishesReceived, publishesSent: session.publishesSent,
+            publishesAcknowledged: session.publishesAcknowledged,
+            dropped: Self.dictionary(sessions.drops(of: index).figures),
+            lastDisconnectReason: session.lastCloseReason?.name,
+            takeOvers: repeatedTakeOvers(index, address))
+    }
+
+    private func summary(_ index: UInt32, _ address: (Handle) -> String) -> ClientSummary {
+        let session = sessions[index]
+        return ClientSummary(
+            clientID: Self.text(session.clientIdentifier.array),
+            userName: session.hasUserName ? Self.text(session.userName.array) : nil,
+            connected: session.connection != nil, address: session.connection.map(address),
+            protocolVersion: session.version == .v3_1 ? "3.1" : "3.1.1",
+            cleanSession: !session.isPersistent, keepAliveSeconds: Int(session.keepAlive),
+            sinceMs: session.sinceMs, subscriptions: session.subscriptions.count,
+            inFlight: Int(session.outbound.inFlight), queued: Int(session.outbound.waiting),
+            queuedBytes: session.outbound.waitingBytes)
+    }
+
+    /// `nil` when nobody fights over the session.
+    private func repeatedTakeOvers(
+        _ session: UInt32, _ address: (Handle) -> String
+    ) -> RepeatedTakeOvers? {
+        guard let report = takeOvers.report(takeOverKey(session), now: now) else { return nil }
+        let waiting = report.waiting.flatMap { handle in
+            connections.isCurrent(handle) && connections[handle].machine.isDelayed
+                ? address(handle) : nil
+        }
+        return RepeatedTakeOvers(
+            count: report.takeOvers, delayMs: Int64(report.delayMilliseconds),
+            peers: report.peers, waiting: waiting)
+    }
+
+    /// The sockets' owner has found out the addresses of two clients that fight over an identifier.
+    package mutating func nameTakeOver(_ report: TakeOverReport, peers: [String]) {
+        takeOvers.name(report.clientIdentifier.withUnsafeBytes { hash($0) }, peers)
+    }
+
+    private static func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
+
+    private static func dictionary(_ counts: [BrokerFigures.Count]) -> [String: UInt64] {
+        Dictionary(counts.map { ($0.label, $0.value) }) { $1 }
+    }
+
+    // MARK: Lists of clients
+
+    /// Begins a page of clients; `reply` is called with it in a step of ``continueListings(address:)``,
+    /// or with an error when the shard stops. Pages are made one after the other.
+    package mutating func listClients(
+        _ query: ClientQuery, reply: @escaping Reply<ClientPage>
+    ) {
+        requests.add(ClientListing(query, reply: reply))
+    }
+
+    /// A slice of the lists that were asked for.
+    package mutating func continueListings(address: (Handle) -> String) {
+        var steps = Self.listedPerTurn
+        while steps > 0, var listing = requests.takeListing() {
+            let begin = listing.position
+            let end = min(sessions.endIndex, begin + UInt32(steps))
+            while listing.position < end {
+                let index = listing.position
+                listing.position += 1
+                guard matches(listing, index) else { continue }
+                sessions[index].clientIdentifier.withBytes { listing.offer($0, index, hash) }
+            }
+            // An empty table takes a step too, so that this ends.
+            steps -= max(1, Int(listing.position - begin))
+            guard listing.position >= sessions.endIndex else {
+                requests.putBack(listing)
+                return
+            }
+            finish(&listing, address)
+        }
+    }
+
+    private func finish(_ listing: inout ClientListing, _ address: (Handle) -> String) {
+        let (page, hasMore) = listing.finish()
+        var clients: [ClientSummary] = []
+        clients.reserveCapacity(page.count)
+        for candidate in page {
+            // A session that has ended meanwhile is not on the page.
+            guard let index = session(of: candidate), matches(listing, index) else { continue }
+            clients.append(summary(index, address))
+        }
+        let next = hasMore ? page.last.map { ClientCursor(key: $0.key).text } : nil
+        listing.reply(.success(ClientPage(clients: clients, next: next)))
+    }
+
+    private func session(of candidate: ClientListing.Candidate) -> UInt32? {
+        guard candidate.key.count > ClientListing.prefixBytes else {
+            return candidate.key.withUnsafeBytes { sessions.find($0) }
+        }
+        let identifier = sessions[candidate.session].clientIdentifier
+        guard sessions[candidate.session].generation != 0,
+            identifier.withBytes({ ClientListing.key($0, hash) }) == candidate.key
+        else { return nil }
+        return candidate.session
+    }
+
+    private func matches(_ listing: ClientListing, _ index: UInt32) -> Bool {
+        let session = sessions[index]
+        guard session.generation != 0 else { return false }
+        if let connected = listing.query.connected, connected != (session.connection != nil) {
+            return false
+        }
+        if !listing.prefix.isEmpty {
+            guard session.clientIdentifier.withBytes({ $0.starts(with: listing.prefix) }) else {
+                return false
+            }
+        }
+        guard let userName = listing.userName else { return true }
+        return session.hasUserName && userName.withUnsafeBytes { session.userName.equals($0) }
+    }
+
+    // MARK: Status
+
+    /// Figures for `GET /v1/status`; the sockets' owner adds those that only it knows.
+    package func status(
+        version: String, startedAtMs: Int64, durability: String, durabilityIntervalMs: Int? = nil,
+        listeners: [String], bytesReceived: UInt64, bytesSent: UInt64
+    ) -> BrokerStatus {
+        BrokerStatus(
+            version: version, startedAtMs: startedAtMs,
+            uptimeSeconds: max(0, wallClockMs - startedAtMs) / 1_000, durability: durability,
+            durabilityIntervalMs: durabilityIntervalMs, listeners: listeners,
+            connections: connections.activeCount, connectionsPending: connections.pendingCount,
+            connectionsTotal: counters.connectionsOpened,
+            connectionsRefused: counters.connectionsRefused, sessions: sessions.count,
+            persistentSessions: sessions.persistentCount,
+            subscriptions: subscriptions.plainCount + subscriptions.sharedCount,
+            retained: retained.count, queued: sessions.totals.waiting,
+            queuedBytes: sessions.totals.waitingBytes, inFlight: sessions.totals.inFlight,
+            publishesReceived: counters.publishesReceived,
+            publishesSent: counters.publishesSent, bytesReceived: bytesReceived,
+            bytesSent: bytesSent, dropped: Self.dictionary(counters.dropped.figures),
+            protocolViolations: counters.protocolViolations,
+            limitsReached: Self.dictionary(counters.limits.figures),
+            publishersPaused: counters.publishersPaused)
+    }
+}

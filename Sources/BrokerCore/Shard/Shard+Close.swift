@@ -1,0 +1,170 @@
+import BrokerAPI
+import MQTTCore
+import Structures
+
+/// The end of a connection and of a session: the will, the place in the session, the memory.
+extension Shard {
+    /// Closes the connections that end with this turn; wills that this publishes may end more.
+    mutating func closeEnding() {
+        while true {
+            let batch = connections.takeEnding()
+            guard !batch.isEmpty else { return }
+            for ending in batch { close(ending) }
+        }
+    }
+
+    /// Fenced by the generation: a late event of this connection names no connection, least of all the
+    /// client's next one.
+    private mutating func close(_ ending: Connections.Ending) {
+        let (handle, reason) = (ending.handle, ending.reason)
+        guard connections.isCurrent(handle) else { return }
+        // Unsent packets still leave, unless the peer has gone or broke the protocol.
+        let owesOutput = !connections[handle].outlet.isEmpty && reason.sendsOutputFirst
+        let connection = connections.close(handle, owesOutput: owesOutput, pool: pool)
+        let (session, wasOpen) = (connection.session, connection.machine.isOpen)
+        // In one group with the will's publication, if there is one.
+        if connection.will != nil, session != noIndex {
+            commits.records.willRemoved(session: sessions[session].number)
+        }
+        // Deleted by DISCONNECT [MQTT-3.14.4-3], published by every other end [MQTT-3.1.2-8]. A client
+        // that was never accepted left none.
+        let firesWill = wasOpen && reason != .disconnect && reason != .shutdown
+        let isWillAllowed =
+            firesWill && connection.will.map { mayPublishWill($0, of: session) } ?? false
+        let isReported = reportsLifecycle || reason.announcement != nil
+        var identifier: [UInt8]?
+        if session != noIndex {
+            if isReported { identifier = sessions.identifier(of: session) }
+            detach(session, reason)
+        }
+        context.counters.closed(reason, wasOpen: wasOpen)
+        if connection.intake.isPaused { context.counters.publishersPaused -= 1 }
+        if isReported {
+            context.notices.append(
+                .closed(
+                    handle, clientIdentifier: identifier, reason, opening: ending.opening))
+        }
+        if let will = connection.will {
+            if isWillAllowed { publishWill(will) }
+            will.release(in: pool)
+        }
+    }
+
+    /// Separates a session from its connection; a clean one ends with it [MQTT-3.1.2-6].
+    private mutating func detach(_ session: UInt32, _ reason: CloseReason) {
+        if sessions[session].isPersistent {
+            if let walk = walks.suspend(session) { retained.end(walk.cursor) }
+        } else {
+            cancelRetained(session)
+        }
+        releaseDelayed(session)
+        sessions[session].detach(reason, atMs: context.wallClockMs)
+        subscriptions.setOnline(sessions[session].subscriptions, false)
+        guard sessions[session].isPersistent else {
+            removeSession(session)
+            return
+        }
+        if commits.isDurable { unload(session) }
+        sessions.scheduleExpiry(
+            session,
+            at: context.now.advanced(
+                byMilliseconds: context.limits.sessionExpiry.wholeMilliseconds))
+    }
+
+    /// Removes a session with all it holds; its client must be offline.
+    mutating func removeSession(_ session: UInt32) {
+        precondition(sessions[session].connection == nil, "a connected session was removed")
+        if sessions[session].isPersistent {
+            if commits.isDurable, let ended = EndedSession(sessions[session]) {
+                commits.records.sessionEnded(ended.number)
+                endedSessions.add(ended)
+            } else {
+                commits.records.sessionRemoved(sessions[session].number)
+            }
+        }
+        cancelRetained(session)
+        if subscriptions.removeAll(&sessions[session].subscriptions) {
+            // Messages that the client had not acknowledged go to other members.
+            handOver(session, nil, unacknowledged: true)
+        }
+        sessions.remove(session, pool: pool)
+    }
+
+    /// The session has expired.
+    mutating func expire(_ session: UInt32) {
+        context.counters.sessionsExpired += 1
+        context.counters.limits.add(.sessionExpiry)
+        if reportsLifecycle {
+            context.notices.appendBounded(
+                .sessionExpired(clientIdentifier: sessions.identifier(of: session)))
+        }
+        removeSession(session)
+    }
+
+    // MARK: Wills
+
+    /// Whether a will may be published by its session's client now; else it is counted and reported.
+    mutating func mayPublishWill(_ will: Message, of session: UInt32) -> Bool {
+        guard !dropsReserved(will.topic, from: session) else { return false }
+        guard let verdict = rights.decide(.publish, will.topic, for: sessions[session]),
+            !verdict.isAllowed
+        else { return true }
+        rights.refuse(.will, sessions[session], will.topic, line: verdict.line, &context)
+        return false
+    }
+
+    mutating func publishWill(_ will: Message) {
+        guard context.isWithinLevels(will.topic) else {
+            context.counters.limits.add(.maxTopicLevels)
+            return
+        }
+        if route(will, mustCommit: false).needsCommit { commit() }
+    }
+
+    // MARK: Many at once
+
+    /// Ends every connection, for a stop; unsent output is still sent.
+    package mutating func shutDown() {
+        var handles: [Handle] = []
+        connections.forEach { handle, _ in handles.append(handle) }
+        for handle in handles { end(handle, .shutdown) }
+        closeEnding()
+        // Messages of shared groups that closed members had not acknowledged go to offline members.
+        while !handOvers.isEmpty { runHandOvers() }
+    }
+
+    /// Closes connections whose CONNECT has not come or whose password has not been checked, because
+    /// memory is short.
+    package mutating func shedNewcomers() {
+        guard connections.pendingCount > 0 else { return }
+        var newcomers: [Handle] = []
+        connections.forEach { handle, connection in
+            if connection.machine.isUnknown { newcomers.append(handle) }
+        }
+        for handle in newcomers { end(handle, .memoryShortage) }
+        closeEnding()
+    }
+
+    /// Less unsent output than this is no slow reader: it may be on its way.
+    private static var slowReaderBytes: Int { 64 * 1_024 }
+
+    /// Closes the connections with most unsent output, until they have held `bytes` together, because
+    /// memory is short; returns how many bytes they held.
+    package mutating func shedReaders(bytes: Int) -> Int {
+        var readers: [(handle: Handle, bytes: Int)] = []
+        connections.forEach { handle, connection in
+            if !connection.machine.isEnding, connection.outlet.count >= Self.slowReaderBytes {
+                readers.append((handle, connection.outlet.count))
+            }
+        }
+        readers.sort { $0.bytes > $1.bytes }
+        var shed = 0
+        for reader in readers {
+            guard shed < bytes else { break }
+            end(reader.handle, .memoryShortage)
+            shed += reader.bytes
+        }
+        closeEnding()
+        return shed
+    }
+}

@@ -1,0 +1,360 @@
+import BrokerAPI
+import MQTTCodec
+import MQTTCore
+import Store
+import Structures
+
+/// CONNECT: from the packet to the CONNACK, through the states of ``ConnectionMachine``.
+extension Shard {
+    /// A CONNECT under judgement, whose ranges refer to `bytes`.
+    private struct Judged {
+        let handle: Handle
+        let connect: Connect
+        let bytes: UnsafeRawBufferPointer
+        /// The whole packet.
+        let packet: UnsafeRawBufferPointer
+        /// The user name that the client's certificate proved.
+        let certificateUser: UnsafeRawBufferPointer?
+
+        /// A CONNECT that was kept while it waited.
+        init(_ handle: Handle, _ held: HeldConnect) {
+            self.init(
+                handle: handle, connect: held.connect, bytes: held.packet, packet: held.packet,
+                certificateUser: held.certificateUser)
+        }
+
+        init(
+            handle: Handle, connect: Connect, bytes: UnsafeRawBufferPointer,
+            packet: UnsafeRawBufferPointer, certificateUser: UnsafeRawBufferPointer?
+        ) {
+            self.handle = handle
+            self.connect = connect
+            self.bytes = bytes
+            self.packet = packet
+            self.certificateUser = certificateUser
+        }
+
+        /// The user name in the packet.
+        var userName: UnsafeRawBufferPointer? { connect.userName.map { bytes[$0] } }
+        var claimedUserName: [UInt8]? { userName.map { [UInt8]($0) } }
+        var clientIdentifier: UnsafeRawBufferPointer { bytes[connect.clientIdentifier] }
+    }
+
+    mutating func receiveConnect(
+        _ handle: Handle, _ frame: PacketDecoder.Frame, _ bytes: UnsafeRawBufferPointer
+    ) throws(MalformedPacket) {
+        guard connections[handle].machine.isAwaitingConnect else {
+            end(handle, .protocolViolation(.secondConnect))
+            return
+        }
+        guard case .connect(let connect) = try PacketDecoder.decode(frame, bytes.bytes) else {
+            preconditionFailure("a CONNECT decoded as something else")
+        }
+        switch connections[handle].machine.receive(
+            connect, identifierCount: Int(connect.clientIdentifier.count))
+        {
+        case .ignore:
+            return
+        case .close(let violation):
+            end(handle, .protocolViolation(violation))
+        case .refuse(let code):
+            refuseConnect(
+                handle, code, .identifierRejected, [UInt8](bytes[connect.clientIdentifier]),
+                userName: connect.userName.map { [UInt8](bytes[$0]) })
+        case .authenticate(let certificateUser):
+            authenticate(
+                Judged(
+                    handle: handle, connect: connect, bytes: bytes, packet: bytes[frame.packet],
+                    certificateUser: certificateUser.map {
+                        UnsafeRawBufferPointer(start: $0.bytes, count: $0.count)
+                    }))
+            certificateUser?.release(in: pool)
+        }
+    }
+
+    private mutating func authenticate(_ judged: Judged) {
+        guard judged.certificateUser == nil else {
+            openSession(judged)
+            return
+        }
+        let handle = judged.handle
+        guard let userName = judged.userName, verifiesPasswords else {
+            // Without a password file a user name proves nothing, so it counts as anonymous.
+            guard allowsAnonymous[Int(connections[handle].listener)] else {
+                refuseConnect(judged, .notAuthorized, .notAuthorized)
+                return
+            }
+            openSession(judged)
+            return
+        }
+        // The packet waits with its connection; the check takes tens of milliseconds elsewhere.
+        connections[handle].machine.awaitPasswordCheck(
+            HeldConnect(judged.packet, certificateUser: nil, pool: pool))
+        authentications.append(
+            AuthenticationRequest(
+                connection: handle, origin: connections[handle].origin,
+                userName: [UInt8](userName),
+                password: judged.connect.password.map { [UInt8](judged.bytes[$0]) } ?? []))
+    }
+
+    /// The answer to an ``AuthenticationRequest``; `nil` accepts.
+    package mutating func authenticated(_ handle: Handle, _ refusal: Connack.ReturnCode?) {
+        guard connections.isCurrent(handle),
+            let held = connections[handle].machine.endPasswordCheck()
+        else { return }
+        defer { held.release(in: pool) }
+        let judged = Judged(handle, held)
+        switch refusal {
+        case nil: openSession(judged)
+        case .badUserNameOrPassword?:
+            refuseConnect(judged, .badUserNameOrPassword, .badUserNameOrPassword)
+        case .serverUnavailable?: refuseConnect(judged, .serverUnavailable, .authenticationBusy)
+        case .accepted?, .unacceptableProtocolVersion?, .identifierRejected?, .notAuthorized?:
+            refuseConnect(judged, .notAuthorized, .notAuthorized)
+        }
+    }
+
+    // MARK: Take-over
+
+    /// The delay of a damped take-over has ended: the CONNECT is judged anew.
+    mutating func resumeDelayed(_ handle: Handle) {
+        guard let held = connections[handle].machine.endDelay() else { return }
+        defer { held.release(in: pool) }
+        openSession(Judged(handle, held))
+    }
+
+    /// Whether the client has to wait before it takes over from the connection `old`: immediate, unless two
+    /// live peers throw each other out again and again. Only one waits for a client identifier: a newer
+    /// one takes its place.
+    private mutating func delaysTakeOver(
+        _ judged: Judged, from old: Handle, session: UInt32
+    ) -> Bool {
+        let handle = judged.handle
+        let (former, newcomer) = (connections[old].origin, connections[handle].origin)
+        // A client that comes again from where it was is one client.
+        guard former != newcomer, former != 0, newcomer != 0, connections.isLive(old) else {
+            return false
+        }
+        let key = takeOverKey(session)
+        guard
+            let time = takeOvers.takeOver(key, from: former, by: newcomer, now: context.now)
+        else { return false }
+        connections[handle].machine.delay(
+            HeldConnect(judged.packet, certificateUser: judged.certificateUser, pool: pool))
+        connections.setTimer(handle, at: time)
+        if let other = takeOvers.setWaiting(key, handle), connections.isCurrent(other),
+            connections[other].machine.isDelayed
+        {
+            end(other, .takenOver)
+        }
+        context.counters.takeOversDelayed += 1
+        context.notices.append(
+            .takeOverDelayed(
+                TakeOverReport(
+                    clientIdentifier: sessions.identifier(of: session),
+                    userName: sessions[session].hasUserName
+                        ? sessions[session].userName.array : nil,
+                    connected: old, waiting: handle,
+                    milliseconds: time.milliseconds(since: context.now))))
+        return true
+    }
+
+    /// The session's connection closes: a CONNECT that waits for its turn takes the session over without
+    /// disconnecting anyone.
+    mutating func releaseDelayed(_ session: UInt32) {
+        guard !takeOvers.isQuiet(context.now),
+            let handle = takeOvers.waiting(takeOverKey(session)), connections.isCurrent(handle),
+            connections[handle].machine.isDelayed
+        else { return }
+        connections.setTimer(handle, at: context.now)
+    }
+
+    func takeOverKey(_ session: UInt32) -> UInt64 {
+        sessions[session].clientIdentifier.withBytes { hash($0) }
+    }
+
+    // MARK: Sessions
+
+    private mutating func openSession(_ judged: Judged) {
+        let user =
+            judged.certificateUser.map { SessionUser(name: $0, proof: .certificate) }
+            ?? judged.userName.map {
+                SessionUser(name: $0, proof: verifiesPasswords ? .password : .none)
+            }
+        guard judged.connect.clientIdentifier.isEmpty else {
+            openSession(judged, judged.clientIdentifier, user)
+            return
+        }
+        // Made up as if the client had sent it [MQTT-3.1.3-6].
+        let generated = sessions.generateIdentifier()
+        generated.withUnsafeBytes { openSession(judged, $0, user) }
+    }
+
+    private mutating func openSession(
+        _ judged: Judged, _ identifier: UnsafeRawBufferPointer, _ user: SessionUser?
+    ) {
+        let (handle, connect) = (judged.handle, judged.connect)
+        var existing = sessions.find(identifier)
+        if let session = existing {
+            // A session belongs to its client identifier and user name; nobody else takes it over.
+            guard sessions[session].isOwned(by: user) else {
+                refuseConnect(
+                    handle, .notAuthorized, .notAuthorized, [UInt8](identifier),
+                    userName: user.map { [UInt8]($0.name) })
+                return
+            }
+            // The existing client goes first [MQTT-3.1.4-2]; its will is published.
+            if let old = sessions[session].connection {
+                guard !delaysTakeOver(judged, from: old, session: session) else { return }
+                end(old, .takenOver)
+                closeEnding()
+                existing = sessions.find(identifier)
+            }
+        }
+        var needsCommit = false
+        if let session = existing,
+            connect.cleanSession || sessions[session].isUserProven != (user?.isProven ?? false)
+        {
+            // Any earlier session is thrown away [MQTT-3.1.2-6]; so is one that belongs to a client which
+            // only claimed to be this user.
+            removeSession(session)
+            existing = nil
+            needsCommit = true
+        }
+        let session: UInt32
+        if let existing {
+            // [MQTT-3.1.2-4] [MQTT-3.2.2-2]
+            session = existing
+            sessions.cancelExpiry(session)
+            // The former connection may have left writes under way that this one must not outrun.
+            needsCommit = needsCommit || commits.pendingCount > 0
+        } else {
+            guard
+                connect.cleanSession || sessions.persistentCount < context.limits.maxSessions
+            else {
+                refuseConnect(
+                    handle, .serverUnavailable, .tooManySessions, [UInt8](identifier),
+                    userName: user.map { [UInt8]($0.name) })
+                return
+            }
+            session = sessions.add(
+                identifier, user, isPersistent: !connect.cleanSession,
+                accessGeneration: rights.generation, pool: pool)
+            if !connect.cleanSession {
+                record(session, identifier, user)
+                needsCommit = true
+            }
+        }
+        if sessions[session].isPersistent { commits.records.attached(sessions[session].number) }
+        sessions[session].attach(handle, connect, atMs: context.wallClockMs)
+        connections[handle].session = session
+        connections[handle].machine.attached(sessionPresent: existing != nil)
+        if commits.isDurable, sessions[session].outbound.isStoring {
+            // Read while CONNACK waits for its commit, so that both leave together.
+            load(session, for: handle)
+            needsCommit = true
+        }
+        let keepAlive = context.effectiveKeepAlive(connect.keepAlive)
+        connections[handle].keepAlive.begin(interval: keepAlive)
+        if keepAlive != UInt32(connect.keepAlive) * 1_000 {
+            context.counters.limits.add(.maxKeepAlive)
+        }
+        if let will = connect.will {
+            keepWill(will, judged.bytes, handle, session)
+            needsCommit = true
+        }
+        if needsCommit {
+            commits.commitOpening(of: handle)
+            noteBacklog()
+        } else {
+            finishCommit(handle)
+        }
+    }
+
+    private mutating func record(
+        _ session: UInt32, _ identifier: UnsafeRawBufferPointer, _ user: SessionUser?
+    ) {
+        let number = sessions[session].number
+        guard let user else {
+            commits.records.session(number, clientIdentifier: identifier, userName: nil)
+            return
+        }
+        user.stored.withUnsafeBytes {
+            commits.records.session(number, clientIdentifier: identifier, userName: $0)
+        }
+    }
+
+    private mutating func keepWill(
+        _ will: Connect.Will, _ bytes: UnsafeRawBufferPointer, _ handle: Handle, _ session: UInt32
+    ) {
+        let message = Message(
+            topic: bytes[will.topic.range], payload: bytes[will.message], qos: will.qos,
+            retain: will.retain, pool: pool)
+        connections[handle].will = message
+        let number = record(message)
+        commits.records.will(session: sessions[session].number, message: number)
+    }
+
+    // MARK: CONNACK
+
+    /// What CONNACK speaks of is stored. It leaves now, unless a part of the session's queue is under way.
+    mutating func finishCommit(_ handle: Handle) {
+        guard connections.isLive(handle) else { return }
+        let session = connections[handle].session
+        let number = sessions[session].number
+        guard
+            let sessionPresent = connections[handle].machine.committed(
+                isLoading: sessions.loads[number].isUnderWay)
+        else { return }
+        finishOpening(handle, sessionPresent: sessionPresent)
+        if let (slice, dropped) = sessions.loads[number].takeHeld() {
+            place(slice, for: handle, dropped: dropped)
+        }
+    }
+
+    /// CONNACK leaves, with the messages that the session is owed behind it.
+    mutating func finishOpening(_ handle: Handle, sessionPresent: Bool) {
+        let session = connections[handle].session
+        connections.noteOpened(handle)
+        context.counters.admitted(connected: connections.activeCount)
+        context.counters.otherPacketsSent += 1
+        subscriptions.setOnline(sessions[session].subscriptions, true)
+        connections[handle].outlet.append(
+            word: PacketEncoder.fourBytes(.accepted(sessionPresent: sessionPresent)), pool: pool)
+        connections.markDirty(handle)
+        connections.resume(handle, now: context.now)
+        connections.setKeepAliveTimer(handle, now: context.now)
+        if reportsLifecycle {
+            context.notices.append(
+                .opened(
+                    handle, clientIdentifier: sessions.identifier(of: session),
+                    cleanSession: !sessions[session].isPersistent, sessionPresent: sessionPresent))
+        }
+        // A durable queue comes back from the store instead, messages in flight first.
+        if sessionPresent, !commits.isDurable { resend(session, handle) }
+        pump(session)
+        resumeRetained(session)
+    }
+
+    private mutating func refuseConnect(
+        _ judged: Judged, _ code: Connack.ReturnCode, _ reason: CloseReason
+    ) {
+        refuseConnect(
+            judged.handle, code, reason, [UInt8](judged.clientIdentifier),
+            userName: judged.claimedUserName)
+    }
+
+    /// CONNACK with a code that is not 0, then the end [MQTT-3.2.2-5].
+    mutating func refuseConnect(
+        _ handle: Handle, _ code: Connack.ReturnCode, _ reason: CloseReason,
+        _ identifier: [UInt8], userName: [UInt8]?
+    ) {
+        connections[handle].outlet.append(
+            word: PacketEncoder.fourBytes(.refused(code)), pool: pool)
+        context.counters.connectionsRefused += 1
+        context.counters.otherPacketsSent += 1
+        context.notices.append(
+            .refused(handle, clientIdentifier: identifier, userName: userName, reason))
+        end(handle, reason)
+    }
+}

@@ -1,0 +1,289 @@
+import BrokerAPI
+import MQTTCodec
+import MQTTCore
+import Store
+import Structures
+
+/// A message into one session's queue, and from there to its client.
+extension Shard {
+    // MARK: Into the queue
+
+    /// Puts a message into one session's order, and sends the messages that may leave.
+    mutating func deliver(
+        _ delivery: inout Delivery, to session: UInt32, qos: QoS, _ counts: inout PublishCounts
+    ) {
+        let message = delivery.message
+        // Nothing leaves before CONNACK [MQTT-3.2.0-1].
+        let target = sessions[session].connection.flatMap {
+            connections[$0].machine.isOpen ? $0 : nil
+        }
+        counts.online += target == nil ? 0 : 1
+        if qos == .atMostOnce {
+            guard let target else {
+                counts.dropped += 1
+                drop(session, .away)
+                return
+            }
+            // Behind messages that wait, so that it passes none of its topic [MQTT-4.6.0-6];
+            // otherwise at once, and without a place in the queue.
+            if delivery.ticket == 0,
+                sessions[session].outbound.waiting == 0 || message.qos == .atMostOnce
+            {
+                sendAtMostOnce(message, retain: delivery.retain, to: session, target, &counts)
+                return
+            }
+        }
+        if commits.isDurable, sessions[session].isPersistent {
+            deliverDurably(
+                &delivery, to: session, qos: qos, isConnected: target != nil, &counts)
+            return
+        }
+        guard makeRoom(in: session, for: message, isStored: false) else {
+            counts.dropped += 1
+            drop(session, .queueFull)
+            return
+        }
+        if target == nil { counts.queued += 1 }
+        append(delivery, to: session, qos: qos)
+        sessions.totals.queued(bytes: message.count)
+        pump(session)
+    }
+
+    private mutating func sendAtMostOnce(
+        _ message: Message, retain: Bool, to session: UInt32, _ target: Handle,
+        _ counts: inout PublishCounts
+    ) {
+        guard connections[target].outlet.count < context.limits.outputBytes else {
+            counts.dropped += 1
+            drop(session, .slowReader)
+            return
+        }
+        connections[target].outlet.append(
+            message, qos: .atMostOnce, retain: retain, pool: context.pool)
+        sessions[session].publishesSent += 1
+        context.counters.publishSent(.atMostOnce, payloadBytes: message.payload.count)
+        connections.markDirty(target)
+    }
+
+    /// Stores a message in a persistent session's order; it stays in memory only if it is sent soon.
+    private mutating func deliverDurably(
+        _ delivery: inout Delivery, to session: UInt32, qos: QoS, isConnected: Bool,
+        _ counts: inout PublishCounts
+    ) {
+        let message = delivery.message
+        let isInWindow =
+            isConnected
+            && QueueWindow.takes(
+                message.count, sessions[session].outbound, queueBytes: context.limits.queueBytes)
+        guard isInWindow || makeRoom(in: session, for: message, isStored: true) else {
+            counts.dropped += 1
+            drop(session, .queueFull)
+            return
+        }
+        if !isConnected { counts.queued += 1 }
+        if delivery.number == 0 { delivery.number = record(message) }
+        let (number, position) = (sessions[session].number, sessions[session].outbound.end)
+        commits.records.queued(
+            session: number, position: position, message: delivery.number, qos: qos.rawValue,
+            retain: delivery.retain, isInWindow: isInWindow)
+        if delivery.group != noIndex {
+            sessions[session].noteShared()
+            subscriptions.filter(of: delivery.group).withBytes {
+                commits.records.shared(session: number, position: position, filter: $0)
+            }
+        }
+        sessions.totals.queued(bytes: message.count)
+        guard isInWindow else {
+            _ = sessions[session].outbound.store(bytes: message.count)
+            if isConnected { loadMore(session) }
+            return
+        }
+        append(delivery, to: session, qos: qos)
+        pump(session)
+    }
+
+    private mutating func append(_ delivery: Delivery, to session: UInt32, qos: QoS) {
+        delivery.message.retainReference()
+        sessions[session].outbound.append(
+            delivery.message, qos: qos, retain: delivery.retain, ticket: delivery.ticket,
+            group: delivery.group, pool: context.pool)
+    }
+
+    /// Keeps the session's queue within its limits; false when the new message is the one to go.
+    ///
+    /// The number binds the messages that wait for an offline client; the bytes also those that a connected
+    /// one is slow to take. With `isStored` the store has the queue, and memory only a window of it.
+    private mutating func makeRoom(
+        in session: UInt32, for message: Message, isStored: Bool
+    ) -> Bool {
+        // No room can be made for it, so nothing is given up for it.
+        guard message.count <= context.limits.queueBytes else {
+            context.counters.limits.add(.queueBytes)
+            return false
+        }
+        let mostWaiting = context.mostWaiting(isConnected: sessions[session].connection != nil)
+        while true {
+            if !isStored, sessions[session].outbound.isFull {
+                // Dropping leaves holes; without them the queue is full of messages in flight.
+                sessions[session].outbound.closeHoles(pool: context.pool)
+                guard !sessions[session].outbound.isFull else { return false }
+            }
+            let queue = sessions[session].outbound
+            guard
+                queue.waiting >= mostWaiting
+                    || queue.waitingBytes + message.count > context.limits.queueBytes
+            else { return true }
+            context.counters.limits.add(
+                queue.waiting >= mostWaiting ? .queueMessages : .queueBytes)
+            guard context.limits.queuePolicy == .dropOldest,
+                let position =
+                    (isStored ? sessions[session].outbound.dropOldestStored() : nil)
+                    ?? sessions[session].outbound.dropOldestWaiting(pool: context.pool)
+            else { return false }
+            sessions.totals.replace(queue, by: sessions[session].outbound)
+            finished(session, position)
+            if queue.stored > 0 { noteDroppedInStore(session, position) }
+            drop(session, .queueFull)
+        }
+    }
+
+    /// A message that only the store had was dropped.
+    private mutating func noteDroppedInStore(_ session: UInt32, _ position: UInt64) {
+        let number = sessions[session].number
+        sessions.loads[number].noteDropped(position)
+        // Messages on their way count as sent: the horizon never goes back before them.
+        commits.records.horizon(
+            session: number, position: max(position + 1, sessions.loads[number].below))
+    }
+
+    // MARK: To the client
+
+    /// Sends the messages that may leave: in order, within the window, as far as the output has room.
+    mutating func pump(_ session: UInt32) {
+        guard let target = sessions[session].connection, connections[target].machine.isActive
+        else { return }
+        while true {
+            guard connections[target].outlet.count < context.limits.outputBytes else {
+                if connections[target].machine.setThrottled(true) {
+                    context.counters.limits.add(.outputBytes)
+                }
+                return
+            }
+            let next = sessions[session].outbound.next(
+                limit: context.limits.maxInFlight, pool: context.pool
+            ) { ticket in
+                // A message that was loaded from the store waits for all tickets up to its own.
+                commits.areCommitted(through: ticket)
+            }
+            switch next {
+            case .nothing:
+                if sessions[session].outbound.loadedWaiting > 0 {
+                    context.counters.limits.add(.maxInFlight)
+                }
+                if commits.isDurable { loadMore(session) }
+                noteQueueChecked(session)
+                return
+            case .awaitsCommit:
+                sessions.awaitCommit(session)
+                return
+            case .send(let item): send(item, of: session, to: target)
+            }
+        }
+    }
+
+    @inline(__always)
+    private mutating func send(
+        _ item: OutboundQueue.Item, of session: UInt32, to target: Handle
+    ) {
+        sessions.totals.dequeued(bytes: item.message.count)
+        guard !item.message.isExpired(atMs: context.wallClockMs) else {
+            finished(session, item.position)
+            sessions[session].outbound.abandon(item, pool: context.pool)
+            drop(session, .expired)
+            return
+        }
+        guard rights.mayStillReceive(item.message.topic, sessions[session]) else {
+            revoke(session, item.message.topic, item.position)
+            sessions[session].outbound.abandon(item, pool: context.pool)
+            return
+        }
+        connections[target].outlet.append(
+            item.message, qos: item.qos, retain: item.retain,
+            identifier: item.packetIdentifier.rawValue, pool: context.pool)
+        context.counters.publishSent(item.qos, payloadBytes: item.message.payload.count)
+        if item.qos == .atMostOnce {
+            if commits.isDurable { finished(session, item.position) }
+            item.message.release(in: context.pool)
+        } else {
+            sessions.totals.sent()
+            if context.isRigged { Failpoint.deliver.reach() }
+        }
+        sessions[session].publishesSent += 1
+        connections.markDirty(target)
+    }
+
+    /// Sends again the messages that a client had not acknowledged when it went offline [MQTT-4.4.0-1].
+    mutating func resend(_ session: UInt32, _ handle: Handle) {
+        revokeInFlight(session)
+        let queue = sessions[session].outbound
+        queue.forEachInFlight { item in
+            switch item {
+            case .publish(let item):
+                resend(item.message, qos: item.qos, retain: item.retain, item.position, handle)
+            case .pubrel(let identifier): resendPubrel(identifier, handle)
+            }
+        }
+        connections[handle].outlet.noteResent()
+        connections.markDirty(handle)
+    }
+
+    /// DUP 1: this packet is a re-delivery [MQTT-3.3.1-1].
+    mutating func resend(
+        _ message: Message, qos: QoS, retain: Bool, _ position: UInt64, _ handle: Handle
+    ) {
+        connections[handle].outlet.append(
+            message, qos: qos, retain: retain, isDuplicate: true,
+            identifier: PacketIdentifier(position: position).rawValue, pool: context.pool)
+        sessions[connections[handle].session].publishesSent += 1
+        context.counters.publishSent(qos, payloadBytes: message.payload.count)
+    }
+
+    /// After PUBREC only PUBREL is owed [MQTT-4.3.3-1].
+    mutating func resendPubrel(_ identifier: PacketIdentifier, _ handle: Handle) {
+        connections[handle].outlet.append(
+            word: PacketEncoder.fourBytes(.pubrel, identifier), pool: context.pool)
+        context.counters.otherPacketsSent += 1
+    }
+
+    // MARK: The end of a queue position
+
+    /// A queue position is done; nobody waits for this to be stored.
+    @inline(__always)
+    mutating func finished(_ session: UInt32, _ position: UInt64) {
+        guard sessions[session].isPersistent else { return }
+        commits.records.finished(session: sessions[session].number, position: position)
+    }
+
+    /// Counts a message that a receiver lost; the first of its kind in a session is reported.
+    mutating func drop(_ session: UInt32, _ reason: DropReason) {
+        context.counters.dropped.add(reason)
+        if reason == .slowReader { context.counters.limits.add(.outputBytes) }
+        let isFirst = sessions.countDrop(session, reason)
+        // Losing QoS 0 while offline is what QoS 0 says; refusals by the rules have a report of their own.
+        guard isFirst, reason != .away, reason != .notAllowed else { return }
+        context.notices.appendBounded(
+            .dropping(clientIdentifier: sessions.identifier(of: session), reason))
+    }
+
+    /// A client's message on a topic where only the broker publishes goes nowhere: it is counted, and
+    /// reported once per session.
+    @inline(__always)
+    mutating func dropsReserved(_ topic: UnsafeRawBufferPointer, from session: UInt32) -> Bool {
+        // Of all topic names, `$` begins few.
+        guard topic.first == UInt8(ascii: "$"), SystemTopic.isClosedToClients(topic) else {
+            return false
+        }
+        drop(session, .reservedTopic)
+        return true
+    }
+}

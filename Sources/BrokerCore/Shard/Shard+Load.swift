@@ -1,0 +1,240 @@
+import BrokerAPI
+import MQTTCodec
+import MQTTCore
+import Store
+import Structures
+
+/// Parts of queues on their way from the store, through the states of ``QueueLoad``.
+extension Shard {
+    /// Asks the store for the messages that come next, when the client can take them.
+    mutating func loadMore(_ session: UInt32) {
+        guard sessions[session].outbound.isStoring,
+            !sessions.loads[sessions[session].number].isLoading,
+            let target = sessions[session].connection, connections[target].machine.isActive,
+            connections[target].outlet.count < context.limits.outputBytes
+        else { return }
+        load(session, for: target)
+    }
+
+    /// Asks for the messages that were in flight and have not come back, and for those that wait behind them.
+    mutating func load(_ session: UInt32, for target: Handle) {
+        let queue = sessions[session].outbound
+        let count = QueueWindow.waitingToLoad(queue)
+        guard count > 0 || queue.storedInFlight > 0 else { return }
+        let number = sessions[session].number
+        let below = queue.firstStored + UInt64(count)
+        guard sessions.loads[number].begin(for: target, below: below) == .read else { return }
+        var ticket: UInt64 = 0
+        if count > 0 {
+            // Before one of them is sent, the store knows that it may have been: its identifier
+            // stays [MQTT-4.4.0-1], and no limit drops it.
+            commits.records.horizon(session: number, position: below)
+            ticket = commits.nextTicket
+        }
+        commits.read(
+            QueueRead(
+                session: number, from: queue.firstUnloaded, below: below,
+                maxMessages: Int(max(QueueWindow.messages, context.limits.maxInFlight)),
+                maxBytes: QueueWindow.bytes, tag: ReadTag.load.encoded, ticket: ticket))
+    }
+
+    /// The client has gone offline: the store has all that it is owed.
+    mutating func unload(_ session: UInt32) {
+        let before = sessions[session].outbound
+        let number = sessions[session].number
+        sessions.loads[number].connectionClosed()
+        sessions[session].outbound.unload(pool: context.pool)
+        sessions.totals.replace(before, by: sessions[session].outbound)
+        commits.records.horizon(
+            session: number, position: sessions[session].outbound.firstStored)
+        commits.records.detached(number, sinceMs: context.wallClockMs)
+    }
+
+    /// Takes what the store has read, for clients, for the admin plane and for ended sessions.
+    mutating func takeSlices() {
+        for slice in commits.takeSlices() {
+            switch ReadTag(encoded: slice.request.tag) {
+            case .load: takeLoad(slice)
+            case .question(let number): requests.answer(number, slice)
+            case .ended: takeEnded(slice)
+            }
+        }
+    }
+
+    private mutating func takeLoad(_ slice: QueueSlice) {
+        let number = slice.request.session
+        if let handle = sessions.loads[number].reader, connections.isLive(handle),
+            let sessionPresent = connections[handle].machine.loaded()
+        {
+            // CONNACK leaves first [MQTT-3.2.0-1].
+            finishOpening(handle, sessionPresent: sessionPresent)
+        }
+        var load = sessions.loads[number]
+        let event = load.receive(
+            slice, isLive: { connections.isLive($0) },
+            isWaiting: { connections[$0].machine.holdsInput })
+        sessions.loads[number] = load
+        switch event {
+        case .hold, .discard: return
+        case .place(let handle, let dropped): place(slice, for: handle, dropped: dropped)
+        case .restart(let handle):
+            let session = connections[handle].session
+            self.load(session, for: handle)
+            // The queue may have been emptied meanwhile: then CONNACK waits for nothing any more.
+            if !sessions.loads[number].isLoading,
+                let sessionPresent = connections[handle].machine.loaded()
+            {
+                finishOpening(handle, sessionPresent: sessionPresent)
+            }
+        }
+    }
+
+    /// Puts a part of the queue back into memory, and sends it. Positions that were dropped while it was under
+    /// way are left out.
+    mutating func place(_ slice: QueueSlice, for handle: Handle, dropped: ClosedRange<UInt64>?) {
+        let session = connections[handle].session
+        let before = sessions[session].outbound
+        let firstWaiting = before.firstStored
+        var next = slice.next
+        slice.forEach { item in
+            guard dropped?.contains(item.position) != true else { return }
+            if item.position < firstWaiting {
+                placeSent(item, session, handle)
+            } else if item.position < next, belongsToOthers(item, session) {
+                finished(session, item.position)
+                pass(item)
+            } else if item.position < next, !placeWaiting(item, session, slice.request.ticket) {
+                next = item.position
+            }
+        }
+        if slice.failure == nil, next >= firstWaiting {
+            sessions[session].outbound.finishPlacingSent()
+        }
+        sessions[session].outbound.finishPlacingWaiting(below: next)
+        sessions.totals.replace(before, by: sessions[session].outbound)
+        guard let failure = slice.failure else {
+            pump(session)
+            return
+        }
+        // The rest stays in the store; the client asks again when it comes again.
+        context.notices.append(
+            .unreadable(
+                clientIdentifier: sessions.identifier(of: session), "\(failure)"))
+        end(handle, .storeFailure)
+    }
+
+    /// A message that was sent before goes out again at once: DUP 1 [MQTT-3.3.1-1], in the old order
+    /// [MQTT-4.6.0-1].
+    private mutating func placeSent(_ item: QueueSlice.Item, _ session: UInt32, _ handle: Handle) {
+        if item.qos == QoS.atMostOnce.rawValue {
+            // It may have been sent, and QoS 0 is not sent twice.
+            sessions[session].outbound.skipSent()
+            finished(session, item.position)
+            return
+        }
+        guard item.isReleased || rights.mayStillReceive(item.topic, sessions[session]) else {
+            sessions[session].outbound.skipSent()
+            revoke(session, item.topic, item.position)
+            return
+        }
+        let loaded = loaded(item, session)
+        sessions[session].outbound.placeSent(loaded, pool: context.pool)
+        if let message = loaded.message {
+            resend(message, qos: loaded.qos, retain: loaded.retain, item.position, handle)
+        } else {
+            resendPubrel(PacketIdentifier(position: item.position), handle)
+        }
+        connections[handle].outlet.noteResent()
+        connections.markDirty(handle)
+    }
+
+    /// False when the position is too far from the messages in flight: then it comes with a later load.
+    private mutating func placeWaiting(
+        _ item: QueueSlice.Item, _ session: UInt32, _ ticket: UInt64
+    ) -> Bool {
+        guard sessions[session].outbound.canPlace(item.position) else { return false }
+        let loaded = loaded(item, session)
+        sessions[session].outbound.placeWaiting(loaded, ticket: ticket, pool: context.pool)
+        return true
+    }
+
+    /// Whether the session has left the group that gave it the message, which another member can have.
+    private func belongsToOthers(_ item: QueueSlice.Item, _ session: UInt32) -> Bool {
+        guard !item.shared.isEmpty, let group = subscriptions.group(item.shared) else {
+            return false
+        }
+        return !subscriptions.contains(sessions[session].subscriptions, group)
+    }
+
+    private func loaded(_ item: QueueSlice.Item, _ session: UInt32) -> OutboundQueue.Loaded {
+        var group = noIndex
+        if !item.shared.isEmpty, let found = subscriptions.group(item.shared),
+            subscriptions.contains(sessions[session].subscriptions, found)
+        {
+            group = found
+        }
+        return OutboundQueue.Loaded(
+            message: item.isReleased ? nil : Message(item, pool: context.pool),
+            position: item.position, qos: QoS(rawValue: item.qos) ?? .atLeastOnce,
+            retain: item.retain, group: group)
+    }
+
+    // MARK: Queues of ended sessions
+
+    /// Reads on in the queues of ended sessions, while new messages can be stored.
+    mutating func readEnded() {
+        while !commits.holdsMessages, let read = endedSessions.nextRead() { commits.read(read) }
+    }
+
+    /// A part of an ended session's queue: in one group, other members get the messages of their shared
+    /// groups and the session loses them; with the last part the session is removed.
+    private mutating func takeEnded(_ slice: QueueSlice) {
+        guard var ended = endedSessions.take(slice.request.session) else { return }
+        guard !commits.holdsMessages else {
+            endedSessions.add(ended)
+            return
+        }
+        let (number, horizon) = (ended.number, ended.horizon)
+        slice.forEach { item in
+            guard !item.shared.isEmpty, !item.isReleased else { return }
+            // A message that was sent at QoS 2 stays with its receiver, which may have it already.
+            guard item.position >= horizon || item.qos == QoS.atLeastOnce.rawValue else { return }
+            commits.records.finished(session: number, position: item.position)
+            pass(item)
+        }
+        if let failure = slice.failure {
+            // The rest stays in the store; the next start tries again.
+            context.notices.append(
+                .unreadableEnded(clientIdentifier: ended.clientIdentifier, "\(failure)"))
+            return
+        }
+        guard slice.next < ended.below else {
+            commits.records.sessionRemoved(number)
+            return
+        }
+        ended.from = slice.next
+        endedSessions.add(ended)
+    }
+
+    /// Gives a message of the store to a member of its group, if there is any.
+    private mutating func pass(_ item: QueueSlice.Item) {
+        let group = subscriptions.group(item.shared)
+        guard group != nil else {
+            context.counters.dropped.add(.away)
+            return
+        }
+        let message = Message(item, pool: context.pool)
+        pass(message, to: group, isStored: true)
+        message.release(in: pool)
+    }
+}
+
+extension Message {
+    /// The message of a queue position that is not released.
+    init(_ item: QueueSlice.Item, pool: BytePool) {
+        self.init(
+            topic: item.topic, payload: item.payload,
+            qos: QoS(rawValue: item.publishedQoS) ?? QoS(rawValue: item.qos) ?? .atLeastOnce,
+            retain: item.publishedRetain, expiresAtMs: item.expiresAtMs, pool: pool)
+    }
+}

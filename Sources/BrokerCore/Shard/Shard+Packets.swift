@@ -1,0 +1,335 @@
+import BrokerAPI
+import MQTTCodec
+import MQTTCore
+import Store
+import Structures
+
+/// A connection's packets on their way to the owner of its session.
+extension Shard {
+    /// The first byte of a handshake record of TLS (RFC 8446, section 5.1). No packet begins with it: a
+    /// CONNECT's reserved bits are 0 [MQTT-2.2.2-1].
+    private static var tlsHandshakeRecord: UInt8 { 22 }
+    /// Acknowledgements that may wait for commits on one connection: more than identifiers exist.
+    private static var mostAcknowledgements: UInt32 { 3 * 65_536 }
+
+    /// Handles all complete packets in `bytes`; returns how many bytes were consumed. The rest is
+    /// offered again, with more behind it or when the turn resumes the connection.
+    package mutating func receive(_ handle: Handle, _ bytes: UnsafeRawBufferPointer) -> Int {
+        guard connections.isCurrent(handle) else { return bytes.count }
+        var offset = 0
+        while offset < bytes.count {
+            guard !connections[handle].machine.isEnding else { return bytes.count }
+            guard !connections[handle].machine.holdsInput, !connections[handle].intake.isPaused
+            else { break }
+            let isFirst = connections[handle].machine.isAwaitingConnect
+            let limit =
+                isFirst ? context.limits.maxConnectPacketBytes : context.limits.maxPacketBytes
+            do throws(MalformedPacket) {
+                switch try PacketDecoder.frame(bytes.bytes, at: offset, maximumSize: limit) {
+                case .incomplete:
+                    // Any packet but a CONNECT is refused as early as its first byte.
+                    if isFirst, bytes[offset] >> 4 != PacketType.connect.rawValue {
+                        endStranger(handle, .firstPacketNotConnect, bytes, offset)
+                        return bytes.count
+                    }
+                    return offset
+                case .frame(let frame):
+                    if commits.holdsMessages, awaitsStore(handle, frame, bytes) { return offset }
+                    context.counters.packetsReceived += 1
+                    try process(handle, frame, bytes)
+                    offset = frame.packet.end
+                    // Deadlines count complete packets, not bytes [MQTT-3.1.2-24].
+                    connections[handle].keepAlive.heard(at: context.now)
+                }
+            } catch {
+                endMalformed(handle, error, bytes, offset)
+                return bytes.count
+            }
+        }
+        return offset
+    }
+
+    private mutating func process(
+        _ handle: Handle, _ frame: PacketDecoder.Frame, _ bytes: UnsafeRawBufferPointer
+    ) throws(MalformedPacket) {
+        if frame.type == .connect {
+            // A second CONNECT is a violation whatever it says.
+            try receiveConnect(handle, frame, bytes)
+            return
+        }
+        switch connections[handle].machine.receive(frame.type) {
+        case .process: break
+        case .ignore: return
+        case .close(.firstPacketNotConnect):
+            endStranger(handle, .firstPacketNotConnect, bytes, frame.packet.start)
+            return
+        case .close(let violation):
+            end(handle, .protocolViolation(violation))
+            return
+        }
+        // A malformed DISCONNECT is a violation, so the will is published [MQTT-3.14.1-1].
+        switch try PacketDecoder.decode(frame, bytes.bytes) {
+        case .publish(let publish): receivePublish(handle, publish, frame, bytes)
+        case .puback(let identifier): receiveFinal(handle, .puback, identifier)
+        case .pubrec(let identifier): receivePubrec(handle, identifier)
+        case .pubrel(let identifier): receivePubrel(handle, identifier)
+        case .pubcomp(let identifier): receiveFinal(handle, .pubcomp, identifier)
+        case .subscribe(let subscribe): receiveSubscribe(handle, subscribe, frame, bytes)
+        case .unsubscribe(let unsubscribe):
+            receiveUnsubscribe(handle, unsubscribe, frame, bytes)
+        case .pingreq:
+            // [MQTT-3.12.4-1]
+            connections[handle].outlet.appendPingresp(pool: pool)
+            context.counters.otherPacketsSent += 1
+            connections.markDirty(handle)
+            limitOutput(handle)
+        case .disconnect:
+            end(handle, .disconnect)
+        case .connect, .connack, .suback, .unsuback, .pingresp:
+            preconditionFailure("the connection machine let \(frame.type) pass")
+        }
+    }
+
+    /// Ends a connection whose first packet, which begins at `offset`, is no CONNECT.
+    private mutating func endStranger(
+        _ handle: Handle, _ violation: ProtocolViolation, _ bytes: UnsafeRawBufferPointer,
+        _ offset: Int
+    ) {
+        let opening = ForeignProtocol(
+            beginning: UnsafeRawBufferPointer(rebasing: bytes[offset...]))
+        end(handle, .protocolViolation(violation), opening: opening)
+    }
+
+    /// A malformed packet closes its connection; only an unsupported level is answered [MQTT-3.1.2-2].
+    private mutating func endMalformed(
+        _ handle: Handle, _ error: MalformedPacket, _ bytes: UnsafeRawBufferPointer, _ offset: Int
+    ) {
+        guard connections[handle].machine.isAwaitingConnect else {
+            end(handle, .protocolViolation(.malformed(error)))
+            return
+        }
+        if bytes[offset] == Self.tlsHandshakeRecord {
+            end(handle, .tlsOnPlainListener)
+        } else if case .unsupportedProtocolLevel = error {
+            refuseConnect(
+                handle, .unacceptableProtocolVersion, .unacceptableProtocolVersion, [],
+                userName: nil)
+        } else {
+            endStranger(handle, .malformed(error), bytes, offset)
+        }
+    }
+
+    // MARK: PUBLISH and PUBREL of a publisher
+
+    private mutating func receivePublish(
+        _ handle: Handle, _ publish: Publish, _ frame: PacketDecoder.Frame,
+        _ bytes: UnsafeRawBufferPointer
+    ) {
+        let session = connections[handle].session
+        context.counters.publishesReceived += 1
+        context.counters.publishBytesReceived &+= UInt64(publish.payload.count)
+        sessions[session].publishesReceived += 1
+        let topic = bytes[publish.topic.range]
+        guard context.isWithinLevels(topic) else {
+            end(handle, .topicLevels)
+            return
+        }
+        let isReserved = dropsReserved(topic, from: session)
+        let isPersistent = sessions[session].isPersistent
+        switch publish.delivery {
+        case .atMostOnce:
+            guard !isReserved, mayPublish(handle, topic),
+                publish.retain || !routeAtMostOnce(frame, topic, bytes[publish.payload])
+            else { return }
+            if route(publish, bytes, holdsIdentifier: false) { commit() }
+        case .atLeastOnce(let identifier, _):
+            // Every PUBLISH with this identifier is a new message, whatever its DUP [MQTT-4.3.2-2].
+            context.counters.publishesReceivedAtLeastOnce += 1
+            guard isReserved || mayPublish(handle, topic) else { return }
+            let needsCommit = !isReserved && route(publish, bytes, holdsIdentifier: false)
+            acknowledge(
+                handle, .puback, identifier, needsCommit: needsCommit,
+                requestBytes: Int(frame.packet.count))
+        case .exactlyOnce(let identifier, _):
+            context.counters.publishesReceivedExactlyOnce += 1
+            if sessions[session].inbound.contains(identifier) {
+                // Answered again, delivered once [MQTT-4.3.3-2].
+                acknowledge(handle, .pubrec, identifier, needsCommit: false, requestBytes: 0)
+                return
+            }
+            guard sessions[session].inbound.count < context.limits.maxInboundQoS2 else {
+                end(handle, .tooManyInboundQoS2)
+                return
+            }
+            guard isReserved || mayPublish(handle, topic) else { return }
+            sessions[session].inbound.insert(identifier, pool: pool)
+            if isPersistent {
+                commits.records.inbound(
+                    session: sessions[session].number, packetIdentifier: identifier.rawValue)
+            }
+            let needsCommit =
+                isReserved ? isPersistent : route(publish, bytes, holdsIdentifier: isPersistent)
+            acknowledge(
+                handle, .pubrec, identifier, needsCommit: needsCommit,
+                requestBytes: Int(frame.packet.count))
+        }
+    }
+
+    /// Routes a client's message; true when its acknowledgement has to wait for a commit.
+    private mutating func route(
+        _ publish: Publish, _ bytes: UnsafeRawBufferPointer, holdsIdentifier: Bool
+    ) -> Bool {
+        let message = Message(
+            topic: bytes[publish.topic.range], payload: bytes[publish.payload],
+            qos: publish.delivery.qos, retain: publish.retain, pool: pool)
+        defer { message.release(in: pool) }
+        return route(message, mustCommit: holdsIdentifier).needsCommit
+    }
+
+    /// PUBREL: the identifier means a new message from now on.
+    private mutating func receivePubrel(_ handle: Handle, _ identifier: PacketIdentifier) {
+        let session = connections[handle].session
+        let isKnown = sessions[session].inbound.remove(identifier, pool: pool)
+        let needsCommit = isKnown && sessions[session].isPersistent
+        if needsCommit {
+            commits.records.inboundRemoved(
+                session: sessions[session].number, packetIdentifier: identifier.rawValue)
+        }
+        // Also answered when it is unknown: the PUBCOMP before was lost [MQTT-4.3.3-2].
+        acknowledge(handle, .pubcomp, identifier, needsCommit: needsCommit, requestBytes: 0)
+    }
+
+    // MARK: A receiver's acknowledgements
+
+    /// PUBACK or PUBCOMP: the receiver has a message of QoS 1 or 2.
+    private mutating func receiveFinal(
+        _ handle: Handle, _ type: PacketType, _ identifier: PacketIdentifier
+    ) {
+        let session = connections[handle].session
+        let received =
+            type == .puback
+            ? sessions[session].outbound.acknowledge(identifier, pool: pool)
+            : sessions[session].outbound.complete(identifier, pool: pool)
+        guard case .accepted(let position) = received else { return }
+        sessions[session].publishesAcknowledged += 1
+        sessions.totals.finished()
+        finished(session, position)
+        pump(session)
+        resumeRetained(session)
+    }
+
+    private mutating func receivePubrec(_ handle: Handle, _ identifier: PacketIdentifier) {
+        let session = connections[handle].session
+        var needsCommit = false
+        switch sessions[session].outbound.markReceived(identifier, pool: pool) {
+        case .accepted(let position):
+            if sessions[session].isPersistent {
+                commits.records.released(
+                    session: sessions[session].number, position: position)
+                needsCommit = true
+            }
+        case .repeated, .unknown:
+            // Answered all the same: the receiver waits for it, and it ends the exchange.
+            break
+        }
+        acknowledge(handle, .pubrel, identifier, needsCommit: needsCommit, requestBytes: 0)
+    }
+
+    // MARK: Acknowledgements to the client
+
+    /// Sends an acknowledgement now, or behind what must leave before it. `requestBytes` are those of the
+    /// PUBLISH or UNSUBSCRIBE that it answers, and 0 for other packets and repeated ones.
+    mutating func acknowledge(
+        _ handle: Handle, _ type: PacketType, _ identifier: PacketIdentifier, needsCommit: Bool,
+        requestBytes: Int
+    ) {
+        let word = PacketEncoder.fourBytes(type, identifier)
+        guard needsCommit || !connections[handle].intake.acknowledgements.isEmpty else {
+            connections[handle].outlet.append(word: word, pool: pool)
+            context.counters.otherPacketsSent += 1
+            connections.markDirty(handle)
+            if requestBytes > 0, type != .unsuback {
+                pauseIfNeeded(handle)
+            } else {
+                limitOutput(handle)
+            }
+            return
+        }
+        let ticket = needsCommit ? commit(.acknowledge(handle)) : 0
+        connections[handle].intake.append(
+            word: word, ticket: ticket, requestBytes: requestBytes, pool: pool)
+        pauseIfNeeded(handle, isPublisher: type != .unsuback)
+        // Reading PUBREL is never stopped, so the answers to it have an end of their own.
+        if connections[handle].intake.acknowledgements.count > Self.mostAcknowledgements {
+            end(handle, .outputLimit)
+        }
+    }
+
+    /// A whole packet as the answer to a request of `requestBytes`, whose reference it takes over.
+    mutating func acknowledge(
+        _ handle: Handle, packet: SharedBytes, needsCommit: Bool, requestBytes: Int
+    ) {
+        let ticket = needsCommit ? commit(.acknowledge(handle)) : 0
+        connections[handle].intake.append(
+            packet: packet, ticket: ticket, requestBytes: requestBytes, pool: pool)
+        if !needsCommit { releaseAcknowledgements(handle) }
+        if !connections[handle].intake.acknowledgements.isEmpty {
+            pauseIfNeeded(handle, isPublisher: false)
+        }
+    }
+
+    /// Commits completed: acknowledgements leave, in order.
+    mutating func releaseAcknowledgements(_ handle: Handle) {
+        guard connections.isLive(handle) else { return }
+        if context.isRigged { Failpoint.beforeAcknowledge.reach() }
+        let released = connections[handle].releaseAcknowledgements(pool: context.pool) { ticket in
+            commits.isCommitted(ticket)
+        }
+        if context.isRigged { Self.reachFailpoints(released.types) }
+        context.counters.otherPacketsSent += UInt64(released.count)
+        connections.markDirty(handle)
+        limitOutput(handle)
+        resumeIfPossible(handle)
+    }
+
+    private static func reachFailpoints(_ released: AcknowledgementQueue.Types) {
+        if released.contains(.pubrec) { Failpoint.pubrec.reach() }
+        if released.contains(.pubrel) { Failpoint.pubrel.reach() }
+        if released.contains(.pubcomp) { Failpoint.pubcomp.reach() }
+    }
+
+    /// Ends the connection of a client that sends and never reads.
+    private mutating func limitOutput(_ handle: Handle) {
+        if connections[handle].outlet.isOverLimit(context.limits) { end(handle, .outputLimit) }
+    }
+
+    // MARK: Pausing
+
+    private mutating func pauseIfNeeded(_ handle: Handle, isPublisher: Bool = true) {
+        let unsent = connections[handle].outlet.count
+        guard
+            let limit = connections[handle].intake.pauseIfNeeded(
+                context.limits, outputBytes: unsent, isPublisher: isPublisher)
+        else { return }
+        context.counters.publishersPaused += 1
+        context.counters.limits.add(limit)
+        notePause(handle, true)
+    }
+
+    mutating func resumeIfPossible(_ handle: Handle) {
+        let unsent = connections[handle].outlet.count
+        guard
+            connections[handle].intake.resumeIfPossible(context.limits, outputBytes: unsent)
+        else { return }
+        context.counters.publishersPaused -= 1
+        connections.resume(handle, now: context.now)
+        notePause(handle, false)
+    }
+
+    private mutating func notePause(_ handle: Handle, _ isPaused: Bool) {
+        let session = connections[handle].session
+        guard reportsLifecycle, session != noIndex else { return }
+        context.notices.append(
+            .paused(handle, clientIdentifier: sessions.identifier(of: session), isPaused))
+    }
+}

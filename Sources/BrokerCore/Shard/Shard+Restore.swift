@@ -1,0 +1,113 @@
+import MQTTCodec
+import MQTTCore
+import Store
+import Structures
+
+/// Takes over what the store holds, before the first connection is accepted.
+extension Shard: StoreVisitor {
+    package mutating func visit(lastSession: UInt64, lastMessage: UInt64) {
+        sessions.restore(lastNumber: lastSession)
+        commits.restore(lastMessage: lastMessage)
+    }
+
+    package mutating func visit(_ stored: StoredSession) {
+        guard !stored.hasEnded else {
+            endedSessions.add(EndedSession(stored))
+            return
+        }
+        let session = sessions.add(
+            stored.clientIdentifier,
+            stored.userName.map { SessionUser(stored: $0, verifiesPasswords: verifiesPasswords) },
+            isPersistent: true, number: stored.number, accessGeneration: 0, pool: pool)
+        restoration.add(stored.number, session)
+        // A position that was given and never stored must not stop the start.
+        let end = max(stored.end, stored.horizon)
+        let waiting = Int(clamping: end - stored.horizon)
+        let queue = OutboundQueue(
+            horizon: stored.horizon, end: end,
+            inFlight: UInt32(clamping: max(0, stored.waitingMessages - waiting)),
+            bytes: stored.waitingBytes)
+        sessions.totals.replace(OutboundQueue(), by: queue)
+        // A client that was connected when the broker ended is offline since now.
+        let sinceMs = stored.isAttached ? context.wallClockMs : stored.detachedSinceMs
+        sessions[session].restore(
+            sinceMs: sinceMs, holdsShared: stored.holdsShared, queue: queue)
+        if stored.isAttached { commits.records.detached(stored.number, sinceMs: sinceMs) }
+        let age = UInt64(max(0, context.wallClockMs - sinceMs))
+        let expiry = context.limits.sessionExpiry.wholeMilliseconds
+        sessions.scheduleExpiry(
+            session,
+            at: context.now.advanced(byMilliseconds: expiry > age ? expiry - age : 0))
+    }
+
+    package mutating func visit(
+        subscription filter: UnsafeRawBufferPointer, of number: UInt64, qos: UInt8
+    ) {
+        guard let session = restoration.find(number), let qos = QoS(rawValue: qos) else { return }
+        let plain =
+            SharedSubscriptions.isShared(filter)
+            ? SharedSubscriptions.filter(in: filter) : filter
+        guard let plain else { return }
+        prepareSystemTopics(for: plain)
+        _ = subscriptions.add(
+            session, &sessions[session].subscriptions, filter: filter, qos: qos, isOnline: false)
+    }
+
+    package mutating func visit(packetIdentifier: UInt16, of number: UInt64) {
+        guard let session = restoration.find(number),
+            let identifier = PacketIdentifier(packetIdentifier)
+        else { return }
+        sessions[session].inbound.insert(identifier, pool: pool)
+    }
+
+    package mutating func visit(retained stored: StoredMessage) {
+        guard let message = message(stored) else { return }
+        retained.keep(message)
+        message.release(in: pool)
+    }
+
+    package mutating func visit(channel: UnsafeRawBufferPointer, number: UInt64) {
+        requests.restore(channel: [UInt8](channel), number: number)
+    }
+
+    package mutating func visit(will stored: StoredMessage, of session: UInt64) {
+        guard let message = message(stored) else { return }
+        restoration.wills.append((session, message))
+    }
+
+    private func message(_ stored: StoredMessage) -> Message? {
+        guard let qos = QoS(rawValue: stored.qos) else { return nil }
+        return Message(
+            topic: stored.topic, payload: stored.payload, qos: qos, retain: stored.retain,
+            expiresAtMs: stored.expiresAtMs, pool: pool)
+    }
+
+    /// The store is loaded: the wills of clients that were connected when the broker ended without a word
+    /// are published [MQTT-3.1.2-8].
+    package mutating func finishRestoring() {
+        for (number, will) in restoration.wills {
+            // In one group with its publication, so that it is published once.
+            commits.records.willRemoved(session: number)
+            if SystemTopic.isClosedToClients(will.topic) {
+                context.counters.dropped.add(.reservedTopic)
+            } else if mayPublishRestored(will, of: restoration.find(number)) {
+                publishWill(will)
+            }
+            will.release(in: pool)
+        }
+        restoration = Restoration()
+    }
+
+    /// Whether a will that a former run of the broker left may be published. The session of a client with a
+    /// clean session is not known any more; its will is as one that no rule allows.
+    private mutating func mayPublishRestored(_ will: Message, of session: UInt32?) -> Bool {
+        if let session { return mayPublishWill(will, of: session) }
+        guard rights.areRestricted else { return true }
+        context.counters.accessRefusals.add(.will)
+        context.notices.appendBounded(
+            .access(
+                AccessReport(
+                    event: .will, clientIdentifier: [], topic: [UInt8](will.topic), line: 0)))
+        return false
+    }
+}

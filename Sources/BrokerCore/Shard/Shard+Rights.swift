@@ -1,0 +1,101 @@
+import Authorization
+import BrokerAPI
+import MQTTCore
+import Structures
+
+/// Questions to the access rules that need more than one part.
+extension Shard {
+    /// Other rules apply from now on; `nil` allows everything.
+    package mutating func setAccess(_ rules: AccessRules?) {
+        rights.replace(rules)
+        // Matches were cached under the former rules.
+        subscriptions.forgetPermissions()
+        system.resume()
+    }
+
+    /// Whether a connection may publish to a topic; if not, it ends. MQTT 3.1.1 has no other way to
+    /// tell its client [MQTT-3.3.5-2].
+    @inline(__always)
+    mutating func mayPublish(_ handle: Handle, _ topic: UnsafeRawBufferPointer) -> Bool {
+        guard rights.areRestricted else { return true }
+        if let permit = connections[handle].permit,
+            permit.isFor(topic, generation: rights.generation)
+        {
+            return true
+        }
+        return askToPublish(handle, topic)
+    }
+
+    @inline(never)
+    private mutating func askToPublish(
+        _ handle: Handle, _ topic: UnsafeRawBufferPointer
+    ) -> Bool {
+        let session = connections[handle].session
+        guard let verdict = rights.decide(.publish, topic, for: sessions[session]) else {
+            return true
+        }
+        guard verdict.isAllowed else {
+            rights.refuse(.publish, sessions[session], topic, line: verdict.line, &context)
+            end(handle, .publishDenied)
+            return false
+        }
+        connections[handle].permit?.release(in: pool)
+        connections[handle].permit = PublishPermit(
+            topic, generation: rights.generation, pool: pool)
+        return true
+    }
+
+    /// Whether a filter is granted; `filter` is the plain part of a shared one.
+    mutating func maySubscribe(
+        _ session: UInt32, _ filter: UnsafeRawBufferPointer, _ refusals: inout SubscribeRefusals
+    ) -> Bool {
+        switch rights.decideSubscription(
+            filter, for: sessions[session], steps: &refusals.ruleSteps)
+        {
+        case nil, .whole?: return true
+        case .part(let line)?:
+            rights.refuse(
+                .narrowed, sessions[session], filter, line: line,
+                isReported: refusals.isReported(.narrowed), &context)
+            return true
+        case .nothing(let line)?:
+            rights.refuse(
+                .subscribe, sessions[session], filter, line: line,
+                isReported: refusals.isReported(.byRules), &context)
+            return false
+        }
+    }
+
+    /// Nothing was put into the session's queue under former rules, once it is empty.
+    @inline(__always)
+    mutating func noteQueueChecked(_ session: UInt32) {
+        guard sessions[session].accessGeneration != rights.generation,
+            sessions[session].outbound.isEmpty
+        else { return }
+        sessions[session].accessGeneration = rights.generation
+    }
+
+    /// A queued message is given up: its receiver lost the right to read it.
+    mutating func revoke(_ session: UInt32, _ topic: UnsafeRawBufferPointer, _ position: UInt64) {
+        finished(session, position)
+        drop(session, .notAllowed)
+        rights.refuseDelivery(.deliver, sessions[session], topic, &context)
+    }
+
+    /// Gives up the messages in flight that a client which came back may not read any more.
+    mutating func revokeInFlight(_ session: UInt32) {
+        guard rights.mustRecheck(sessions[session]) else { return }
+        var revoked: [OutboundQueue.Item] = []
+        sessions[session].outbound.forEachInFlight { resend in
+            guard case .publish(let item) = resend,
+                !rights.mayReceive(item.message.topic, sessions[session])
+            else { return }
+            revoked.append(item)
+        }
+        for item in revoked {
+            revoke(session, item.message.topic, item.position)
+            sessions.totals.finished()
+            sessions[session].outbound.abandon(item, pool: context.pool)
+        }
+    }
+}

@@ -1,0 +1,147 @@
+import BrokerAPI
+import MQTTCodec
+import MQTTCore
+import Structures
+
+/// The shard's figures, and its topics below `$SYS/`.
+extension Shard {
+    // MARK: Figures
+
+    /// How things stand, for metrics; process figures but memory are left to the caller.
+    package var figures: BrokerFigures {
+        var figures = BrokerFigures()
+        figures.version = outside.version
+        figures.durability = outside.durability
+        figures.startedAtMs = system.startedAtMs
+        figures.uptimeSeconds = now.milliseconds(since: system.startedAt) / 1_000
+        figures.connections = connections.activeCount
+        figures.connectionsPending = connections.pendingCount
+        figures.connectionsPeak = counters.connectionsPeak
+        figures.connectionsLimit = context.limits.mostConnections
+        figures.connectionsOpened = counters.connectionsOpened
+        figures.connectionsAdmitted = counters.connectionsAdmitted
+        figures.connectionsRefused = counters.connectionsRefused
+        figures.connectionsClosed = counters.closed.figures
+        figures.takeOversDelayed = counters.takeOversDelayed
+        figures.protocolViolations = counters.protocolViolations
+        figures.sessions = sessions.count
+        figures.persistentSessions = sessions.persistentCount
+        figures.sessionsExpired = counters.sessionsExpired
+        figures.subscriptions = subscriptions.plainCount
+        figures.sharedSubscriptions = subscriptions.sharedCount
+        figures.retained = retained.count
+        figures.retainedBytes = retained.byteCount
+        figures.retainedWalks = walks.count
+        addTraffic(to: &figures)
+        figures.publishersPaused = counters.publishersPaused
+        figures.authenticationsWaiting = outside.authenticationsWaiting
+        figures.commitsPending = commits.pendingCount
+        figures.process.residentBytes = outside.residentBytes
+        figures.process.peakResidentBytes = outside.peakResidentBytes
+        return figures
+    }
+
+    private func addTraffic(to figures: inout BrokerFigures) {
+        figures.packetsReceived = counters.packetsReceived
+        figures.packetsSent = counters.packetsSent
+        figures.publishesReceived = counters.publishesReceivedByQoS
+        figures.publishesSent = counters.publishesSentByQoS
+        figures.publishBytesReceived = counters.publishBytesReceived
+        figures.publishBytesSent = counters.publishBytesSent
+        figures.bytesReceived = outside.bytesReceived
+        figures.bytesSent = outside.bytesSent
+        figures.dropped = counters.dropped.figures
+        figures.queued = sessions.totals.waiting
+        figures.queuedBytes = sessions.totals.waitingBytes
+        figures.inFlight = sessions.totals.inFlight
+        figures.limitsReached = counters.limits.figures
+        figures.accessRefusals = counters.accessRefusals.figures
+    }
+
+    // MARK: Samples
+
+    /// Whether ``takeSample()`` is due.
+    package var isSampleDue: Bool { system.isSampleDue(at: context.now) }
+
+    /// Takes the counters into the load averages, before the turn changes them.
+    package mutating func takeSample() {
+        var sample = LoadAverages.Sample()
+        for quantity in LoadAverages.Quantity.allCases { sample.append(count(of: quantity)) }
+        system.add(sample, at: context.now)
+    }
+
+    private func count(of quantity: LoadAverages.Quantity) -> UInt64 {
+        switch quantity {
+        case .connections: counters.connectionsAdmitted
+        case .sockets: counters.connectionsOpened
+        case .packetsReceived: counters.packetsReceived
+        case .packetsSent: counters.packetsSent
+        case .publishesReceived: counters.publishesReceived
+        case .publishesSent: counters.publishesSent
+        case .publishesDropped: counters.dropped.total
+        case .bytesReceived: outside.bytesReceived
+        case .bytesSent: outside.bytesSent
+        }
+    }
+
+    // MARK: Topics below $SYS/
+
+    /// A subscription to this filter, the plain part of a shared one, is about to be added.
+    mutating func prepareSystemTopics(for filter: UnsafeRawBufferPointer) {
+        if system.subscribe(filter, at: context.now) == .refresh { _ = refreshSystemTopics() }
+    }
+
+    /// Publishes the topics when their time has come.
+    mutating func publishDueSystemTopics() {
+        guard system.isDue(at: context.now) else { return }
+        let hasSubscribers = refreshSystemTopics()
+        system.published(at: context.now, hasSubscribers: hasSubscribers)
+    }
+
+    /// Publishes the values that have changed; false when nobody subscribes to any topic.
+    private mutating func refreshSystemTopics() -> Bool {
+        // Offline members of a group are not found by a topic.
+        var hasSubscribers = subscriptions.hasShared
+        for (topic, change) in system.refresh(figures, at: context.now) {
+            if let change { publishSystemMessage(topic, change) }
+            if !hasSubscribers {
+                hasSubscribers = topic.withUnsafeBytes {
+                    !receivers(of: $0, isCounted: false).isEmpty
+                }
+            }
+        }
+        return hasSubscribers
+    }
+
+    /// Keeps a new value for later subscribers, and sends it to the present ones.
+    private mutating func publishSystemMessage(_ topic: [UInt8], _ value: String) {
+        let message = topic.withUnsafeBytes { topic in
+            Array(value.utf8).withUnsafeBytes { payload in
+                Message(topic: topic, payload: payload, qos: .atMostOnce, retain: true, pool: pool)
+            }
+        }
+        defer { message.release(in: pool) }
+        retained.keepSystem(message)
+        for match in receivers(of: message.topic, isCounted: false) {
+            sendSystemMessage(message, to: match.session, retain: false)
+        }
+        guard subscriptions.hasShared else { return }
+        for choice in chooseMembers(message.topic, qos: .atMostOnce, isCounted: false) {
+            sendSystemMessage(message, to: choice.session, retain: false)
+        }
+    }
+
+    /// Sends one of the broker's own values; a client that is offline or does not read misses it and gets
+    /// the next.
+    ///
+    /// Values are in no counter but the connection's bytes: their subscriber would otherwise see what
+    /// watching costs rather than what clients do.
+    mutating func sendSystemMessage(_ message: Message, to session: UInt32, retain: Bool) {
+        guard let target = sessions[session].connection, connections[target].machine.isOpen,
+            connections[target].outlet.count < context.limits.outputBytes
+        else { return }
+        connections[target].outlet.append(
+            message, qos: .atMostOnce, retain: retain, pool: context.pool)
+        connections.markDirty(target)
+    }
+}

@@ -1,0 +1,43 @@
+import BrokerAPI
+import BrokerCore
+
+/// Commands of the admin plane. The shard answers them, but for the figures that only the loop knows.
+extension BrokerLoop {
+    mutating func perform(_ command: BrokerCommand) {
+        switch command {
+        case .status(let reply): reply(.success(status))
+        case .figures(let reply): reply(.success(figures))
+        case .clients(let query, let reply): shard.listClients(query, reply: reply)
+        case .client(let clientID, let reply):
+            reply(.success(shard.client(clientID) { reactor.address(of: $0) }))
+        case .disconnect(let clientID, let reply): reply(.success(shard.disconnect(clientID)))
+        case .queue(let query, let reply): shard.queue(query, reply: reply)
+        case .dropQueue(let clientID, let bound, let reply):
+            shard.dropQueue(of: clientID, below: bound, reply: reply)
+        case .publish(let publication, let reply): shard.publish(publication, reply: reply)
+        }
+    }
+
+    private var status: BrokerStatus {
+        var status = shard.status(
+            version: identity.version, startedAtMs: startedAtMs, durability: identity.durability,
+            durabilityIntervalMs: identity.durabilityIntervalMs,
+            listeners: reactor.listenerAddresses, bytesReceived: reactor.bytesReceived,
+            bytesSent: reactor.bytesSent)
+        status.memory = memoryFigures
+        return status
+    }
+
+    private var figures: BrokerFigures {
+        mutating get {
+            shard.outside.bytesReceived = reactor.bytesReceived
+            shard.outside.bytesSent = reactor.bytesSent
+            shard.outside.authenticationsWaiting = authenticator?.waitingCount ?? 0
+            var figures = shard.figures
+            addTLS(to: &figures)
+            figures.memory = memoryFigures
+            figures.memoryPressure = Int(memory.pressure.rawValue)
+            return figures
+        }
+    }
+}

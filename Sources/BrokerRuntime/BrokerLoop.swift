@@ -1,0 +1,407 @@
+import BrokerAPI
+import BrokerCore
+import Authorization
+import CLinux
+import Glibc
+import Logging
+import MQTTCodec
+import MQTTCore
+import Store
+import Structures
+import TLS
+import Threads
+import Transport
+
+/// Drives one shard by its sockets, in turns: a batch of events becomes one commit and one send per
+/// connection.
+///
+/// The loop is thin on purpose: it moves bytes between the reactor and the shard, tells the time,
+/// and logs what the shard reports. Everything that decides is in ``Shard``.
+package struct BrokerLoop: ~Copyable {
+    /// Facts that status answers carry and no part of the data plane knows.
+    package struct Identity: Sendable {
+        package var version: String
+        package var durability: String
+        /// `nil` unless `durability` is "interval".
+        package var durabilityIntervalMs: Int?
+
+        package init(version: String, durability: String, durabilityIntervalMs: Int? = nil) {
+            self.version = version
+            self.durability = durability
+            self.durabilityIntervalMs = durabilityIntervalMs
+        }
+    }
+
+    /// A closed connection that still has output, or whose peer still has to read it.
+    private struct Lingering: BitwiseCopyable {
+        var handle: Handle
+        var isFinished: Bool
+        /// The key of its address.
+        var origin: UInt32
+    }
+
+    /// When a lingering connection's time is over.
+    struct LingerDeadline: BitwiseCopyable {
+        var handle: Handle
+        var time: MonotonicTime
+    }
+
+    /// A peer that was answered and told to go has this long to read the answer.
+    private static var lingerMilliseconds: UInt64 { 2_000 }
+
+    /// Never read; see the same in ``Shard``.
+    private let addressOnly: any Sendable = ()
+    var reactor: Reactor
+    var shard: Shard
+    private let mailbox: Mailbox<ShardMessage>
+    var authenticator: Authenticator?
+    /// By listener; `nil` serves plain TCP.
+    var contexts: [TLSContext?]
+    /// `nil` without a listener that speaks TLS.
+    let handshakes: HandshakeWorkers?
+    var handshakeOrder = HandshakeOrder()
+    var handshakeCounters = HandshakeCounters()
+    /// Open connections whose clients showed a certificate.
+    var verifiedClients = VerifiedClients()
+    /// Listeners with TLS accept nobody until a handshake is over.
+    var waitsForHandshakes = false
+    var admission: Admission
+    /// Listeners that have somebody waiting, one bit each: they are accepted at the end of the turn.
+    var acceptable: UInt64 = 0
+    /// By listener.
+    var isAccepting: [Bool]
+    /// Nobody is accepted before: they come faster than `limits.connect_rate`.
+    var acceptAgainAt: MonotonicTime?
+    var notices: NoticeLog
+    var settings: BrokerSettings
+    let identity: Identity
+    let startedAtMs: Int64
+    private var lingering: [UInt32: Lingering] = [:]
+    /// All linger equally long, so the first is always the next; some are gone when their time comes.
+    private var lingerDeadlines = RingBuffer<LingerDeadline>()
+    var drainDeadline: MonotonicTime?
+    var memory = MemoryWatch()
+
+    /// Loads what the store holds and opens the listeners; ``run()`` serves them. Without
+    /// `passwords`, user names are taken as given; without `access`, everything is allowed.
+    ///
+    /// - Throws: ``SystemError``, ``ListenFailure``, or what the store could not read.
+    package init(
+        settings: BrokerSettings, store: any Store, mailbox: Mailbox<ShardMessage>,
+        passwords: PasswordCheck?, access: AccessRules? = nil, identity: Identity,
+        logger: Logger
+    ) throws {
+        let startedAtMs = hermes_wall_ms()
+        var shard = Shard(
+            limits: settings.limits, allowsAnonymous: settings.listeners.map(\.allowsAnonymous),
+            systemTopicInterval: settings.systemTopicInterval, store: store,
+            verifiesPasswords: passwords != nil, access: access,
+            seed: UInt64.random(in: .min ... .max), now: Self.clock(), wallClockMs: startedAtMs)
+        if let store = store as? DurableStore {
+            try store.restore(&shard)
+            shard.finishRestoring()
+            try store.start()
+        }
+        var reactor = try Reactor(pool: shard.pool)
+        try reactor.register(mailbox)
+        for (index, listener) in settings.listeners.enumerated() {
+            do throws(SystemError) {
+                _ = try reactor.listen(
+                    address: listener.address, port: listener.port,
+                    userTimeout: settings.userTimeout)
+            } catch {
+                throw ListenFailure(
+                    section: "listeners[\(index)]", address: error.subject, code: error.code)
+            }
+        }
+        var authenticator: Authenticator?
+        if let passwords {
+            authenticator = try Authenticator(passwords) { request, outcome in
+                let refusal: Connack.ReturnCode? =
+                    switch outcome {
+                    case .right: nil
+                    case .wrong: .badUserNameOrPassword
+                    case .busy: .serverUnavailable
+                    }
+                _ = mailbox.post(
+                    .authenticated(request.connection, refusal: refusal), isUrgent: true)
+            }
+        }
+        let handshakes = try Self.handshakeWorkers(settings, mailbox)
+        shard.outside.version = identity.version
+        shard.outside.durability = identity.durability
+        shard.outside.setMemory(ProcessFigures.memory())
+        admission = Admission(Admission.Limits(settings.limits), hash: shard.hash)
+        self.reactor = reactor
+        self.shard = shard
+        self.mailbox = mailbox
+        self.authenticator = authenticator
+        contexts = settings.listeners.map(\.tls)
+        isAccepting = settings.listeners.map { _ in true }
+        self.handshakes = handshakes
+        self.settings = settings
+        self.identity = identity
+        self.startedAtMs = startedAtMs
+        notices = NoticeLog(logger: logger)
+    }
+
+    /// Addresses that accept connections, with the ports in use.
+    package var listenerAddresses: [String] { reactor.listenerAddresses }
+
+    /// Serves until a ``ShardMessage/stop`` has been carried out.
+    package mutating func run() throws(SystemError) {
+        shard.reportsLifecycle = notices.wantsLifecycle
+        while try turn() {}
+        shard.abandonReplies()
+        authenticator?.stop()
+        // Steps that wait are dropped; a worker that waits for room in the mailbox finds it closed.
+        handshakes?.close()
+        // Every command is still answered, so that nobody waits for ever.
+        for case .command(let command) in mailbox.close() { command.refuse(.stopping) }
+        handshakes?.waitUntilEnded()
+    }
+
+    /// One turn; false when the loop has ended.
+    private mutating func turn() throws(SystemError) -> Bool {
+        let count = try reactor.wait(milliseconds: timeout())
+        shard.beginTurn(at: Self.clock(), wallClockMs: hermes_wall_ms())
+        tellShard()
+        for index in 0..<count { handle(reactor.event(index)) }
+        acceptWaiting()
+        shard.continueListings { reactor.address(of: $0) }
+        watchMemory()
+        takeSteps()
+        resumeAccepting()
+        endLingering()
+        return !isDrained
+    }
+
+    /// Takes the turn's steps in the order that the shard gives.
+    private mutating func takeSteps() {
+        while true {
+            switch shard.nextStep() {
+            case .readOverdue(let handle): read(handle)
+            case .offerInput(let handle): resume(handle)
+            case .send(let handle): write(handle)
+            case .finish(let result):
+                submitHandshakes()
+                finish(result)
+                return
+            }
+        }
+    }
+
+    /// Closes connections, which is logged while the kernel still knows the peers' addresses.
+    private mutating func finish(_ result: TurnResult) {
+        for request in result.authentications { submit(request) }
+        for notice in result.notices { log(notice) }
+        for closing in result.closing { close(closing) }
+    }
+
+    /// Closes at once the connections that have ended.
+    mutating func closeEnded() { finish(shard.closeNow()) }
+
+    /// What the shard's figures need from outside; before the turn's events, which count from here.
+    private mutating func tellShard() {
+        shard.outside.bytesReceived = reactor.bytesReceived
+        shard.outside.bytesSent = reactor.bytesSent
+        guard shard.isSampleDue else { return }
+        shard.outside.setMemory(ProcessFigures.memory())
+        shard.takeSample()
+    }
+
+    private static func clock() -> MonotonicTime {
+        MonotonicTime(milliseconds: hermes_monotonic_ms())
+    }
+
+    private mutating func timeout() -> CInt {
+        var deadline = shard.nextDeadline
+        if lingerDeadlines.count > 0 {
+            let first = lingerDeadlines[0].time
+            deadline = min(deadline ?? first, first)
+        }
+        if let handshakeDeadline {
+            deadline = min(deadline ?? handshakeDeadline, handshakeDeadline)
+        }
+        if let acceptAgainAt { deadline = min(deadline ?? acceptAgainAt, acceptAgainAt) }
+        if let memoryDeadline { deadline = min(deadline ?? memoryDeadline, memoryDeadline) }
+        if let drainDeadline { deadline = min(deadline ?? drainDeadline, drainDeadline) }
+        guard let deadline else { return -1 }
+        let now = Self.clock()
+        return CInt(clamping: deadline.milliseconds(since: now))
+    }
+
+    // MARK: Events
+
+    private mutating func handle(_ event: Reactor.Event) {
+        switch event {
+        case .stale: return
+        case .mailbox:
+            for message in mailbox.take() { handle(message) }
+        case .acceptable(let listener): acceptable |= 1 << UInt64(listener)
+        case .connection(let handle, let isReadable, let isWritable, let isHungUp, let hasEnded):
+            if isWritable { write(handle) }
+            guard isReadable else { return }
+            guard shard.holdsInput(handle) else {
+                read(handle)
+                return
+            }
+            // It has to wait; the kernel keeps its bytes meanwhile. A peer that is gone would report
+            // itself for ever. One whose CONNECT waits gets nothing, and takes nothing over, once it
+            // has gone, whatever it has sent before.
+            let waits = shard.isConnectWaiting(handle)
+            if isHungUp || (hasEnded && waits) {
+                shard.lost(handle, .peerClosed)
+            } else {
+                reactor.stopReading(handle, awaitsEnd: waits)
+            }
+        }
+    }
+
+    mutating func read(_ handle: Handle) {
+        switch reactor.receive(handle) {
+        case .wouldBlock: return
+        case .bytes(let bytes):
+            let consumed = shard.receive(handle, bytes)
+            reactor.keep(handle, bytes, from: consumed)
+        case .proxyHeader: if admitProxied(handle) { read(handle) }
+        case .malformedProxyHeader(let error): end(handle, .proxyHeader(flaw: error.rawValue))
+        case .endOfStream: end(handle, .peerClosed)
+        case .failed(let error):
+            let alert = reactor.brokenRecordAlert(of: handle)
+            end(handle, alert.map { .tlsRecord(alert: $0.rawValue) } ?? .networkError(code: error.code))
+        }
+    }
+
+    private mutating func write(_ handle: Handle) {
+        switch shard.withOutput(of: handle, { reactor.send(handle, &$0) }) {
+        case .blocked: return
+        case .failed(let error): end(handle, .networkError(code: error.code))
+        case .all:
+            shard.drained(handle)
+            finishLingering(handle)
+        }
+    }
+
+    mutating func end(_ handle: Handle, _ reason: CloseReason) {
+        if let entry = lingering[handle.index], entry.handle == handle {
+            drop(handle, origin: entry.origin)
+        }
+        shard.lost(handle, reason)
+    }
+
+    private mutating func resume(_ handle: Handle) {
+        reactor.resumeReading(handle)
+        let kept = reactor.keptInput(handle)
+        guard !kept.isEmpty else { return }
+        let consumed = shard.receive(handle, kept)
+        reactor.keep(handle, kept, from: consumed)
+    }
+
+    private mutating func submit(_ request: AuthenticationRequest) {
+        var request = request
+        if !sharesByAddress(request.connection) { request.origin = 0 }
+        if authenticator?.submit(request) != true {
+            shard.authenticated(request.connection, .serverUnavailable)
+        }
+    }
+
+    // MARK: Closing
+
+    mutating func close(_ closing: Closing) {
+        guard closing.afterOutput else {
+            drop(closing.connection, origin: closing.origin)
+            return
+        }
+        lingering[closing.connection.index] = Lingering(
+            handle: closing.connection, isFinished: false, origin: closing.origin)
+        lingerDeadlines.append(
+            LingerDeadline(
+                handle: closing.connection,
+                time: shard.now.advanced(byMilliseconds: Self.lingerMilliseconds)))
+        reactor.discardKeptInput(closing.connection)
+        write(closing.connection)
+    }
+
+    /// All output of a closed connection is with the kernel. Closing now could reset the stream before
+    /// the peer has read it, so it gets the end of the stream and the time to react.
+    private mutating func finishLingering(_ handle: Handle) {
+        guard let entry = lingering[handle.index], entry.handle == handle, !entry.isFinished else {
+            return
+        }
+        lingering[handle.index]?.isFinished = true
+        reactor.finishSending(handle)
+    }
+
+    private mutating func endLingering() {
+        while lingerDeadlines.count > 0, lingerDeadlines[0].time <= shard.now {
+            let handle = lingerDeadlines[0].handle
+            lingerDeadlines.removeFirst()
+            guard let entry = lingering[handle.index], entry.handle == handle else { continue }
+            if drainDeadline != nil, !entry.isFinished {
+                // A stop gives what is not sent all the time that it has.
+                lingerDeadlines.append(
+                    LingerDeadline(
+                        handle: handle,
+                        time: shard.now.advanced(byMilliseconds: Self.lingerMilliseconds)))
+            } else {
+                drop(handle, origin: entry.origin)
+            }
+        }
+    }
+
+    private mutating func drop(_ handle: Handle, origin: UInt32) {
+        lingering[handle.index] = nil
+        leave(handle, origin: origin)
+        shard.discardOutput(handle)
+        if handshakes != nil {
+            handshakeOrder.end(handle)
+            verifiedClients.remove(handle)
+        }
+        reactor.close(handle)
+    }
+
+    // MARK: Messages from other threads
+
+    private mutating func handle(_ message: ShardMessage) {
+        switch message {
+        case .authenticated(let handle, let refusal): shard.authenticated(handle, refusal)
+        case .handshake(let handle, let outcome): finishStep(handle, outcome)
+        case .certificates(let contexts): take(contexts)
+        case .command(let command): perform(command)
+        case .limits(let limits):
+            settings.limits = limits
+            admission.limits = Admission.Limits(limits)
+            // By the rate that was.
+            acceptAgainAt = nil
+            passLimits()
+            // The log's level may have changed along.
+            shard.reportsLifecycle = notices.wantsLifecycle
+        case .access(let rules):
+            shard.setAccess(rules)
+            notices.forgetAccess()
+        case .stop: stop()
+        }
+    }
+
+    private mutating func stop() {
+        // Asked again: what is not sent by now stays unsent.
+        guard drainDeadline == nil else {
+            drainDeadline = shard.now
+            return
+        }
+        drainDeadline = shard.now.advanced(
+            byMilliseconds: settings.limits.drainTimeout.wholeMilliseconds)
+        reactor.closeListeners()
+        isAccepting = []
+        waitsForHandshakes = false
+        acceptAgainAt = nil
+        shard.shutDown()
+    }
+
+    /// A stop was asked for, and every peer has read its output or run out of time.
+    private var isDrained: Bool {
+        guard let drainDeadline else { return false }
+        return reactor.connectionCount == 0 || shard.now >= drainDeadline
+    }
+}

@@ -1,0 +1,158 @@
+import BrokerAPI
+import BrokerCore
+import BrokerTesting
+import HermesTesting
+import Structures
+import Synchronization
+import Testing
+
+/// `GET /v1/clients`: pages in the order of identifiers, whoever comes and goes meanwhile.
+@Suite("Lists of clients")
+struct ClientListingTests {
+    /// One page, and the steps that it took.
+    private func page(
+        _ link: ShardLink, _ query: ClientQuery,
+        duringEachStep change: (Int) throws -> Void = { _ in }
+    ) throws -> (page: ClientPage, steps: Int) {
+        let answer = Mutex<BrokerAnswer<ClientPage>?>(nil)
+        link.shard.listClients(query) { page in answer.withLock { $0 = page } }
+        #expect(link.shard.nextDeadline == link.shard.now, "the loop goes on with it at once")
+        for step in 1...1_000 {
+            link.shard.continueListings { "address \($0.index)" }
+            if let page = answer.withLock({ $0 }) { return (try page.get(), step) }
+            try change(step)
+        }
+        throw NoAnswer()
+    }
+
+    private struct NoAnswer: Error {}
+
+    private func identifiers(_ page: ClientPage) -> [String] { page.clients.map(\.clientID) }
+
+    /// All pages, each client once.
+    private func all(
+        _ link: ShardLink, _ query: ClientQuery, between change: (Int) throws -> Void = { _ in }
+    ) throws -> [String] {
+        var query = query
+        var found: [String] = []
+        for number in 0..<1_000 {
+            let page = try page(link, query).page
+            found += identifiers(page)
+            guard let next = page.next else { return found }
+            #expect(page.clients.count == query.limit, "only the last page is short")
+            query.cursor = next
+            try change(number)
+        }
+        throw NoAnswer()
+    }
+
+    @Test(
+        "pages are in the order of the identifiers' bytes, and the last has no next",
+        arguments: 1...8)
+    func order(limit: Int) throws {
+        let link = ShardLink()
+        let names = ["phone-10", "a", "phone-1", "ä", "B", "phone-100", "z"]
+        for name in names { _ = try link.connect(name) }
+        #expect(
+            try all(link, ClientQuery(limit: limit))
+                == ["B", "a", "phone-1", "phone-10", "phone-100", "z", "ä"])
+        #expect(
+            try all(link, ClientQuery(prefix: "phone-1", limit: limit))
+                == ["phone-1", "phone-10", "phone-100"])
+    }
+
+    @Test("filters hold: connected or away, prefix, user name")
+    func filters() throws {
+        let link = ShardLink()
+        for name in ["a", "b", "c"] {
+            let handle = try link.connect(name, cleanSession: false) {
+                $0.userName = Array((name == "c" ? "carl" : "ann").utf8)
+            }
+            if name == "b" { link.lose(handle) }
+        }
+        #expect(try all(link, ClientQuery(connected: false)) == ["b"])
+        #expect(try all(link, ClientQuery(connected: true)) == ["a", "c"])
+        #expect(try all(link, ClientQuery(userName: "ann")) == ["a", "b"])
+        #expect(try all(link, ClientQuery(userName: "")) == [])
+    }
+
+    @Test("a client that stays is listed once, however others and itself come and go between pages")
+    func stable() throws {
+        let link = ShardLink()
+        let stays = (10..<40).map { "s\($0)" }
+        var handles: [String: Handle] = [:]
+        for name in stays.reversed() { handles[name] = try link.connect(name) }
+        var early = try (0..<5).map { try link.connect("early\($0)") }
+        let found = try all(link, ClientQuery(limit: 4)) { number in
+            // Frees places that later sessions take.
+            if let gone = early.popLast() { link.lose(gone) }
+            _ = try link.connect("a-new-\(number)")
+            _ = try link.connect("t-new-\(number)")
+            // Comes back in another place of the table.
+            let name = stays[(number * 7) % stays.count]
+            if let handle = handles[name] { link.lose(handle) }
+            handles[name] = try link.connect(name)
+        }
+        #expect(found.filter { $0.hasPrefix("s") } == stays)
+        #expect(found == found.sorted())
+    }
+
+    @Test("more sessions than a turn looks at take several, and the page is whole")
+    func slices() throws {
+        let link = ShardLink(isDurable: false)
+        let count = 20_000
+        for number in 0..<count { _ = try link.connect("c\(100_000 + (number * 6_667) % count)") }
+        var lost = false
+        let (page, steps) = try page(link, ClientQuery(limit: 3)) { step in
+            guard !lost else { return }
+            lost = true
+            // Found already, and gone before the page is made.
+            let isGone = link.shard.disconnect("c100001")
+            #expect(isGone)
+            link.turn()
+        }
+        #expect(steps > 1)
+        #expect(lost)
+        #expect(identifiers(page) == ["c100000", "c100002"])
+        let next = try self.page(link, ClientQuery(limit: 2, cursor: page.next)).page
+        #expect(identifiers(next) == ["c100003", "c100004"])
+    }
+
+    @Test("identifiers too long for a URL have their place, and every page its next")
+    func longIdentifiers() throws {
+        let link = ShardLink()
+        let long = String(repeating: "x", count: 60_000)
+        var names = ["a", long, long + "1", long + "2", String(repeating: "x", count: 256), "y"]
+        for name in names { _ = try link.connect(name) }
+        var query = ClientQuery(limit: 1)
+        var found: [String] = []
+        repeat {
+            let page = try page(link, query).page
+            found += identifiers(page)
+            query.cursor = page.next
+            #expect((page.next ?? "").utf8.count <= 2 * ClientCursor.maximumKeyBytes)
+        } while query.cursor != nil
+        #expect(found.sorted() == names.sorted())
+        names.sort()
+        #expect(found.first == "a" && found.last == "y" && found[1].utf8.count == 256)
+    }
+
+    @Test("whoever waits for a list when the shard stops is told so")
+    func stop() throws {
+        let link = ShardLink()
+        let answer = Mutex<BrokerAnswer<ClientPage>?>(nil)
+        link.shard.listClients(ClientQuery()) { page in answer.withLock { $0 = page } }
+        link.shard.abandonReplies()
+        #expect(answer.withLock { $0 } == .failure(.stopping))
+    }
+
+    @Test("a cursor is what a page has named")
+    func cursors() {
+        for key in [[], [0], [0xFF, 0x00, 0x7A], [UInt8](repeating: 7, count: 512)] as [[UInt8]] {
+            #expect(ClientCursor(text: ClientCursor(key: key).text)?.key == key)
+        }
+        for text in ["a", "AB", "0x", "g0", " 0", "ä", String(repeating: "00", count: 513)] {
+            #expect(ClientCursor(text: text) == nil, "\(text)")
+        }
+    }
+}

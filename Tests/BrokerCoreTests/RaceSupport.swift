@@ -1,0 +1,95 @@
+import BrokerCore
+import BrokerTesting
+import HermesTesting
+import MQTTCodec
+import MQTTCore
+import Structures
+
+/// What tests of races and limits do over and over.
+extension ShardLink {
+    /// Completes every commit that is pending, and what follows from that.
+    func commitAll() {
+        store.completeAll()
+        turn()
+    }
+
+    /// Sends a CONNECT and leaves its commit pending.
+    func beginConnect(
+        _ identifier: String, cleanSession: Bool = false,
+        _ change: (inout PacketContent.Connect) -> Void = { _ in }
+    ) throws -> Handle {
+        let handle = open()
+        var connect = PacketContent.Connect(clientIdentifier: identifier)
+        connect.cleanSession = cleanSession
+        change(&connect)
+        try send(handle, .connect(connect))
+        return handle
+    }
+
+    /// A connected persistent client with one subscription; its CONNACK and SUBACK are taken off.
+    func subscriber(
+        _ identifier: String, to filter: String, _ qos: QoS, cleanSession: Bool = false
+    ) throws -> Handle {
+        let handle = try connect(identifier, cleanSession: cleanSession)
+        try send(handle, .subscribe(filter, qos))
+        commitAll()
+        _ = try take(handle)
+        return handle
+    }
+
+    /// Publishes payloads on one topic at QoS 1, with identifiers from 1 on.
+    func publish(_ payloads: [String], to topic: String, qos: QoS = .atLeastOnce, from: Handle)
+        throws
+    {
+        for (number, payload) in payloads.enumerated() {
+            try send(from, .publish(topic, payload, qos: qos, PacketIdentifier(number: number + 1)))
+        }
+    }
+
+    /// Payloads of the messages that have come since the last call, unacknowledged.
+    func takePayloads(_ handle: Handle) throws -> [String] { try take(handle).payloads }
+
+    /// Takes and acknowledges until nothing more comes, at most so often; the payloads.
+    func takeAll(_ handle: Handle, rounds: Int = 200) throws -> [String] {
+        var payloads: [String] = []
+        for _ in 0..<rounds {
+            let packets = try take(handle)
+            if packets.isEmpty { return payloads }
+            payloads.append(contentsOf: packets.payloads)
+            for packet in packets {
+                switch packet {
+                case .publish(let publish):
+                    switch publish.delivery {
+                    case .atMostOnce: continue
+                    case .atLeastOnce(let identifier, _): try send(handle, .puback(identifier))
+                    case .exactlyOnce(let identifier, _): try send(handle, .pubrec(identifier))
+                    }
+                case .pubrel(let identifier): try send(handle, .pubcomp(identifier))
+                default: continue
+                }
+            }
+            commitAll()
+        }
+        return payloads
+    }
+}
+
+extension [PacketContent] {
+    /// Payloads of the PUBLISH packets.
+    var payloads: [String] {
+        compactMap { packet in
+            guard case .publish(let publish) = packet else { return nil }
+            return String(decoding: publish.payload, as: UTF8.self)
+        }
+    }
+}
+
+extension PacketIdentifier {
+    /// Identifiers in the order in which they are given: 1 to 65,535, then 1 again.
+    init(number: Int) {
+        guard let identifier = PacketIdentifier(UInt16((number - 1) % 65_535 + 1)) else {
+            preconditionFailure("no packet identifier is 0")
+        }
+        self = identifier
+    }
+}

@@ -1,0 +1,296 @@
+import BrokerCore
+import BrokerAPI
+import BrokerTesting
+import HermesTesting
+import MQTTCodec
+import MQTTCore
+import Store
+import Structures
+import Testing
+
+/// A disk that hangs makes nothing grow without a bound, whatever clients send.
+@Suite("What waits for a disk that hangs")
+struct StoreBacklogTests {
+    /// Bytes that may wait.
+    private static let bound = 20_000
+    private static let payload = String(repeating: "x", count: 1_000)
+
+    private func makeLink(_ change: (inout BrokerLimits) -> Void = { _ in }) -> ShardLink {
+        ShardLink(
+            {
+                $0.storeBacklogBytes = Self.bound
+                change(&$0)
+            }, isImmediate: false)
+    }
+
+    /// A connected client that has nothing stored, while nothing completes.
+    private func beginClean(_ link: ShardLink, _ identifier: String) throws -> Handle {
+        let handle = try link.beginConnect(identifier, cleanSession: true) { $0.keepAlive = 1 }
+        #expect(try link.take(handle) == [.connack(.accepted(sessionPresent: false))])
+        return handle
+    }
+
+    private func isHeld(_ link: ShardLink, _ handle: Handle) -> Bool {
+        link.shard.holdsInput(handle)
+    }
+
+    private func waitsToConnect(_ link: ShardLink, _ handle: Handle) -> Bool {
+        link.shard.isConnectWaiting(handle)
+    }
+
+    /// Payloads, filters and identifiers that were submitted and have not completed.
+    private func waitingBytes(_ link: ShardLink) -> Int {
+        let pending = Set(link.store.pending)
+        return link.store.groups.filter { pending.contains($0.ticket) }.flatMap(\.records)
+            .reduce(0) { sum, record in
+                switch record {
+                case .message(_, _, let payload, _, _, _): sum + payload.count
+                case .subscription(_, let filter, _): sum + filter.count
+                case .subscriptionRemoved(_, let filter): sum + filter.count
+                case .session(_, let identifier, _): sum + identifier.count
+                default: sum
+                }
+            }
+    }
+
+    /// What a client may send without limit while no PUBACK is owed to it.
+    enum Flood: CaseIterable {
+        case retained, subscribe, unsubscribe
+
+        func packet(_ number: Int) -> PacketContent {
+            let filter = "\(number)/" + StoreBacklogTests.payload
+            return switch self {
+            case .retained: .publish("a", StoreBacklogTests.payload, retain: true)
+            case .subscribe: .subscribe(filter, .atLeastOnce)
+            case .unsubscribe: .unsubscribe(1, [Array(filter.utf8)])
+            }
+        }
+    }
+
+    @Test(
+        "above the bound a flood is not read, and all of it counts in the end",
+        arguments: Flood.allCases)
+    func floods(_ kind: Flood) throws {
+        let link = makeLink()
+        let client = try link.connect("client", cleanSession: false) { $0.keepAlive = 1 }
+        if kind == .unsubscribe {
+            for number in 1...60 {
+                try link.send(client, Flood.subscribe.packet(number))
+                link.commitAll()
+            }
+            _ = try link.take(client)
+        }
+        for number in 1...60 { try link.send(client, kind.packet(number)) }
+        #expect(isHeld(link, client))
+        let waiting = waitingBytes(link)
+        #expect(waiting > Self.bound / 2 && waiting < Self.bound + 2_000)
+        #expect(link.reached(.storeBacklog) == 1)
+        // Its silence is ours.
+        link.advance(milliseconds: 60_000)
+        #expect(link.closeReasons.isEmpty)
+
+        // Above half of the bound it still waits.
+        link.store.complete(link.store.pending[0])
+        link.turn()
+        #expect(isHeld(link, client))
+        for _ in 1...10 where isHeld(link, client) || !link.store.pending.isEmpty {
+            link.commitAll()
+        }
+        #expect(!isHeld(link, client))
+        let records = link.store.records
+        switch kind {
+        case .retained:
+            #expect(records.count { if case .retained = $0 { true } else { false } } == 60)
+        case .subscribe:
+            #expect(try link.take(client).count == 60)
+        case .unsubscribe:
+            #expect(try link.take(client).count == 60)
+            #expect(
+                records.count { if case .subscriptionRemoved = $0 { true } else { false } } == 60)
+        }
+        #expect(link.shard.counters.publishersPaused == 0)
+    }
+
+    @Test("what queues at QoS 0 behind waiting messages is stored, and bound like the rest")
+    func lowered() throws {
+        let link = makeLink()
+        let phone = try link.subscriber("phone", to: "a", .atLeastOnce)
+        try link.send(phone, .subscribe("b", .atMostOnce))
+        link.commitAll()
+        _ = try link.take(phone)
+        let publisher = try beginClean(link, "publisher")
+        try link.send(publisher, .publish("a", "first", qos: .atLeastOnce, 1))
+        for number in 2...61 {
+            try link.send(
+                publisher,
+                .publish("b", Self.payload, qos: .atLeastOnce, .init(number: number)))
+        }
+        #expect(isHeld(link, publisher))
+        #expect(waitingBytes(link) < Self.bound + 2_000)
+        for _ in 1...10 { link.commitAll() }
+        let payloads = try link.takeAll(phone)
+        #expect(payloads.first == "first" && payloads.count == 61)
+    }
+
+    @Test("many clients have the bound together")
+    func together() throws {
+        let link = makeLink()
+        for number in 1...60 {
+            let client = try beginClean(link, "c\(number)")
+            try link.send(client, .publish("t\(number)", Self.payload, retain: true))
+        }
+        #expect(waitingBytes(link) < Self.bound + 2_000)
+        #expect(link.shard.counters.publishersPaused > 30)
+        for _ in 1...10 { link.commitAll() }
+        #expect(link.shard.counters.publishersPaused == 0)
+        #expect(link.shard.figures.retained == 60)
+    }
+
+    @Test("who has waited longest goes on first: a disk that is too slow for all starves nobody")
+    func order() throws {
+        let link = makeLink()
+        let clients = try (1...60).map { try beginClean(link, "c\($0)") }
+        for _ in 1...20 {
+            for (number, client) in clients.enumerated() where !isHeld(link, client) {
+                for _ in 1...3 {
+                    try link.send(client, .publish("t\(number)", Self.payload, retain: true))
+                }
+            }
+            link.commitAll()
+        }
+        var stored: [[UInt8]: Int] = [:]
+        for case .message(_, let topic, _, _, _, _) in link.store.records {
+            stored[topic, default: 0] += 1
+        }
+        #expect(stored.count == 60)
+        let counts = stored.values
+        #expect((counts.max() ?? 0) - (counts.min() ?? 0) <= 4)
+    }
+
+    @Test("sessions and wills that would be stored wait with their CONNECT, past its deadline")
+    func connects() throws {
+        let link = makeLink { $0.connectTimeout = .seconds(2) }
+        let flooder = try beginClean(link, "flooder")
+        for _ in 1...60 { try link.send(flooder, Flood.retained.packet(1)) }
+        let waiting = waitingBytes(link)
+        let session = try link.beginConnect("session")
+        let will = try link.beginConnect("will", cleanSession: true) {
+            $0.will = PacketContent.Will(topic: "w", message: [1])
+        }
+        let silent = link.open()
+        #expect(waitingBytes(link) == waiting)
+        // Who gives up meanwhile is to be noticed.
+        #expect(
+            [session, will, silent, flooder].map { waitsToConnect(link, $0) }
+                == [true, true, false, false])
+        link.advance(milliseconds: 2_300)
+        #expect(link.closed == [silent])
+        for _ in 1...10 { link.commitAll() }
+        for handle in [session, will] {
+            #expect(!waitsToConnect(link, handle))
+            #expect(try link.take(handle) == [.connack(.accepted(sessionPresent: false))])
+        }
+    }
+
+    @Test("who reads, pings and publishes what is not stored goes on, newcomers too")
+    func othersGoOn() throws {
+        let link = makeLink()
+        let reader = try link.subscriber("reader", to: "live/#", .atLeastOnce)
+        let flooder = try beginClean(link, "flooder")
+        for _ in 1...60 { try link.send(flooder, Flood.retained.packet(1)) }
+        #expect(isHeld(link, flooder))
+
+        try link.send(reader, .publish("live/1", "1"), .pingreq)
+        #expect(try link.take(reader) == [.publish("live/1", "1"), .pingresp])
+        let newcomer = try beginClean(link, "newcomer")
+        try link.send(newcomer, .subscribe("x", .exactlyOnce), .publish("x", "2"))
+        #expect(try link.take(newcomer) == [.suback(1, [2]), .publish("x", "2")])
+
+        #expect(!isHeld(link, reader) && !isHeld(link, newcomer))
+    }
+
+    @Test("an HTTP publish that would be stored is refused, another one is not")
+    func adminPublish() throws {
+        let link = makeLink()
+        let flooder = try beginClean(link, "flooder")
+        for _ in 1...60 { try link.send(flooder, Flood.retained.packet(1)) }
+        let answers = Answers()
+        for retain in [true, false] {
+            link.shard.publish(
+                Publication(
+                    topic: Array("a".utf8), payload: [1], qos: .atLeastOnce, retain: retain)
+            ) { answers.values.append($0) }
+        }
+        #expect(answers.values.map { (try? $0.get()) != nil } == [false, true])
+    }
+
+    @Test("retained messages for persistent sessions wait, and come once the disk goes on")
+    func retainedWalk() throws {
+        let link = makeLink()
+        let publisher = try link.connect("publisher")
+        for number in 1...60 {
+            try link.send(
+                publisher,
+                .publish("r/\(number)", Self.payload, qos: .atLeastOnce, 1, retain: true))
+            link.commitAll()
+        }
+        let client = try link.connect("client", cleanSession: false)
+        try link.send(client, .subscribe("r/#", .atLeastOnce))
+        for _ in 1...10 { link.turn() }
+        #expect(waitingBytes(link) < Self.bound + 2_000)
+        #expect(link.shard.nextDeadline != link.shard.now, "it does not turn in vain")
+        var payloads: [String] = []
+        for _ in 1...20 {
+            link.commitAll()
+            payloads += try link.takeAll(client)
+        }
+        #expect(payloads.count == 60)
+    }
+
+    @Test(
+        "SUBSCRIBE and UNSUBSCRIBE count against limits.max_unacknowledged_publishes",
+        arguments: [false, true])
+    func acknowledgements(unsubscribes: Bool) throws {
+        let link = ShardLink({ $0.maxUnacknowledgedPublishes = 4 }, isImmediate: false)
+        let client = try link.connect("client", cleanSession: false)
+        if unsubscribes {
+            try link.send(client, .subscribe("a", .atLeastOnce))
+        } else {
+            try link.send(client, .publish("a", "x", qos: .atLeastOnce, 1, retain: true))
+        }
+        for number in 2...9 {
+            if unsubscribes {
+                try link.send(client, .unsubscribe(1, [Array("a".utf8)]))
+            } else {
+                try link.send(client, .subscribe("\(number)", .atLeastOnce))
+            }
+        }
+        #expect(isHeld(link, client))
+        #expect(link.reached(.maxUnacknowledgedPublishes) == 1)
+        for _ in 1...5 { link.commitAll() }
+        #expect(!isHeld(link, client))
+        #expect(try link.take(client).count == 9)
+    }
+
+    @Test("the disk that refuses for want of room does not keep back who waited for another reason")
+    func refusing() throws {
+        let link = makeLink()
+        let client = try link.connect("client", cleanSession: false)
+        for number in 1...60 { try link.send(client, Flood.subscribe.packet(number)) }
+        #expect(isHeld(link, client))
+        link.store.isAccepting = false
+        for _ in 1...10 { link.commitAll() }
+        #expect(!isHeld(link, client))
+        #expect(try link.take(client).count == 60)
+        try link.send(client, Flood.retained.packet(1))
+        #expect(isHeld(link, client))
+        link.store.isAccepting = true
+        link.turn()
+        #expect(!isHeld(link, client))
+    }
+
+    /// Filled by reply closures, which run on the test's own thread.
+    private final class Answers: @unchecked Sendable {
+        var values: [BrokerAnswer<PublishCounts>] = []
+    }
+}

@@ -1,0 +1,86 @@
+import BrokerCore
+import BrokerTesting
+import HermesTesting
+import MQTTCodec
+import MQTTCore
+import Structures
+import Testing
+
+/// One turn does so much and no more, whatever falls due at once.
+@Suite("Work of one turn")
+struct TurnTests {
+    @Test("of sessions that expire at once, a turn removes 1,000, and the next one follows")
+    func expiries() throws {
+        let link = ShardLink({ $0.sessionExpiry = .seconds(60) })
+        for number in 1...2_500 {
+            link.lose(try link.connect("c\(number)", cleanSession: false))
+        }
+        let before = link.notices.count
+        for left in [1_500, 500, 0] {
+            // The clock stands still from the first turn on.
+            link.advance(milliseconds: left == 1_500 ? 61_000 : 0)
+            #expect(link.shard.figures.sessions == left)
+            let deadline = link.shard.nextDeadline
+            #expect((deadline.map { $0 <= link.shard.now } ?? false) == (left > 0))
+        }
+        #expect(link.shard.counters.sessionsExpired == 2_500)
+        #expect(link.notices.count == before + 2_500)
+    }
+
+    private func member(_ link: ShardLink, _ name: String, _ filter: String) throws -> Handle {
+        let handle = try link.connect(name)
+        try link.send(handle, .subscribe(filter, .atLeastOnce))
+        _ = try link.take(handle)
+        return handle
+    }
+
+    /// One member of the group with 1,000 messages waiting, another without any.
+    private func link() throws -> (ShardLink, full: Handle, empty: Handle) {
+        let link = ShardLink({ $0.maxInFlight = 1 })
+        let full = try member(link, "full", "$share/g/a")
+        let publisher = try link.connect("publisher")
+        for number in 1...1_000 {
+            try link.send(publisher, .publish("a", "\(number)", qos: .atLeastOnce, 1))
+        }
+        return (link, full, try member(link, "empty", "$share/g/a"))
+    }
+
+    @Test("a long queue of a shared subscription changes hands 256 at a time, in order, and whole")
+    func handOver() throws {
+        let (link, full, empty) = try link()
+        _ = try link.take(full)
+        link.lose(full)
+        for handed in [256, 512, 768, 1_000] {
+            if handed > 256 { link.turn() }
+            // One is in flight.
+            #expect(link.shard.figures.queued == handed - 1)
+            #expect((link.shard.nextDeadline == link.shard.now) == (handed < 1_000))
+        }
+        #expect(try link.takeAll(empty, rounds: 1_001) == (1...1_000).map { "\($0)" })
+    }
+
+    @Test("what has nobody left is dropped, also when its group's place is another's by then")
+    func groupEnds() throws {
+        let (link, full, empty) = try link()
+        link.lose(full)
+        link.lose(empty)
+        let other = try member(link, "other", "$share/h/b")
+        for _ in 1...10 { link.turn() }
+        #expect(try link.take(other) == [])
+        #expect(link.shard.figures.queued == 0)
+        // One slice had reached the second member, whose own it became.
+        #expect(link.shard.counters.dropped[.away] == 1_000 - 256)
+    }
+
+    @Test("a stop hands over all at once to who is away and stays")
+    func shutDown() throws {
+        let (link, _, _) = try link()
+        let absent = try link.connect("absent", cleanSession: false)
+        try link.send(absent, .subscribe("$share/g/a", .atLeastOnce))
+        link.lose(absent)
+        link.shard.limits.queueMessages = 2_000
+        link.shard.shutDown()
+        link.turn()
+        #expect(link.shard.figures.queued == 1_000)
+    }
+}

@@ -1,0 +1,172 @@
+@testable import BrokerCore
+import Structures
+import Synchronization
+import Testing
+import Threads
+
+@testable import BrokerRuntime
+
+@Suite("Authenticator")
+struct AuthenticatorTests {
+    /// An authenticator whose full checks each wait for leave, and whose answers are read here.
+    private struct Bench {
+        let begun: WorkQueue<String>
+        let leave: WorkQueue<Bool>
+        let answers: WorkQueue<String>
+        let authenticator: Authenticator
+
+        init() throws {
+            let begun = try WorkQueue<String>(name: "begun")
+            let leave = try WorkQueue<Bool>(name: "leave")
+            let answers = try WorkQueue<String>(name: "answers")
+            self.begun = begun
+            self.leave = leave
+            self.answers = answers
+            authenticator = try Authenticator(
+                PasswordCheck(
+                    recall: { name, _ in name.first == UInt8(ascii: "k") },
+                    verify: { name, password in
+                        begun.post(String(decoding: name, as: UTF8.self))
+                        _ = leave.takeAll()
+                        return password == [1]
+                    })
+            ) { request, outcome in
+                answers.post("\(String(decoding: request.userName, as: UTF8.self)) \(outcome)")
+            }
+        }
+
+        func submit(_ name: String, isRight: Bool = true, origin: UInt32 = 1) -> Bool {
+            authenticator.submit(
+                AuthenticationRequest(
+                    connection: Handle(index: 1, generation: 1), origin: origin,
+                    userName: Array(name.utf8),
+                    password: [isRight ? 1 : 0]))
+        }
+
+        /// Waits for so many answers.
+        func take(_ count: Int) -> [String] {
+            var taken: [String] = []
+            while taken.count < count, let more = answers.takeAll(waitMilliseconds: 10_000),
+                !more.isEmpty
+            {
+                taken += more
+            }
+            return taken
+        }
+
+        /// Waits until full checks have begun.
+        func awaitBegun() -> [String]? { begun.takeAll(waitMilliseconds: 10_000) }
+
+        func end() {
+            authenticator.stop()
+            leave.close()
+        }
+    }
+
+    @Test("what is known is answered before what has to be checked, in whatever order it came")
+    func knownFirst() throws {
+        let bench = try Bench()
+        defer { bench.end() }
+        #expect(bench.submit("slow1"))
+        #expect(bench.awaitBegun() == ["slow1"])
+        for name in ["slow2", "known1", "slow3", "known2"] { #expect(bench.submit(name)) }
+        #expect(bench.authenticator.waitingCount == 4)
+        bench.leave.post(true)
+        #expect(bench.take(3) == ["slow1 right", "known1 right", "known2 right"])
+        #expect(bench.awaitBegun() == ["slow2"])
+        #expect(bench.authenticator.waitingCount == 1)
+        bench.leave.post(true)
+        #expect(bench.take(1) == ["slow2 right"])
+        #expect(bench.awaitBegun() == ["slow3"])
+        bench.leave.post(true)
+        #expect(bench.take(1) == ["slow3 right"])
+        #expect(bench.authenticator.waitingCount == 0)
+    }
+
+    @Test("a wrong password is refused")
+    func wrong() throws {
+        let bench = try Bench()
+        defer { bench.end() }
+        #expect(bench.submit("slow", isRight: false))
+        bench.leave.post(true)
+        #expect(bench.take(1) == ["slow wrong"])
+    }
+
+    @Test("a full queue refuses what is not known, and nothing that is")
+    func full() throws {
+        let bench = try Bench()
+        defer { bench.end() }
+        #expect(bench.submit("slow"))
+        #expect(bench.awaitBegun() == ["slow"])
+        for number in 0..<PasswordQueue.capacity + 3 { #expect(bench.submit("slow\(number)")) }
+        #expect(bench.submit("known"))
+        bench.leave.post(true)
+        let first = PasswordQueue.capacity
+        #expect(
+            bench.take(5) == [
+                "slow right", "slow\(first) busy", "slow\(first + 1) busy", "slow\(first + 2) busy",
+                "known right",
+            ])
+    }
+
+    @Test("who guesses from one address delays others by one check, and takes no place of theirs")
+    func turns() throws {
+        let bench = try Bench()
+        defer { bench.end() }
+        #expect(bench.submit("guess"))
+        #expect(bench.awaitBegun() == ["guess"])
+        for number in 0..<PasswordQueue.capacity { #expect(bench.submit("guess\(number)")) }
+        for name in ["anna1", "anna2"] { #expect(bench.submit(name, origin: 2)) }
+        #expect(bench.submit("berta", origin: 3))
+        bench.leave.post(true)
+        let last = PasswordQueue.capacity - 1
+        #expect(
+            bench.take(4) == [
+                "guess right", "guess\(last) busy", "guess\(last - 1) busy",
+                "guess\(last - 2) busy",
+            ])
+        var begun: [String] = []
+        for _ in 0..<5 {
+            begun += bench.awaitBegun() ?? []
+            bench.leave.post(true)
+            #expect(bench.take(1).count == 1)
+        }
+        #expect(begun == ["guess0", "anna1", "berta", "guess1", "anna2"])
+    }
+
+    @Test("a full queue takes places from the address that has most, and none of those without one")
+    func displacement() {
+        var queue = PasswordQueue()
+        /// Whose request has no place.
+        func add(_ origin: UInt32, times: Int = 1) -> Set<UInt32?> {
+            Set(
+                (0..<times).map { _ in
+                    queue.append(
+                        AuthenticationRequest(
+                            connection: Handle(index: 1, generation: 1), origin: origin,
+                            userName: [], password: []))?.origin
+                })
+        }
+        #expect(add(0, times: 300) == [nil])
+        #expect(add(1, times: 210) == [nil])
+        #expect(add(2, times: 2) == [nil])
+        #expect(add(1) == [1])
+        #expect(add(2, times: 104) == [1])
+        #expect(add(2) == [2], "106 each is fair")
+        #expect(add(0) == [0], "it has more than either")
+        var taken: [UInt32: Int] = [:]
+        while let next = queue.removeFirst() { taken[next.origin, default: 0] += 1 }
+        #expect(taken == [0: 300, 1: 106, 2: 106] && queue.count == 0)
+    }
+
+    @Test("what arrives during one check is bounded too, and refused at once")
+    func flood() throws {
+        let bench = try Bench()
+        defer { bench.end() }
+        #expect(bench.submit("slow"))
+        #expect(bench.awaitBegun() == ["slow"])
+        for _ in 0..<Authenticator.arrivedCapacity { #expect(bench.submit("flood")) }
+        #expect(!bench.submit("flood"))
+        #expect(!bench.submit("known"))
+    }
+}
