@@ -18,9 +18,6 @@ func module(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target 
 
 let package = Package(
     name: "hermes-fuzz",
-    dependencies: [
-        .package(url: "https://github.com/apple/swift-log", from: "1.6.0")
-    ],
     targets: [
         .target(name: "CLinux"),
         .systemLibrary(
@@ -43,19 +40,14 @@ let package = Package(
         module("Credentials", ["CArgon2", "PlainText"]),
         module("Authorization", ["Credentials", "PlainText", "Structures"]),
         module("BrokerAPI", ["MQTTCodec"]),
-        module("OperatorLog", ["PlainText", .product(name: "Logging", package: "swift-log")]),
         module(
-            "Broker",
-            [
-                "Authorization", "BrokerAPI", "CLinux", "MQTTCodec", "MQTTCore", "OperatorLog",
-                "Store", "Structures", "TLS", "Threads", "Transport",
-                .product(name: "Logging", package: "swift-log"),
-            ]),
+            "BrokerCore",
+            ["Authorization", "BrokerAPI", "MQTTCodec", "MQTTCore", "Store", "Structures"]),
         module("HermesTesting", ["Structures", "MQTTCodec", "MQTTCore", "Store"]),
         module(
             "FuzzChecks",
             [
-                "Broker", "BrokerAPI", "HermesTesting", "MQTTCodec", "MQTTCore", "Store",
+                "BrokerAPI", "BrokerCore", "HermesTesting", "MQTTCodec", "MQTTCore", "Store",
                 "Structures", "TLS", "Transport",
             ]),
         // libFuzzer brings `main`; the one that SwiftPM wants of a program gets another name.

@@ -67,10 +67,13 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
 
         // The data plane, the admin plane, and the programs.
         ModuleRow(
-            "Broker",
+            "BrokerCore",
+            own: "Authorization BrokerAPI MQTTCodec MQTTCore Store Structures", outside: "Glibc"),
+        ModuleRow(
+            "BrokerRuntime",
             own: """
-                Authorization BrokerAPI CLinux MQTTCodec MQTTCore OperatorLog Store Structures \
-                TLS Threads Transport
+                Authorization BrokerAPI BrokerCore CLinux MQTTCodec MQTTCore OperatorLog Store \
+                Structures TLS Threads Transport
                 """,
             outside: "Glibc Logging Synchronization"),
         ModuleRow(
@@ -95,7 +98,7 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
         ModuleRow(
             "hermesd",
             own: """
-                AdminAPI AdminTLS Authorization Broker BrokerAPI CLinux ConfiguredFiles \
+                AdminAPI AdminTLS Authorization BrokerAPI BrokerRuntime CLinux ConfiguredFiles \
                 Credentials MQTTCodec OperatorConfiguration OperatorLog PlainText Store TLS \
                 Threads Transport
                 """,
@@ -103,14 +106,14 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
     ]
 
     /// The only modules that import both sockets and protocol.
-    static let joinSocketsAndProtocol: Set = ["Broker", "hermesd"]
+    static let joinSocketsAndProtocol: Set = ["BrokerRuntime", "hermesd"]
     static let sockets: Set = ["Transport"]
     static let `protocol`: Set = ["MQTTCodec", "MQTTCore"]
 
     /// Folders whose files have at most ``mostLines`` lines.
     static let foldersOfShortFiles = [
-        "Sources/AdminAPI", "Sources/Authorization", "Sources/Configuration", "Sources/MQTTCodec",
-        "Sources/OperatorCLI", "Sources/Structures", "Sources/Threads",
+        "Sources/AdminAPI", "Sources/Authorization", "Sources/BrokerCore",
+        "Sources/Configuration", "Sources/MQTTCodec", "Sources/OperatorCLI", "Sources/Structures", "Sources/Threads",
     ]
     static let mostLines = 350
 
