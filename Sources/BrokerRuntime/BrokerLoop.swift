@@ -269,7 +269,9 @@ package struct BrokerLoop: ~Copyable {
         case .endOfStream: end(handle, .peerClosed)
         case .failed(let error):
             let alert = reactor.brokenRecordAlert(of: handle)
-            end(handle, alert.map { .tlsRecord(alert: $0.rawValue) } ?? .networkError(code: error.code))
+            end(
+                handle,
+                alert.map { .tlsRecord(alert: $0.rawValue) } ?? .networkError(code: error.code))
         }
     }
 

@@ -301,7 +301,8 @@ struct NoticeLog {
             metadata[LogKeys.tlsFailure] =
                 "the listener serves plain TCP; point the client to one with tls, or let it do without"
         }
-        if case .proxyHeader(let number) = reason, let flaw = MalformedProxyHeader(rawValue: number) {
+        if case .proxyHeader(let number) = reason, let flaw = MalformedProxyHeader(rawValue: number)
+        {
             metadata[LogKeys.proxyFailure] = "\(flaw.explanation)"
             kind += " \(flaw)"
         }

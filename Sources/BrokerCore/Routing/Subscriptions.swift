@@ -96,7 +96,9 @@ struct Subscriptions: ~Copyable {
 
     /// Every session with a plain filter that matches, each once; valid until the next call.
     @inline(__always)
-    mutating func match(_ topic: UnsafeRawBufferPointer) -> UnsafeBufferPointer<SubscriptionTrie.Match> {
+    mutating func match(_ topic: UnsafeRawBufferPointer) -> UnsafeBufferPointer<
+        SubscriptionTrie.Match
+    > {
         trie.match(topic)
     }
 

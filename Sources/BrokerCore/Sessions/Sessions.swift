@@ -17,7 +17,7 @@ struct Sessions: ~Copyable {
     private var identifierSeed: UInt64
     private let hash: KeyedHash
     private(set) var persistentCount = 0
-    var totals = QueueTotals()
+    var totals = SessionTotals()
     var loads = QueueLoads()
 
     /// `seed` feeds generated client identifiers.

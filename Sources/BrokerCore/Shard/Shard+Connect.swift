@@ -6,40 +6,6 @@ import Structures
 
 /// CONNECT: from the packet to the CONNACK, through the states of ``ConnectionMachine``.
 extension Shard {
-    /// A CONNECT under judgement, whose ranges refer to `bytes`.
-    private struct Judged {
-        let handle: Handle
-        let connect: Connect
-        let bytes: UnsafeRawBufferPointer
-        /// The whole packet.
-        let packet: UnsafeRawBufferPointer
-        /// The user name that the client's certificate proved.
-        let certificateUser: UnsafeRawBufferPointer?
-
-        /// A CONNECT that was kept while it waited.
-        init(_ handle: Handle, _ held: HeldConnect) {
-            self.init(
-                handle: handle, connect: held.connect, bytes: held.packet, packet: held.packet,
-                certificateUser: held.certificateUser)
-        }
-
-        init(
-            handle: Handle, connect: Connect, bytes: UnsafeRawBufferPointer,
-            packet: UnsafeRawBufferPointer, certificateUser: UnsafeRawBufferPointer?
-        ) {
-            self.handle = handle
-            self.connect = connect
-            self.bytes = bytes
-            self.packet = packet
-            self.certificateUser = certificateUser
-        }
-
-        /// The user name in the packet.
-        var userName: UnsafeRawBufferPointer? { connect.userName.map { bytes[$0] } }
-        var claimedUserName: [UInt8]? { userName.map { [UInt8]($0) } }
-        var clientIdentifier: UnsafeRawBufferPointer { bytes[connect.clientIdentifier] }
-    }
-
     mutating func receiveConnect(
         _ handle: Handle, _ frame: PacketDecoder.Frame, _ bytes: UnsafeRawBufferPointer
     ) throws(MalformedPacket) {
@@ -63,7 +29,7 @@ extension Shard {
                 userName: connect.userName.map { [UInt8](bytes[$0]) })
         case .authenticate(let certificateUser):
             authenticate(
-                Judged(
+                JudgedConnect(
                     handle: handle, connect: connect, bytes: bytes, packet: bytes[frame.packet],
                     certificateUser: certificateUser.map {
                         UnsafeRawBufferPointer(start: $0.bytes, count: $0.count)
@@ -72,7 +38,7 @@ extension Shard {
         }
     }
 
-    private mutating func authenticate(_ judged: Judged) {
+    private mutating func authenticate(_ judged: JudgedConnect) {
         guard judged.certificateUser == nil else {
             openSession(judged)
             return
@@ -103,7 +69,7 @@ extension Shard {
             let held = connections[handle].machine.endPasswordCheck()
         else { return }
         defer { held.release(in: pool) }
-        let judged = Judged(handle, held)
+        let judged = JudgedConnect(handle, held)
         switch refusal {
         case nil: openSession(judged)
         case .badUserNameOrPassword?:
@@ -114,68 +80,9 @@ extension Shard {
         }
     }
 
-    // MARK: Take-over
-
-    /// The delay of a damped take-over has ended: the CONNECT is judged anew.
-    mutating func resumeDelayed(_ handle: Handle) {
-        guard let held = connections[handle].machine.endDelay() else { return }
-        defer { held.release(in: pool) }
-        openSession(Judged(handle, held))
-    }
-
-    /// Whether the client has to wait before it takes over from the connection `old`: immediate, unless two
-    /// live peers throw each other out again and again. Only one waits for a client identifier: a newer
-    /// one takes its place.
-    private mutating func delaysTakeOver(
-        _ judged: Judged, from old: Handle, session: UInt32
-    ) -> Bool {
-        let handle = judged.handle
-        let (former, newcomer) = (connections[old].origin, connections[handle].origin)
-        // A client that comes again from where it was is one client.
-        guard former != newcomer, former != 0, newcomer != 0, connections.isLive(old) else {
-            return false
-        }
-        let key = takeOverKey(session)
-        guard
-            let time = takeOvers.takeOver(key, from: former, by: newcomer, now: context.now)
-        else { return false }
-        connections[handle].machine.delay(
-            HeldConnect(judged.packet, certificateUser: judged.certificateUser, pool: pool))
-        connections.setTimer(handle, at: time)
-        if let other = takeOvers.setWaiting(key, handle), connections.isCurrent(other),
-            connections[other].machine.isDelayed
-        {
-            end(other, .takenOver)
-        }
-        context.counters.takeOversDelayed += 1
-        context.notices.append(
-            .takeOverDelayed(
-                TakeOverReport(
-                    clientIdentifier: sessions.identifier(of: session),
-                    userName: sessions[session].hasUserName
-                        ? sessions[session].userName.array : nil,
-                    connected: old, waiting: handle,
-                    milliseconds: time.milliseconds(since: context.now))))
-        return true
-    }
-
-    /// The session's connection closes: a CONNECT that waits for its turn takes the session over without
-    /// disconnecting anyone.
-    mutating func releaseDelayed(_ session: UInt32) {
-        guard !takeOvers.isQuiet(context.now),
-            let handle = takeOvers.waiting(takeOverKey(session)), connections.isCurrent(handle),
-            connections[handle].machine.isDelayed
-        else { return }
-        connections.setTimer(handle, at: context.now)
-    }
-
-    func takeOverKey(_ session: UInt32) -> UInt64 {
-        sessions[session].clientIdentifier.withBytes { hash($0) }
-    }
-
     // MARK: Sessions
 
-    private mutating func openSession(_ judged: Judged) {
+    mutating func openSession(_ judged: JudgedConnect) {
         let user =
             judged.certificateUser.map { SessionUser(name: $0, proof: .certificate) }
             ?? judged.userName.map {
@@ -191,7 +98,7 @@ extension Shard {
     }
 
     private mutating func openSession(
-        _ judged: Judged, _ identifier: UnsafeRawBufferPointer, _ user: SessionUser?
+        _ judged: JudgedConnect, _ identifier: UnsafeRawBufferPointer, _ user: SessionUser?
     ) {
         let (handle, connect) = (judged.handle, judged.connect)
         var existing = sessions.find(identifier)
@@ -337,7 +244,7 @@ extension Shard {
     }
 
     private mutating func refuseConnect(
-        _ judged: Judged, _ code: Connack.ReturnCode, _ reason: CloseReason
+        _ judged: JudgedConnect, _ code: Connack.ReturnCode, _ reason: CloseReason
     ) {
         refuseConnect(
             judged.handle, code, reason, [UInt8](judged.clientIdentifier),

@@ -10,7 +10,7 @@ extension Shard {
 
     /// Puts a message into one session's order, and sends the messages that may leave.
     mutating func deliver(
-        _ delivery: inout Delivery, to session: UInt32, qos: QoS, _ counts: inout PublishCounts
+        _ delivery: inout RoutedMessage, to session: UInt32, qos: QoS, _ counts: inout PublishCounts
     ) {
         let message = delivery.message
         // Nothing leaves before CONNACK [MQTT-3.2.0-1].
@@ -67,7 +67,7 @@ extension Shard {
 
     /// Stores a message in a persistent session's order; it stays in memory only if it is sent soon.
     private mutating func deliverDurably(
-        _ delivery: inout Delivery, to session: UInt32, qos: QoS, isConnected: Bool,
+        _ delivery: inout RoutedMessage, to session: UInt32, qos: QoS, isConnected: Bool,
         _ counts: inout PublishCounts
     ) {
         let message = delivery.message
@@ -102,7 +102,7 @@ extension Shard {
         pump(session)
     }
 
-    private mutating func append(_ delivery: Delivery, to session: UInt32, qos: QoS) {
+    private mutating func append(_ delivery: RoutedMessage, to session: UInt32, qos: QoS) {
         delivery.message.retainReference()
         sessions[session].outbound.append(
             delivery.message, qos: qos, retain: delivery.retain, ticket: delivery.ticket,

@@ -68,7 +68,7 @@ extension Shard {
         }
         // The group's ticket is the next one; its caller takes it before anything else is written.
         let ticket = needsCommit && message.qos != .atMostOnce ? commits.nextTicket : 0
-        var delivery = Delivery(message, ticket: ticket)
+        var delivery = RoutedMessage(message, ticket: ticket)
         retain(&delivery, effect)
         var counts = PublishCounts()
         counts.matched = matches.count + (choices?.count ?? 0)
@@ -107,7 +107,7 @@ extension Shard {
     }
 
     /// Keeps or removes the topic's retained message, in memory and in the store.
-    private mutating func retain(_ delivery: inout Delivery, _ effect: RetainedStore.Effect) {
+    private mutating func retain(_ delivery: inout RoutedMessage, _ effect: RetainedStore.Effect) {
         guard effect != .nothing else { return }
         if delivery.ticket != 0 { commits.noteRetained(ticket: delivery.ticket) }
         let message = delivery.message
@@ -244,7 +244,8 @@ extension Shard {
         let qos = min(message.qos, member.qos)
         let mustRecord = qos != .atMostOnce && sessions[member.session].isPersistent
         // Leaves once it is stored that the first member does not have it any more.
-        var delivery = Delivery(message, ticket: mustRecord || isStored ? commits.nextTicket : 0)
+        var delivery = RoutedMessage(
+            message, ticket: mustRecord || isStored ? commits.nextTicket : 0)
         delivery.group = member.group
         var counts = PublishCounts()
         deliver(&delivery, to: member.session, qos: qos, &counts)

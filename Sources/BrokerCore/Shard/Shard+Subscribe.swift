@@ -211,7 +211,7 @@ extension Shard {
         let qos = min(message.qos, asked)
         let isStored = qos != .atMostOnce && sessions[session].isPersistent
         // The commit with which it was published may not have completed.
-        var delivery = Delivery(
+        var delivery = RoutedMessage(
             message,
             ticket: isStored ? commits.nextTicket : commits.uncommittedRetainedTicket,
             retain: true)

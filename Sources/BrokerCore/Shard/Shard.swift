@@ -46,7 +46,8 @@ package struct Shard: ~Copyable {
     /// `seed` feeds hashes and generated client identifiers; draw it at random.
     package init(
         limits: BrokerLimits, allowsAnonymous: [Bool], systemTopicInterval: Duration,
-        store: any Store, verifiesPasswords: Bool, access: AccessRules? = nil, seed: UInt64, now: MonotonicTime, wallClockMs: Int64
+        store: any Store, verifiesPasswords: Bool, access: AccessRules? = nil, seed: UInt64,
+        now: MonotonicTime, wallClockMs: Int64
     ) {
         let hash = KeyedHash(seed: seed)
         context = ShardContext(limits: limits, now: now, wallClockMs: wallClockMs, hash: hash)

@@ -1,7 +1,7 @@
 import MQTTCore
 
 /// The messages that all sessions are owed together.
-struct QueueTotals {
+struct SessionTotals {
     private(set) var waiting = 0
     private(set) var waitingBytes = 0
     private(set) var inFlight = 0

@@ -2,7 +2,7 @@ import MQTTCore
 import Structures
 
 /// One message on its way to its receivers.
-struct Delivery {
+struct RoutedMessage {
     let message: Message
     /// Names the message's content in the store; 0 until a receiver needs it there.
     var number: UInt64 = 0

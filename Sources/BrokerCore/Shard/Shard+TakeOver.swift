@@ -1,0 +1,62 @@
+import MQTTCore
+import Structures
+
+/// Take-overs: immediate, unless two live peers throw each other out again and again (``TakeOverDamper``).
+extension Shard {
+    /// The delay of a damped take-over has ended: the CONNECT is judged anew.
+    mutating func resumeDelayed(_ handle: Handle) {
+        guard let held = connections[handle].machine.endDelay() else { return }
+        defer { held.release(in: pool) }
+        openSession(JudgedConnect(handle, held))
+    }
+
+    /// Whether the client has to wait before it takes over from the connection `old`: immediate, unless two
+    /// live peers throw each other out again and again. Only one waits for a client identifier: a newer
+    /// one takes its place.
+    mutating func delaysTakeOver(
+        _ judged: JudgedConnect, from old: Handle, session: UInt32
+    ) -> Bool {
+        let handle = judged.handle
+        let (former, newcomer) = (connections[old].origin, connections[handle].origin)
+        // A client that comes again from where it was is one client.
+        guard former != newcomer, former != 0, newcomer != 0, connections.isLive(old) else {
+            return false
+        }
+        let key = takeOverKey(session)
+        guard
+            let time = takeOvers.takeOver(key, from: former, by: newcomer, now: context.now)
+        else { return false }
+        connections[handle].machine.delay(
+            HeldConnect(judged.packet, certificateUser: judged.certificateUser, pool: pool))
+        connections.setTimer(handle, at: time)
+        if let other = takeOvers.setWaiting(key, handle), connections.isCurrent(other),
+            connections[other].machine.isDelayed
+        {
+            end(other, .takenOver)
+        }
+        context.counters.takeOversDelayed += 1
+        context.notices.append(
+            .takeOverDelayed(
+                TakeOverReport(
+                    clientIdentifier: sessions.identifier(of: session),
+                    userName: sessions[session].hasUserName
+                        ? sessions[session].userName.array : nil,
+                    connected: old, waiting: handle,
+                    milliseconds: time.milliseconds(since: context.now))))
+        return true
+    }
+
+    /// The session's connection closes: a CONNECT that waits for its turn takes the session over without
+    /// disconnecting anyone.
+    mutating func releaseDelayed(_ session: UInt32) {
+        guard !takeOvers.isQuiet(context.now),
+            let handle = takeOvers.waiting(takeOverKey(session)), connections.isCurrent(handle),
+            connections[handle].machine.isDelayed
+        else { return }
+        connections.setTimer(handle, at: context.now)
+    }
+
+    func takeOverKey(_ session: UInt32) -> UInt64 {
+        sessions[session].clientIdentifier.withBytes { hash($0) }
+    }
+}
