@@ -1,4 +1,5 @@
 import BrokerAPI
+import Synchronization
 
 /// The admin plane's only way into the data plane.
 package protocol BrokerControl: Sendable {
@@ -18,13 +19,19 @@ package protocol BrokerControl: Sendable {
 }
 
 extension BrokerControl {
-    /// Sends a command and waits for its answer.
+    /// Sends a command and waits for its answer; a task that is cancelled waits no longer, and nobody knows
+    /// what became of the command.
     func ask<Answer: Sendable>(
         _ command: (@escaping Reply<Answer>) -> BrokerCommand
     ) async throws(Problem) -> Answer {
-        let answer = await withCheckedContinuation {
-            (continuation: CheckedContinuation<BrokerAnswer<Answer>, Never>) in
-            send(command { continuation.resume(returning: $0) })
+        let pending = PendingAnswer<Answer>()
+        let answer = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                pending.wait(continuation)
+                send(command { pending.resume($0) })
+            }
+        } onCancel: {
+            pending.resume(.failure(.stopping))
         }
         do {
             return try answer.get()
@@ -32,6 +39,35 @@ extension BrokerControl {
             // The shard does not know why the store refuses.
             throw Problem(error == .storeRefuses && store?.isFull == true ? .diskFull : error)
         }
+    }
+}
+
+/// The first of an answer and a cancellation resumes the caller.
+private final class PendingAnswer<Answer: Sendable>: Sendable {
+    private enum State {
+        case new
+        case waiting(CheckedContinuation<BrokerAnswer<Answer>, Never>)
+        case answered(BrokerAnswer<Answer>)
+    }
+
+    private let state = Mutex(State.new)
+
+    func wait(_ continuation: CheckedContinuation<BrokerAnswer<Answer>, Never>) {
+        let early = state.withLock { state -> BrokerAnswer<Answer>? in
+            if case .answered(let answer) = state { return answer }
+            state = .waiting(continuation)
+            return nil
+        }
+        if let early { continuation.resume(returning: early) }
+    }
+
+    func resume(_ answer: BrokerAnswer<Answer>) {
+        let waiting = state.withLock { state -> CheckedContinuation<BrokerAnswer<Answer>, Never>? in
+            defer { state = .answered(answer) }
+            if case .waiting(let continuation) = state { return continuation }
+            return nil
+        }
+        waiting?.resume(returning: answer)
     }
 }
 
