@@ -137,7 +137,8 @@ let package = Package(
         testSupport(
             "BrokerTesting",
             [
-                "Authorization", "BrokerAPI", "BrokerCore", "HermesTesting", "MQTTCodec", "MQTTCore",
+                "Authorization", "BrokerAPI", "BrokerCore", "HermesTesting", "MQTTCodec",
+                "MQTTCore",
                 "Store", "Structures",
             ]),
         testSupport(

@@ -86,18 +86,14 @@ public struct Slab<Element: BitwiseCopyable>: ~Copyable {
     }
 
     public subscript(index: UInt32) -> Element {
-        unsafeAddress {
-            precondition(
-                Int(index) < chunksInUse << Int(Self.chunkShift), "slab index out of range")
-            return UnsafePointer(
-                chunks[Int(index >> Self.chunkShift)]
-                    + Int(index & UInt32(Self.chunkCount - 1)))
-        }
-        unsafeMutableAddress {
-            precondition(
-                Int(index) < chunksInUse << Int(Self.chunkShift), "slab index out of range")
-            return chunks[Int(index >> Self.chunkShift)] + Int(index & UInt32(Self.chunkCount - 1))
-        }
+        unsafeAddress { UnsafePointer(pointer(to: index)) }
+        unsafeMutableAddress { pointer(to: index) }
+    }
+
+    /// The record's place, which never moves: for the address accessors of a type that wraps a slab.
+    public func pointer(to index: UInt32) -> UnsafeMutablePointer<Element> {
+        precondition(Int(index) < chunksInUse << Int(Self.chunkShift), "slab index out of range")
+        return chunks[Int(index >> Self.chunkShift)] + Int(index & UInt32(Self.chunkCount - 1))
     }
 
     /// Bytes of all chunks, in use or free.

@@ -399,6 +399,9 @@ def test_files_are_private_whatever_the_umask(mask, tmp_path):
         files = list(broker.data.rglob("*"))
         assert broker.data / "admin.token" in files
         for file in [*files, broker.unix_socket]:
+            if file.suffix == ".new" and not file.exists():
+                # The journal's next segment was ready, and has its own name since.
+                file = file.with_suffix("")
             wanted = 0o700 if file.is_dir() else 0o600
             assert stat.S_IMODE(file.stat().st_mode) == wanted, file
     finally:

@@ -13,6 +13,8 @@ struct Commits: ~Copyable {
         var connection: Handle
     }
 
+    /// Never read; see the same in ``Shard``.
+    private let addressOnly: any Sendable = ()
     /// The records of this turn.
     var records: WriteBatch
     private let store: any Store

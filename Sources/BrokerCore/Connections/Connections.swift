@@ -11,6 +11,8 @@ struct Connections: ~Copyable {
         let opening: ForeignProtocol?
     }
 
+    /// Never read; see the same in ``Shard``.
+    private let addressOnly: any Sendable = ()
     private var records = Slab<Connection>()
     private var timers: TimerWheel
     /// Connections whose output is sent in this turn.
@@ -33,8 +35,8 @@ struct Connections: ~Copyable {
     // MARK: Records
 
     subscript(handle: Handle) -> Connection {
-        @inline(__always) _read { yield records[handle.index] }
-        @inline(__always) _modify { yield &records[handle.index] }
+        @inline(__always) unsafeAddress { UnsafePointer(records.pointer(to: handle.index)) }
+        @inline(__always) unsafeMutableAddress { records.pointer(to: handle.index) }
     }
 
     /// Whether the handle names a connection that has not been closed.

@@ -29,28 +29,28 @@ struct Intake: BitwiseCopyable {
     /// Pauses the connection when it has met a limit; returns that limit, `nil` when nothing changes.
     /// `outputBytes` are unsent on the connection; they count only for a publisher.
     mutating func pauseIfNeeded(
-        _ limits: BrokerLimits, outputBytes: Int, isPublisher: Bool
+        _ context: borrowing ShardContext, outputBytes: Int, isPublisher: Bool
     ) -> Limit? {
         guard state == .reading else { return nil }
-        if Int(acknowledgements.requests) >= limits.maxUnacknowledgedPublishes {
+        if Int(acknowledgements.requests) >= context.limits.maxUnacknowledgedPublishes {
             state = .paused
             return .maxUnacknowledgedPublishes
         }
-        if acknowledgements.requestBytes >= limits.maxUnacknowledgedPublishBytes {
+        if acknowledgements.requestBytes >= context.limits.maxUnacknowledgedPublishBytes {
             state = .paused
             return .maxUnacknowledgedBytes
         }
-        guard isPublisher, outputBytes >= limits.outputBytes else { return nil }
+        guard isPublisher, outputBytes >= context.limits.outputBytes else { return nil }
         state = .paused
         return .outputBytes
     }
 
     /// Ends a pause at half of each limit; true when the connection is read from now on.
-    mutating func resumeIfPossible(_ limits: BrokerLimits, outputBytes: Int) -> Bool {
+    mutating func resumeIfPossible(_ context: borrowing ShardContext, outputBytes: Int) -> Bool {
         guard state == .paused,
-            Int(acknowledgements.requests) <= limits.maxUnacknowledgedPublishes / 2,
-            acknowledgements.requestBytes <= limits.maxUnacknowledgedPublishBytes / 2,
-            outputBytes <= limits.outputBytes / 2
+            Int(acknowledgements.requests) <= context.limits.maxUnacknowledgedPublishes / 2,
+            acknowledgements.requestBytes <= context.limits.maxUnacknowledgedPublishBytes / 2,
+            outputBytes <= context.limits.outputBytes / 2
         else { return false }
         state = .reading
         return true

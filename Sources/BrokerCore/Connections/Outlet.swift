@@ -52,8 +52,9 @@ struct Outlet: BitwiseCopyable {
     mutating func noteDrained() { resentBytes = 0 }
 
     /// Whether the client sends and does not read: its own answers must not fill the memory.
-    func isOverLimit(_ limits: BrokerLimits) -> Bool {
-        output.count > 2 * limits.outputBytes + limits.maxPacketBytes + Int(resentBytes)
+    func isOverLimit(_ context: borrowing ShardContext) -> Bool {
+        output.count > 2 * context.limits.outputBytes + context.limits.maxPacketBytes
+            + Int(resentBytes)
     }
 
     /// The connection joins or leaves the list of those that are sent on; false when nothing changes.

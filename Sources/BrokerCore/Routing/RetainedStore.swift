@@ -14,6 +14,8 @@ struct RetainedStore: ~Copyable {
         case nothing
     }
 
+    /// Never read; see the same in ``Shard``.
+    private let addressOnly: any Sendable = ()
     private var messages: RetainedMessages
     private var systemCount = 0
     private var systemBytes = 0
@@ -33,27 +35,29 @@ struct RetainedStore: ~Copyable {
     /// What becomes of a message with RETAIN. Beyond `limits.max_retained` and `limits.retained_bytes` it is
     /// not kept, and the limit is returned; a former message of its topic goes all the same [MQTT-3.3.1-7].
     func effect(
-        of message: Message, _ limits: BrokerLimits
+        of message: Message, _ context: borrowing ShardContext
     ) -> (effect: Effect, limit: Limit?) {
         guard message.payload.count > 0 else { return (.remove, nil) }
         // No topic has more levels than its bytes allow.
         guard
-            byteCount + message.count > limits.retainedBytes
-                || weight + message.topic.count / 8 + 1 > limits.maxRetained
+            byteCount + message.count > context.limits.retainedBytes
+                || weight + message.topic.count / 8 + 1 > context.limits.maxRetained
         else { return (.keep, nil) }
         let former = messages.byteCount(of: message.topic)
-        guard let limit = limit(of: message, replacing: former, limits) else { return (.keep, nil) }
+        guard let limit = limit(of: message, replacing: former, context) else {
+            return (.keep, nil)
+        }
         return (former == nil ? .nothing : .remove, limit)
     }
 
     /// The limit that a retained message meets; of one that takes another's place the difference counts.
     private func limit(
-        of message: Message, replacing former: Int?, _ limits: BrokerLimits
+        of message: Message, replacing former: Int?, _ context: borrowing ShardContext
     ) -> Limit? {
         let growth = message.count - (former ?? 0)
-        if growth > 0, byteCount + growth > limits.retainedBytes { return .retainedBytes }
+        if growth > 0, byteCount + growth > context.limits.retainedBytes { return .retainedBytes }
         guard former == nil else { return nil }
-        return weight + TopicLevels.weight(of: message.topic) > limits.maxRetained
+        return weight + TopicLevels.weight(of: message.topic) > context.limits.maxRetained
             ? .maxRetained : nil
     }
 

@@ -15,6 +15,8 @@ struct SessionSubscriptions: BitwiseCopyable {
 
 /// The subscriptions of all sessions: the topic tree of plain filters, and the groups of shared ones.
 struct Subscriptions: ~Copyable {
+    /// Never read; see the same in ``Shard``.
+    private let addressOnly: any Sendable = ()
     private var trie: SubscriptionTrie
     private var shared: SharedSubscriptions
     /// The members that the last message was given to.

@@ -164,9 +164,26 @@ struct QueueLoads {
     private var loads: [UInt64: QueueLoad] = [:]
 
     subscript(session: UInt64) -> QueueLoad {
-        get { loads[session] ?? QueueLoad() }
-        set { loads[session] = newValue.isIdle ? nil : newValue }
+        get { loads.isEmpty ? QueueLoad() : loads[session] ?? QueueLoad() }
+        set {
+            if !newValue.isIdle {
+                loads[session] = newValue
+            } else if !loads.isEmpty {
+                loads[session] = nil
+            }
+        }
     }
 
-    var isEmpty: Bool { loads.isEmpty }
+    /// See ``QueueLoad/noteDropped(_:)``; at no cost for a session without a load.
+    mutating func noteDropped(_ position: UInt64, of session: UInt64) {
+        if !loads.isEmpty { loads[session]?.noteDropped(position) }
+    }
+
+    /// See ``QueueLoad/below``.
+    func below(of session: UInt64) -> UInt64 { loads.isEmpty ? 0 : loads[session]?.below ?? 0 }
+
+    /// See ``QueueLoad/isLoading``.
+    func isLoading(_ session: UInt64) -> Bool {
+        !loads.isEmpty && loads[session]?.isLoading == true
+    }
 }

@@ -5,6 +5,8 @@ import Structures
 
 /// The sessions of a shard: their records, their client identifiers, their expiry, and the totals of their queues.
 struct Sessions: ~Copyable {
+    /// Never read; see the same in ``Shard``.
+    private let addressOnly: any Sendable = ()
     private var records = Slab<Session>()
     private var index = HashIndex()
     /// Counts of lost messages, of the few sessions that lost any.
@@ -30,8 +32,8 @@ struct Sessions: ~Copyable {
     // MARK: Records
 
     subscript(index: UInt32) -> Session {
-        @inline(__always) _read { yield records[index] }
-        @inline(__always) _modify { yield &records[index] }
+        @inline(__always) unsafeAddress { UnsafePointer(records.pointer(to: index)) }
+        @inline(__always) unsafeMutableAddress { records.pointer(to: index) }
     }
 
     var count: Int { records.count }

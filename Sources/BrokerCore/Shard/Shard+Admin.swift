@@ -136,7 +136,7 @@ extension Shard {
                 let position = sessions[session].outbound.dropOldest(
                     below: bound, pool: context.pool)
             else { break }
-            if position == firstStored { sessions.loads[number].noteDropped(position) }
+            if position == firstStored { sessions.loads.noteDropped(position, of: number) }
             finished(session, position)
             drop(session, .byOperator)
             count += 1
@@ -150,7 +150,7 @@ extension Shard {
         }
         if after.firstStored != before.firstStored {
             commits.records.horizon(
-                session: number, position: max(after.firstStored, sessions.loads[number].below))
+                session: number, position: max(after.firstStored, sessions.loads.below(of: number)))
         }
         commit(answer, reply)
     }

@@ -214,7 +214,9 @@ extension Shard {
                 isLoading: sessions.loads[number].isUnderWay)
         else { return }
         finishOpening(handle, sessionPresent: sessionPresent)
-        if let (slice, dropped) = sessions.loads[number].takeHeld() {
+        if sessions.loads.isLoading(number),
+            let (slice, dropped) = sessions.loads[number].takeHeld()
+        {
             place(slice, for: handle, dropped: dropped)
         }
     }

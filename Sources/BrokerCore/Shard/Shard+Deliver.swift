@@ -150,10 +150,19 @@ extension Shard {
     /// A message that only the store had was dropped.
     private mutating func noteDroppedInStore(_ session: UInt32, _ position: UInt64) {
         let number = sessions[session].number
-        sessions.loads[number].noteDropped(position)
+        sessions.loads.noteDropped(position, of: number)
         // Messages on their way count as sent: the horizon never goes back before them.
         commits.records.horizon(
-            session: number, position: max(position + 1, sessions.loads[number].below))
+            session: number, position: max(position + 1, sessions.loads.below(of: number)))
+    }
+
+    /// Writes the content of a message, for records that refer to it by the number returned.
+    mutating func record(_ message: Message) -> UInt64 {
+        let number = commits.newMessageNumber()
+        commits.records.message(
+            number, topic: message.topic, payload: message.payload, qos: message.qos.rawValue,
+            retain: message.retain, expiresAtMs: message.expiresAtMs)
+        return number
     }
 
     // MARK: To the client

@@ -9,7 +9,7 @@ extension Shard {
     /// Asks the store for the messages that come next, when the client can take them.
     mutating func loadMore(_ session: UInt32) {
         guard sessions[session].outbound.isStoring,
-            !sessions.loads[sessions[session].number].isLoading,
+            !sessions.loads.isLoading(sessions[session].number),
             let target = sessions[session].connection, connections[target].machine.isActive,
             connections[target].outlet.count < context.limits.outputBytes
         else { return }

@@ -300,7 +300,7 @@ extension Shard {
 
     /// Ends the connection of a client that sends and never reads.
     private mutating func limitOutput(_ handle: Handle) {
-        if connections[handle].outlet.isOverLimit(context.limits) { end(handle, .outputLimit) }
+        if connections[handle].outlet.isOverLimit(context) { end(handle, .outputLimit) }
     }
 
     // MARK: Pausing
@@ -309,7 +309,7 @@ extension Shard {
         let unsent = connections[handle].outlet.count
         guard
             let limit = connections[handle].intake.pauseIfNeeded(
-                context.limits, outputBytes: unsent, isPublisher: isPublisher)
+                context, outputBytes: unsent, isPublisher: isPublisher)
         else { return }
         context.counters.publishersPaused += 1
         context.counters.limits.add(limit)
@@ -319,7 +319,7 @@ extension Shard {
     mutating func resumeIfPossible(_ handle: Handle) {
         let unsent = connections[handle].outlet.count
         guard
-            connections[handle].intake.resumeIfPossible(context.limits, outputBytes: unsent)
+            connections[handle].intake.resumeIfPossible(context, outputBytes: unsent)
         else { return }
         context.counters.publishersPaused -= 1
         connections.resume(handle, now: context.now)

@@ -85,20 +85,11 @@ extension Shard {
         return (counts, needsCommit)
     }
 
-    /// Writes the content of a message, for records that refer to it by the number returned.
-    mutating func record(_ message: Message) -> UInt64 {
-        let number = commits.newMessageNumber()
-        commits.records.message(
-            number, topic: message.topic, payload: message.payload, qos: message.qos.rawValue,
-            retain: message.retain, expiresAtMs: message.expiresAtMs)
-        return number
-    }
-
     // MARK: Retained messages
 
     /// What becomes of the retained message of a topic; a limit that is met is counted and reported.
     private mutating func retainedEffect(of message: Message) -> RetainedStore.Effect {
-        let (effect, limit) = retained.effect(of: message, context.limits)
+        let (effect, limit) = retained.effect(of: message, context)
         if let limit {
             context.counters.limits.add(limit)
             context.notices.appendBounded(.notRetained(topic: [UInt8](message.topic), limit))

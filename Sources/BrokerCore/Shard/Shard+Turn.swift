@@ -31,8 +31,8 @@ struct TurnMachine {
     enum State {
         /// Between turns: the sockets, the store and the admin plane say what has happened.
         case gathering
-        /// Connections whose keep alive has run out are read and judged, the last one first.
-        case judging([Handle], current: Handle?)
+        /// Connections whose keep alive has run out are read and judged.
+        case judging(ArraySlice<Handle>, current: Handle?)
         /// Writes are submitted and completions taken; resumed connections offer their input.
         case settling(round: Int, resumed: ArraySlice<Handle>)
         case sending
@@ -64,10 +64,10 @@ extension Shard {
             switch turn.state {
             case .gathering:
                 expireTimers()
-                turn.state = .judging(connections.takeOverdue(), current: nil)
+                turn.state = .judging(connections.takeOverdue()[...], current: nil)
             case .judging(var overdue, let current):
                 if let current { judge(current) }
-                guard let next = overdue.popLast() else {
+                guard let next = overdue.popFirst() else {
                     turn.state = .settling(round: 0, resumed: [])
                     continue
                 }

@@ -6,6 +6,8 @@ import Structures
 
 /// What every part of a shard reads (limits, time) and writes (counters, notices), and its memory.
 struct ShardContext: ~Copyable {
+    /// Never read; see the same in ``Shard``.
+    private let addressOnly: any Sendable = ()
     /// New limits bind what happens from then on: a queue that has become too long gives up messages when
     /// the next one comes, and a keep alive holds until its client connects again.
     var limits: BrokerLimits
@@ -24,6 +26,13 @@ struct ShardContext: ~Copyable {
     /// client, so that dropping the oldest makes room many times before holes have to be closed.
     func mostWaiting(isConnected: Bool) -> UInt32 {
         isConnected ? 60_000 : limits.queueMessages
+    }
+
+    init(limits: BrokerLimits, now: MonotonicTime, wallClockMs: Int64, hash: KeyedHash) {
+        self.limits = limits
+        self.now = now
+        self.wallClockMs = wallClockMs
+        self.hash = hash
     }
 
     /// Whether a topic name or filter has no more levels than `limits.max_topic_levels`.

@@ -9,6 +9,10 @@ import Structures
 /// members stand in one ring and offline members in another, so that choosing one takes constant
 /// time however many are offline.
 public struct SharedSubscriptions: ~Copyable {
+    /// Never read. It makes the type address-only: methods that do not mutate get its address, where the
+    /// compiler would copy the whole struct before each call that it does not inline.
+    private let addressOnly: any Sendable = ()
+
     struct Group: BitwiseCopyable {
         /// The whole text of the subscription, `$share/` included.
         var text: CompactBytes
