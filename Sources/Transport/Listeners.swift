@@ -4,6 +4,8 @@ import Structures
 
 /// The listening sockets of one reactor, by number.
 struct Listeners: ~Copyable {
+    /// Never read; see the same in ``Reactor``.
+    private let addressOnly: any Sendable = ()
     enum Taken {
         case socket(CInt)
         /// Anything but ``Reactor/Accepted/connection(_:)``.

@@ -7,6 +7,8 @@ import Structures
 /// An event has a handle's 64 bits, so that one of a closed connection finds no owner even when the kernel
 /// has reused its descriptor within the same batch.
 struct Poller: ~Copyable {
+    /// Never read; see the same in ``Reactor``.
+    private let addressOnly: any Sendable = ()
     private static var eventCapacity: Int { 512 }
 
     /// Generation of the reactor's own descriptors; connections count from 1.

@@ -10,6 +10,9 @@ import TLS
 /// ``begin(_:proxyHeader:tls:)`` chose, and the same calls carry them in each: ``Stage`` shows the way.
 /// An idle plain connection holds one ``StagedSocket`` of 32 bytes and no buffer.
 public struct Reactor: ~Copyable {
+    /// Never read. It makes the type address-only: methods that do not mutate get its address, where the
+    /// compiler would copy the whole struct before each call that it does not inline.
+    private let addressOnly: any Sendable = ()
     private static var largestGeneration: UInt32 { .max >> 1 }
 
     private var poller: Poller

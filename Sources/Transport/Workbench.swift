@@ -6,6 +6,8 @@ import TLS
 /// The buffers, cipher contexts and figures that the stages of all connections share; one connection
 /// works here at a time, and leaves nothing behind but the figures.
 struct Workbench: ~Copyable {
+    /// Never read; see the same in ``Reactor``.
+    private let addressOnly: any Sendable = ()
     static var inputBytes: Int { 64 * 1_024 }
     /// One read's records must fit behind the input that may be kept, once they are opened.
     static var recordBytes: Int { inputBytes - KeptInput.movableBytes }

@@ -127,6 +127,7 @@ struct Connections: ~Copyable {
     }
 
     /// One connection whose output has to be sent in this turn.
+    @inline(__always)
     mutating func takeDirty() -> Handle? {
         while let handle = dirty.popLast() {
             guard isCurrent(handle) else { continue }

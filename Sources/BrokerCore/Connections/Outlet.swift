@@ -41,6 +41,7 @@ struct Outlet: BitwiseCopyable {
     }
 
     /// Runs a body over the output, for sending or for acknowledgements.
+    @inline(__always)
     mutating func withOutput<Result>(_ body: (inout OutputQueue) -> Result) -> Result {
         body(&output)
     }

@@ -182,6 +182,16 @@ struct QueueLoads {
     /// See ``QueueLoad/below``.
     func below(of session: UInt64) -> UInt64 { loads.isEmpty ? 0 : loads[session]?.below ?? 0 }
 
+    /// See ``QueueLoad/isUnderWay``.
+    func isUnderWay(_ session: UInt64) -> Bool {
+        !loads.isEmpty && loads[session]?.isUnderWay == true
+    }
+
+    /// See ``QueueLoad/connectionClosed()``.
+    mutating func connectionClosed(_ session: UInt64) {
+        if !loads.isEmpty { self[session].connectionClosed() }
+    }
+
     /// See ``QueueLoad/isLoading``.
     func isLoading(_ session: UInt64) -> Bool {
         !loads.isEmpty && loads[session]?.isLoading == true

@@ -211,7 +211,7 @@ extension Shard {
         let number = sessions[session].number
         guard
             let sessionPresent = connections[handle].machine.committed(
-                isLoading: sessions.loads[number].isUnderWay)
+                isLoading: sessions.loads.isUnderWay(number))
         else { return }
         finishOpening(handle, sessionPresent: sessionPresent)
         if sessions.loads.isLoading(number),

@@ -42,7 +42,7 @@ extension Shard {
     mutating func unload(_ session: UInt32) {
         let before = sessions[session].outbound
         let number = sessions[session].number
-        sessions.loads[number].connectionClosed()
+        sessions.loads.connectionClosed(number)
         sessions[session].outbound.unload(pool: context.pool)
         sessions.totals.replace(before, by: sessions[session].outbound)
         commits.records.horizon(

@@ -154,6 +154,7 @@ package struct Shard: ~Copyable {
     }
 
     /// Runs a body over the connection's output, for sending.
+    @inline(__always)
     package mutating func withOutput<Result>(
         of handle: Handle, _ body: (inout OutputQueue) -> Result
     ) -> Result {

@@ -14,6 +14,8 @@ enum HandshakeStage: BitwiseCopyable {
 ///
 /// A stage is of trivial type, so that the objects of OpenSSL have their place here, by connection.
 struct Handshakes: ~Copyable {
+    /// Never read; see the same in ``Reactor``.
+    private let addressOnly: any Sendable = ()
     /// By index of the connection; it begins with the header of a proxy, if one comes before it.
     private var handshakes: [UInt32: TLSHandshake] = [:]
     private var dueSteps: [Reactor.HandshakeStep] = []
