@@ -1,13 +1,13 @@
-/// What a configuration that was read again changes in a running broker.
+/// The difference between the running configuration and one that a reload has read.
 package struct ConfigurationChange: Sendable {
-    /// The running configuration with the new values of the keys that can change while it runs.
+    /// The running configuration with the new values of all reloadable keys.
     package let configuration: HermesConfiguration
-    /// Keys whose new value counts from now on, such as `limits.max_in_flight`.
+    /// Changed keys that take effect at once, such as `limits.max_in_flight`.
     package let applied: [String]
-    /// Keys whose new value waits for the next start, such as `listeners[0].port`.
+    /// Changed keys that take effect at the next start, such as `listeners[0].port`.
     package let deferred: [String]
 
-    /// Compares what runs with what was read, both validated.
+    /// Compares two validated configurations.
     package init(from running: HermesConfiguration, to read: HermesConfiguration) {
         var configuration = running
         var applied: [String] = []

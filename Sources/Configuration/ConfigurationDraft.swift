@@ -1,17 +1,17 @@
-/// A configuration while its layers are applied: the values so far, who set each, what is wrong.
+/// A configuration while its layers are applied: values, origin of each value, problems.
 struct ConfigurationDraft {
     private(set) var configuration = HermesConfiguration()
     var problems = ProblemList()
-    /// Who set a key last, by the key as an operator writes it. A listener's own entry
-    /// (`listeners[1]`) names where its item begins.
+    /// The layer that set each key last. An entry `listeners[1]` says where the list item begins.
     private(set) var origins: [String: ConfigurationOrigin] = [:]
-    /// Keys with a value that was not accepted: rules over several keys pass them over, so that
-    /// one mistake is reported once.
+    /// Keys whose value was rejected. Rules over several keys skip them, so that one mistake is
+    /// reported once.
     private(set) var refusedKeys: Set<String> = []
-    /// Keys that a layer gave a value, the built-in one perhaps.
+    /// Keys that any layer has set, including the built-in one.
     private(set) var givenKeys: Set<String> = []
 
-    /// Reads a value into its place; a problem is kept, the earlier value stays.
+    /// Parses a value and stores it. On an error it records the problem and keeps the earlier
+    /// value.
     mutating func assign(
         _ setting: Setting, at index: Int = 0, _ text: String?, from origin: ConfigurationOrigin
     ) {
@@ -25,13 +25,13 @@ struct ConfigurationDraft {
         }
     }
 
-    /// Records that a section is there, whatever it holds.
+    /// Records that a section exists, with or without content.
     mutating func noteSection(_ key: String, from origin: ConfigurationOrigin) {
         origins[key] = origin
         givenKeys.insert(key)
     }
 
-    /// Records that a key's value cannot be used.
+    /// Records a problem with a key's value.
     mutating func refuse(
         _ key: String, _ complaint: String, cure: String, from origin: ConfigurationOrigin
     ) {
@@ -39,19 +39,19 @@ struct ConfigurationDraft {
         problems.add(complaint, cure: cure, key: key, at: origin)
     }
 
-    /// Starts the list of listeners anew, as a YAML list does, each with the built-in values.
+    /// Replaces all listeners by new ones with the built-in values, as a YAML list does.
     mutating func replaceListeners(with origins: [ConfigurationOrigin]) {
         configuration.listeners = origins.map { _ in HermesConfiguration.Listener() }
         for (index, origin) in origins.enumerated() { self.origins["listeners[\(index)]"] = origin }
     }
 
-    /// Adds a listener with the built-in values behind the others.
+    /// Appends a listener with the built-in values.
     mutating func appendListener(from origin: ConfigurationOrigin) {
         origins["listeners[\(configuration.listeners.count)]"] = origin
         configuration.listeners.append(HermesConfiguration.Listener())
     }
 
-    /// Leaves exactly `count` listeners: drops the last ones, or repeats the first.
+    /// Makes the list `count` long: drops the last listeners, or repeats the first.
     mutating func resizeListeners(to count: Int, from origin: ConfigurationOrigin) {
         let first = configuration.listeners.first ?? HermesConfiguration.Listener()
         while configuration.listeners.count > count { configuration.listeners.removeLast() }
@@ -71,20 +71,20 @@ struct ConfigurationDraft {
         }
     }
 
-    /// Whether a rule over these keys has values to judge.
+    /// True when no value of these keys was rejected, so that a rule can compare them.
     func areUsable(_ keys: String...) -> Bool {
         keys.allSatisfy { !refusedKeys.contains($0) }
     }
 
-    /// The origin of the first key that any layer set: where to put the blame.
+    /// The origin of the first of these keys that a layer has set, for a problem's place.
     func origin(_ keys: String...) -> ConfigurationOrigin? {
         keys.lazy.compactMap { origins[$0] }.first
     }
 
-    /// Fits the limits that follow another one as long as nobody set them.
+    /// Sets limits whose default depends on another limit, unless a layer has set them.
     ///
-    /// - Parameter running: What a reload finds running; `nil` at a start. A new `max_packet` waits for
-    ///   the next start, and what follows it while running must fit the one in force.
+    /// - Parameter running: The running configuration at a reload; `nil` at a start. A new
+    ///   `max_packet` waits for the next start, so limits derived from it use the running value.
     mutating func deriveDefaults(running: HermesConfiguration?) {
         let maximum = configuration.limits.maxPacketBytes
         let inForce = running?.limits.maxPacketBytes ?? maximum

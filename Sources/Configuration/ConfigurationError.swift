@@ -1,8 +1,8 @@
-/// Where a setting's value came from, as an operator finds it again.
+/// The source of a setting's value.
 package enum ConfigurationOrigin: Hashable, Sendable {
-    /// A configuration file; the line counts from 1, and is `nil` when the whole file is meant.
+    /// A configuration file. The line counts from 1; `nil` means the whole file.
     case file(String, line: Int?)
-    /// An environment variable, by its name.
+    /// The name of an environment variable.
     case environment(String)
     /// A command-line flag, with its dashes.
     case flag(String)
@@ -19,15 +19,15 @@ extension ConfigurationOrigin: CustomStringConvertible {
     }
 }
 
-/// One thing that is wrong with the configuration: where, what, and how to put it right.
+/// One error in the configuration: its place, the complaint, and how to correct it.
 package struct ConfigurationProblem: Hashable, Sendable {
-    /// `nil` when no file, variable or flag is to blame.
+    /// `nil` when no file, variable or flag is the cause.
     package let origin: ConfigurationOrigin?
     /// The key as an operator writes it, such as `listeners[0].port`; `nil` when no key is meant.
     package let key: String?
-    /// What is wrong, without a full stop; text of the operator's is already escaped.
+    /// The complaint without a full stop; text from the operator is escaped.
     package let complaint: String
-    /// One or more whole sentences that say what to do.
+    /// Advice in one or more whole sentences.
     package let cure: String
 }
 
@@ -41,14 +41,14 @@ extension ConfigurationProblem: CustomStringConvertible {
     }
 }
 
-/// Everything that is wrong with a configuration, found in one pass.
+/// All errors of a configuration, found in one pass.
 ///
-/// The broker does not start with it, and a reload that meets it keeps what runs. `description`
-/// is ready for a terminal: one problem a line, everything untrusted escaped.
+/// A broker does not start with it; a running one keeps its configuration. `description` is ready
+/// for a terminal: one problem per line, untrusted text escaped.
 package struct ConfigurationError: Error, Hashable, Sendable {
     /// At least one, in the order of layers (file by line, environment, flags).
     package let problems: [ConfigurationProblem]
-    /// Problems beyond `ProblemList.capacity`, which are counted and not kept.
+    /// Number of problems beyond `ProblemList.capacity`, which are counted and not kept.
     package let omittedCount: Int
 }
 
@@ -62,7 +62,7 @@ extension ConfigurationError: CustomStringConvertible {
     }
 }
 
-/// Collects problems up to a bound, so that a file full of nonsense cannot fill memory.
+/// Collects problems up to a bound, so that a malformed file cannot fill memory.
 struct ProblemList {
     static let capacity = 100
 
@@ -80,7 +80,7 @@ struct ProblemList {
             ConfigurationProblem(origin: origin, key: key, complaint: complaint, cure: cure))
     }
 
-    /// The error that holds all of it; `nil` when nothing was wrong.
+    /// The error with all problems; `nil` without any.
     var error: ConfigurationError? {
         guard !kept.isEmpty else { return nil }
         let ordered = kept.enumerated().sorted { left, right in
@@ -89,8 +89,8 @@ struct ProblemList {
         return ConfigurationError(problems: ordered.map(\.element), omittedCount: omittedCount)
     }
 
-    /// The layers in the order they are read, and within the file by line. Lines are below 2^20
-    /// (the file is), so that the later layers sort behind every one.
+    /// Sort key: first the file by line (at most 2^20, its size limit), then environment, then
+    /// flags.
     private static func rank(_ problem: ConfigurationProblem) -> Int {
         switch problem.origin {
         case .file(_, line: let line): line ?? 0

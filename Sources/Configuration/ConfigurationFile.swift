@@ -1,14 +1,14 @@
 import Glibc
 
-/// Reads a configuration file whole, within a bound.
+/// Reads a configuration file of bounded size.
 enum ConfigurationFile {
-    /// A commented file has some 5 KB; more than this is not one.
+    /// A file with every key and its comments has about 5 KB.
     static let maximumBytes = 1 << 20
 
     /// Reads the file's bytes.
     ///
-    /// - Throws: `RefusedValue` when it cannot be opened or read, is no regular file or is too
-    ///   large; its complaint says which.
+    /// - Throws: `RefusedValue` when the file cannot be opened or read, is not a regular file, or
+    ///   is too large.
     static func read(_ path: String) throws(RefusedValue) -> [UInt8] {
         guard !path.isEmpty, !path.utf8.contains(0) else {
             throw RefusedValue(
@@ -17,7 +17,7 @@ enum ConfigurationFile {
         }
         var link = stat()
         let isLink = lstat(path, &link) == 0 && link.st_mode & S_IFMT == S_IFLNK
-        // A FIFO without a writer would hold a plain open for ever.
+        // Without O_NONBLOCK, opening a FIFO that has no writer would block.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw cannot("open", errno) }
         defer { _ = close(descriptor) }
@@ -34,7 +34,7 @@ enum ConfigurationFile {
         return try readToEnd(descriptor)
     }
 
-    /// Who could plant a link where we look would otherwise choose how the broker is set up.
+    /// Rejects a symbolic link that another user owns: that user could replace the configuration.
     private static func checkLink(ownedBy owners: [uid_t]) throws(RefusedValue) {
         guard let stranger = owners.first(where: { $0 != 0 && $0 != geteuid() }) else { return }
         throw RefusedValue(
@@ -45,7 +45,7 @@ enum ConfigurationFile {
         )
     }
 
-    /// The size is checked on what is read, because a file can grow behind `fstat`.
+    /// Limits the bytes read, because a file can grow after `fstat`.
     private static func readToEnd(_ descriptor: CInt) throws(RefusedValue) -> [UInt8] {
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 64 * 1024)

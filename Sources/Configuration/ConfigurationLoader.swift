@@ -1,28 +1,27 @@
-/// Builds the configuration from its layers; the later one wins.
+/// Builds the configuration from its layers; a later layer wins.
 ///
 /// built-in values -> YAML file -> environment -> command line
 ///
-/// Nothing of the process is read but the file: the environment is a value, so that a reload and
-/// a test see what they are given.
+/// Reads only the file. The environment is passed in, so that reloads and tests control it.
 package struct ConfigurationLoader: Sendable {
-    /// Where the settings that belong in a file come from.
+    /// The source of the file layer.
     package enum Source: Sendable, Equatable {
-        /// The built-in values alone.
+        /// No file layer.
         case none
-        /// A YAML file, by its path.
+        /// Path of a YAML file.
         case file(String)
-        /// Text that stands for a file of that name.
+        /// Text in place of a file; `name` appears in problems.
         case text(String, name: String)
     }
 
     package var source: Source
-    /// All variables of the process; only those that begin with `HERMES_` are looked at.
+    /// All variables of the process; those without the prefix `HERMES_` are ignored.
     package var environment: [String: String]
     package var overrides: CommandLineOverrides
-    /// Variables with our prefix that are no settings and that other parts of Hermes read.
+    /// Variables with the prefix that are no settings; other parts of Hermes read them.
     package var foreignVariables: Set<String>
 
-    /// Takes the layers; by default there are none and the built-in values hold.
+    /// Creates a loader; without arguments only the built-in values apply.
     package init(
         source: Source = .none,
         environment: [String: String] = [:],
@@ -37,11 +36,11 @@ package struct ConfigurationLoader: Sendable {
         self.foreignVariables = foreignVariables
     }
 
-    /// Reads and checks everything.
+    /// Reads and validates all layers.
     ///
-    /// - Parameter running: The configuration that a reload is to change; `nil` at a start.
-    /// - Returns: What counts, all of it checked.
-    /// - Throws: `ConfigurationError` with all problems of all layers, for people to read.
+    /// - Parameter running: The running configuration at a reload; `nil` at a start.
+    /// - Returns: The validated configuration.
+    /// - Throws: `ConfigurationError` with the problems of all layers.
     package func load(
         whileRunning running: HermesConfiguration? = nil
     ) throws(ConfigurationError) -> HermesConfiguration {

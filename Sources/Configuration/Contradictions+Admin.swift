@@ -1,7 +1,7 @@
 /// Rules over the keys of the `admin` section.
 extension ConfigurationDraft {
-    /// Whoever writes a part of `admin.tls` wants TLS; and a token that crosses a network in the
-    /// clear is everybody's, so that takes an explicit word.
+    /// Requires certificate and key when any key of `admin.tls` is set. Plain HTTP beyond loopback
+    /// would expose tokens, so it needs `admin.allow_plain`.
     mutating func checkAdminTLS() {
         let section = "admin.tls"
         if givenKeys.contains(where: { $0 == section || $0.hasPrefix("\(section).") }) {
@@ -40,7 +40,7 @@ extension ConfigurationDraft {
             key: "admin.address", at: origin("admin.address", "admin.allow_plain"))
     }
 
-    /// Where the key stands, or else any other of its section.
+    /// The origin of the key, or else of any other key in its section.
     private func originOfAdminTLS(_ key: String) -> ConfigurationOrigin? {
         let others = Setting.all.map { $0.key(at: 0) }.filter { $0.hasPrefix("admin.tls") }
         return ([key, "admin.tls"] + others).lazy.compactMap { self.origin($0) }.first

@@ -1,6 +1,7 @@
 /// Rules over the keys of a listener's `tls` section.
 extension ConfigurationDraft {
-    /// Whoever writes a part of it wants TLS: what is missing is an error, never a plain listener.
+    /// Requires certificate and key when any `tls` key is set, so that the listener never falls
+    /// back to plain TCP.
     mutating func checkTLS() {
         for index in configuration.listeners.indices where isTLSMeant(index) {
             checkCertificates(index)
@@ -64,7 +65,7 @@ extension ConfigurationDraft {
         }
     }
 
-    /// Where the key stands, or else any other of its section.
+    /// The origin of the key, or else of any other key in its section.
     private func originOfTLS(_ index: Int, _ key: String) -> ConfigurationOrigin? {
         let section = "listeners[\(index)].tls"
         let others = Setting.all.map { $0.key(at: index) }.filter { $0.hasPrefix(section) }

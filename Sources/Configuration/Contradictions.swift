@@ -1,4 +1,4 @@
-/// Rules over several keys, each of which is fine by itself.
+/// Rules over several keys.
 extension ConfigurationDraft {
     mutating func checkContradictions() {
         checkListenersApart()
@@ -9,7 +9,7 @@ extension ConfigurationDraft {
         checkPacketSizes()
     }
 
-    /// Two sockets cannot share an address and a port; port 0 is a free one for each.
+    /// Rejects two listeners on the same address and port, unless the port is 0 (any free port).
     private mutating func checkListenersApart() {
         let listeners = configuration.listeners
         for index in listeners.indices where listeners[index].port != 0 {
@@ -48,7 +48,7 @@ extension ConfigurationDraft {
         }
     }
 
-    /// A listener that admits neither anonymous clients nor users admits nobody.
+    /// Rejects a listener that no client could use: it takes no anonymous ones, and there are no users.
     private mutating func checkSomebodyMayConnect() {
         guard configuration.passwordFile == nil, areUsable("password_file") else { return }
         for (index, listener) in configuration.listeners.enumerated() {

@@ -1,20 +1,20 @@
 import BrokerAPI
 
-/// Everything an operator can set, validated: a value of this type needs no further checks.
+/// A validated configuration; its users need no further checks.
 package struct HermesConfiguration: Sendable, Equatable {
     /// MQTT listeners; at least one.
     package var listeners: [Listener] = [Listener()]
     package var admin = Admin()
-    /// Folder that belongs to one running broker; made with mode 0700 when it is missing.
+    /// Folder used by one broker at a time; created with mode 0700 when missing.
     package var dataDirectory = "data"
     package var durability = Durability.sync
-    /// New messages wait while the file system of the data directory has fewer free bytes.
+    /// New messages wait while the data directory's file system has fewer free bytes.
     package var diskReserveBytes = 64 * 1024 * 1024
-    /// Argon2id password file; `nil` when no users are configured.
+    /// Argon2id password file; `nil` when there are no users.
     package var passwordFile: String?
-    /// Access rules; `nil` allows every client everything.
+    /// ACL file; `nil` allows every client everything.
     package var aclFile: String?
-    /// How often `$SYS/broker/...` is published; zero turns these topics off.
+    /// Interval of publishing the `$SYS/broker/...` topics; zero turns them off.
     package var sysInterval: Duration = .seconds(10)
     package var limits = BrokerLimits()
     package var logging = Logging()
@@ -25,30 +25,31 @@ package struct HermesConfiguration: Sendable, Equatable {
     package struct Listener: Sendable, Equatable {
         /// Numeric IPv4 or IPv6 address, or `localhost`.
         package var address = "127.0.0.1"
-        /// 0 takes a free port, which the log names.
+        /// 0 lets the kernel choose a free port, which the log names.
         package var port: UInt16 = 1883
         /// `nil` allows anonymous clients on a loopback address only.
         package var allowAnonymous: Bool?
         /// Addresses and networks, such as 10.0.0.0/8, whose connections begin with a PROXY header.
         package var proxyFrom: [String] = []
-        /// Serves plain TCP as long as it names no certificate.
+        /// TLS settings; plain TCP without a certificate.
         package var tls = TLS()
 
         package init() {}
     }
 
     package struct TLS: Sendable, Equatable {
-        /// PEM files with a certificate and those that vouch for it; empty for plain TCP.
+        /// PEM files with a certificate and its chain; empty for plain TCP.
         package var certificates: [String] = []
-        /// PEM files with their private keys, in the same order.
+        /// PEM files with the private keys, in the order of `certificates`.
         package var keys: [String] = []
         package var minimumVersion = Version.tls12
         package var clientCertificates = ClientCertificates.off
-        /// PEM file with those who may issue clients' certificates.
+        /// PEM file with the certificate authorities of clients; `nil` asks clients for no
+        /// certificate.
         package var clientCAFile: String?
-        /// PEM file with lists of revoked certificates.
+        /// PEM file with revocation lists.
         package var crlFile: String?
-        /// The common name of a client's certificate is its user name.
+        /// True when the common name of a client's certificate is its user name.
         package var userNameFromCertificate = false
 
         package enum Version: String, Sendable, Equatable, CaseIterable {
@@ -64,7 +65,7 @@ package struct HermesConfiguration: Sendable, Equatable {
 
         package var isOn: Bool { !certificates.isEmpty }
 
-        /// Whether every client proves by its certificate which user it is.
+        /// True when every client proves its user name by a certificate.
         package var identifiesEveryClient: Bool {
             isOn && clientCertificates == .required && userNameFromCertificate
         }
@@ -73,45 +74,45 @@ package struct HermesConfiguration: Sendable, Equatable {
     package struct Admin: Sendable, Equatable {
         package var address = "127.0.0.1"
         package var port: UInt16 = 8080
-        /// Path of a Unix socket whose file mode (0600) is the guard; no token is needed there.
+        /// Path of a Unix socket of mode 0600; requests through it need no token.
         package var unixSocket: String?
-        /// Tokens with scopes; `nil` for the file `tokens` in the data directory.
+        /// Token file; `nil` for `tokens` in the data directory.
         package var tokensFile: String?
-        /// Unknown tokens of one address in a minute, above which it is told to wait; 1 or more.
+        /// Failed authentications that one address may have per minute; at least 1.
         package var maxFailures = 30
         package var tls = TLS()
-        /// Whether plain HTTP may be spoken on an address that others reach.
+        /// True when plain HTTP is allowed beyond loopback addresses.
         package var allowPlain = false
 
         package struct TLS: Sendable, Equatable {
-            /// PEM file with the certificate and those that vouch for it; `nil` for plain HTTP.
+            /// PEM file with the certificate and its chain; `nil` for plain HTTP.
             package var certificate: String?
-            /// PEM file with its private key; there whenever the certificate is.
+            /// PEM file with the private key; set whenever the certificate is.
             package var key: String?
             package var minimumVersion = HermesConfiguration.TLS.Version.tls12
-            /// PEM file with those who may issue the certificates that callers must show; `nil`
-            /// asks for none.
+            /// PEM file with the certificate authorities of callers; `nil` asks callers for no
+            /// certificate.
             package var clientCAFile: String?
 
             package init() {}
 
-            /// The certificate has its key: the configuration has been checked.
+            /// Validation makes sure that a certificate has its key.
             package var isOn: Bool { certificate != nil }
         }
 
         package init() {}
 
-        /// Whether only this machine can reach the address: `localhost`, 127.0.0.0/8 or `::1`.
+        /// True for `localhost`, 127.0.0.0/8 and `::1`.
         package var isLoopback: Bool { NetworkAddress(address)?.isLoopback ?? false }
     }
 
-    /// When a message counts as stored.
+    /// The moment at which a message counts as stored.
     package enum Durability: Sendable, Equatable {
-        /// Once it is on the disk.
+        /// After `fdatasync`.
         case sync
-        /// Once it is written; the disk has it within this time, 1 ms to 60 s.
+        /// After `write`. `fdatasync` follows within this time, 1 ms to 60 s.
         case interval(Duration)
-        /// In memory only: a restart loses sessions, queues and retained messages.
+        /// No storing: a restart loses sessions, queues and retained messages.
         case none
     }
 
@@ -131,9 +132,9 @@ package struct HermesConfiguration: Sendable, Equatable {
     }
 
     package struct Orders: Sendable, Equatable {
-        /// Holds `{salesId}` and `{orderId}`, each a whole topic level.
+        /// Topic name with `{salesId}` and `{orderId}`, each a whole topic level.
         package var topicTemplate = "orders/{salesId}/{orderId}/status"
-        /// Names the sequence that the update counts in; holds `{salesId}`.
+        /// Name of the sequence that numbers the updates; contains `{salesId}`.
         package var channelTemplate = "orders/{salesId}"
         /// QoS of published updates: 0, 1 or 2.
         package var qos: UInt8 = 1

@@ -1,4 +1,4 @@
-/// The keys in the shape of a YAML document, built from `Setting.all`.
+/// All keys in the shape of a YAML document, built from `Setting.all`.
 indirect enum KeyTree: Sendable {
     case value(Setting)
     case section([String: KeyTree])
@@ -35,10 +35,10 @@ indirect enum KeyTree: Sendable {
     }
 }
 
-/// What to say to an operator whose key is not known.
+/// Suggestions for an unknown key.
 enum KeySuggestion {
-    /// A cure for an unknown key among `siblings`: the same name elsewhere, the nearest name
-    /// here or elsewhere, or the names that are known here.
+    /// Advice for an unknown key among `siblings`: the same name elsewhere, the most similar name,
+    /// or the known names here.
     static func cure(for name: String, among siblings: some Collection<String>) -> String {
         if let setting = Setting.all.first(where: { leaf($0.pattern) == name }) {
             return "It belongs to \(setting.pattern)."
@@ -51,9 +51,9 @@ enum KeySuggestion {
         return "Delete it. Known here: \(siblings.sorted().joined(separator: ", "))."
     }
 
-    /// The candidate with the fewest edits, if they are few for the name's length.
+    /// The candidate with the smallest edit distance, unless it is too large for the name's length.
     static func nearest(to name: String, among candidates: some Collection<String>) -> String? {
-        // An edit distance costs the product of the lengths: what is this long is no typing error.
+        // The cost is the product of both lengths, and so long a name is no typing error.
         guard name.utf8.count <= 80 else { return nil }
         let best =
             candidates

@@ -1,15 +1,15 @@
 import Glibc
 
-/// A numeric IPv4 or IPv6 address, in the form that two spellings of it share.
+/// A numeric IPv4 or IPv6 address; different spellings of one address are equal.
 struct NetworkAddress: Hashable, Sendable {
     /// Network byte order: 4 bytes for IPv4, 16 for IPv6.
     private var bytes: [UInt8]
 
-    /// Reads `127.0.0.1`, `::1` or the word `localhost`, which stands for 127.0.0.1.
+    /// Parses `127.0.0.1`, `::1`, or `localhost`, which means 127.0.0.1.
     ///
     /// `nil` for anything else: host names, zones (`fe80::1%eth0`), brackets and ports.
     init?(_ text: String) {
-        // inet_pton would stop at a NUL and accept what stands before it.
+        // inet_pton would stop at a NUL and accept the text before it.
         guard !text.utf8.contains(0) else { return nil }
         guard
             let parsed = Self.parse(text == "localhost" ? "127.0.0.1" : text, AF_INET, 4)
@@ -20,7 +20,7 @@ struct NetworkAddress: Hashable, Sendable {
         bytes = parsed
     }
 
-    /// Whether only this machine reaches it: 127.0.0.0/8, `::1`, or the first mapped into IPv6.
+    /// True for 127.0.0.0/8, `::1`, and 127.0.0.0/8 mapped into IPv6.
     var isLoopback: Bool {
         if bytes.count == 4 { return bytes[0] == 127 }
         let zeros = [UInt8](repeating: 0, count: 10)
@@ -28,8 +28,8 @@ struct NetworkAddress: Hashable, Sendable {
             || (bytes.starts(with: zeros + [0xFF, 0xFF]) && bytes[12] == 127)
     }
 
-    /// Whether one port cannot be bound on both: they are equal, or one stands for all
-    /// addresses of the family.
+    /// True when two sockets cannot share a port: the addresses are equal, or one is the wildcard
+    /// of the family.
     func overlaps(_ other: Self) -> Bool {
         bytes.count == other.bytes.count && (bytes == other.bytes || isAny || other.isAny)
     }
@@ -37,10 +37,10 @@ struct NetworkAddress: Hashable, Sendable {
     /// `0.0.0.0` or `::`.
     private var isAny: Bool { bytes.allSatisfy { $0 == 0 } }
 
-    /// How many bits its family has.
+    /// 32 for IPv4, 128 for IPv6.
     var bitCount: Int { bytes.count * 8 }
 
-    /// The address with all bits behind the first `count` cleared.
+    /// The address with all but the first `count` bits cleared.
     func prefix(_ count: Int) -> Self {
         var prefix = self
         for index in bytes.indices {
@@ -50,7 +50,6 @@ struct NetworkAddress: Hashable, Sendable {
         return prefix
     }
 
-    /// Its numeric text.
     var text: String {
         var buffer = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
         inet_ntop(
@@ -66,7 +65,7 @@ struct NetworkAddress: Hashable, Sendable {
 }
 
 extension HermesConfiguration.Listener {
-    /// Whether only this machine can reach the listener: `localhost`, 127.0.0.0/8 or `::1`.
+    /// True for `localhost`, 127.0.0.0/8 and `::1`.
     package var isLoopback: Bool {
         NetworkAddress(address)?.isLoopback ?? false
     }
@@ -74,9 +73,8 @@ extension HermesConfiguration.Listener {
 }
 
 extension HermesConfiguration {
-    /// Whether a CONNECT without a user name is let in: what the operator said, and without a
-    /// word of theirs on a loopback address only, as long as there are no users and no proxy lets
-    /// others in.
+    /// True when a CONNECT without a user name is accepted. `listeners[].allow_anonymous` decides;
+    /// if unset, only loopback listeners without users and proxies accept it.
     package func allowsAnonymous(on listener: Listener) -> Bool {
         listener.allowAnonymous
             ?? (listener.isLoopback && listener.proxyFrom.isEmpty && passwordFile == nil)

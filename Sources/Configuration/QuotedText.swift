@@ -1,9 +1,9 @@
 import PlainText
 
-/// A key, a path or a parser's complaint for a message: escaped, and cut when it is long.
+/// Foreign text for a message: escaped, and cut at 200 characters.
 func shown(_ text: String) -> String { VisibleText.escaped(text, limit: 200) }
 
-/// A value inside a sentence: as it is when it is one plain word, in quotation marks otherwise.
+/// A value for a sentence: unchanged if it is one plain word, otherwise in quotation marks.
 func quoted(_ text: String) -> String {
     let isPlainWord = text.utf8.allSatisfy { byte in
         switch byte {

@@ -6,15 +6,15 @@ import Logging
 import Synchronization
 import Transport
 
-/// The file of access rules: read at the start, and again at each reload.
+/// The ACL file, read at the start and at each reload.
 final class AccessFile: Sendable {
-    /// Tries, a millisecond apart, to hand new rules to a broker whose mailbox is full: that is worked
-    /// off within a turn.
+    /// Attempts, 1 ms apart, to pass new rules to a broker whose mailbox is full. A turn empties
+    /// it.
     private static let tries = 5_000
 
     private let path: String
     private let logger: Logger
-    /// Of the file as it is in use.
+    /// The stamp of the file whose rules are in use.
     private let stamp = Mutex<FileStamp?>(nil)
 
     init(path: String, logger: Logger) {
@@ -22,7 +22,7 @@ final class AccessFile: Sendable {
         self.logger = logger
     }
 
-    /// Reads and checks all of it for the start of the broker.
+    /// Reads and checks the file for the start of the broker.
     func start() throws(AccessRulesError) -> AccessRules {
         let stamp = FileStamp(of: path)
         let rules = try AccessRules.load(path: path)
@@ -30,7 +30,7 @@ final class AccessFile: Sendable {
         return rules
     }
 
-    /// What a reload does: rules that cannot be read leave those in use.
+    /// The ACL file's part in a reload; if the file cannot be used, the old rules stay.
     func part(_ mailbox: Mailbox<ShardMessage>) -> Reload.Part {
         Reload.Part(name: "ACL file") { [self] in
             let stamp = FileStamp(of: path)
@@ -55,7 +55,7 @@ final class AccessFile: Sendable {
         return false
     }
 
-    /// They are in use from now on; says what the operator should know of them.
+    /// Notes that these rules are in use, and logs `news` and warnings.
     private func take(_ rules: AccessRules, _ stamp: FileStamp?, _ news: Logger.Message?) {
         self.stamp.withLock { $0 = stamp }
         if let warning = rules.accessWarning {

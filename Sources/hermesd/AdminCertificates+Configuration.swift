@@ -5,8 +5,8 @@ import Logging
 import OperatorConfiguration
 
 extension AdminCertificates {
-    /// Reads the files that a checked configuration names; `nil` when it wants plain HTTP, which the
-    /// log warns of where others could listen.
+    /// Reads the files that a checked configuration names. `nil` for plain HTTP, which is logged as
+    /// a warning beyond loopback.
     convenience init?(
         _ admin: HermesConfiguration.Admin, logger: Logger
     ) throws(AdminTLSUnusable) {
@@ -21,7 +21,7 @@ extension AdminCertificates {
         try self.init(settings, logger: logger)
     }
 
-    /// What SIGHUP does with them.
+    /// The certificates' part in a reload.
     var part: Reload.Part {
         Reload.Part(name: "certificate of the HTTP API") {
             let read = try self.read()

@@ -4,7 +4,7 @@ import BrokerRuntime
 import Store
 import Transport
 
-/// Carries the admin plane's commands into the shard's mailbox, and asks the store.
+/// Passes commands of the admin plane to the shard's mailbox, and asks the store.
 struct BrokerBridge: BrokerControl {
     let mailbox: Mailbox<ShardMessage>
     /// `nil` with `durability: none`.

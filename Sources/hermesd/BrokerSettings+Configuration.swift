@@ -6,9 +6,8 @@ import TLS
 import Transport
 
 extension BrokerSettings {
-    /// The data plane's part of the configuration. `descriptorLimit` bounds the connections that the
-    /// operator left open.
-    /// `contexts` are the listeners' certificates, `nil` for each that serves plain TCP.
+    /// The settings of the data plane. `contexts` holds the certificates by listener, `nil` for
+    /// plain TCP. `descriptorLimit` bounds `limits.max_connections` if that key is not set.
     init(
         _ configuration: HermesConfiguration, descriptorLimit: Int, contexts: [TLSContext?] = []
     ) {
@@ -31,11 +30,11 @@ extension BrokerSettings {
 }
 
 extension BrokerLimits {
-    /// Descriptors that are not for MQTT clients: the HTTP server's, listeners, logs, the store.
+    /// Descriptors that are not for MQTT clients: HTTP connections, listeners, log, store.
     private static var reservedDescriptors: Int { 320 }
 
-    /// The limits of a configuration; those that the operator left to the broker become what this machine
-    /// has.
+    /// The limits of a configuration. Limits that are not set follow from this machine's memory and
+    /// descriptors.
     init(_ configuration: HermesConfiguration, descriptorLimit: Int) {
         self = configuration.limits
         if maxConnections == nil {
@@ -47,7 +46,7 @@ extension BrokerLimits {
         }
     }
 
-    /// Raises the descriptor limit as far as it may go, and returns it.
+    /// Raises the descriptor limit to its maximum and returns it.
     static func raiseDescriptorLimit() -> Int {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else {

@@ -3,11 +3,11 @@ import Logging
 import Synchronization
 import Transport
 
-/// The stop of a broker: begun once, by a signal or by a part that has failed. The broker then sends what
-/// waits for up to `limits.drain_timeout`, unless a further signal ends that.
+/// The shutdown of a broker, begun once by a signal or by a failed part. Unsent output then has
+/// `limits.drain_timeout` to leave; a second signal ends this wait.
 final class BrokerStop: Sendable {
     private struct State {
-        /// That of the configuration in force.
+        /// `limits.drain_timeout` of the running configuration.
         var drainTimeout: Duration
         var hasBegun = false
     }
@@ -15,7 +15,7 @@ final class BrokerStop: Sendable {
     private let mailbox: Mailbox<ShardMessage>
     private let notification: ServiceNotification
     private let logger: Logger
-    /// What a stop may take beyond the drain.
+    /// Time that a shutdown may take beyond the drain.
     private let margin: Duration
     private let state: Mutex<State>
 
@@ -30,15 +30,15 @@ final class BrokerStop: Sendable {
         state = Mutex(State(drainTimeout: drainTimeout))
     }
 
-    /// Nothing is taken into force any more.
+    /// True once the shutdown has begun; reloads do nothing from then on.
     var hasBegun: Bool { state.withLock { $0.hasBegun } }
 
-    /// What a reload has brought into force.
+    /// Takes the drain timeout of a reload.
     func limitDrain(to timeout: Duration) {
         state.withLock { $0.drainTimeout = timeout }
     }
 
-    /// Tells broker and service manager, the first time.
+    /// Begins the shutdown and tells the service manager; later calls do nothing.
     func begin() async {
         let timeout = state.withLock { state -> Duration? in
             defer { state.hasBegun = true }
@@ -49,8 +49,8 @@ final class BrokerStop: Sendable {
         await post()
     }
 
-    /// SIGTERM or SIGINT: the first begins the stop, a further one ends its drain. What was acknowledged
-    /// is stored all the same.
+    /// Handles SIGTERM and SIGINT: the first begins the shutdown, the next ends its drain.
+    /// Acknowledged messages are stored in both cases.
     func take(_ signal: String) async {
         guard state.withLock({ $0.hasBegun }) else {
             logger.info("Stopping", metadata: ["signal": "\(signal)"])
@@ -64,7 +64,7 @@ final class BrokerStop: Sendable {
     }
 
     private func post() async {
-        // A full mailbox is worked off within a turn.
+        // A turn empties a full mailbox.
         while mailbox.post(.stop, isUrgent: true) == .full { await Task.yield() }
     }
 }

@@ -2,18 +2,18 @@ import Glibc
 import Logging
 import TLS
 
-/// Reads certificates again when their files change. At the start and once a day it warns of files
-/// that expire soon.
+/// Reloads certificates when their files change, and warns of files that expire soon: at the start
+/// and daily.
 ///
-/// It compares the files' stamps every five seconds, which costs a few microseconds and, unlike a
-/// watch, also works when a renewal replaces a whole folder. A change counts once a second has
-/// passed without another one, so that a certificate is not read without its key. Files that could
-/// not be used are tried again every time, and the log says so once.
+/// It compares file stamps every five seconds. That costs microseconds and, unlike inotify, also
+/// works when a renewal replaces a folder. A change counts once the files have been stable for a
+/// second, so that a certificate is not read without its key. Files that cannot be used are tried
+/// again each time and logged once.
 struct CertificateWatch {
     private static let interval = Duration.seconds(5)
     private static let settling = Duration.seconds(1)
-    /// Seconds before expiry from which the log warns. Tools that renew by themselves do so 30 days
-    /// ahead, so at 14 days something is wrong.
+    /// Seconds before expiry from which the log warns. Renewal tools act 30 days ahead, so at 14
+    /// days something is wrong.
     private static let warningSeconds: Int64 = 14 * secondsOfDay
     private static let secondsOfDay: Int64 = 86_400
 
@@ -26,8 +26,8 @@ struct CertificateWatch {
         self.logger = logger
     }
 
-    /// Watches until the task is cancelled. `use` puts new certificates into use; false when it
-    /// could not.
+    /// Runs until the task is cancelled. `use` installs new certificates and returns false on
+    /// failure.
     mutating func run(_ use: @Sendable (Certificates.Read) -> Bool) async {
         remind()
         while (try? await Task.sleep(for: Self.interval)) != nil {
@@ -66,7 +66,7 @@ struct CertificateWatch {
         return ["files": "\(files.joined(separator: " "))"]
     }
 
-    /// Warns of all files that expire soon.
+    /// Warns of each file that expires soon.
     private mutating func remind() {
         let now = Int64(time(nil))
         nextReminder = now + Self.secondsOfDay

@@ -4,10 +4,10 @@ import OperatorConfiguration
 import Synchronization
 import TLS
 
-/// The certificates of all listeners: read at the start, and again when their files change or SIGHUP
-/// asks for it. Files that turned bad leave those that are in use.
+/// The certificates of all listeners, read at the start, after a change of their files and at
+/// SIGHUP. If the new files cannot be used, the old certificates stay.
 final class Certificates: Sendable {
-    /// One state of all files, good to make handshakes with.
+    /// Contexts for handshakes, made from one state of the files.
     struct Read: Sendable {
         /// By listener; `nil` for one that serves plain TCP.
         let contexts: [TLSContext?]
@@ -30,47 +30,47 @@ final class Certificates: Sendable {
     private let tickets = TicketKeys()
     private let state: Mutex<State>
 
-    /// Reads the files, which must be good at the start.
+    /// Reads the files at the start; any problem is an error.
     init(_ configuration: HermesConfiguration) throws(TLSProblems) {
         settings = configuration.listenersTLS
         files = settings.flatMap { $0?.files ?? [] }
         state = Mutex(State(try Self.read(settings, files, tickets)))
     }
 
-    /// Whether any listener speaks TLS.
+    /// True when a listener speaks TLS.
     var isUsed: Bool { settings.contains { $0 != nil } }
 
-    /// Reads all files; everything that is wrong with them comes together.
+    /// Reads all files; the error has all problems together.
     func read() throws(TLSProblems) -> Read { try Self.read(settings, files, tickets) }
 
-    /// Takes note of what is in use from now on.
+    /// Notes that these certificates are in use.
     func use(_ read: Read) { state.withLock { $0 = State(read) } }
 
-    /// True when the files are others than those in use.
+    /// True when the files differ from those in use.
     func isChanged(by read: Read) -> Bool {
         state.withLock { $0.files.isChanged(by: read.stamps) }
     }
 
-    /// How the files are now, to be compared.
+    /// The current stamps of all files.
     var stamps: [FileStamp?] { files.map { FileStamp(of: $0) } }
 
-    /// Whether files that look like `stamps` are to be read now.
+    /// True when files with these stamps should be read now.
     func areDue(_ stamps: [FileStamp?]) -> Bool {
         state.withLock { $0.files.isDue(stamps, at: .now) }
     }
 
-    /// Files that looked like `stamps` could not be used; true when that is news.
+    /// Notes that files with these stamps cannot be used; true if this is new.
     func refuse(_ stamps: [FileStamp?], _ problems: TLSProblems) -> Bool {
         state.withLock { $0.files.refuse(stamps, "\(problems)", at: .now) }
     }
 
-    /// What is in use, by listener.
+    /// The contexts in use, by listener.
     var contexts: [TLSContext?] { state.withLock { $0.contexts } }
 
     private static func read(
         _ settings: [TLSSettings?], _ files: [String], _ tickets: TicketKeys
     ) throws(TLSProblems) -> Read {
-        // Before the files, so that what changes meanwhile is seen as a change.
+        // Taken before reading, so that a change during it is seen as a change.
         let stamps = files.map { FileStamp(of: $0) }
         var contexts: [TLSContext?] = []
         var problems: [TLSProblem] = []

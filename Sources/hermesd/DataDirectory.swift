@@ -2,12 +2,12 @@ import ConfiguredFiles
 import Glibc
 import PlainText
 
-/// The folder that belongs to one running broker: mode 0700, locked for as long as the process lives.
+/// The data directory: mode 0700, locked while the process lives.
 struct DataDirectory: ~Copyable {
     let path: String
     private let lock: CInt
 
-    /// Makes the folder when it is missing, and takes its lock.
+    /// Creates the folder if it is missing, and locks it.
     init(path: String) throws(DataFolder.Unusable) {
         if mkdir(path, 0o700) == 0 {
             try Self.synchronizeParent(of: path)
@@ -34,7 +34,8 @@ struct DataDirectory: ~Copyable {
 
     deinit { _ = close(lock) }
 
-    /// What is stored in a folder is only as safe as the folder's name.
+    /// Syncs the parent folder: without it, a power failure could lose a new folder with its
+    /// content.
     private static func synchronizeParent(of path: String) throws(DataFolder.Unusable) {
         let parent = open("\(path)/..", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard parent >= 0 else {

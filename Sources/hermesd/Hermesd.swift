@@ -10,7 +10,7 @@ import Store
 import Transport
 import UnixSignals
 
-/// The broker: reads the configuration, builds the parts, runs them until a signal, stops them.
+/// The broker: reads the configuration, builds the parts, runs them, and stops them on a signal.
 @main
 struct Hermesd: AsyncParsableCommand {
     static let version = "0.1.0"
@@ -58,10 +58,10 @@ struct Hermesd: AsyncParsableCommand {
     var logLevel: String?
 
     func run() async throws {
-        // Until the broker listens there is nothing to end in order. The kernel ignores what has no
-        // handler when it is for process 1, as in a container.
+        // Before the broker listens, a signal may simply end it. Process 1, as in a container,
+        // needs a handler for that.
         for number in [SIGTERM, SIGINT] { signal(number) { _ in _exit(0) } }
-        // Untrapped, it would end the process; one that comes during the start is carried out after it.
+        // Untrapped, SIGHUP would end the process; during the start it is deferred.
         let hangups = await UnixSignalsSequence(trapping: .sighup)
         let loader = loader
         let configuration: HermesConfiguration
@@ -78,7 +78,7 @@ struct Hermesd: AsyncParsableCommand {
         do {
             try await Server(configuration, loader: loader, log: log).run(hangups: hangups)
         } catch let error as any FileRefusal where !error.isTransient {
-            // As for any other mistake of the configuration: only a person can mend it.
+            // Exits as for a mistake in the configuration: a restart would not help.
             log.flush()
             Self.say(error.description)
             throw ExitCode(EX_CONFIG)

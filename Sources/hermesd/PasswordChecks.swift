@@ -3,15 +3,15 @@ import Credentials
 import Logging
 import Synchronization
 
-/// Checks passwords against a file that is read again whenever it has changed, so that
-/// `hermesctl users` takes effect at the next CONNECT. A file that turned bad leaves the users as
-/// they were. Passwords that were right are remembered for a while, until the users change.
+/// Checks passwords against a file that is read again after each change, so `hermesctl users` takes
+/// effect at the next CONNECT. If the new file cannot be used, the old users stay. Correct
+/// passwords are cached until the users change.
 final class PasswordChecks: Sendable {
-    /// One state of the file, good to check passwords against.
+    /// The users from one state of the file.
     struct Users: Sendable {
         fileprivate var verifier: PasswordVerifier
         fileprivate var stamp: FileStamp?
-        /// Why the file should not stay as it is.
+        /// A warning that others can change or read the file; `nil` otherwise.
         fileprivate var accessWarning: String?
     }
 
@@ -20,7 +20,7 @@ final class PasswordChecks: Sendable {
     private let passwords: RememberingVerifier
     private let file: Mutex<WatchedFiles<FileStamp?>>
 
-    /// Reads the file, which must be good at the start.
+    /// Reads the file at the start; any problem is an error.
     init(path: String, logger: Logger) throws(PasswordFileError) {
         let users = try Self.load(path)
         self.path = path
@@ -30,19 +30,19 @@ final class PasswordChecks: Sendable {
         warn(of: users)
     }
 
-    /// True when the password was found right a short while ago; takes microseconds.
+    /// True when the password is in the cache of correct ones; takes microseconds.
     func recall(userName: [UInt8], password: [UInt8]) -> Bool {
         readIfChanged()
         return passwords.recall(userName: userName, password: password)
     }
 
-    /// True when the password is right; takes as long as its hash asks for.
+    /// True when the password is correct; takes as long as Argon2 with the hash's parameters.
     func verify(userName: [UInt8], password: [UInt8]) -> Bool {
         readIfChanged()
         return passwords.verify(userName: userName, password: password)
     }
 
-    /// What a reload does: a file that cannot be used leaves the users as they were.
+    /// The password file's part in a reload; if the file cannot be used, the old users stay.
     var part: Reload.Part {
         Reload.Part(name: "password file") { [self] in
             let users = try Self.load(path)

@@ -2,10 +2,10 @@ import Logging
 import OperatorConfiguration
 import OperatorLog
 
-/// Reads the configuration and its files again at SIGHUP. Everything is checked first and then
-/// replaced together; after a mistake anywhere, the whole running configuration stays.
+/// Reads the configuration and its files again at SIGHUP. All are checked first and then replaced
+/// together; after any error the running configuration stays.
 struct Reload {
-    /// One thing that a reload brings up to date.
+    /// One thing that a reload renews.
     struct Part: Sendable {
         /// The name for the log, such as "password file".
         var name: String
@@ -13,11 +13,11 @@ struct Reload {
         var prepare: @Sendable () throws -> Prepared
     }
 
-    /// A new state that was checked.
+    /// A new, checked state.
     struct Prepared: Sendable {
-        /// The key of the setting whose file has changed; `nil` when it has not.
+        /// The key of the setting whose file has changed; `nil` if it has not.
         var changed: String?
-        /// Puts the new state into use. False when the old one stays, which has then been logged.
+        /// Installs the new state. On failure it logs, keeps the old state, and returns false.
         var use: @Sendable () -> Bool
     }
 
@@ -28,8 +28,8 @@ struct Reload {
     private let parts: [Part]
     private let apply: @Sendable (HermesConfiguration) -> Bool
 
-    /// `apply` puts the limits of a configuration into use. False when the old ones stay, which has
-    /// then been logged.
+    /// `apply` installs the limits of a configuration. On failure it logs, keeps the old limits,
+    /// and returns false.
     init(
         loader: ConfigurationLoader, running: HermesConfiguration, log: OperatorLog,
         logger: Logger, parts: [Part], apply: @escaping @Sendable (HermesConfiguration) -> Bool
@@ -72,7 +72,7 @@ struct Reload {
         log.level = Logger.Level(running.logging.level)
         var changed = change.applied + used.compactMap(\.changed)
         if !apply(running) {
-            // The next reload compares with the limits in use.
+            // So that the next reload compares with the limits in use.
             running.limits = formerLimits
             changed.removeAll { $0.hasPrefix("limits.") }
         }
@@ -90,8 +90,7 @@ struct Reload {
 }
 
 extension Logger {
-    /// Logs every problem with a file, one line each. The error's description has one line per
-    /// problem, and counts those beyond a bound.
+    /// Logs each line of the error's description, which lists a bounded number of problems.
     func error(_ message: Logger.Message, problems: some Error) {
         for problem in "\(problems)".split(separator: "\n") {
             error(message, metadata: ["problem": "\(problem)"])

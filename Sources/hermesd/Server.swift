@@ -17,7 +17,7 @@ import Threads
 import Transport
 import UnixSignals
 
-/// All parts of a running broker, and the order in which they start and stop.
+/// All parts of a running broker, with the order of start and shutdown.
 struct Server {
     private let configuration: HermesConfiguration
     private let loader: ConfigurationLoader
@@ -27,22 +27,22 @@ struct Server {
     /// `nil` without a password file.
     private let passwords: PasswordChecks?
     private let tokens: TokenChecks
-    /// The ACL file and the rules of the start; `nil` without one.
+    /// The ACL file and its rules at the start; `nil` without one.
     private let access: (file: AccessFile, rules: AccessRules)?
     private let log: OperatorLog
     private let logger: Logger
 
-    /// Questions of the admin plane that may wait for the shard; more are answered 503.
+    /// Commands of the admin plane that may wait for the shard; beyond it, requests get 503.
     private static let mailboxCapacity = 16_384
-    /// What a stop may take beyond its two drains, for a service manager that waits for it.
+    /// Time for a shutdown beyond its two drains, as reported to the service manager.
     private static let stopMargin = Duration.seconds(15)
-    /// What the store may take at a stop to bring the journal into the database.
+    /// Time at a shutdown for moving the journal into the database.
     private static let storeStopMilliseconds: Int32 = 10_000
 
-    /// Reads every file that the configuration names, and makes nothing yet: what is wrong with them is
-    /// a mistake of the configuration. `loader` reads that again when SIGHUP comes.
+    /// Reads every file that the configuration names, and creates nothing. `loader` reads the
+    /// configuration again at SIGHUP.
     ///
-    /// - Throws: ``FileRefusals`` with all that is wrong.
+    /// - Throws: ``FileRefusals`` with all problems.
     init(
         _ configuration: HermesConfiguration, loader: ConfigurationLoader, log: OperatorLog
     ) throws(FileRefusals) {
@@ -53,7 +53,7 @@ struct Server {
             refusals.collect { () throws(DataFolder.Unusable) in
                 try DataFolder.check(folder, owner: geteuid())
             } != nil
-        // One mistake, one complaint.
+        // One mistake should give one complaint.
         let showsItsFiles = isFolderUsable || DataFolder.showsItsFiles(folder)
         let adminToken = Self.adminTokenVariable
         if showsItsFiles || adminToken != nil {
@@ -95,7 +95,7 @@ struct Server {
         self.access = access
     }
 
-    /// Runs until a signal or a failure; each of `hangups` has the configuration read again.
+    /// Runs until a signal or a failure; each element of `hangups` causes a reload.
     func run(hangups: UnixSignalsSequence) async throws {
         let directory = try DataDirectory(path: configuration.dataDirectory)
         let token = try adminToken(directory.path)
@@ -106,7 +106,7 @@ struct Server {
         let settings = BrokerSettings(
             configuration, descriptorLimit: BrokerLimits.raiseDescriptorLimit(),
             contexts: certificates.contexts)
-        // From here on clients are served; before, a signal ends the process at once.
+        // Before this point a signal ends the process at once.
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
         let (brokerEnd, listeners) = try startBroker(mailbox, store, settings)
         let adminConfiguration = adminConfiguration(token)
@@ -159,18 +159,18 @@ struct Server {
                     await watch.run { use(certificates, mailbox, $0) }
                 }
             }
-            // It ends by a stop; one that ends by itself has failed, and the process with it.
+            // The broker's thread ends only at a shutdown or by failing.
             tasks.addTask { try await brokerEnd.wait() }
             if notification.watchdogInterval != nil {
                 tasks.addTask {
-                    // Answered by the loop itself, so that one that hangs is found out.
+                    // The loop itself answers, so a loop that hangs is noticed.
                     await notification.watch { isAlive in
                         _ = mailbox.post(.command(.status { _ in isAlive() }), isUrgent: true)
                     }
                 }
             }
             defer { tasks.cancelAll() }
-            // Whatever ends first, the broker drains before the process does.
+            // The broker drains, whichever task ended first.
             let first = await tasks.nextResult()
             await stop.begin()
             try await brokerEnd.wait()
@@ -180,7 +180,7 @@ struct Server {
         logger.info("Stopped")
     }
 
-    /// Everything that earlier runs acknowledged; with `durability: none` nothing.
+    /// Opens the store that earlier runs left; an empty one in memory with `durability: none`.
     private func openStore(
         _ directory: String, _ mailbox: Mailbox<ShardMessage>
     ) throws -> any Store {
@@ -192,7 +192,7 @@ struct Server {
             options.durability = .interval(milliseconds: Int32(clamping: Self.milliseconds(time)))
         }
         options.reserveBytes = UInt64(configuration.diskReserveBytes)
-        // For tests of crashes: small segments are moved to the database often.
+        // For crash tests: small segments move to the database often.
         if let text = ProcessEnvironment.current()["HERMES_JOURNAL_SEGMENT_BYTES"],
             let bytes = Int(text), bytes >= 65_536, bytes <= 1 << 28
         {
@@ -213,7 +213,7 @@ struct Server {
         }
     }
 
-    /// Returns once the listeners accept, with their addresses.
+    /// Starts the broker's thread; returns the addresses once the listeners accept.
     private func startBroker(
         _ mailbox: Mailbox<ShardMessage>, _ store: any Store, _ settings: BrokerSettings
     ) throws -> (end: BrokerEnd, listeners: [String]) {
@@ -248,7 +248,7 @@ struct Server {
             }
             end.reach(outcome)
         }
-        // The first report counts: the addresses of the listeners, or why there are none.
+        // The first report holds the addresses of the listeners, or the failure.
         guard let report = started.takeAll()?.first else {
             preconditionFailure("the broker's thread ended without a report")
         }
@@ -284,7 +284,7 @@ struct Server {
         ) { configuration in
             let limits = BrokerLimits(
                 configuration, descriptorLimit: BrokerLimits.raiseDescriptorLimit())
-            // A full mailbox is worked off within a turn; the next reload would bring it again.
+            // A turn empties a full mailbox; otherwise the next reload tries again.
             guard mailbox.post(.limits(limits), isUrgent: true) != .full else {
                 logger.error("The broker is too busy to take the new limits; send SIGHUP again")
                 return false
@@ -294,13 +294,13 @@ struct Server {
         }
     }
 
-    /// Has the next handshakes begin with these certificates; false when they could not be handed over.
+    /// Uses these certificates for new handshakes; false when the mailbox stays full.
     @discardableResult
     private func use(
         _ certificates: Certificates, _ mailbox: Mailbox<ShardMessage>, _ read: Certificates.Read
     ) -> Bool {
         guard mailbox.post(.certificates(read.contexts), isUrgent: true) != .full else {
-            // A full mailbox is worked off within a turn.
+            // A turn empties a full mailbox.
             logger.error("The broker is too busy to take the new certificates; send SIGHUP again")
             return false
         }
@@ -332,7 +332,7 @@ struct Server {
         return token
     }
 
-    /// Set and empty is what a compose file makes of a variable that nobody set.
+    /// Compose files pass an unset variable as an empty one.
     private static var adminTokenVariable: String? {
         let value = ProcessEnvironment.current()[AdminTokenFile.environmentVariable] ?? ""
         return value.isEmpty ? nil : value
@@ -358,7 +358,7 @@ struct Server {
         return result
     }
 
-    /// As `hermesctl --url` takes it, on this machine.
+    /// The URL for `hermesctl --url` on this machine.
     private func adminURL(_ endpoints: AdminEndpoints) -> String {
         let scheme = configuration.admin.tls.isOn ? "https" : "http"
         return switch endpoints.address {
@@ -375,7 +375,7 @@ struct Server {
     }
 }
 
-/// How the broker's thread ended, once it has.
+/// The result of the broker's thread.
 private final class BrokerEnd: Sendable {
     private struct State {
         var outcome: Result<Void, any Error>?
@@ -394,7 +394,7 @@ private final class BrokerEnd: Sendable {
         for waiter in waiters { waiter.resume(with: outcome) }
     }
 
-    /// Throws what ended the thread, if it did not end by a stop.
+    /// Waits for the thread's end; throws its error unless it ended by a shutdown.
     func wait() async throws {
         try await withCheckedThrowingContinuation { continuation in
             let outcome = state.withLock { state in

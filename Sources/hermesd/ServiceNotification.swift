@@ -2,28 +2,28 @@ import Glibc
 import Logging
 import Synchronization
 
-/// Tells the service manager that started us how the broker is: ready, alive, stopping.
+/// Reports the broker's state to the service manager that started it: ready, alive, stopping.
 ///
-/// The protocol of systemd's sd_notify(3) and sd_watchdog_enabled(3), without its library: a
-/// message is one datagram of `NAME=value` lines to the Unix socket that `NOTIFY_SOCKET` names.
-/// Without that variable nothing is sent. What cannot be sent is logged and changes nothing else.
+/// Implements sd_notify(3) and sd_watchdog_enabled(3) of systemd: each message is one datagram of
+/// `NAME=value` lines to the Unix socket in `NOTIFY_SOCKET`. Without this variable nothing is sent.
+/// A failure to send is logged and has no other effect.
 final class ServiceNotification: Sendable {
-    /// How long after one sign of life to ask for the next: half of the time after which the
-    /// service manager ends a silent process (`WATCHDOG_USEC`). `nil` when it expects none.
+    /// Interval between watchdog messages: half of `WATCHDOG_USEC`, after which the service manager
+    /// ends a silent process. `nil` when it expects none.
     let watchdogInterval: Duration?
 
     private let socket: NotificationSocket?
     private let logger: Logger
-    /// So that a service manager that is gone is one line in the log, not one per sign of life.
+    /// Makes a lost service manager one log line instead of one per message.
     private let hasFailed = Atomic(false)
 
-    /// Addresses that a status line names; more are counted.
+    /// Addresses named in a status line; further ones are counted.
     private static let listenersShown = 4
-    /// Below this, a watchdog would keep the process busy with being alive.
+    /// A shorter interval would only keep the process busy.
     private static let shortestWatchdogInterval = Duration.milliseconds(1)
 
-    /// Reads `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID`; a value that is no good is logged
-    /// and counts as left out.
+    /// Reads `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID`; an invalid value is logged and
+    /// ignored.
     init(environment: [String: String], logger: Logger) {
         self.logger = logger
         guard let name = environment["NOTIFY_SOCKET"], !name.isEmpty else {
@@ -43,10 +43,10 @@ final class ServiceNotification: Sendable {
         }
     }
 
-    /// Every listener accepts: what waited for this service may start.
+    /// Reports that every listener accepts, so that dependent services may start.
     ///
     /// - Parameters:
-    ///   - listeners: Addresses with ports that accept MQTT clients.
+    ///   - listeners: Addresses and ports for MQTT clients.
     ///   - admin: Address and port of the HTTP API.
     func ready(listeners: [String], admin: String) {
         var addresses = listeners.prefix(Self.listenersShown).joined(separator: ", ")
@@ -55,9 +55,9 @@ final class ServiceNotification: Sendable {
         send("READY=1\nSTATUS=MQTT on \(addresses); admin API on \(admin)")
     }
 
-    /// The process is about to end.
+    /// Reports that the process is stopping.
     ///
-    /// - Parameter limit: How long that may take, for a service manager that would wait less.
+    /// - Parameter limit: Time that the shutdown may take.
     func stopping(within limit: Duration) {
         let (seconds, attoseconds) = limit.components
         let microseconds = seconds * 1_000_000 + attoseconds / 1_000_000_000_000
@@ -65,15 +65,15 @@ final class ServiceNotification: Sendable {
             "STOPPING=1\nSTATUS=Stopping: sends what waits\nEXTEND_TIMEOUT_USEC=\(microseconds)")
     }
 
-    /// Asks for a sign of life at every ``watchdogInterval`` until the task is cancelled, and
-    /// passes each on. Returns at once when the service manager expects none.
+    /// Calls `ask` at every ``watchdogInterval`` until the task is cancelled. Returns at once
+    /// without a watchdog.
     ///
-    /// - Parameter ask: Makes whoever must be alive call its argument, from any thread. An answer
-    ///   that never comes is for the service manager to judge.
+    /// - Parameter ask: Asks the broker's thread to call the argument. Without that call nothing is
+    ///   sent, and the service manager restarts the process.
     func watch(_ ask: @Sendable (_ isAlive: @escaping @Sendable () -> Void) -> Void) async {
         guard let watchdogInterval else { return }
         while (try? await Task.sleep(for: watchdogInterval)) != nil {
-            // Never waits: the answer comes on the thread that must not stand still.
+            // Must not block, since it runs on the broker's thread.
             ask { self.send("WATCHDOG=1", waits: false) }
         }
     }
@@ -98,7 +98,7 @@ final class ServiceNotification: Sendable {
         _ environment: [String: String], _ logger: Logger
     ) -> Duration? {
         guard let text = environment["WATCHDOG_USEC"], !text.isEmpty else { return nil }
-        // The variables of somebody else's service, inherited.
+        // The variables belong to another service and were inherited.
         if let process = environment["WATCHDOG_PID"], process != "\(getpid())" { return nil }
         guard let microseconds = Int64(text), microseconds > 0 else {
             logger.warning(
@@ -110,24 +110,24 @@ final class ServiceNotification: Sendable {
     }
 }
 
-/// A socket for datagrams to the one that a service manager listens on.
+/// A datagram socket connected to the service manager's.
 private final class NotificationSocket: Sendable {
-    /// Why there can be none.
+    /// The socket cannot be made.
     struct Unusable: Error, CustomStringConvertible {
         let description: String
     }
 
-    /// As `NOTIFY_SOCKET` gives it.
+    /// The value of `NOTIFY_SOCKET`.
     let name: String
     private let descriptor: CInt
     private let address: sockaddr_un
     private let addressLength: socklen_t
 
-    /// How long a message may wait for room in the receiver's queue.
+    /// Time that a message may wait for room in the receiver's queue.
     private static let patienceSeconds = 1
 
-    /// - Parameter name: An absolute path, or `@` and a name in the abstract namespace: unix(7).
-    /// - Throws: ``Unusable`` when it is neither, or there is no descriptor left.
+    /// - Parameter name: An absolute path, or `@` and an abstract name: unix(7).
+    /// - Throws: ``Unusable`` for any other name, and without a free descriptor.
     init(name: String) throws(Unusable) {
         var bytes = [UInt8](name.utf8)
         switch bytes.first {
@@ -147,7 +147,7 @@ private final class NotificationSocket: Sendable {
                     "NOTIFY_SOCKET has \(bytes.count) bytes, and a socket address \(room) at most.")
         }
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
-        // An abstract name is as long as the address says, not up to its first zero.
+        // An abstract name is delimited by the address length, not by a zero byte.
         addressLength = socklen_t(MemoryLayout<sa_family_t>.size + bytes.count)
 
         descriptor = socket(

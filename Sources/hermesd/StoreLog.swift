@@ -1,7 +1,7 @@
 import Logging
 import Store
 
-/// Log lines about the store at the start: the journal's content, a torn write, and damage.
+/// Logs the journal's content, a torn write and damage at the start.
 struct StoreLog {
     let logger: Logger
 
@@ -25,7 +25,7 @@ struct StoreLog {
         }
     }
 
-    /// Logs the damage that this start or an earlier one found, until its loss is accepted.
+    /// Logs damage found by this start or an earlier one, until an operator accepts the loss.
     func logDamage(in directory: String) {
         guard let damage = try? StoredDamage(in: directory) else { return }
         for line in damage.setAsideFiles + damage.records {

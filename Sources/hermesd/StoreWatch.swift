@@ -1,8 +1,8 @@
 import Logging
 import Store
 
-/// Logs once when storing stops, and once when it works again. It looks at the store's figures each
-/// second, which takes the store a lock and costs the data plane nothing.
+/// Logs once when storing fails and once when it works again. Reads the store's figures every
+/// second, under the store's lock.
 struct StoreWatch {
     private static let interval = Duration.seconds(1)
 
@@ -81,7 +81,7 @@ struct StoreWatch {
             }
             isFailing = true
         } else if isFailing || hasFailed {
-            // A failure between two looks has ended, but the operator should still know of it.
+            // A failure between two looks is logged although it has ended.
             logger.warning(
                 isFailing ? "Storing goes on" : "Storing failed for a moment, and goes on",
                 metadata: ["store.failures": "\(figures.failures)"])

@@ -1,9 +1,9 @@
-/// What the command line sets, as the operator typed it: the same readers and the same messages
-/// serve flags, variables and the file. `nil` and empty lists leave a setting alone.
+/// Settings from the command line, unparsed: the readers of the YAML file parse them too. `nil` and
+/// empty lists leave a setting unchanged.
 package struct CommandLineOverrides: Sendable, Equatable {
-    /// `--port`, as often as it was given. The broker then listens on exactly these ports: the
-    /// first takes the first listener's address, and so on; beyond the last listener, the
-    /// address of the first.
+    /// All values of `--port`. The broker then has exactly this many listeners: each takes the
+    /// address of the configured listener in its place, those beyond the last one that of the
+    /// first.
     package var ports: [String] = []
     /// `--data-dir`
     package var dataDirectory: String?

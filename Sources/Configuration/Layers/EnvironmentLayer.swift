@@ -1,9 +1,9 @@
-/// Settings from variables such as `HERMES_LISTENERS_0_PORT`; an empty one means "no value".
+/// Settings from variables such as `HERMES_LISTENERS_0_PORT`; an empty variable means "no value".
 struct EnvironmentLayer {
     static let prefix = "HERMES_"
 
     let variables: [String: String]
-    /// Names with our prefix that other parts of Hermes read.
+    /// Variables with the prefix `HERMES_` that other parts of Hermes read.
     let foreignNames: Set<String>
 
     func apply(to draft: inout ConfigurationDraft) {
@@ -18,7 +18,7 @@ struct EnvironmentLayer {
                 reportUnknown(name, to: &draft)
             }
         }
-        // In the order of listeners, so that 10 does not come before 9 and each may add the next.
+        // Sorted as numbers, because each listener may append the next one.
         for (index, setting, name) in ofListeners.sorted(by: { $0.index < $1.index }) {
             assignToListener(index, setting, name, in: &draft)
         }
@@ -70,9 +70,9 @@ struct EnvironmentLayer {
         draft.problems.add("unknown variable", cure: cure, at: .environment(name))
     }
 
-    /// What Kubernetes gives to every pod beside a service called `hermes` or `hermes-…`:
+    /// True for variables that Kubernetes sets for a service named `hermes` or `hermes-…`:
     /// `…_SERVICE_HOST`, `…_SERVICE_PORT[_name]`, `…_PORT_1883_TCP[_ADDR|_PORT|_PROTO]`, and
-    /// `…_PORT` with an address in it, which counts only where it hits no key of ours.
+    /// `…_PORT` with an address, if no setting has this name.
     private func isServiceLink(_ name: String) -> Bool {
         if name.hasSuffix("_SERVICE_HOST") || name.hasSuffix("_SERVICE_PORT")
             || name.contains("_SERVICE_PORT_")
@@ -102,8 +102,7 @@ struct EnvironmentLayer {
             .map { (index, $0) }
     }
 
-    /// The number in `HERMES_LISTENERS_<number>_…`; `nil` without one, or with one too long to
-    /// be meant.
+    /// The number in `HERMES_LISTENERS_<number>_…`; `nil` without one or if it is too long.
     private static func listenerIndex(_ name: String) -> Int? {
         let start = prefix + "LISTENERS_"
         guard name.hasPrefix(start) else { return nil }

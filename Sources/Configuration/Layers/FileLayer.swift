@@ -1,7 +1,7 @@
 /// Settings from one YAML file.
 ///
-/// A problem names the line of the value it speaks of. A value that stands behind an alias is
-/// reported where its anchor stands: the parser knows no other place.
+/// A problem names the line of the value. For an alias that is the line of its anchor, the only one
+/// that the parser reports.
 struct FileLayer {
     /// The path as the operator gave it.
     let name: String
@@ -64,7 +64,7 @@ struct FileLayer {
     private func walkListeners(
         _ value: YAMLNode, _ children: [String: KeyTree], _ draft: inout ConfigurationDraft
     ) {
-        // All items commented out: as if the key were not there.
+        // All items are commented out, as if the key were absent.
         if value.isNull { return }
         guard case .sequence(let items) = value.content else {
             draft.problems.add(
@@ -97,7 +97,7 @@ struct FileLayer {
         _ draft: inout ConfigurationDraft
     ) {
         if setting.isList, case .sequence(let items) = value.content {
-            // The first that is no text is complained about below, as a list within a list.
+            // The loop below reports the first item that is not text.
             let texts = items.compactMap(\.text)
             if texts.count == items.count, !texts.isEmpty {
                 guard !texts.contains(where: { $0.contains(",") }) else {
@@ -117,13 +117,14 @@ struct FileLayer {
                 cure: "Give \(setting.expectation).", from: origin(value))
             return
         }
-        // An empty value's own mark is where the next key begins.
+        // The parser places an empty value at the next key, so its own key gives the line.
         draft.assign(
             setting, at: index, value.isNull ? nil : text,
             from: origin(value.isNull ? key : value))
     }
 
-    /// The keys below a section, or `nil` with a problem; a section without content has none.
+    /// The keys of a section; empty without content. Records a problem and returns `nil` if it is
+    /// no mapping.
     private func keys(
         _ value: YAMLNode, _ path: String, _ children: [String: KeyTree],
         _ draft: inout ConfigurationDraft

@@ -1,6 +1,6 @@
 /// Builds the tree of a YAML document from its events.
 ///
-/// A value that stands behind an alias is the node of its anchor, with the anchor's line.
+/// An alias becomes the node of its anchor, with the anchor's line.
 struct YAMLComposer: ~Copyable {
     private let events: YAMLEvents
     private var anchors: [String: YAMLNode] = [:]
@@ -10,7 +10,7 @@ struct YAMLComposer: ~Copyable {
         self.events = events
     }
 
-    /// Reads the whole text, which may hold one document; `nil` when it holds none.
+    /// Reads the whole text; `nil` for an empty one, an error for more than one document.
     mutating func root() throws(YAMLDocument.SyntaxError) -> YAMLNode? {
         _ = try events.next()
         guard try events.next().kind != .streamEnd else { return nil }
@@ -78,8 +78,8 @@ struct YAMLComposer: ~Copyable {
         return node
     }
 
-    /// Notes at each entry whether a later one has its key. Keys that are no text are a mistake of
-    /// their own and stay as they are.
+    /// Marks each entry whose key occurs again later. Keys that are not text are reported
+    /// elsewhere.
     private static func markRepeatedKeys(
         of entries: inout [YAMLNode.Entry]
     ) throws(YAMLDocument.SyntaxError) {
@@ -91,7 +91,7 @@ struct YAMLComposer: ~Copyable {
                 last[name] = key
                 continue
             }
-            // The line of an alias is its anchor's, so it could not be told where to look.
+            // An alias carries its anchor's line, so the line of the repeated key is unknown.
             guard !later.isAnchored else {
                 throw YAMLDocument.SyntaxError(
                     line: key.line, complaint: "the key \(quoted(name)) is given more than once",

@@ -3,17 +3,17 @@ struct YAMLDocument {
     /// `nil` for a file without content.
     let root: YAMLNode?
 
-    /// Why a text is no YAML that we read; the line counts from 1.
+    /// A syntax error; the line counts from 1.
     struct SyntaxError: Error {
         let line: Int?
         let complaint: String
         let cure: String
     }
 
-    /// More aliases than any configuration needs. Their number bounds what they can unfold to:
-    /// 16 aliases in the worst arrangement repeat a text some 400 times.
+    /// Bounds the size of unfolded aliases: the worst arrangement of 16 repeats a text about 400
+    /// times.
     static let maximumAliases = 16
-    /// More levels than any configuration needs. Their number bounds the stack.
+    /// Bounds the recursion.
     static let maximumDepth = 32
 
     /// Parses UTF-8 bytes.
@@ -27,7 +27,7 @@ struct YAMLDocument {
         }
     }
 
-    /// Refuses what YAML cannot hold, with its line.
+    /// Rejects characters that YAML forbids, with their line.
     private static func checkText(_ bytes: [UInt8]) throws(SyntaxError) {
         var line = 1
         for byte in bytes {
@@ -52,7 +52,7 @@ struct YAMLDocument {
 }
 
 extension YAMLDocument.SyntaxError {
-    /// A mistake in the syntax that the parser describes.
+    /// A syntax error in the parser's words.
     init(_ problem: String, line: Int, column: Int) {
         self.init(
             line: line,

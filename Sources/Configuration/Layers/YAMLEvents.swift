@@ -2,25 +2,25 @@ import CYAML
 
 /// The events of a YAML text in order, as libyaml's parser finds them.
 ///
-/// libyaml keeps a pointer to its own state, which therefore has a place of its own in memory.
+/// libyaml keeps a pointer into its own state, so the state lives at a fixed address.
 struct YAMLEvents: ~Copyable {
-    /// One event: the beginning or end of a node, or a node by itself.
+    /// The beginning or end of a node, or a whole node.
     struct Event {
         enum Kind: Equatable {
-            /// Text, which is plain when it stands without quotes.
+            /// `isPlain` means without quotes.
             case scalar(String, isPlain: Bool)
             case alias
             case sequenceStart
             case mappingStart
-            /// The end of the sequence or mapping that began last.
+            /// The end of the innermost sequence or mapping.
             case end
             case streamEnd
-            /// The beginning of the stream, and where a document begins and ends.
+            /// The beginning and end of the stream and of a document.
             case other
         }
 
         let kind: Kind
-        /// The name that the node gets, or that an alias repeats.
+        /// The anchor of the node, or the anchor that an alias names.
         let anchor: String?
         /// Both count from 1, columns in characters.
         let line: Int
@@ -29,7 +29,7 @@ struct YAMLEvents: ~Copyable {
 
     private let parser: UnsafeMutablePointer<yaml_parser_t>
 
-    /// Begins with UTF-8 bytes, which must stay where they are as long as events are read.
+    /// Starts parsing UTF-8 bytes, which must stay at their address while events are read.
     init(reading bytes: UnsafeBufferPointer<UInt8>) throws(YAMLDocument.SyntaxError) {
         let parser = UnsafeMutablePointer<yaml_parser_t>.allocate(capacity: 1)
         guard yaml_parser_initialize(parser) == 1 else {
@@ -48,7 +48,7 @@ struct YAMLEvents: ~Copyable {
         parser.deallocate()
     }
 
-    /// Reads the next event; throws where the text is no YAML.
+    /// Reads the next event; throws at a syntax error.
     func next() throws(YAMLDocument.SyntaxError) -> Event {
         var event = yaml_event_t()
         guard yaml_parser_parse(parser, &event) == 1 else { throw syntaxError }
@@ -62,7 +62,7 @@ struct YAMLEvents: ~Copyable {
         switch event.type {
         case YAML_SCALAR_EVENT:
             let scalar = event.data.scalar
-            // A scalar may hold NUL, so its length counts.
+            // A scalar may contain NUL, so its length is needed.
             let bytes = UnsafeBufferPointer(start: scalar.value, count: scalar.length)
             kind = .scalar(
                 String(decoding: bytes, as: UTF8.self),

@@ -1,7 +1,7 @@
 /// A value of a YAML file and the line where it begins, which counts from 1.
 struct YAMLNode {
     enum Content {
-        /// Text, which is plain when it stands without quotes.
+        /// `isPlain` means without quotes.
         case scalar(String, isPlain: Bool)
         case sequence([YAMLNode])
         case mapping([Entry])
@@ -11,13 +11,13 @@ struct YAMLNode {
     struct Entry {
         let key: YAMLNode
         let value: YAMLNode
-        /// Where the mapping gives the same key for the last time; `nil` for that last time itself.
+        /// The line where the mapping repeats the key for the last time; `nil` if it does not.
         var lineOfLast: Int?
     }
 
     let content: Content
     let line: Int
-    /// Whether an alias may repeat the node.
+    /// True when the node has an anchor, so that an alias may repeat it.
     let isAnchored: Bool
 
     /// The text of a scalar.
@@ -26,13 +26,13 @@ struct YAMLNode {
         return text
     }
 
-    /// Whether a value is absent: nothing, `~` or `null`, without quotes.
+    /// True for no value, `~` and `null`, each without quotes.
     var isNull: Bool {
         guard case .scalar(let text, isPlain: true) = content else { return false }
         return ["", "~", "null", "Null", "NULL"].contains(text)
     }
 
-    /// The kind of the node, for the operator to read.
+    /// The kind of node, for an error message.
     var shape: String {
         switch content {
         case .scalar: "a single value"

@@ -1,14 +1,14 @@
-/// Numbers with and without units, read from and written as text.
+/// Numbers with and without units, parsed and formatted.
 enum Quantity {
-    /// Units that a number may carry, each with the smallest unit's count it stands for.
+    /// The units that a number may have, as multiples of the smallest.
     struct Units: Sendable {
-        /// From the largest to the smallest.
+        /// From the largest unit to the smallest.
         let factors: [(name: String, factor: Int)]
-        /// Whether a number may stand alone, counting the smallest unit.
+        /// True when a number without a unit counts the smallest unit.
         let allowsBareNumber: Bool
-        /// The unit in a suggestion for a number that lacks one.
+        /// The unit to suggest when one is missing.
         let usual: String
-        /// What the number counts: "time", "size".
+        /// The measured quantity: "time", "size".
         let noun: String
 
         private var list: String {
@@ -16,9 +16,9 @@ enum Quantity {
             return names.dropLast().joined(separator: ", ") + " or " + (names.last ?? "")
         }
 
-        /// Reads `330KiB` into the smallest unit.
+        /// Parses a text such as `330KiB` into the smallest unit.
         ///
-        /// - Throws: `RefusedValue` for what is no number, has a wrong or missing unit, or lies
+        /// - Throws: `RefusedValue` for text that is no number, a wrong or missing unit, or a value
         ///   outside `range`.
         func read(
             _ text: String, in range: ClosedRange<Int>, bounds: String
@@ -45,7 +45,7 @@ enum Quantity {
                     complaint: "\(quoted(text)) does not end in a known unit",
                     cure: "Use a whole number with \(list), such as \(digits)\(usual).")
             }
-            // More digits than Int holds are as good as the largest Int: both exceed any bound.
+            // A number beyond Int becomes Int.max, which is out of every range too.
             let (product, overflows) = (Int(digits) ?? .max).multipliedReportingOverflow(by: factor)
             let value = overflows ? Int.max : product
             guard range.contains(value) else {
@@ -57,7 +57,7 @@ enum Quantity {
             return value
         }
 
-        /// The value in the largest unit that divides it.
+        /// Formats the value in the largest unit that divides it.
         func write(_ value: Int) -> String {
             for (name, factor) in factors where value != 0 && value % factor == 0 {
                 return "\(value / factor)\(name)"
@@ -76,10 +76,10 @@ enum Quantity {
         ],
         allowsBareNumber: false, usual: "s", noun: "time")
 
-    /// `1048576` as `1MiB`.
+    /// Formats 1048576 as `1MiB`.
     static func size(_ bytes: Int) -> String { sizeUnits.write(bytes) }
 
-    /// Ten seconds as `10s`; parts of a millisecond are left out.
+    /// Formats ten seconds as `10s`; drops parts of a millisecond.
     static func duration(_ duration: Duration) -> String {
         durationUnits.write(milliseconds(duration))
     }
@@ -89,7 +89,7 @@ enum Quantity {
         return Int(seconds) * 1_000 + Int(attoseconds / 1_000_000_000_000_000)
     }
 
-    /// Reads decimal digits; `noun` ("a port") names what a number outside `range` is not.
+    /// Parses decimal digits; `noun` ("a port") names the value in an error message.
     ///
     /// - Throws: `RefusedValue` for anything but digits, and for a number outside `range`.
     static func wholeNumber(

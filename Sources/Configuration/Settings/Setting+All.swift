@@ -1,10 +1,9 @@
 extension Setting {
-    /// Every key, in the order of the documentation.
+    /// All keys, in the order of the documentation.
     static let all: [Setting] =
         listenerSettings + topSettings + adminSettings
         + limitSettings + loggingSettings + orderSettings
 
-    /// The most listeners that a configuration may hold.
     static let maximumListeners = 64
 
     private static let listenerSettings: [Setting] = [

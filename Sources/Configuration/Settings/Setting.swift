@@ -1,9 +1,9 @@
-/// One key an operator can set: its names, how its value is written, and where the value goes.
+/// One configuration key: its names, its format, and where its value is kept.
 ///
-/// `Setting.all` is the single description of the configuration: the YAML file, the environment,
-/// the flags, the search for unknown keys and the documentation all follow from it.
+/// `Setting.all` is the only description of the configuration: the YAML file, the environment, the
+/// flags, the suggestions for unknown keys and the documentation follow from it.
 struct Setting: Sendable {
-    /// The key with `[]` where a list's index goes: `limits.max_packet`, `listeners[].port`.
+    /// The key with `[]` in place of a list index: `limits.max_packet`, `listeners[].port`.
     let pattern: String
     /// The command-line flag that sets it; `nil` for most keys.
     let flag: String?
@@ -11,13 +11,13 @@ struct Setting: Sendable {
     let expectation: String
     /// One line for the documentation, in an operator's words.
     let summary: String
-    /// Reads a text into a configuration; the index is ignored outside lists, and must name a
-    /// listener that exists inside. No text means that the key has no value.
+    /// Parses a text into a configuration; `nil` means no value. `index` names an existing listener
+    /// and is ignored for keys outside lists.
     let assign:
         @Sendable (String?, _ index: Int, inout HermesConfiguration) throws(RefusedValue) -> Void
     /// The value as text that `assign` reads back; empty when it is not set.
     let show: @Sendable (HermesConfiguration, _ index: Int) -> String
-    /// Copies the value from one configuration into another; the index must exist in both.
+    /// Copies the value from one configuration into another. Both must have the listener `index`.
     let copy: @Sendable (HermesConfiguration, _ index: Int, inout HermesConfiguration) -> Void
 
     /// The key as an operator writes it, such as `listeners[0].port`.
@@ -31,30 +31,30 @@ struct Setting: Sendable {
         return EnvironmentLayer.prefix + words.uppercased()
     }
 
-    /// Whether its value may also be a YAML list of texts, which commas join.
+    /// True when the value may also be a YAML list of texts.
     var isList: Bool { Self.lists.contains(pattern) }
 
     private static let lists: Set<String> = [
         "listeners[].tls.certificate", "listeners[].tls.key", "listeners[].proxy_from",
     ]
 
-    /// Whether it belongs to a listener.
+    /// True for keys of a listener.
     var isOfListener: Bool { pattern.hasPrefix("listeners[]") }
 
-    /// Whether a running broker takes a new value; the others wait for its next start.
+    /// True when a reload applies a new value; other keys wait for the next start.
     var isReloadable: Bool {
         pattern == "logging.level"
             || pattern.hasPrefix("limits.") && !Self.limitsOfTheStart.contains(pattern)
     }
 
-    /// Limits that the HTTP API and packets under way are held to as well.
+    /// Limits that the HTTP API and packets in progress also rely on, so they need a restart.
     private static let limitsOfTheStart: Set<String> = [
         "limits.max_packet", "limits.max_connect_packet", "limits.max_topic_levels",
     ]
 }
 
 extension Setting {
-    /// A key that exists once.
+    /// A key outside lists.
     static func single<Value>(
         _ pattern: String,
         _ path: WritableKeyPath<HermesConfiguration, Value> & Sendable,

@@ -1,7 +1,7 @@
 import BrokerAPI
 
 extension ValueFormat where Value == String {
-    /// An address that needs no name service to bind.
+    /// A numeric address or `localhost`, which need no name service.
     static var address: Self {
         let expectation = "a numeric IPv4 or IPv6 address, or localhost"
         return Self(
@@ -21,7 +21,7 @@ extension ValueFormat where Value == String {
         )
     }
 
-    /// A path of the file system, of at most `limit` bytes.
+    /// A path of at most `limit` bytes.
     static func path(_ noun: String, limit: Int = 4_095) -> Self {
         Self(
             expectation: "the path of \(noun)",
@@ -52,8 +52,8 @@ extension ValueFormat where Value == String {
         )
     }
 
-    /// A topic with placeholders, each a whole topic level; `required` must all be there and
-    /// others may not.
+    /// A topic name with placeholders, each a whole topic level. All of `required` must occur, and
+    /// no others.
     static func topicTemplate(required: [String]) -> Self {
         let placeholders = required.map { "{\($0)}" }
         let list = placeholders.joined(separator: " and ")
@@ -63,7 +63,7 @@ extension ValueFormat where Value == String {
                 func refuse(_ complaint: String, _ cure: String) -> RefusedValue {
                     RefusedValue(complaint: "\(quoted(text)) \(complaint)", cure: cure)
                 }
-                // Bytes of the template, so that ids of usual length still fit in a topic name.
+                // In bytes of the template. Leaves room for ids of usual length in a topic name.
                 guard text.utf8.count <= 1_024 else {
                     throw refuse("is longer than 1024 bytes", "Give a shorter topic name.")
                 }
@@ -101,7 +101,7 @@ extension ValueFormat where Value == String {
 }
 
 extension ValueFormat where Value == HermesConfiguration.Durability {
-    /// `sync`, `none`, or `interval` with a time and its unit.
+    /// `sync`, `none`, or `interval` with a time.
     static var durability: Self {
         let interval = ValueFormat<Duration>.duration(.milliseconds(1)...(.seconds(60)))
         return Self(
@@ -136,8 +136,8 @@ extension ValueFormat where Value == HermesConfiguration.Durability {
 }
 
 extension ValueFormat where Value == [String] {
-    /// Addresses and networks: a YAML list, or in one text with commas between them. An empty value is
-    /// none: without its proxies, a listener on loopback would let in clients without a name.
+    /// Addresses and networks, as a YAML list or separated by commas. An empty value is rejected:
+    /// without its proxies, a loopback listener would accept anonymous clients.
     static var networks: Self {
         Self(
             expectation:
@@ -153,7 +153,7 @@ extension ValueFormat where Value == [String] {
         )
     }
 
-    /// An address, or one with a number of bits behind which it has none.
+    /// An address, optionally with a prefix length.
     private static func network(_ text: String) throws(RefusedValue) -> String {
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         guard let host = parts.first, host != "localhost",
@@ -183,7 +183,7 @@ extension ValueFormat where Value == [String] {
         return text
     }
 
-    /// Paths of the file system: a YAML list, or in one text with commas between them.
+    /// Paths, as a YAML list or separated by commas.
     static func paths(_ noun: String) -> Self {
         let path = ValueFormat<String>.path(noun)
         return Self(
@@ -202,7 +202,7 @@ extension ValueFormat where Value == [String] {
 }
 
 extension ValueFormat where Value == BrokerLimits.AddressLimit {
-    /// `auto`, `off`, or a number from 1 on.
+    /// `auto`, `off`, or a number of at least 1.
     static func addressLimit(_ most: Int) -> Self {
         let number = ValueFormat<Int>.number(1...most)
         let expectation = "\(number.expectation), auto or off"

@@ -1,22 +1,22 @@
-/// Why a value is not accepted: what is wrong with it, and what would be right.
+/// A rejected value: the complaint and advice.
 struct RefusedValue: Error, Hashable {
-    /// Without a full stop; the value in it is already escaped.
+    /// The complaint without a full stop; the value in it is escaped.
     let complaint: String
-    /// Whole sentences.
+    /// Advice in whole sentences.
     let cure: String
 }
 
-/// How a setting's value is written: read from text, shown as text, described to people.
+/// The text format of a setting's value: its parser, its formatter and its description.
 struct ValueFormat<Value: Sendable>: Sendable {
     /// Completes the sentence "Give …." and the column of values in the documentation.
     let expectation: String
-    /// The meaning of a key without a value; `nil` when it must have one.
+    /// The value of a key that is set to nothing; `nil` when the key needs a value.
     var absent: Value?
     let read: @Sendable (String) throws(RefusedValue) -> Value
-    /// The text that `read` turns back into the value.
+    /// Formats a value as text that `read` accepts.
     let write: @Sendable (Value) -> String
 
-    /// The same value, or none: by an empty value, and by `word` if there is one.
+    /// Adds `nil`, written as an empty value or as `word`.
     func optional(_ word: String? = nil) -> ValueFormat<Value?> {
         ValueFormat<Value?>(
             expectation: word.map { "\(expectation), or \($0)" } ?? expectation,
@@ -38,15 +38,15 @@ struct ValueFormat<Value: Sendable>: Sendable {
 }
 
 extension ValueFormat {
-    /// The same value, or none by the word `off`, and not by an empty value.
+    /// Adds `nil`, written as `off`; an empty value is rejected.
     func orOff() -> ValueFormat<Value?> {
         let format = optional("off")
         return ValueFormat<Value?>(
             expectation: format.expectation, read: format.read, write: format.write)
     }
 
-    /// The same value, or none as long as nobody sets the key: where an empty value must not switch off
-    /// what a full one guards.
+    /// Adds `nil` for a key that nobody sets. An empty value is rejected, since it would switch a
+    /// protection off.
     func orUnset() -> ValueFormat<Value?> {
         ValueFormat<Value?>(
             expectation: expectation,
@@ -57,7 +57,7 @@ extension ValueFormat {
 }
 
 extension ValueFormat where Value == Int {
-    /// A number of bytes: plain, or with KiB, MiB or GiB.
+    /// A number of bytes, optionally with KiB, MiB or GiB.
     static func size(_ range: ClosedRange<Int>) -> Self {
         let bounds = "\(Quantity.size(range.lowerBound)) to \(Quantity.size(range.upperBound))"
         return Self(
@@ -71,7 +71,7 @@ extension ValueFormat where Value == Int {
 }
 
 extension ValueFormat where Value == Duration {
-    /// A span of time, which always names its unit.
+    /// A time with its unit.
     static func duration(_ range: ClosedRange<Duration>) -> Self {
         let milliseconds =
             Quantity.milliseconds(range.lowerBound)...Quantity.milliseconds(range.upperBound)
@@ -87,7 +87,7 @@ extension ValueFormat where Value == Duration {
         )
     }
 
-    /// The same span, or 0, which needs no unit and means off.
+    /// Adds 0, which needs no unit and means off.
     func orZero() -> Self {
         Self(
             expectation: "0, or \(expectation)",
@@ -111,7 +111,7 @@ extension ValueFormat where Value == Duration {
 }
 
 extension ValueFormat where Value: FixedWidthInteger {
-    /// A whole number in decimal digits, kept in a type that holds the whole range.
+    /// A whole number in decimal digits; the type holds all of `range`.
     static func number(_ range: ClosedRange<Value>, noun: String? = nil) -> Self {
         let expectation = "\(range.lowerBound) to \(range.upperBound)"
         return Self(
