@@ -19,20 +19,20 @@ struct CommitLog: ~Copyable {
     /// The lowest ticket that is not complete.
     private var first: UInt64 = 1
 
-    /// Notes the next ticket; tickets come one by one.
+    /// Records the next ticket. Tickets must come in ascending order without gaps.
     mutating func add(_ ticket: UInt64, _ action: Action) {
         precondition(ticket == first + UInt64(entries.count), "ticket \(ticket) out of turn")
         entries.append(Entry(action: action, isComplete: false))
     }
 
-    /// False also for the ticket of a group that is still being written.
+    /// False also for the ticket of the group that is still being written.
     func isCommitted(_ ticket: UInt64) -> Bool {
         guard ticket >= first else { return true }
         let index = Int(ticket - first)
         return index < entries.count && entries[index].isComplete
     }
 
-    /// Whether this ticket and all before it are complete.
+    /// True when this ticket and all tickets before it are complete.
     func areCommitted(through ticket: UInt64) -> Bool { ticket < first }
 
     /// Marks a ticket complete and hands out its action.

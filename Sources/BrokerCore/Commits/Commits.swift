@@ -1,11 +1,11 @@
 import Store
 import Structures
 
-/// The shard's writes to the store: the records of this turn, the commits that have not completed, the CONNACKs
-/// that wait for them, and whether the store takes anything new.
+/// The shard's writes to the store: the records of this turn, the commits that have not completed,
+/// the CONNACKs that wait for them, and whether the store accepts new messages.
 ///
-/// A part that stores something writes to ``records`` and ends the group with ``commit(_:)``; whatever
-/// depends on the group waits for the ticket that this returns.
+/// A flow that stores something writes to ``records`` and ends the group with ``commit(_:)``. An
+/// answer that depends on the group waits for the returned ticket.
 struct Commits: ~Copyable {
     /// A CONNACK that waits for all commits up to its own.
     struct Opening: BitwiseCopyable {
@@ -30,11 +30,11 @@ struct Commits: ~Copyable {
     private var messageNumber: UInt64 = 0
     /// The last commit that changed a retained message of QoS 1 or 2.
     private var retainedTicket: UInt64 = 0
-    /// Persistent sessions are the store's, and memory holds a window of their queues.
+    /// True when the store holds persistent sessions; memory then holds a window of their queues.
     let isDurable: Bool
-    /// The store takes no new messages at present: the disk refuses, or is nearly full.
+    /// True while the store accepts no new messages: the disk fails, or is nearly full.
     private(set) var isRefusing = false
-    /// The backlog has reached its bound; half of the bound ends that.
+    /// True from the moment the backlog reaches its bound until it has fallen to half.
     private(set) var isBacklogFull = false
 
     init(store: any Store) {
@@ -43,7 +43,7 @@ struct Commits: ~Copyable {
         records = WriteBatch(isRecording: store.isRecording)
     }
 
-    /// Whether new messages for the store have to wait.
+    /// True when new messages for the store have to wait.
     var holdsMessages: Bool { isRefusing || isBacklogFull }
 
     // MARK: Writing
@@ -64,14 +64,14 @@ struct Commits: ~Copyable {
         openings.append(Opening(ticket: commit(), connection: connection))
     }
 
-    /// The backlog has reached the bound, in bytes, since the last question; true once.
+    /// True once, when the backlog has reached `bound` bytes since the last call.
     mutating func fillsBacklog(bound: Int) -> Bool {
         guard !isBacklogFull, backlogBytes >= bound else { return false }
         isBacklogFull = true
         return true
     }
 
-    /// The bytes that wait for the disk.
+    /// The bytes of all records that have not been committed.
     var backlogBytes: Int { records.byteCount + backlog.bytes }
 
     /// Gives a number to the content of a message, for records that refer to it.
@@ -80,21 +80,21 @@ struct Commits: ~Copyable {
         return messageNumber
     }
 
-    /// The group that is being written changes a retained message of QoS 1 or 2.
+    /// Notes that the group with this ticket changes a retained message of QoS 1 or 2.
     mutating func noteRetained(ticket: UInt64) { retainedTicket = ticket }
 
-    /// The ticket that a retained message has to wait for before it is sent; 0 when all are stored.
+    /// The ticket that a retained message waits for before it is sent; 0 when all are stored.
     var uncommittedRetainedTicket: UInt64 {
         areCommitted(through: retainedTicket) ? 0 : retainedTicket
     }
 
-    /// The highest number of a message that the store holds.
+    /// Sets the highest message number that the store holds.
     mutating func restore(lastMessage: UInt64) { messageNumber = lastMessage }
 
-    /// Asks for a part of a queue, as of this turn's records.
+    /// Requests a part of a queue, read after this turn's records.
     mutating func read(_ request: QueueRead) { reads.append(request) }
 
-    /// Hands the turn's groups of records and the reads to the store, which never waits.
+    /// Submits the turn's groups of records and the reads to the store, without waiting.
     mutating func submit() {
         if !records.isEmpty {
             backlog.add(bytes: records.byteCount, through: records.lastTicket)
@@ -107,8 +107,8 @@ struct Commits: ~Copyable {
 
     // MARK: Completions
 
-    /// Asks the store for the commits that have completed; false when there are none. Then
-    /// ``nextCompletion()`` hands them out one by one, and ``finishCompletions(bound:)`` ends this.
+    /// Asks the store for completed commits; false when there are none. The caller then takes each
+    /// with ``nextCompletion()`` and calls ``finishCompletions(bound:)``.
     mutating func fetchCompletions() -> Bool {
         completions.removeAll(keepingCapacity: true)
         completedRange = 0
@@ -117,7 +117,7 @@ struct Commits: ~Copyable {
         return !completions.isEmpty
     }
 
-    /// The action that waited for the next completed commit; `nil` behind the last.
+    /// The action of the next completed commit; `nil` after the last.
     mutating func nextCompletion() -> CommitLog.Action? {
         guard completedRange < completions.count else { return nil }
         let ticket = completedTicket
@@ -132,40 +132,40 @@ struct Commits: ~Copyable {
         return log.complete(ticket)
     }
 
-    /// Frees the backlog of what has completed; `bound` is that of the backlog, in bytes.
+    /// Removes completed batches from the backlog; `bound` is the backlog's, in bytes.
     mutating func finishCompletions(bound: Int) {
         backlog.complete(log)
         if backlogBytes <= bound / 2 { isBacklogFull = false }
     }
 
-    /// Asks the store whether it takes new messages.
+    /// Asks the store whether it accepts new messages.
     mutating func updateRefusal() { isRefusing = !store.isAccepting }
 
-    /// The next connection whose CONNACK waits for no commit any more. Waiting for all commits before its
-    /// own means that everything is stored that the session's former connection began.
+    /// The next connection whose CONNACK waits for no commit. Because a CONNACK waits for every
+    /// earlier commit, all that the session's former connection wrote is stored too.
     mutating func nextOpening() -> Handle? {
         guard openings.count > 0, log.areCommitted(through: openings[0].ticket) else { return nil }
         defer { openings.removeFirst() }
         return openings[0].connection
     }
 
-    /// The parts of queues that the store has read.
+    /// The parts of queues that the store has read since the last call.
     mutating func takeSlices() -> [QueueSlice] {
         var slices: [QueueSlice] = []
         store.takeSlices(&slices)
         return slices
     }
 
-    /// False also for the ticket of a group that is still being written.
+    /// False also for the ticket of the group that is still being written.
     @inline(__always)
     func isCommitted(_ ticket: UInt64) -> Bool { log.isCommitted(ticket) }
 
-    /// Whether this ticket and all before it are complete.
+    /// True when this ticket and all tickets before it are complete.
     @inline(__always)
     func areCommitted(through ticket: UInt64) -> Bool { log.areCommitted(through: ticket) }
 
     var pendingCount: Int { log.pendingCount }
 
-    /// Whether the next turn has work here without any event.
+    /// True when the next turn has work here without any event.
     var hasWork: Bool { !records.isEmpty || !reads.isEmpty }
 }

@@ -12,13 +12,13 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
     case tlsHandshake
     /// The client began TLS where the listener serves plain TCP.
     case tlsOnPlainListener
-    /// The connection of a proxy does not begin with a valid PROXY header; `flaw` is the number by which the
-    /// sockets' owner knows what is wrong with it.
+    /// A connection from a proxy does not begin with a valid PROXY header. `flaw` is a code of the
+    /// transport for the error.
     case proxyHeader(flaw: UInt8)
-    /// The client's certificate counts no more: TLS files that were read again say so.
+    /// Reloaded TLS files no longer accept the client's certificate.
     case certificateRevoked
-    /// A TLS record behind the handshake broke a rule. `alert` is the description of the alert that says so
-    /// (RFC 8446, section 6), 0 when the client itself sent an alert.
+    /// A TLS record after the handshake broke a rule. `alert` is the description of the alert sent
+    /// (RFC 8446, section 6); 0 when the client itself sent an alert.
     case tlsRecord(alert: UInt8)
     case keepAlive
     case takenOver
@@ -30,23 +30,23 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
     case authenticationBusy
     case tooManyInboundQoS2
     case topicLevels
-    /// An UNSUBSCRIBE named more filters than one may.
+    /// An UNSUBSCRIBE named more filters than one packet may.
     case unsubscribeFilters
     case outputLimit
-    /// Memory was short: the client had not been let in yet, or did not read its messages.
+    /// Memory was short: the client had no CONNACK yet, or did not read its messages.
     case memoryShortage
-    /// The unfinished packets of all connections together were too large.
+    /// All connections together held too many bytes of incomplete packets.
     case unfinishedPackets
-    /// A PROXY header named an address that has its share of connections already.
+    /// The address in a PROXY header already has its share of connections.
     case addressLimit
-    /// The client published to a topic that the access rules do not allow.
+    /// The access rules deny the topic of a PUBLISH.
     case publishDenied
     case administrator
     /// The store could not read the session's queue.
     case storeFailure
     case shutdown
 
-    /// A reason without its details: few enough to count each.
+    /// A reason without details, so that each can have a counter.
     package enum Kind: UInt8, CountLabel, BitwiseCopyable {
         case disconnect, peerClosed, networkError, protocolViolation, connectTimeout, keepAlive
         case takenOver, notAuthorized, badUserNameOrPassword, identifierRejected
@@ -127,7 +127,8 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
     /// A word for tables, logs and metrics.
     package var name: String { kind.name }
 
-    /// The setting that an operator would raise, or the limit that has none; `nil` when none is involved.
+    /// The setting that raises the limit involved, or the limit's name if it has no setting; `nil`
+    /// without one.
     package var setting: String? {
         switch self {
         case .connectTimeout: "limits.connect_timeout"
@@ -148,7 +149,7 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         }
     }
 
-    /// The limit that ended the connection; `wasOpen` says that its CONNECT had been accepted.
+    /// The limit that ended the connection; `wasOpen` means that its CONNECT had been accepted.
     func limit(wasOpen: Bool) -> Limit? {
         switch self {
         case .connectTimeout: .connectTimeout
@@ -170,7 +171,7 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         }
     }
 
-    /// Whether packets that are unsent when the connection ends still leave.
+    /// True when unsent packets are still sent at the end of the connection.
     var sendsOutputFirst: Bool {
         switch self {
         case .badUserNameOrPassword, .notAuthorized, .identifierRejected, .tooManySessions,
@@ -185,7 +186,7 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         }
     }
 
-    /// The line about a connection that ended, for an operator who did not ask for connection lifecycles.
+    /// The log line about an ended connection, written even when lifecycles are not logged.
     package struct Announcement {
         package enum Severity: Sendable { case info, notice, warning }
 
@@ -198,7 +199,7 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         }
     }
 
-    /// `nil` for a reason that only the lifecycle of connections tells.
+    /// `nil` for a reason that is logged only with connection lifecycles.
     package var announcement: Announcement? {
         switch self {
         case .protocolViolation:
@@ -215,7 +216,7 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .tlsRecord: Announcement(.notice, "Connection closed, its TLS was broken")
         case .certificateRevoked:
             Announcement(.notice, "Connection closed, its certificate counts no more")
-        // A refusal is reported with its client where it happens.
+        // A rejected CONNECT is reported, with its client, where that happens.
         case .disconnect, .peerClosed, .networkError, .keepAlive, .notAuthorized,
             .badUserNameOrPassword, .identifierRejected, .unacceptableProtocolVersion,
             .tooManySessions, .authenticationBusy, .publishDenied, .storeFailure, .shutdown,

@@ -1,18 +1,18 @@
 import MQTTCore
 import Structures
 
-/// One network connection as its shard sees it; at the index that the reactor gave it.
+/// The shard's record of one network connection, at the index that the reactor chose.
 ///
-/// The parts keep their own state; this record only holds them together, in an order that leaves few gaps,
-/// because a broker has many idle connections.
+/// Its parts keep their own state. They are ordered to leave few gaps, since a broker has many idle
+/// connections.
 struct Connection: BitwiseCopyable {
     /// 0 while the record is unused.
     let generation: UInt32
-    /// The session, once CONNECT has been accepted.
+    /// The session; `noIndex` until CONNECT is accepted.
     var session: UInt32 = noIndex
     /// The deadline of CONNECT first, then the keep alive.
     var timer: UInt32 = noIndex
-    /// A key of the peer's address; 0 while that is not known.
+    /// The key of the peer's address; 0 while it is unknown.
     var origin: UInt32
     /// The listener that accepted it.
     let listener: UInt8
@@ -21,7 +21,7 @@ struct Connection: BitwiseCopyable {
     var intake = Intake()
     var outlet = Outlet()
     var will: Message?
-    /// A topic to which the client may publish without another question to the access rules.
+    /// The topic to which the access rules last allowed the client to publish.
     var permit: PublishPermit?
 
     init(generation: UInt32, listener: UInt8, origin: UInt32) {
@@ -30,13 +30,13 @@ struct Connection: BitwiseCopyable {
         self.origin = origin
     }
 
-    /// Moves the acknowledgements that may leave to the output; returns how many, and of which kinds.
+    /// Moves acknowledgements whose commits have completed to the output; counts them by kind.
     mutating func releaseAcknowledgements(
         pool: BytePool, isCommitted: (UInt64) -> Bool
     ) -> (count: Int, types: AcknowledgementQueue.Types) {
         outlet.withOutput { intake.release(to: &$0, pool: pool, isCommitted: isCommitted) }
     }
 
-    /// The record of no connection.
+    /// The content of an unused record.
     static var unused: Connection { Connection(generation: 0, listener: 0, origin: 0) }
 }

@@ -19,28 +19,28 @@ struct ConnectionMachine: BitwiseCopyable {
     private enum State: BitwiseCopyable {
         /// `certificateUser` is the user name that the client's TLS certificate proved.
         case awaitingConnect(certificateUser: SharedBytes?)
-        /// The shard judges the CONNECT; this state ends within the call that began it.
+        /// The shard processes the CONNECT; this state ends within the same call.
         case opening
-        /// The user name and password are checked on another thread.
+        /// Another thread checks the user name and password.
         case authenticating(HeldConnect)
-        /// Two clients fight over the client identifier, and this one may not take over yet.
+        /// Two clients compete for the client identifier, and this one must wait to take it over.
         case delayed(HeldConnect)
-        /// CONNACK waits until the session that it speaks of is stored.
+        /// CONNACK waits until the session is stored.
         case committing(sessionPresent: Bool)
-        /// CONNACK waits for the first part of the session's queue, which the store reads.
+        /// CONNACK waits until the store has read the first part of the session's queue.
         case loading(sessionPresent: Bool)
-        /// CONNACK has left with code 0. A throttled connection's output is full, so that its queued
-        /// messages wait until the output has drained.
+        /// CONNACK with code 0 is in the output. `isThrottled` means that the output is full, so
+        /// queued messages wait until it drains.
         case active(isThrottled: Bool)
-        /// The connection closes at the end of the turn; nothing that the client sends counts any more.
+        /// The connection closes at the end of the turn; further packets are ignored.
         case ending(wasOpen: Bool)
     }
 
     private var state = State.awaitingConnect(certificateUser: nil)
 
     enum OnConnect {
-        /// Judge the CONNECT. The caller takes over the reference to the bytes of the user name that the
-        /// client's certificate proved; `nil` without one.
+        /// Process the CONNECT. The caller takes over the reference to the user name that the
+        /// client's TLS certificate proved; `nil` without one.
         case authenticate(certificateUser: SharedBytes?)
         /// Send CONNACK with this code, then close [MQTT-3.2.2-5].
         case refuse(Connack.ReturnCode)
@@ -56,7 +56,7 @@ struct ConnectionMachine: BitwiseCopyable {
 
     // MARK: Questions
 
-    /// Whether the client's packets are held back until CONNACK.
+    /// True while the client's packets are held back until CONNACK.
     var holdsInput: Bool {
         switch state {
         case .opening, .authenticating, .delayed, .committing, .loading: true
@@ -64,7 +64,7 @@ struct ConnectionMachine: BitwiseCopyable {
         }
     }
 
-    /// Whether CONNACK has left with code 0, and the connection has not been closed yet.
+    /// True from CONNACK with code 0 until the connection is closed.
     var isOpen: Bool {
         switch state {
         case .active: true
@@ -73,12 +73,12 @@ struct ConnectionMachine: BitwiseCopyable {
         }
     }
 
-    /// Whether packets of the client count and messages may be sent to it.
+    /// True while the client's packets are processed and messages may be sent to it.
     var isActive: Bool {
         if case .active = state { true } else { false }
     }
 
-    /// Whether it is not known yet which client this is.
+    /// True until the client is known: before CONNECT, or while its password is checked.
     var isUnknown: Bool {
         switch state {
         case .awaitingConnect, .authenticating: true
@@ -100,7 +100,7 @@ struct ConnectionMachine: BitwiseCopyable {
 
     // MARK: Before CONNACK
 
-    /// The client's TLS certificate proved this user name. The machine takes over the reference.
+    /// Sets the user name proved by the client's TLS certificate. Takes over the reference.
     mutating func identify(_ userName: SharedBytes, pool: BytePool) {
         guard case .awaitingConnect(let former) = state else {
             userName.release(in: pool)
@@ -110,7 +110,7 @@ struct ConnectionMachine: BitwiseCopyable {
         state = .awaitingConnect(certificateUser: userName)
     }
 
-    /// A CONNECT arrived; `identifierCount` is the size of its client identifier in bytes. After
+    /// Handles a CONNECT; `identifierCount` is the size of its client identifier in bytes. After
     /// ``OnConnect/refuse(_:)`` and ``OnConnect/close(_:)`` the caller ends the connection.
     mutating func receive(_ connect: Connect, identifierCount: Int) -> OnConnect {
         switch state {
@@ -130,7 +130,7 @@ struct ConnectionMachine: BitwiseCopyable {
         }
     }
 
-    /// The CONNECT waits for its password check. The machine takes over the reference.
+    /// Keeps the CONNECT during its password check. Takes over the reference.
     mutating func awaitPasswordCheck(_ connect: HeldConnect) {
         guard case .opening = state else {
             preconditionFailure("a password is checked in state \(state)")
@@ -138,7 +138,7 @@ struct ConnectionMachine: BitwiseCopyable {
         state = .authenticating(connect)
     }
 
-    /// The CONNECT waits for its turn to take over. The machine takes over the reference.
+    /// Keeps the CONNECT until its delayed take-over. Takes over the reference.
     mutating func delay(_ connect: HeldConnect) {
         guard case .opening = state else {
             preconditionFailure("a take-over is delayed in state \(state)")
@@ -146,22 +146,22 @@ struct ConnectionMachine: BitwiseCopyable {
         state = .delayed(connect)
     }
 
-    /// The password has been checked: the CONNECT is judged further. `nil` when the connection has ended
-    /// meanwhile; else the caller takes over the reference.
+    /// Ends the password check. The caller takes over the reference; `nil` when the connection has
+    /// ended.
     mutating func endPasswordCheck() -> HeldConnect? {
         guard case .authenticating(let connect) = state else { return nil }
         state = .opening
         return connect
     }
 
-    /// The delay of a take-over has ended, as ``endPasswordCheck()``.
+    /// Ends the delay of a take-over, like ``endPasswordCheck()``.
     mutating func endDelay() -> HeldConnect? {
         guard case .delayed(let connect) = state else { return nil }
         state = .opening
         return connect
     }
 
-    /// The client has its session. CONNACK waits until the session is stored.
+    /// The client has its session; CONNACK waits until the session is stored.
     mutating func attached(sessionPresent: Bool) {
         guard case .opening = state else {
             preconditionFailure("a session is attached in state \(state)")
@@ -169,16 +169,16 @@ struct ConnectionMachine: BitwiseCopyable {
         state = .committing(sessionPresent: sessionPresent)
     }
 
-    /// What CONNACK speaks of is stored; with `isLoading` it waits for a part of the queue now. Returns what
-    /// CONNACK says of the session when it leaves at once; `nil` when it waits or the connection has ended.
+    /// The session is stored. Returns the session present flag for CONNACK, or `nil` if the
+    /// connection has ended or `isLoading`: CONNACK then waits for a part of the queue.
     mutating func committed(isLoading: Bool) -> Bool? {
         guard case .committing(let sessionPresent) = state else { return nil }
         state = isLoading ? .loading(sessionPresent: sessionPresent) : .active(isThrottled: false)
         return isLoading ? nil : sessionPresent
     }
 
-    /// The first part of the queue has come. Returns what CONNACK says of the session; `nil` when CONNACK
-    /// does not wait for a part of the queue.
+    /// The first part of the queue has arrived. Returns the session present flag for CONNACK, or
+    /// `nil` if CONNACK does not wait for it.
     mutating func loaded() -> Bool? {
         guard case .loading(let sessionPresent) = state else { return nil }
         state = .active(isThrottled: false)
@@ -187,7 +187,7 @@ struct ConnectionMachine: BitwiseCopyable {
 
     // MARK: While active
 
-    /// Any packet but CONNECT arrived. After ``OnPacket/close(_:)`` the caller ends the connection.
+    /// Handles any packet but CONNECT. After ``OnPacket/close(_:)`` the caller ends the connection.
     func receive(_ type: PacketType) -> OnPacket {
         switch state {
         case .awaitingConnect, .opening, .authenticating, .delayed, .committing, .loading:
@@ -205,7 +205,7 @@ struct ConnectionMachine: BitwiseCopyable {
         }
     }
 
-    /// The output is full, or has drained. False when it was so before, or the connection is not active.
+    /// Notes that the output is full, or has drained. False without a change, or when not active.
     mutating func setThrottled(_ isThrottled: Bool) -> Bool {
         guard case .active(!isThrottled) = state else { return false }
         state = .active(isThrottled: isThrottled)
@@ -214,7 +214,7 @@ struct ConnectionMachine: BitwiseCopyable {
 
     // MARK: The end
 
-    /// The connection closes at the end of the turn; false when that was decided before.
+    /// Ends the connection with the turn; false when it was ending already.
     mutating func end(releasingIn pool: BytePool) -> Bool {
         switch state {
         case .ending: return false

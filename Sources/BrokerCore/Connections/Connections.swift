@@ -1,13 +1,13 @@
 import Structures
 
-/// The connections of a shard: their records, their timers, and the lists of those for which something is
-/// to be done in this turn.
+/// The connections of a shard: their records, their timers, and lists of connections with work in
+/// this turn.
 struct Connections: ~Copyable {
     /// A connection that ends with the turn.
     struct Ending: Sendable {
         let handle: Handle
         let reason: CloseReason
-        /// The protocol that the peer speaks instead of MQTT, if that is known.
+        /// The protocol of a peer that does not speak MQTT; `nil` if unknown.
         let opening: ForeignProtocol?
     }
 
@@ -21,8 +21,8 @@ struct Connections: ~Copyable {
     private var closing: [Closing] = []
     private var resumed: [Handle] = []
     private var overdue: [Handle] = []
-    /// Connections whose next packet waits for the store, in the order of waiting. Those that have closed
-    /// since are still in it, until there are more of them than of the others.
+    /// Connections whose next packet waits for the store, in the order of waiting. Closed ones are
+    /// removed once they outnumber the others.
     private var storeWaiters: [Handle] = []
     private var storeWaiterCount = 0
     /// Connections without CONNACK.
@@ -39,18 +39,18 @@ struct Connections: ~Copyable {
         @inline(__always) unsafeMutableAddress { records.pointer(to: handle.index) }
     }
 
-    /// Whether the handle names a connection that has not been closed.
+    /// True until the connection is closed.
     @inline(__always)
     func isCurrent(_ handle: Handle) -> Bool {
         handle.index < records.endIndex && records[handle.index].generation == handle.generation
     }
 
-    /// Whether the handle names a connection that has not been closed and does not end with the turn.
+    /// True until the connection is closed or set to end with the turn.
     func isLive(_ handle: Handle) -> Bool {
         isCurrent(handle) && !records[handle.index].machine.isEnding
     }
 
-    /// A connection was accepted; its CONNECT must come before the deadline.
+    /// Adds an accepted connection and starts the deadline of its CONNECT.
     mutating func open(
         _ handle: Handle, listener: Int, origin: UInt32, now: MonotonicTime,
         deadline: MonotonicTime
@@ -64,13 +64,13 @@ struct Connections: ~Copyable {
         pendingCount += 1
     }
 
-    /// CONNACK leaves with code 0.
+    /// Counts a connection whose CONNACK has code 0.
     mutating func noteOpened(_ handle: Handle) {
         pendingCount -= 1
         activeCount += 1
     }
 
-    /// Every connection that has not been closed.
+    /// Calls `body` for every connection that has not been closed.
     func forEach(_ body: (Handle, Connection) -> Void) {
         for index in 0..<records.endIndex where records[index].generation != 0 {
             body(Handle(index: index, generation: records[index].generation), records[index])
@@ -79,8 +79,8 @@ struct Connections: ~Copyable {
 
     // MARK: The end of a connection
 
-    /// Ends the connection at the end of the turn: closing publishes wills, and must not happen while
-    /// another message is being routed.
+    /// Ends the connection at the end of the turn. Closing publishes wills, which must not happen
+    /// while another message is being routed.
     mutating func end(
         _ handle: Handle, _ reason: CloseReason, opening: ForeignProtocol? = nil, pool: BytePool
     ) {
@@ -88,11 +88,11 @@ struct Connections: ~Copyable {
         ending.append(Ending(handle: handle, reason: reason, opening: opening))
     }
 
-    /// Connections that end with this turn, in the order in which that was decided.
+    /// Connections that end with this turn, in order.
     mutating func takeEnding() -> [Ending] { takeAll(&ending) }
 
-    /// Frees the record of a connection and hands it out; the caller is done with its will and its output.
-    /// With `owesOutput` the unsent bytes stay, until ``discardOutput(_:pool:)``.
+    /// Frees a connection's record and returns it. The caller has dealt with its will and its
+    /// output. With `owesOutput` the unsent bytes stay until ``discardOutput(_:pool:)``.
     mutating func close(_ handle: Handle, owesOutput: Bool, pool: BytePool) -> Connection {
         var connection = records[handle.index]
         if connection.machine.isOpen { activeCount -= 1 } else { pendingCount -= 1 }
@@ -109,24 +109,24 @@ struct Connections: ~Copyable {
         return connection
     }
 
-    /// Connections that the sockets' owner has to close.
+    /// Connections that the caller of the turn has to close.
     mutating func takeClosing() -> [Closing] { takeAll(&closing) }
 
-    /// Frees the output of a connection that was closed after its output.
+    /// Frees the output of a connection that lingered after its close.
     mutating func discardOutput(_ handle: Handle, pool: BytePool) {
         records[handle.index].outlet.removeAll(in: pool)
     }
 
     // MARK: Output
 
-    /// The connection's output is sent in this turn.
+    /// Has the connection's output sent in this turn.
     @inline(__always)
     mutating func markDirty(_ handle: Handle) {
         guard records[handle.index].outlet.setListed(true) else { return }
         dirty.append(handle)
     }
 
-    /// One connection whose output has to be sent in this turn.
+    /// Takes one connection whose output has to be sent in this turn.
     @inline(__always)
     mutating func takeDirty() -> Handle? {
         while let handle = dirty.popLast() {
@@ -139,16 +139,16 @@ struct Connections: ~Copyable {
 
     // MARK: Input
 
-    /// Held-back input of the connection counts from now on.
+    /// Has held-back input of the connection offered again in this turn.
     mutating func resume(_ handle: Handle, now: MonotonicTime) {
-        // The keep alive counts from here: the silence before was the broker's.
+        // The client was silent because the broker did not read, so its keep alive starts anew.
         records[handle.index].keepAlive.heard(at: now)
         resumed.append(handle)
     }
 
     mutating func takeResumed() -> [Handle] { takeAll(&resumed) }
 
-    /// The connection's next packet waits for the store.
+    /// Adds the connection to those whose next packet waits for the store.
     mutating func awaitStore(_ handle: Handle) {
         records[handle.index].intake.awaitStore()
         if storeWaiters.count > 2 * storeWaiterCount + 64 {
@@ -160,7 +160,7 @@ struct Connections: ~Copyable {
         storeWaiterCount += 1
     }
 
-    /// The store takes messages again: hands out the connections that waited, in the order of waiting.
+    /// Takes all connections that wait for the store, in the order of waiting.
     mutating func takeStoreWaiters() -> [Handle] {
         guard !storeWaiters.isEmpty else { return [] }
         storeWaiterCount = 0
@@ -171,7 +171,7 @@ struct Connections: ~Copyable {
 
     // MARK: Timers
 
-    /// The next connection whose timer is due, which has no timer from now on.
+    /// The next connection whose timer has expired; its timer is removed.
     mutating func popExpired(now: MonotonicTime) -> Handle? {
         while let payload = timers.popExpired(now: now) {
             let handle = Handle(packed: payload)
@@ -182,7 +182,6 @@ struct Connections: ~Copyable {
         return nil
     }
 
-    /// Sets the connection's one timer.
     mutating func setTimer(_ handle: Handle, at time: MonotonicTime) {
         let timer = records[handle.index].timer
         if timer != noIndex {
@@ -192,7 +191,7 @@ struct Connections: ~Copyable {
         }
     }
 
-    /// Sets the timer to the next look at the keep alive, or takes it away.
+    /// Sets the timer to the next keep alive check, or removes it.
     mutating func setKeepAliveTimer(_ handle: Handle, now: MonotonicTime) {
         let connection = records[handle.index]
         if let time = connection.keepAlive.nextCheck(
@@ -210,21 +209,21 @@ struct Connections: ~Copyable {
         return connection.keepAlive.isOverdue(at: now, isPaused: connection.intake.isPaused)
     }
 
-    /// The connection closes unless its socket holds a packet.
+    /// Marks a connection whose keep alive has expired; it closes unless its socket holds a packet.
     mutating func markOverdue(_ handle: Handle) { overdue.append(handle) }
 
     mutating func takeOverdue() -> [Handle] { takeAll(&overdue) }
 
     var nextDeadline: MonotonicTime? { timers.nextDeadline }
 
-    /// Whether the next turn has work here without any event.
+    /// True when the next turn has work here without any event.
     var hasWork: Bool { !dirty.isEmpty || !ending.isEmpty || !resumed.isEmpty }
 }
 
-/// A connection that the sockets' owner has to close.
+/// A connection that the caller of the turn has to close.
 package struct Closing: Sendable {
     package let connection: Handle
-    /// Send the output first, and let the peer read it.
+    /// Send the output first, and give the peer time to read it.
     package let afterOutput: Bool
     /// The key of the peer's address, as ``Shard/open(_:listener:origin:)`` got it.
     package let origin: UInt32

@@ -1,23 +1,23 @@
-/// What a peer speaks whose first bytes are no CONNECT, as far as these bytes tell.
+/// A protocol other than MQTT, recognised by the first bytes of a connection.
 package enum ForeignProtocol: Sendable, BitwiseCopyable, CaseIterable {
     case http
-    /// From an address that the listener does not take for a proxy's.
+    /// A PROXY header from an address that is not in the listener's `proxy_from`.
     case proxyHeader
 
-    /// Words that an HTTP request begins with (RFC 9110, section 9; RFC 9113, section 3.4).
+    /// Methods that begin an HTTP request (RFC 9110, section 9; RFC 9113, section 3.4).
     private static var methods: [String] {
         ["GET ", "POST ", "HEAD ", "PUT ", "DELETE ", "OPTIONS ", "PATCH ", "CONNECT ", "PRI * "]
     }
 
-    /// What a header of the PROXY protocol begins with, version 1 and 2.
+    /// The first bytes of PROXY headers of versions 1 and 2.
     private static var proxyHeaders: [String] { ["PROXY ", "\r\n\r\n\0\r\nQUIT\n"] }
 
-    /// `nil` when the bytes are unknown, or too few to tell.
+    /// `nil` when the bytes match no protocol or are too few.
     init?(beginning bytes: UnsafeRawBufferPointer) {
         self.init { bytes.starts(with: $0.utf8) }
     }
 
-    /// By the five bytes of `TLSFailure.opening`; `nil` when they are unknown, or fewer.
+    /// Recognises the first five bytes of `TLSFailure.opening`; `nil` when they match none.
     package init?(opening bytes: [UInt8]) {
         guard bytes.count >= 5 else { return nil }
         self.init { bytes.starts(with: $0.utf8.prefix(bytes.count)) }
@@ -33,7 +33,7 @@ package enum ForeignProtocol: Sendable, BitwiseCopyable, CaseIterable {
         }
     }
 
-    /// What an operator can do about it, for a log.
+    /// Advice for the log.
     package var hint: String {
         switch self {
         case .http:

@@ -1,10 +1,11 @@
 import MQTTCodec
 import Structures
 
-/// A CONNECT packet that waits with its connection, and the user name that the client's certificate proved.
+/// A CONNECT that is kept while it waits, with the user name that the client's TLS certificate
+/// proved.
 ///
-/// Layout: the size of the user name in four bytes (`UInt32.max` for none), the user name, the packet. The
-/// holder calls ``release(in:)`` once.
+/// Layout: the size of the user name in four bytes (`UInt32.max` for none), the user name, the
+/// packet. The owner calls ``release(in:)`` once.
 struct HeldConnect: BitwiseCopyable {
     private let bytes: SharedBytes
     private static var headerBytes: Int { 4 }
@@ -27,7 +28,8 @@ struct HeldConnect: BitwiseCopyable {
         }
     }
 
-    /// The user name that the client's certificate proved; `nil` without one. Valid until the release.
+    /// The user name that the client's TLS certificate proved; `nil` without one. Valid until the
+    /// release.
     var certificateUser: UnsafeRawBufferPointer? {
         let count = bytes.bytes.load(as: UInt32.self)
         guard count != Self.noUser else { return nil }

@@ -2,10 +2,10 @@ import BrokerAPI
 import MQTTCore
 import Structures
 
-/// The acknowledgements that one connection is owed, and whether its packets are read meanwhile.
+/// Acknowledgements that one connection waits for, and whether its packets are read.
 ///
-/// A client is not read while too much of what it sent waits for the store, while it does not take the
-/// acknowledgements that it got, or while its next packet needs a store that takes nothing new.
+/// The broker stops reading while too much from this client waits for the store, while the client
+/// does not read its acknowledgements, or while the store does not accept its next packet.
 struct Intake: BitwiseCopyable {
     private enum State: UInt8, BitwiseCopyable {
         case reading
@@ -19,15 +19,15 @@ struct Intake: BitwiseCopyable {
     private var state = State.reading
     private(set) var acknowledgements = AcknowledgementQueue()
 
-    /// Whether the connection's packets are not read at present.
+    /// True when the connection's packets are not read.
     var isPaused: Bool { state != .reading }
-    /// Whether the connection's next packet waits for the store.
+    /// True when the connection's next packet waits for the store.
     var awaitsStore: Bool { state == .awaitingStore }
 
     // MARK: Pausing
 
-    /// Pauses the connection when it has met a limit; returns that limit, `nil` when nothing changes.
-    /// `outputBytes` are unsent on the connection; they count only for a publisher.
+    /// Pauses the connection at a limit and returns that limit; `nil` without a change.
+    /// `outputBytes` are unsent; they count only for a publisher.
     mutating func pauseIfNeeded(
         _ context: borrowing ShardContext, outputBytes: Int, isPublisher: Bool
     ) -> Limit? {
@@ -45,7 +45,7 @@ struct Intake: BitwiseCopyable {
         return .outputBytes
     }
 
-    /// Ends a pause at half of each limit; true when the connection is read from now on.
+    /// Ends a pause at half of each limit; true when the connection is read again.
     mutating func resumeIfPossible(_ context: borrowing ShardContext, outputBytes: Int) -> Bool {
         guard state == .paused,
             Int(acknowledgements.requests) <= context.limits.maxUnacknowledgedPublishes / 2,
@@ -56,11 +56,11 @@ struct Intake: BitwiseCopyable {
         return true
     }
 
-    /// The next packet needs the store, which takes nothing new.
+    /// Pauses the connection because the store does not accept its next packet.
     mutating func awaitStore() { state = .awaitingStore }
 
-    /// The store takes messages again; ``resumeIfPossible(_:outputBytes:)`` decides what follows. False
-    /// when the connection did not wait for the store.
+    /// Ends the wait for the store; the caller then asks ``resumeIfPossible(_:outputBytes:)``.
+    /// False when the connection did not wait.
     mutating func storeAccepts() -> Bool {
         guard state == .awaitingStore else { return false }
         state = .paused
@@ -75,13 +75,13 @@ struct Intake: BitwiseCopyable {
             word: word, ticket: ticket, requestBytes: requestBytes, pool: pool)
     }
 
-    /// Queues a whole packet, whose reference the queue takes over.
+    /// Queues a whole packet and takes over its reference.
     mutating func append(packet: SharedBytes, ticket: UInt64, requestBytes: Int, pool: BytePool) {
         acknowledgements.append(
             packet: packet, ticket: ticket, requestBytes: requestBytes, pool: pool)
     }
 
-    /// Moves the acknowledgements that may leave to the output; returns how many, and of which kinds.
+    /// Moves acknowledgements whose commits have completed to the output; counts them by kind.
     mutating func release(
         to output: inout OutputQueue, pool: BytePool, isCommitted: (UInt64) -> Bool
     ) -> (count: Int, types: AcknowledgementQueue.Types) {
@@ -90,6 +90,5 @@ struct Intake: BitwiseCopyable {
         return (Int(before - acknowledgements.count), types)
     }
 
-    /// The connection closes.
     mutating func removeAll(in pool: BytePool) { acknowledgements.removeAll(in: pool) }
 }

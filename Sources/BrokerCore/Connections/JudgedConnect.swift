@@ -1,14 +1,14 @@
 import MQTTCodec
 import Structures
 
-/// A CONNECT under judgement, whose ranges refer to `bytes`.
+/// A CONNECT that is being processed; its ranges refer to `bytes`.
 struct JudgedConnect {
     let handle: Handle
     let connect: Connect
     let bytes: UnsafeRawBufferPointer
     /// The whole packet.
     let packet: UnsafeRawBufferPointer
-    /// The user name that the client's certificate proved.
+    /// The user name that the client's TLS certificate proved.
     let certificateUser: UnsafeRawBufferPointer?
 
     /// A CONNECT that was kept while it waited.

@@ -6,10 +6,10 @@ import Structures
 /// The unsent bytes of one connection.
 struct Outlet: BitwiseCopyable {
     private(set) var output = OutputQueue()
-    /// The connection stands in the list of those whose output is sent in this turn.
+    /// True when the connection is in the list of those to be sent in this turn.
     private(set) var isListed = false
-    /// Bytes that were sent again after CONNACK and are perhaps unsent: they are no sign of a client that
-    /// does not read. At most 2^32 - 1.
+    /// Bytes of re-delivered messages in the output. They do not show a slow reader. At most 2^32 -
+    /// 1.
     private var resentBytes: UInt32 = 0
 
     var count: Int { output.count }
@@ -40,25 +40,25 @@ struct Outlet: BitwiseCopyable {
             packetIdentifier: identifier, pool: pool)
     }
 
-    /// Runs a body over the output, for sending or for acknowledgements.
+    /// Calls `body` with the output, for sending or appending.
     @inline(__always)
     mutating func withOutput<Result>(_ body: (inout OutputQueue) -> Result) -> Result {
         body(&output)
     }
 
-    /// All output so far was sent again to a client that came back.
+    /// Notes that all output so far is re-delivered messages.
     mutating func noteResent() { resentBytes = UInt32(clamping: output.count) }
 
-    /// The socket has taken everything.
+    /// Notes that the socket has taken all output.
     mutating func noteDrained() { resentBytes = 0 }
 
-    /// Whether the client sends and does not read: its own answers must not fill the memory.
+    /// True when the client sends without reading, so that its own answers would fill memory.
     func isOverLimit(_ context: borrowing ShardContext) -> Bool {
         output.count > 2 * context.limits.outputBytes + context.limits.maxPacketBytes
             + Int(resentBytes)
     }
 
-    /// The connection joins or leaves the list of those that are sent on; false when nothing changes.
+    /// Sets whether the connection is listed for sending; false without a change.
     mutating func setListed(_ isListed: Bool) -> Bool {
         guard self.isListed != isListed else { return false }
         self.isListed = isListed
@@ -67,7 +67,7 @@ struct Outlet: BitwiseCopyable {
 
     mutating func removeAll(in pool: BytePool) { output.removeAll(in: pool) }
 
-    /// What is left of a closed connection: its unsent bytes.
+    /// The unsent bytes alone, for the time after the close.
     var afterClose: Outlet {
         var outlet = Outlet()
         outlet.output = output

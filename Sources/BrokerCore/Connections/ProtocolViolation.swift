@@ -8,7 +8,7 @@ package enum ProtocolViolation: Error, Hashable, Sendable, BitwiseCopyable {
     case packetOnlyServersSend
     case malformed(MalformedPacket)
 
-    /// The rule that is broken: an id of a normative statement or a section of MQTT 3.1.1.
+    /// The broken rule: the id of a normative statement, or a section of MQTT 3.1.1.
     package var statement: String {
         switch self {
         case .firstPacketNotConnect: "MQTT-3.1.0-1"

@@ -1,37 +1,38 @@
 import Structures
 
-/// Knows which client identifiers are fought over, and lets their next take-over wait.
+/// Detects client identifiers that two peers keep taking over from each other, and delays further
+/// take-overs.
 ///
-/// A take-over between two addresses is remembered for a minute. When there have been five within one
-/// minute, whoever was thrown out in it and comes back waits 1 s, 2 s, 4 s … 30 s before it takes over
-/// again; a quiet minute forgets everything. A client that moves on from network to network never comes
-/// back to where it was thrown out, and never waits. Addresses are keys, as ``Shard/open(_:listener:origin:)``
-/// takes them. The table is of fixed size: identifiers with the fewest take-overs give way first.
+/// A take-over between two addresses is remembered for a minute. After five within a minute, a peer
+/// that was disconnected by one of them and returns waits 1 s, 2 s, 4 s … 30 s; a minute without
+/// take-overs resets this. A client that moves between networks never returns to an earlier address
+/// and never waits. Addresses are keys, as in ``Shard/open(_:listener:origin:)``. The table has a
+/// fixed size: identifiers with the fewest take-overs are evicted first.
 struct TakeOverDamper {
     private struct Entry {
         /// The hash of the client identifier; 0 is a free place.
         var key: UInt64 = 0
-        /// The last take-overs, in turn.
+        /// Times of the last take-overs, as a ring.
         var times = InlineArray<5, MonotonicTime>(repeating: MonotonicTime(milliseconds: 0))
-        /// Addresses that were thrown out last, in turn.
+        /// Addresses disconnected by the last take-overs, as a ring.
         var thrownOut = InlineArray<4, UInt32>(repeating: 0)
-        /// Take-overs since a quiet minute.
+        /// Take-overs since the last reset.
         var count: UInt32 = 0
-        /// Of these, the ones that had to wait.
+        /// Delayed take-overs among these.
         var delayed: UInt32 = 0
         var lastAt = MonotonicTime(milliseconds: 0)
-        /// Whoever waits may take over from here on; `nil` while nobody has come to wait.
+        /// The time from which a waiting peer may take over; `nil` when none waits.
         var notBefore: MonotonicTime?
         var waiting: Handle?
-        /// As the log named them.
+        /// The names of the peers in the log.
         var peers: [String] = []
     }
 
-    /// What is known of a client identifier that is fought over.
+    /// The state of a client identifier, for reports.
     struct Report {
-        /// Since the last quiet minute.
+        /// Take-overs since the last reset.
         var takeOvers: Int
-        /// How long the next one waits, or has to wait since it came.
+        /// Delay of the next take-over, or of the one that waits.
         var delayMilliseconds: UInt64
         var waiting: Handle?
         var peers: [String]
@@ -43,17 +44,17 @@ struct TakeOverDamper {
     private static var ways: Int { 4 }
     private static var setCount: Int { 128 }
 
-    /// Empty until somebody is taken over from another address.
+    /// Empty until the first take-over between two addresses.
     private var entries: [Entry] = []
     private var lastAt = MonotonicTime(milliseconds: 0)
 
-    /// Whether there has been nothing for a while, so that nobody waits.
+    /// True after two minutes without take-overs: no peer waits.
     func isQuiet(_ now: MonotonicTime) -> Bool {
         entries.isEmpty || now.milliseconds(since: lastAt) >= 2 * Self.memoryMilliseconds
     }
 
-    /// Somebody at address `new` comes to take over from one at `old`. `nil` lets it, and counts it; else
-    /// it may ask again at the time returned.
+    /// Asks whether a peer at address `new` may take over from one at `old`. `nil` allows it and
+    /// counts it; otherwise the peer asks again at the returned time.
     mutating func takeOver(
         _ key: UInt64, from old: UInt32, by new: UInt32, now: MonotonicTime
     ) -> MonotonicTime? {
@@ -77,7 +78,8 @@ struct TakeOverDamper {
         return nil
     }
 
-    /// Puts one in the place of whoever waits for this identifier, and returns that one.
+    /// Makes `handle` the connection that waits for this identifier; returns the one that waited
+    /// before.
     mutating func setWaiting(_ key: UInt64, _ handle: Handle) -> Handle? {
         guard let place = find(key) else { return nil }
         let former = entries[place].waiting
@@ -85,15 +87,15 @@ struct TakeOverDamper {
         return former == handle ? nil : former
     }
 
-    /// Whoever waits to take over this identifier; it may be gone already.
+    /// The connection that waits to take over this identifier; it may have closed already.
     func waiting(_ key: UInt64) -> Handle? { find(key).flatMap { entries[$0].waiting } }
 
-    /// What the log calls the peers.
+    /// Sets the names of the peers in the log.
     mutating func name(_ key: UInt64, _ peers: [String]) {
         if let place = find(key) { entries[place].peers = peers }
     }
 
-    /// `nil` for an identifier over which nobody has had to wait.
+    /// `nil` for an identifier without delayed take-overs.
     func report(_ key: UInt64, now: MonotonicTime) -> Report? {
         guard let place = find(key), isFight(place, now) else { return nil }
         let entry = entries[place]
@@ -107,13 +109,13 @@ struct TakeOverDamper {
         min(1_000 << UInt64(min(delayed, 5)), Self.longestDelayMilliseconds)
     }
 
-    /// Five within one minute, and no quiet minute since.
+    /// True after five take-overs within one minute, until the next reset.
     private func isFight(_ place: Int, _ now: MonotonicTime) -> Bool {
         let entry = entries[place]
         guard entry.count >= Self.takeOversOfAFight,
             now.milliseconds(since: entry.lastAt) < Self.memoryMilliseconds
         else { return false }
-        // Once it has come to waiting, take-overs are rarer because they wait.
+        // Delays space the take-overs, so a condition that holds is kept until a quiet minute.
         let fifthLast = entry.times[Int(entry.count % 5)]
         return entry.delayed > 0
             || entry.lastAt.milliseconds(since: fifthLast) <= Self.memoryMilliseconds
@@ -133,7 +135,7 @@ struct TakeOverDamper {
         entries.isEmpty ? nil : places(key).first { entries[$0].key == key }
     }
 
-    /// The place of an identifier, made empty if it was another's or if a quiet minute has passed.
+    /// The place of an identifier. It is cleared if it was another's or a quiet minute has passed.
     private mutating func claim(_ key: UInt64, _ now: MonotonicTime) -> Int {
         if entries.isEmpty {
             entries = [Entry](repeating: Entry(), count: Self.setCount * Self.ways)
@@ -158,10 +160,10 @@ struct TakeOverDamper {
     }
 }
 
-/// Two peers throw each other out, and the next one waits.
+/// Two peers take one client identifier over from each other, and the next one waits.
 package struct TakeOverReport: Sendable {
     package let clientIdentifier: [UInt8]
-    /// Both have it: a session belongs to its client identifier and its user.
+    /// Equal for both peers: a session belongs to its client identifier and its user name.
     package let userName: [UInt8]?
     package let connected: Handle
     package let waiting: Handle

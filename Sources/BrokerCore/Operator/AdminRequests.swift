@@ -3,36 +3,36 @@ import MQTTCodec
 import MQTTCore
 import Store
 
-/// Requests of the admin plane that wait: for a commit, for the store, for their turn; and the numbers of the
-/// channels in which it publishes.
+/// Requests of the admin plane that wait for a commit, for the store or for their turn, and the
+/// sequence numbers of the channels.
 struct AdminRequests {
-    /// A question about a queue that waits for the store.
+    /// A query for a queue that waits for the store.
     private struct Question {
-        /// The messages in memory, before those that the store has.
+        /// The messages in memory; those in the store follow.
         var page: QueuePage
-        /// Positions from this one on wait; messages below may have been sent.
+        /// Messages at this position and above wait; lower ones may have been sent.
         let firstWaiting: UInt64
         let reply: Reply<QueuePage?>
     }
 
-    /// Topics and payloads that one page brings from the store, in bytes.
+    /// Bytes of topics and payloads that one page reads from the store.
     private static let pageBytes = 1 << 20
 
     private var number: UInt64 = 0
-    /// By number: called with false when the shard stops before the commit.
+    /// By request number. Called with false when the shard stops before the commit.
     private var replies: [UInt64: @Sendable (Bool) -> Void] = [:]
     private var questions: [UInt64: Question] = [:]
-    /// Lists of clients that are being made, one after the other.
+    /// Lists of clients in progress; they are made one at a time.
     private var listings: [ClientListing] = []
-    /// The last number of each channel.
+    /// The last number given in each channel.
     private var sequences: [[UInt8]: UInt64] = [:]
 
-    /// Whether a list of clients goes on without any event.
+    /// True when a list of clients continues without any event.
     var hasWork: Bool { !listings.isEmpty }
 
     // MARK: Commits
 
-    /// Calls `reply` with true after the commit whose action names the number returned.
+    /// Calls `reply` with true after the commit; returns the number for that commit's action.
     mutating func awaitCommit(_ reply: @escaping @Sendable (Bool) -> Void) -> UInt64 {
         number += 1
         replies[number] = reply
@@ -43,7 +43,7 @@ struct AdminRequests {
 
     // MARK: Queues
 
-    /// Asks the store for the rest of a page; returns the read to submit.
+    /// Keeps a query until the store has read the rest of its page; returns the read to submit.
     mutating func ask(
         _ page: QueuePage, of session: Session, from: UInt64, limit: Int,
         _ reply: @escaping Reply<QueuePage?>
@@ -57,7 +57,7 @@ struct AdminRequests {
             tag: ReadTag.question(number).encoded, ticket: 0)
     }
 
-    /// The store has read what a question waits for.
+    /// Answers a query with the part of the queue that the store has read.
     mutating func answer(_ number: UInt64, _ slice: QueueSlice) {
         guard var question = questions.removeValue(forKey: number) else { return }
         if let failure = slice.failure {
@@ -88,7 +88,7 @@ struct AdminRequests {
 
     mutating func add(_ listing: ClientListing) { listings.append(listing) }
 
-    /// Takes out the list that is made now; ``putBack(_:)`` when it is not finished.
+    /// Takes the list in progress; ``putBack(_:)`` returns it if it is unfinished.
     mutating func takeListing() -> ClientListing? {
         listings.isEmpty ? nil : listings.removeFirst()
     }
@@ -97,7 +97,7 @@ struct AdminRequests {
 
     // MARK: The end
 
-    /// The shard stops: every request that waits is told so.
+    /// Answers every waiting request with an error, because the shard stops.
     mutating func abandonAll() {
         for reply in replies.values { reply(false) }
         replies.removeAll()

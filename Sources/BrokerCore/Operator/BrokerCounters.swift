@@ -1,24 +1,24 @@
 import BrokerAPI
 import MQTTCodec
 
-/// Figures of the whole shard since its start, but for the gauges that say so.
+/// Counters of the whole shard since its start, and a few gauges.
 ///
-/// The packet path pays one addition per packet and one per payload. QoS 0, the most frequent, is
-/// what is left of the total; packets that are no PUBLISH are counted apart from it.
+/// The packet path adds once per packet and once per payload. The count of QoS 0 is the total less
+/// the others; packets other than PUBLISH are counted separately.
 package struct BrokerCounters: Sendable {
     package var connectionsOpened: UInt64 = 0
     package var connectionsAdmitted: UInt64 = 0
     package var connectionsRefused: UInt64 = 0
-    /// The most clients that were connected at a time.
+    /// The largest number of clients connected at one time.
     package var connectionsPeak = 0
-    /// Take-overs that had to wait, because two peers threw each other out again and again.
+    /// Take-overs that were delayed, see ``TakeOverDamper``.
     package var takeOversDelayed: UInt64 = 0
     package var closed = Counts<CloseReason.Kind>()
     package var protocolViolations: UInt64 = 0
     package var sessionsExpired: UInt64 = 0
 
     package var packetsReceived: UInt64 = 0
-    /// Sent packets that are no PUBLISH.
+    /// Sent packets other than PUBLISH.
     package var otherPacketsSent: UInt64 = 0
     package var publishesReceived: UInt64 = 0
     package var publishesReceivedAtLeastOnce: UInt64 = 0
@@ -26,25 +26,25 @@ package struct BrokerCounters: Sendable {
     package var publishesSent: UInt64 = 0
     package var publishesSentAtLeastOnce: UInt64 = 0
     package var publishesSentExactlyOnce: UInt64 = 0
-    /// Of payloads.
+    /// Bytes of payloads.
     package var publishBytesReceived: UInt64 = 0
     package var publishBytesSent: UInt64 = 0
 
     package var dropped = DropCounts<UInt64>()
     package var limits = Counts<Limit>()
     package var accessRefusals = Counts<AccessRefusal>()
-    /// A gauge: publishers that are not read at present.
+    /// A gauge: publishers that are not read at the moment.
     package var publishersPaused = 0
 
     package init() {}
 
-    /// A CONNECT was accepted, and with it so many clients are connected.
+    /// Counts an accepted CONNECT; `connected` is the new number of connected clients.
     mutating func admitted(connected: Int) {
         connectionsAdmitted += 1
         connectionsPeak = max(connectionsPeak, connected)
     }
 
-    /// A connection has ended; `wasOpen` says that its CONNECT had been accepted.
+    /// Counts an ended connection; `wasOpen` means that its CONNECT had been accepted.
     mutating func closed(_ reason: CloseReason, wasOpen: Bool) {
         closed.add(reason.kind)
         if case .protocolViolation = reason { protocolViolations += 1 }

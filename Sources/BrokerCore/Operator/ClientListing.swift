@@ -2,33 +2,34 @@ import BrokerAPI
 import Glibc
 import Structures
 
-/// One page of the list of clients in the making: those that come first behind a cursor, in the order
-/// of the bytes of their client identifiers.
+/// One page of the client list while it is made: the first clients after a cursor, ordered by the
+/// bytes of their identifiers.
 ///
-/// Sessions stand in no order, so a page looks at all of them, in slices, and keeps those that may
-/// still be on it. The order does not change with the sessions that come and go, so whoever reads page
-/// after page meets each session that stays exactly once.
+/// Sessions are unordered, so a page visits all of them, in slices, and keeps candidates. The order
+/// is independent of sessions that come and go: a reader of all pages meets each lasting session
+/// once.
 struct ClientListing {
-    /// What a session is ordered by, and where it was found.
+    /// A session with its sort key and index.
     struct Candidate {
         var key: [UInt8]
         var session: UInt32
     }
 
-    /// Beyond so many bytes identifiers count by their hash, so that a cursor fits into a URL.
+    /// Longer identifiers are sorted by this prefix and their hash, so that a cursor fits into a
+    /// URL.
     static let prefixBytes = 256
 
     let query: ClientQuery
     let reply: Reply<ClientPage>
     let prefix: [UInt8]
     let userName: [UInt8]?
-    /// The next session to look at.
+    /// The next session to visit.
     var position: UInt32 = 0
     private let after: [UInt8]
-    /// One more than the page holds: it tells whether there is a next one.
+    /// One more than the page holds, to know whether another page follows.
     private let capacity: Int
     private var candidates: [Candidate] = []
-    /// Nothing from here on is on the page.
+    /// Keys from this one on are not on the page.
     private var bound: [UInt8]?
 
     init(_ query: ClientQuery, reply: @escaping Reply<ClientPage>) {
@@ -41,7 +42,7 @@ struct ClientListing {
         capacity = query.limit + 1
     }
 
-    /// No identifier holds the zero byte that ends the prefix of a long one [MQTT-1.5.3-2].
+    /// The zero byte that ends a prefix occurs in no identifier [MQTT-1.5.3-2].
     static func key(_ identifier: UnsafeRawBufferPointer, _ hash: KeyedHash) -> [UInt8] {
         guard identifier.count > prefixBytes else { return [UInt8](identifier) }
         var key = [UInt8](identifier[..<prefixBytes])
@@ -54,7 +55,7 @@ struct ClientListing {
     mutating func offer(
         _ identifier: UnsafeRawBufferPointer, _ session: UInt32, _ hash: KeyedHash
     ) {
-        // Most are not, and cost no allocation.
+        // Rejects most sessions without an allocation.
         if identifier.count <= Self.prefixBytes, !mayHold(identifier) { return }
         let key = Self.key(identifier, hash)
         guard key.withUnsafeBytes({ mayHold($0) }) else { return }
@@ -62,7 +63,7 @@ struct ClientListing {
         if candidates.count == 2 * capacity { cut() }
     }
 
-    /// What the page holds when all sessions were offered, and whether there are more behind it.
+    /// The page, once all sessions were offered, and whether another page follows.
     mutating func finish() -> (page: [Candidate], hasMore: Bool) {
         cut()
         let page = Array(candidates.prefix(query.limit))

@@ -1,13 +1,13 @@
 import Glibc
 import Structures
 
-/// Rates per minute, smoothed over 1, 5 and 15 minutes as a Unix system smooths its load: each
-/// sample weighs e times less after the span of its average.
+/// Rates per minute, smoothed over 1, 5 and 15 minutes like the load of a Unix system: a sample's
+/// weight falls to 1/e after the span.
 ///
-/// Sampled once per interval, or later when nothing happened: what was counted by then happened
-/// within the interval, and the rest of the time was silence. So an idle broker need not be woken.
+/// Sampled once per interval, or at the first turn after it. An idle broker need not wake: events
+/// counted at that turn belong to the first interval, and the rest was idle.
 struct LoadAverages {
-    /// What is averaged; the raw value indexes a sample.
+    /// The averaged quantities; the raw value indexes a sample.
     enum Quantity: Int, CaseIterable {
         case connections, sockets, packetsReceived, packetsSent, publishesReceived, publishesSent
         case publishesDropped, bytesReceived, bytesSent
@@ -28,7 +28,7 @@ struct LoadAverages {
         }
     }
 
-    /// Counters of one moment, in the order of ``Quantity``.
+    /// Counters at one moment, in the order of ``Quantity``.
     typealias Sample = [UInt64]
 
     private let intervalMilliseconds: UInt64
@@ -42,12 +42,12 @@ struct LoadAverages {
         sampledAt = now
     }
 
-    /// Whether an interval has passed since the last sample.
+    /// True when an interval has passed since the last sample.
     func isDue(at now: MonotonicTime) -> Bool {
         now.milliseconds(since: sampledAt) >= intervalMilliseconds
     }
 
-    /// Takes in counters that have grown since the last sample.
+    /// Adds a sample of counters.
     mutating func add(_ sample: Sample, at now: MonotonicTime) {
         let elapsed = now.milliseconds(since: sampledAt)
         guard elapsed > 0 else { return }

@@ -1,12 +1,11 @@
 import BrokerAPI
 import Authorization
 
-/// One of the broker's own topics below `$SYS/broker/`, by the names that mosquitto made common
-/// (its manual page mosquitto(8) lists them).
+/// One of the broker's own topics below `$SYS/broker/`. The names follow mosquitto(8).
 struct SystemTopic {
     /// The whole topic name.
     let name: [UInt8]
-    /// The payload: text for people and programs alike.
+    /// The payload, as text.
     let value: (BrokerFigures, LoadAverages) -> String
 
     init(_ name: String, value: @escaping (BrokerFigures, LoadAverages) -> String) {
@@ -22,12 +21,12 @@ struct SystemTopic {
         self.init(name) { figures, _ in "\(path(figures))" }
     }
 
-    /// Whether only the broker publishes to a topic: all below `$SYS`.
+    /// True for `$SYS` and all topics below it, to which only the broker publishes.
     static func isReserved(_ topic: UnsafeRawBufferPointer) -> Bool {
         topic.starts(with: "$SYS".utf8) && (topic.count == 4 || topic[4] == UInt8(ascii: "/"))
     }
 
-    /// Whether no client publishes to a topic.
+    /// True for topics to which no client may publish.
     static func isClosedToClients(_ topic: UnsafeRawBufferPointer) -> Bool {
         ClosedTopics.contains(topic)
     }
@@ -104,9 +103,9 @@ extension LoadAverages.Quantity {
 }
 
 extension BrokerFigures {
-    /// Sessions whose client is away.
+    /// Sessions whose client is offline.
     fileprivate var absentClients: Int { max(0, sessions - connections) }
-    /// What waits for somebody: retained messages, and each receiver's queue and window.
+    /// Retained messages, and messages queued or in flight.
     fileprivate var storedMessages: Int { retained + queued + inFlight }
     fileprivate var droppedTotal: UInt64 { dropped.reduce(0) { $0 + $1.value } }
 }

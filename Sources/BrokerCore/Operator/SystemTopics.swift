@@ -4,21 +4,21 @@ import Structures
 
 /// The broker's own topics `$SYS/broker/...`: their values, and when they are published.
 ///
-/// They are retained messages of QoS 0 that no store holds: a new subscriber gets the latest values, and then
-/// those that change, once per interval. As long as nobody subscribes, nothing is published and an idle
-/// broker sleeps; the first subscription has the values made anew before it is served.
+/// They are retained messages of QoS 0 that no store holds. A subscriber gets the latest values,
+/// then the changed ones once per interval. Without subscribers nothing is published, so an idle
+/// broker sleeps; the first subscription has the values computed before it is served.
 struct SystemTopics {
     /// 0 turns the topics off.
     private let intervalMilliseconds: UInt64
     let startedAt: MonotonicTime
     let startedAtMs: Int64
-    /// Empty while nobody has asked for them.
+    /// Empty until the first subscription.
     private var topics: [SystemTopic] = []
-    /// The payload that each topic had last.
+    /// The last payload of each topic.
     private var values: [String] = []
     private var load: LoadAverages
     private var refreshedAt: MonotonicTime?
-    /// When the topics are published again; `nil` while nobody subscribes to any.
+    /// Time of the next publication; `nil` without subscribers.
     private(set) var deadline: MonotonicTime?
 
     init(interval: Duration, now: MonotonicTime, wallClockMs: Int64) {
@@ -28,7 +28,7 @@ struct SystemTopics {
         load = LoadAverages(intervalMilliseconds: intervalMilliseconds, now: now)
     }
 
-    /// Whether the load averages take a sample: once per interval, in the first turn that happens.
+    /// True when the load averages need a sample: once per interval, in the first turn after it.
     func isSampleDue(at now: MonotonicTime) -> Bool {
         intervalMilliseconds > 0 && load.isDue(at: now)
     }
@@ -39,12 +39,12 @@ struct SystemTopics {
 
     enum OnSubscribe: Equatable {
         case nothing
-        /// Make all values anew before the subscription is served.
+        /// Compute all values before the subscription is served.
         case refresh
     }
 
-    /// A subscription to this filter, the plain part of a shared one, is about to be added: the topics are
-    /// published from now on, and the values that it is served first are no older than the interval.
+    /// Prepares for a new subscription; `filter` is the plain part of a shared one. Publication
+    /// starts, and the first values are no older than the interval.
     mutating func subscribe(
         _ filter: UnsafeRawBufferPointer, at now: MonotonicTime
     ) -> OnSubscribe {
@@ -59,16 +59,16 @@ struct SystemTopics {
         return .refresh
     }
 
-    /// Other access rules apply: a client that had no right to the topics may have it from now on.
+    /// Starts publication after new access rules, which may allow the topics to more clients.
     mutating func resume() {
         guard intervalMilliseconds > 0, deadline == nil, let refreshedAt else { return }
         schedule(after: refreshedAt)
     }
 
-    /// Whether the topics are due.
+    /// True when the topics are to be published now.
     func isDue(at now: MonotonicTime) -> Bool { deadline.map { $0 <= now } ?? false }
 
-    /// The topics were published; with `hasSubscribers` they are again after the interval.
+    /// Sets the next publication; none without subscribers.
     mutating func published(at now: MonotonicTime, hasSubscribers: Bool) {
         if hasSubscribers { schedule(after: now) } else { deadline = nil }
     }
@@ -77,7 +77,7 @@ struct SystemTopics {
         deadline = time.advanced(byMilliseconds: intervalMilliseconds)
     }
 
-    /// Makes all values anew; returns each topic, with its value if that has changed.
+    /// Computes all values; returns each topic, with its value if that has changed.
     mutating func refresh(
         _ figures: BrokerFigures, at now: MonotonicTime
     ) -> [(topic: [UInt8], change: String?)] {

@@ -1,14 +1,14 @@
 import BrokerAPI
 
-/// A refusal by the access rules, as it is counted.
+/// A denial by the access rules, for the counters.
 package enum AccessRefusal: UInt8, CountLabel {
     /// A PUBLISH; its connection was closed.
     case publish
-    /// A filter of a SUBSCRIBE, answered with 0x80.
+    /// A filter of a SUBSCRIBE; it got 0x80.
     case subscribe
-    /// A message that a subscription matches and whose topic its client may not read.
+    /// A message that matches a subscription of a client that may not read its topic.
     case deliver
-    /// A will that was due.
+    /// A will at the time of its publication.
     case will
 
     package var name: String {
@@ -21,18 +21,18 @@ package enum AccessRefusal: UInt8, CountLabel {
     }
 }
 
-/// A refusal by the access rules, as it is reported.
+/// A decision by the access rules, for the log.
 package struct AccessReport: Sendable {
     package enum Event: Hashable, Sendable {
         case publish, subscribe, will
-        /// A filter was granted that reaches further than the rights.
+        /// A filter was granted although the client may read only some of its topics.
         case narrowed
-        /// A message was not sent to a subscription that it matches.
+        /// A message was withheld from a matching subscription.
         case withheld
         /// A queued message was dropped.
         case deliver
 
-        /// The refusal that is counted; `nil` for a filter that was granted.
+        /// The denial to count; `nil` for a granted filter.
         var refusal: AccessRefusal? {
             switch self {
             case .publish: .publish
@@ -46,10 +46,10 @@ package struct AccessReport: Sendable {
 
     package var event: Event
     package var clientIdentifier: [UInt8]
-    /// A proven user name; `nil` for an anonymous client.
+    /// A user name proven by password or certificate; `nil` for an anonymous client.
     package var userName: [UInt8]?
     /// The topic name, or the filter of a SUBSCRIBE.
     package var topic: [UInt8]
-    /// The line of the rule that decided; 0 when no rule fitted.
+    /// The line of the deciding rule; 0 when no rule fitted.
     package var line: UInt32
 }

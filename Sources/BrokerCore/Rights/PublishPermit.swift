@@ -1,11 +1,11 @@
 import Structures
 
-/// The last topic to which a connection was allowed to publish: publishers tend to stay with one.
+/// The last topic to which a connection was allowed to publish; publishers tend to reuse one topic.
 ///
-/// It holds the topic itself, because a hash could be made to collide. The holder calls
+/// Holds the topic itself, because a hash could be made to collide. The owner calls
 /// ``release(in:)`` once.
 struct PublishPermit: BitwiseCopyable {
-    /// The generation of the rules in four bytes, and then the topic.
+    /// The generation of the rules in four bytes, then the topic.
     private let bytes: SharedBytes
 
     init(_ topic: UnsafeRawBufferPointer, generation: UInt32, pool: BytePool) {

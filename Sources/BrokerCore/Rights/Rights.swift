@@ -2,40 +2,40 @@ import Authorization
 import BrokerAPI
 import Structures
 
-/// The rules of the ACL file, asked where something happens: which client may publish and subscribe to what.
+/// The access rules in force, asked at the moment of each action.
 ///
-/// Without rules everything is allowed, at the price of one branch. With rules, a PUBLISH is checked when
-/// it comes, a will when it fires, and a message for a client when it is routed and, if the rules have
-/// changed since, again when it leaves the queue. So new rules take effect at once for all that is
-/// subscribed, queued and retained, and nothing has to be walked through when they come.
+/// Without rules everything is allowed, at the cost of one branch. A PUBLISH is checked on arrival,
+/// a will when it fires, and an outbound message when it is routed; if the rules have changed
+/// since, the message is checked again when it leaves the queue. So new rules apply at once to
+/// existing subscriptions, queues and retained messages, without walking through them.
 struct Rights {
-    /// Messages times receivers that one turn reports: routing is not to cost more than that where many
-    /// subscriptions reach further than their clients' rights.
+    /// Withheld deliveries reported per turn. Bounds the cost of routing when many subscriptions
+    /// match topics that their clients may not read.
     private static var deliveriesReportedPerTurn: UInt8 { 8 }
 
     private var rules: AccessRules?
-    /// Counts the rules that there have been; never 0.
+    /// Number of rule sets so far; never 0.
     private(set) var generation: UInt32 = 1
     private var deliveriesReported: UInt8 = 0
 
     init(_ rules: AccessRules?) { self.rules = rules }
 
-    /// Whether there are any rules, without taking hold of them, which would be counted.
+    /// True with rules. Avoids a retain of the rules, which would cost more.
     @inline(__always)
     var areRestricted: Bool { rules != nil }
 
-    /// Other rules apply from now on; `nil` allows everything.
+    /// Puts other rules into force; `nil` allows everything.
     mutating func replace(_ rules: AccessRules?) {
         self.rules = rules
         generation = generation == .max ? 1 : generation + 1
     }
 
-    /// Reports of withheld messages are bounded in each turn.
+    /// Resets the bound of reported deliveries.
     mutating func endTurn() { deliveriesReported = 0 }
 
     // MARK: Questions
 
-    /// `nil` without rules.
+    /// The decision of the rules; `nil` without rules.
     func decide(
         _ action: AccessAction, _ topic: UnsafeRawBufferPointer, for session: Session
     ) -> AccessVerdict? {
@@ -43,28 +43,28 @@ struct Rights {
         return Self.withSubject(session) { rules.decide(action, topic: topic, for: $0) }
     }
 
-    /// Whether the session's client may read messages of a topic.
+    /// True when the session's client may read messages of a topic.
     @inline(__always)
     func mayReceive(_ topic: UnsafeRawBufferPointer, _ session: Session) -> Bool {
         guard rules != nil else { return true }
         return decide(.subscribe, topic, for: session)?.isAllowed ?? true
     }
 
-    /// Whether the client may still read a queued message. The rules are asked only while the queue holds
-    /// messages that were put there under other ones.
+    /// True when the client may still read a queued message. Asks the rules only while the queue
+    /// may hold messages that were queued under other rules.
     @inline(__always)
     func mayStillReceive(_ topic: UnsafeRawBufferPointer, _ session: Session) -> Bool {
         guard rules != nil, session.accessGeneration != generation else { return true }
         return mayReceive(topic, session)
     }
 
-    /// Whether the queue may hold messages that were put there under other rules.
+    /// True when the queue may hold messages that were queued under other rules.
     func mustRecheck(_ session: Session) -> Bool {
         rules != nil && session.accessGeneration != generation
     }
 
-    /// Whether a filter is granted: some topic that it matches may be read. One that reaches further is
-    /// granted too, and gets the topics that are allowed. `nil` without rules.
+    /// Decides about a filter: it is granted if the client may read any of its topics, and then
+    /// delivers only those. `nil` without rules.
     func decideSubscription(
         _ filter: UnsafeRawBufferPointer, for session: Session, steps: inout Int
     ) -> SubscriptionVerdict? {
@@ -74,7 +74,7 @@ struct Rights {
         }
     }
 
-    /// A user name that nothing proved counts for nothing: its client is anonymous.
+    /// An unproven user name is ignored: its client is anonymous.
     private static func withSubject<Result>(
         _ session: Session, _ body: (AccessSubject) -> Result
     ) -> Result {
@@ -91,7 +91,7 @@ struct Rights {
 
     // MARK: Refusals
 
-    /// Counts a refusal and reports it; the log says each kind once.
+    /// Counts and reports a denial; the log shows each kind once.
     mutating func refuse(
         _ event: AccessReport.Event, _ session: Session,
         _ topic: UnsafeRawBufferPointer, line: UInt32, isReported: Bool = true,
@@ -101,7 +101,7 @@ struct Rights {
         if isReported { report(event, session, topic, line: line, &context.notices) }
     }
 
-    /// Asks the rules again for the line that withholds a topic, counts and reports it.
+    /// Asks the rules again for the line that withholds a topic; counts and reports it.
     mutating func refuseDelivery(
         _ event: AccessReport.Event, _ session: Session,
         _ topic: UnsafeRawBufferPointer, _ context: inout ShardContext

@@ -1,22 +1,22 @@
 import Structures
 
-/// What one SUBSCRIBE had refused, which bounds what a single packet makes us do and say.
+/// The rejected filters of one SUBSCRIBE, with bounds on its cost.
 ///
-/// A packet of `limits.max_packet` holds hundreds of thousands of filters. Each costs a question to the
-/// rules and a walk through the trie, and each refusal a report with the client's identifier, which may
-/// be 64 KiB long: without a bound one packet holds up every other client, and fills the memory.
+/// A packet of `limits.max_packet` holds hundreds of thousands of filters. Each costs a question to
+/// the rules and a walk through the trie, and each rejection a report with a client identifier of
+/// up to 64 KiB. Without bounds one packet would delay all other clients and fill memory.
 package struct SubscribeRefusals {
-    /// Filters of one packet that are looked at; those behind get 0x80.
+    /// Filters of one packet that are processed; the rest get 0x80.
     package static let maxFilters = 10_000
-    /// Refusals after which the rest of a packet gets 0x80 unseen.
+    /// Rejections after which the rest of a packet gets 0x80 unchecked.
     package static let maxRefusals = 1_000
-    /// Access rules that are looked at for one packet, after which its rest gets 0x80 unseen: 200 for
-    /// each of its filters.
+    /// Access rules evaluated for one packet, after which its rest gets 0x80 unchecked: 200 for
+    /// each filter.
     package static let maxRuleSteps = 2_000_000
-    /// Refusals of each kind that are reported; the counters miss none.
+    /// Rejections of each kind that are reported; all are counted.
     private static let reportedOfEachKind = 8
 
-    /// What the questions to the rules have cost.
+    /// Access rules evaluated so far.
     var ruleSteps = 0
     private var filters = 0
     private var refusals = 0
@@ -24,14 +24,14 @@ package struct SubscribeRefusals {
     private var byRules = 0
     private var narrowed = 0
 
-    /// Whether the packet's next filter is looked at.
+    /// True when the packet's next filter is to be processed.
     mutating func admitsNext() -> Bool {
         filters += 1
         return filters <= Self.maxFilters && refusals < Self.maxRefusals
             && ruleSteps < Self.maxRuleSteps
     }
 
-    /// Notes a refusal; false when enough of its kind have been reported.
+    /// Notes a rejection; false when enough of its kind have been reported.
     mutating func isReported(_ kind: Kind) -> Bool {
         switch kind {
         case .atLimit:
@@ -49,11 +49,11 @@ package struct SubscribeRefusals {
     }
 
     enum Kind {
-        /// Refused at a limit, or behind one of the above.
+        /// Rejected at a limit, or after one of the bounds above.
         case atLimit
-        /// Refused by the access rules.
+        /// Denied by the access rules.
         case byRules
-        /// Granted, and reaches further than the rights.
+        /// Granted although the client may read only some of its topics.
         case narrowed
     }
 }
