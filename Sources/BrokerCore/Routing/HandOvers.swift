@@ -1,19 +1,20 @@
 import MQTTCore
 
-/// Messages of shared subscriptions that members with a clean session left behind, on their way to other
-/// members in slices.
+/// Messages of shared subscriptions that members with a clean session left undelivered. They are
+/// handed over to other members in slices.
 ///
-/// The store does not know them as the member's. A message that is published meanwhile may overtake them.
+/// The store does not hold them for the old member. Messages published in the meantime may overtake
+/// them.
 struct HandOvers {
     /// The messages that one member left.
     private struct Batch {
         let messages: [OutboundQueue.Returned]
-        /// By group: the filter, because the index of a group that ends is given again.
+        /// By group: its filter, because the index of a removed group is reused.
         let filters: [UInt32: [UInt8]]
         var place = 0
     }
 
-    /// Messages that one turn hands over: each may look at many members.
+    /// Messages handed over per turn; for each, many members may be examined.
     private static let perTurn = 256
 
     private var batches: [Batch] = []
@@ -23,13 +24,14 @@ struct HandOvers {
 
     mutating func beginTurn() { leftInTurn = Self.perTurn }
 
-    /// Whether this turn may hand over so many messages at once, before which none wait.
+    /// True when this turn may hand over `count` messages at once, because none wait before them.
     func mayHandOverNow(_ count: Int) -> Bool { batches.isEmpty && count <= leftInTurn }
 
-    /// So many messages were handed over at once.
+    /// Counts messages that were handed over at once.
     mutating func spend(_ count: Int) { leftInTurn -= count }
 
-    /// Takes over the references to messages that are handed over later. `filter` names a group's filter.
+    /// Adds messages for later turns and takes over their references. `filter` returns a group's
+    /// filter.
     mutating func append(
         _ messages: [OutboundQueue.Returned], filter: (UInt32) -> [UInt8]
     ) {
@@ -40,8 +42,8 @@ struct HandOvers {
         batches.append(Batch(messages: messages, filters: filters))
     }
 
-    /// The next message, whose reference the caller takes over, with its group's filter; `nil` when none is
-    /// left or this turn has done its part.
+    /// The next message with its group's filter; the caller takes over the reference. `nil` when
+    /// none is left or the turn has reached its bound.
     mutating func next() -> (message: Message, filter: [UInt8])? {
         while leftInTurn > 0, !batches.isEmpty {
             guard batches[0].place < batches[0].messages.count else {

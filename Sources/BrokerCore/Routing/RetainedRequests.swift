@@ -1,10 +1,10 @@
 import MQTTCodec
 
-/// The new filters of one session that wait for their retained messages, in order, each once: a client that
-/// subscribes again before the filter's turn is served by the walk that is still to begin.
+/// New filters of one session that wait for their retained messages, in order and without
+/// duplicates: a repeated SUBSCRIBE is served by the walk that has not begun.
 struct RetainedRequests {
     private var filters: [[UInt8]] = []
-    /// The place of the filter whose turn is next.
+    /// Index of the next filter.
     private var first = 0
     private var qosOfFilter: [[UInt8]: QoS] = [:]
 
@@ -12,15 +12,15 @@ struct RetainedRequests {
         if qosOfFilter.updateValue(qos, forKey: filter) == nil { filters.append(filter) }
     }
 
-    /// The filter that was being served is served again, from its beginning.
+    /// Puts the filter being served at the front again, to be served from its beginning.
     mutating func restart(_ filter: [UInt8], _ qos: QoS) {
         guard qosOfFilter[filter] == nil else { return }
         qosOfFilter[filter] = qos
         filters.insert(filter, at: first)
     }
 
-    /// The subscription is gone. Its place in the order goes with the next ones, so that removing many costs
-    /// no more than adding them did.
+    /// Removes an unsubscribed filter. Its entry in the order is removed lazily, so that removing
+    /// many filters costs no more than adding them.
     mutating func remove(_ filter: [UInt8]) {
         guard qosOfFilter.removeValue(forKey: filter) != nil else { return }
         guard filters.count - first > 2 * qosOfFilter.count + 16 else { return }

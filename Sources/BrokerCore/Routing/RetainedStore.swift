@@ -2,15 +2,16 @@ import BrokerAPI
 import MQTTCore
 import Structures
 
-/// The retained messages of a shard within their limits: those of clients, and the broker's own below
-/// `$SYS/`, which count against no limit.
+/// The retained messages of a shard. Limits count those of clients, and not the broker's own below
+/// `$SYS/`.
 struct RetainedStore: ~Copyable {
     /// The effect of a message with RETAIN on the retained message of its topic.
     enum Effect: Equatable {
         case keep
-        /// The message has no payload [MQTT-3.3.1-10], or is not kept itself and makes the former one outdated.
+        /// The message has no payload [MQTT-3.3.1-10], or exceeds a limit and makes the former one
+        /// outdated.
         case remove
-        /// There is no room for it, and none to remove.
+        /// The message exceeds a limit, and the topic has no retained message.
         case nothing
     }
 
@@ -29,11 +30,11 @@ struct RetainedStore: ~Copyable {
     var byteCount: Int { messages.byteCount - systemBytes }
     /// The weight of clients' topics against `limits.max_retained`.
     private var weight: Int { messages.weight - systemWeight }
-    /// Whether there is no retained message at all.
     var isEmpty: Bool { messages.count == 0 }
 
-    /// What becomes of a message with RETAIN. Beyond `limits.max_retained` and `limits.retained_bytes` it is
-    /// not kept, and the limit is returned; a former message of its topic goes all the same [MQTT-3.3.1-7].
+    /// Decides about a message with RETAIN. Beyond `limits.max_retained` and
+    /// `limits.retained_bytes` it is not kept, and the limit is returned. The former message of its
+    /// topic is removed nevertheless [MQTT-3.3.1-7].
     func effect(
         of message: Message, _ context: borrowing ShardContext
     ) -> (effect: Effect, limit: Limit?) {
@@ -50,7 +51,7 @@ struct RetainedStore: ~Copyable {
         return (former == nil ? .nothing : .remove, limit)
     }
 
-    /// The limit that a retained message meets; of one that takes another's place the difference counts.
+    /// The limit that a new retained message exceeds; a replaced message is subtracted.
     private func limit(
         of message: Message, replacing former: Int?, _ context: borrowing ShardContext
     ) -> Limit? {
@@ -61,7 +62,7 @@ struct RetainedStore: ~Copyable {
             ? .maxRetained : nil
     }
 
-    /// Keeps a client's message in place of the former one of its topic.
+    /// Keeps a client's message, which replaces the former one of its topic.
     mutating func keep(_ message: Message) { messages.update(message) }
 
     mutating func remove(_ topic: UnsafeRawBufferPointer) { messages.remove(topic) }
@@ -77,12 +78,12 @@ struct RetainedStore: ~Copyable {
 
     // MARK: Walks
 
-    /// Begins a walk over the messages whose topics match; ``end(_:)`` ends it.
+    /// Begins a walk over the messages that match a filter; ``end(_:)`` ends it.
     mutating func cursor(_ filter: [UInt8]) -> RetainedCursor {
         filter.withUnsafeBytes { messages.cursor($0) }
     }
 
-    /// The next message of a walk, within `steps` looks at a topic, which it counts down.
+    /// The next message of a walk. Visits at most `steps` topics and subtracts them.
     func next(_ cursor: inout RetainedCursor, steps: inout Int) -> RetainedCursor.Step {
         messages.next(&cursor, steps: &steps)
     }

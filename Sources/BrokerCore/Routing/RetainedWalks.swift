@@ -2,7 +2,7 @@ import MQTTCodec
 import MQTTCore
 import Structures
 
-/// The retained messages that one session's new subscriptions are owed.
+/// The retained messages that one session's new subscriptions still have to get.
 struct RetainedJob {
     /// A walk over the retained messages that match one new subscription.
     struct Walk {
@@ -14,15 +14,15 @@ struct RetainedJob {
     fileprivate var requests = RetainedRequests()
     /// The subscription that is being served.
     private var walk: Walk?
-    /// The job waits until its session takes more.
+    /// True while the job waits until its session takes more.
     fileprivate var isStalled = false
 
     fileprivate init() {}
 
-    /// Takes the walk out, so that it has one owner and is not copied.
+    /// Takes the walk out, so that it is not copied.
     mutating func takeWalk() -> Walk? { walk.take() }
 
-    /// Gives a walk back that goes on.
+    /// Puts an unfinished walk back.
     mutating func putBack(_ walk: Walk) { self.walk = walk }
 
     /// The next filter for which the caller begins a walk.
@@ -41,81 +41,83 @@ struct RetainedJob {
     }
 }
 
-/// Retained messages on their way to new subscriptions, in slices: one job for each session that subscribed.
+/// Delivers retained messages to new subscriptions in slices, with one job for each session that
+/// has subscribed.
 ///
-/// A job is in turn, so that the next slices serve it, or stalled, until its session takes more. Its walk
-/// goes on where the last slice ended.
+/// A job is either queued for the next slices, or stalled until its session takes more. Its walk
+/// continues after the last slice.
 struct RetainedWalks {
-    /// How far one session's slice came.
+    /// The result of one session's slice.
     enum Slice {
         case finished
-        /// The turn's steps are used up.
+        /// The turn has visited its number of topics.
         case paused
-        /// The client takes no more at present.
+        /// The client takes no more for now.
         case stalled
     }
 
-    /// Topics that one turn may visit, so that `#` over a million stalls nobody.
+    /// Topics visited per turn, so that `#` over a million topics delays nobody.
     static let stepsPerTurn = 2_048
     /// Messages that may wait in a session before its retained messages pause.
     static let mostWaiting: UInt32 = 256
 
     private var jobs: [UInt32: RetainedJob] = [:]
-    /// Sessions whose jobs can go on, in turn.
+    /// Sessions whose jobs can go on, in the order of service.
     private var turns: [UInt32] = []
 
     var count: Int { jobs.count }
-    /// Whether a slice can be served without any event.
+    /// True when a slice can be served without any event.
     var hasWork: Bool { !turns.isEmpty }
     var sessions: [UInt32] { Array(jobs.keys) }
 
-    /// A session has subscribed.
+    /// Adds a new subscription of a session.
     mutating func add(_ session: UInt32, _ filter: UnsafeRawBufferPointer, _ qos: QoS) {
         if jobs[session] == nil { turns.append(session) }
         jobs[session, default: RetainedJob()].requests.add([UInt8](filter), qos)
     }
 
-    /// The session ends, and with it its job. Hands out the walk, which the caller ends.
+    /// Removes the job of a session that ends. Returns the walk, which the caller ends.
     mutating func cancel(_ session: UInt32) -> RetainedJob.Walk? {
         guard !jobs.isEmpty, var job = jobs.removeValue(forKey: session) else { return nil }
         turns.removeAll { $0 == session }
         return job.takeWalk()
     }
 
-    /// The client goes offline. When it comes back to its session, it still gets the messages that it asked
-    /// for, and some of them perhaps again. Hands out the walk, which the caller ends.
+    /// Suspends the job of a client that goes offline. With its session present again, the client
+    /// gets the remaining messages, and some perhaps again. Returns the walk, which the caller
+    /// ends.
     mutating func suspend(_ session: UInt32) -> RetainedJob.Walk? {
         guard !jobs.isEmpty, jobs[session] != nil else { return nil }
         turns.removeAll { $0 == session }
         return jobs[session]?.suspend()
     }
 
-    /// No retained message follows an UNSUBSCRIBE [MQTT-3.10.4-2]. Hands out the walk if it served this
-    /// filter; the caller ends it.
+    /// Removes an unsubscribed filter, since no retained message follows UNSUBACK [MQTT-3.10.4-2].
+    /// Returns the walk if it served this filter; the caller ends it.
     mutating func cancel(
         _ session: UInt32, _ filter: UnsafeRawBufferPointer
     ) -> RetainedJob.Walk? {
         jobs.isEmpty ? nil : jobs[session]?.remove([UInt8](filter))
     }
 
-    /// Whether the session's job waits until the session takes more.
+    /// True while the session's job waits until the session takes more.
     @inline(__always)
     func isStalled(_ session: UInt32) -> Bool {
         !jobs.isEmpty && jobs[session]?.isStalled == true
     }
 
-    /// The session takes more: its stalled job goes on.
+    /// Resumes a stalled job, because the session takes more.
     mutating func resume(_ session: UInt32) {
         jobs[session]?.isStalled = false
         turns.append(session)
     }
 
-    /// The number of sessions to serve in this turn, and each of them by its place in turn. Sessions that
-    /// are not served go before those that were.
+    /// The number of sessions to serve in this turn; each is found by its place in the order.
+    /// Sessions that this turn does not reach come first in the next.
     var turnCount: Int { turns.count }
     func session(inTurn place: Int) -> UInt32 { turns[place] }
 
-    /// Takes a session's job out for one slice; ``endSlice(_:_:_:)`` gives it back.
+    /// Takes a session's job for one slice; ``endSlice(_:_:_:)`` puts it back.
     mutating func takeJob(of session: UInt32) -> RetainedJob {
         guard let job = jobs.removeValue(forKey: session) else {
             preconditionFailure("session \(session) waits for retained messages without a job")
@@ -132,6 +134,6 @@ struct RetainedWalks {
         jobs[session] = job
     }
 
-    /// So many of the sessions in turn were served.
+    /// Removes the sessions that this turn has served from the order.
     mutating func endTurn(served: Int) { turns.removeFirst(served) }
 }

@@ -1,16 +1,16 @@
 import MQTTCore
 import Structures
 
-/// One message on its way to its receivers.
+/// One message while it is delivered to its receivers.
 struct RoutedMessage {
     let message: Message
-    /// Names the message's content in the store; 0 until a receiver needs it there.
+    /// Number of the message's content in the store; 0 until a receiver needs it there.
     var number: UInt64 = 0
-    /// The commit that every receiver waits for; 0 for none.
+    /// The commit that must complete before any receiver gets the message; 0 for none.
     let ticket: UInt64
-    /// RETAIN as the receivers get it.
+    /// RETAIN in the packets to receivers.
     let retain: Bool
-    /// The shared group that chose the next receiver; ``noIndex`` for none.
+    /// The shared group of the next receiver; ``noIndex`` for a plain subscription.
     var group: UInt32 = noIndex
 
     init(_ message: Message, ticket: UInt64, retain: Bool = false) {

@@ -2,11 +2,11 @@ import MQTTCodec
 import MQTTCore
 import Structures
 
-/// The places of one session's subscriptions in the tables of ``Subscriptions``; kept in the session's record.
+/// The indices of one session's subscriptions in ``Subscriptions``; kept in the session's record.
 struct SessionSubscriptions: BitwiseCopyable {
     fileprivate var filters = SubscriptionTrie.List()
     fileprivate var shared = SharedSubscriptions.List()
-    /// The filters' weight against `limits.max_subscriptions`.
+    /// The filters' weight, counted by `limits.max_subscriptions`.
     fileprivate(set) var weight: UInt32 = 0
 
     var count: Int { Int(filters.count) + Int(shared.count) }
@@ -27,19 +27,18 @@ struct Subscriptions: ~Copyable {
         shared = SharedSubscriptions(hash: hash, pool: pool)
     }
 
-    /// Subscriptions without shared ones.
     var plainCount: Int { trie.count }
     var sharedCount: Int { shared.count }
     var hasShared: Bool { !shared.isEmpty }
 
     // MARK: Changes
 
-    /// The weight of a filter against `limits.max_subscriptions`: matching walks its levels.
+    /// The weight of a filter for `limits.max_subscriptions`: matching visits each level.
     static func weight(of filter: UnsafeRawBufferPointer) -> UInt32 {
         UInt32(TopicLevels.weight(of: filter))
     }
 
-    /// Adds a subscription of a session, or changes its QoS [MQTT-3.8.4-3].
+    /// Adds a subscription of a session, or replaces the QoS of an equal one [MQTT-3.8.4-3].
     mutating func add(
         _ session: UInt32, _ list: inout SessionSubscriptions, filter: UnsafeRawBufferPointer,
         qos: QoS, isOnline: Bool
@@ -53,14 +52,14 @@ struct Subscriptions: ~Copyable {
     }
 
     enum Removed: Equatable {
-        /// There was no subscription of exactly this filter.
+        /// The session had no subscription with this filter.
         case none
         case plain
         /// The session has left this group.
         case shared(group: UInt32)
     }
 
-    /// Removes the subscription of exactly this filter [MQTT-3.10.4-1].
+    /// Removes the subscription with an identical filter [MQTT-3.10.4-1].
     mutating func remove(
         _ session: UInt32, _ list: inout SessionSubscriptions, filter: UnsafeRawBufferPointer
     ) -> Removed {
@@ -84,19 +83,19 @@ struct Subscriptions: ~Copyable {
         return true
     }
 
-    /// The session's client has come, or gone offline: groups prefer connected members.
+    /// Notes that the session's client is connected or offline; groups prefer connected members.
     mutating func setOnline(_ list: SessionSubscriptions, _ isOnline: Bool) {
         shared.setOnline(list.shared, isOnline)
     }
 
-    /// All filters of a session, shared ones as the client wrote them.
+    /// All filters of a session; shared ones include `$share/` and the group.
     func filters(of list: SessionSubscriptions) -> [(filter: [UInt8], qos: QoS)] {
         trie.subscriptions(of: list.filters) + shared.subscriptions(of: list.shared)
     }
 
     // MARK: Matching
 
-    /// Every session with a plain filter that matches, each once; valid until the next call.
+    /// Every session with a matching plain filter, each once; valid until the next call.
     @inline(__always)
     mutating func match(_ topic: UnsafeRawBufferPointer) -> UnsafeBufferPointer<
         SubscriptionTrie.Match
@@ -104,7 +103,7 @@ struct Subscriptions: ~Copyable {
         trie.match(topic)
     }
 
-    /// As ``match(_:)``, without the sessions for which `isPermitted` is false; the result is remembered
+    /// As ``match(_:)``, without sessions for which `isPermitted` is false. The result is cached
     /// until a subscription changes or ``forgetPermissions()`` is called.
     @inline(never)
     mutating func match(
@@ -122,17 +121,17 @@ struct Subscriptions: ~Copyable {
         }
     }
 
-    /// Other access rules apply.
+    /// Drops cached results, because the access rules have changed.
     mutating func forgetPermissions() { trie.invalidate() }
 
-    /// Whether a group has a filter that matches.
+    /// True when a shared subscription matches.
     mutating func matchesShared(_ topic: UnsafeRawBufferPointer) -> Bool {
         !shared.isEmpty && !shared.match(topic).isEmpty
     }
 
     // MARK: Groups
 
-    /// The group of a shared filter, as the client wrote it.
+    /// The group of a shared filter, which includes `$share/` and the group's name.
     func group(_ filter: UnsafeRawBufferPointer) -> UInt32? { shared.group(filter) }
 
     /// The filter of a group.
@@ -147,23 +146,25 @@ struct Subscriptions: ~Copyable {
     /// The member of a group that gets a message.
     enum Choice {
         case member(SharedSubscriptions.Choice)
-        /// No connected member may read the topic; `session` is one that may not, for the log.
+        /// Connected members exist, but none may read the topic; `session` is one of them, for the
+        /// log.
         case withheld(session: UInt32)
-        /// No member is connected, and no session keeps the message.
+        /// No member is connected, and no member's session keeps the message.
         case offline
     }
 
-    /// Connected members that are asked whether they have room, before the one in turn gets it anyway.
+    /// Connected members asked for room, before the one in turn gets the message anyway.
     private static var mostAsked: Int { 8 }
-    /// Members that are looked at for one that may read the topic, or whose session keeps the message: a
-    /// message is not to cost the more the larger its group is.
+    /// Members examined for one that may read the topic, or whose session keeps the message. Bounds
+    /// the cost of a message to a large group.
     private static var mostSearched: Int { 1_000 }
 
     /// Chooses the member of one group that gets the next message of QoS `qos`.
     ///
-    /// Connected members take turns; one that has no room is passed over while another has. With none
-    /// connected, members whose session keeps the message take turns. `mayReceive` answers whether a session
-    /// may read the topic, `hasRoom` whether its connected client takes the message at once.
+    /// Connected members take turns; a member without room is skipped while another has room. If no
+    /// member is connected, those whose session keeps the message take turns. `mayReceive` tells
+    /// whether a session may read the topic, `hasRoom` whether its connected client takes the
+    /// message at once.
     mutating func chooseMember(
         of group: UInt32, qos: QoS, mayReceive: (UInt32) -> Bool, hasRoom: (UInt32) -> Bool,
         isPersistent: (UInt32) -> Bool
@@ -203,8 +204,8 @@ struct Subscriptions: ~Copyable {
         return online.map { .withheld(session: shared[$0].session) } ?? .offline
     }
 
-    /// Of a group's connected or offline members, the next one in turn that may read the topic; `nil`
-    /// when none may.
+    /// The next connected or offline member of a group that may read the topic; `nil` when none
+    /// may.
     private func firstPermitted(
         _ group: UInt32, isOnline: Bool, _ mayReceive: (UInt32) -> Bool
     ) -> UInt32? {
@@ -218,8 +219,8 @@ struct Subscriptions: ~Copyable {
         return nil
     }
 
-    /// The groups with a filter that matches, as the sessions of the matches; valid until the next call.
-    /// Then ``give(_:)`` notes the member that each of them chose, and ``members`` has them all.
+    /// Indices of the groups with a matching filter; valid until the next call. ``give(_:)`` then
+    /// notes the member that each has chosen, and ``members`` lists them.
     mutating func matchGroups(
         _ topic: UnsafeRawBufferPointer
     ) -> UnsafeBufferPointer<SubscriptionTrie.Match> {

@@ -1,20 +1,20 @@
 import BrokerAPI
 
-/// The reason for which a message did not reach a receiver that wanted it.
+/// The reason for which a receiver did not get a message.
 package enum DropReason: UInt8, CountLabel, BitwiseCopyable {
     /// QoS 0, and the client was offline.
     case away
     /// QoS 0, and the client did not read fast enough.
     case slowReader
-    /// The queue was full: `limits.queue_messages`, `limits.queue_bytes`.
+    /// The queue was full: `limits.queue_messages` or `limits.queue_bytes`.
     case queueFull
     /// The message expired before it could be sent.
     case expired
-    /// Published by a client below `$SYS/`, where only the broker does (section 4.7.2).
+    /// A client published it below `$SYS/`, which is the broker's (section 4.7.2).
     case reservedTopic
-    /// The operator emptied the queue.
+    /// An operator emptied the queue.
     case byOperator
-    /// The receiver lost the right to read the queued message.
+    /// The receiver may no longer read the queued message.
     case notAllowed
 
     package var name: String {
@@ -30,11 +30,11 @@ package enum DropReason: UInt8, CountLabel, BitwiseCopyable {
     }
 }
 
-/// Counts of drops by reason, in place. The highest value of the integer stands for that and more.
+/// Counts of lost messages by reason. The largest value of the integer means that value or more.
 package struct DropCounts<Value: FixedWidthInteger & UnsignedInteger & BitwiseCopyable & Sendable>:
     Sendable, BitwiseCopyable
 {
-    // One for each case of `DropReason`, which a test compares.
+    // The size is the number of `DropReason` cases; a test compares them.
     private var counts = InlineArray<7, Value>(repeating: 0)
 
     package init() {}

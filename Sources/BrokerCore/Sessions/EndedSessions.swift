@@ -1,21 +1,21 @@
 import Store
 
-/// A session that has ended while its queue in the store holds messages of shared subscriptions, which other
+/// An ended session whose stored queue still holds messages of shared subscriptions, which other
 /// members get.
 ///
-/// The store has marked it as ended, so that a start goes on with it; no client can find it again.
+/// The store has marked it as ended, so that a restart continues. No client can attach to it.
 struct EndedSession {
     let number: UInt64
-    /// The client's, for the log.
+    /// The client identifier, for the log.
     let clientIdentifier: [UInt8]
     /// The first position that has not been read yet.
     var from: UInt64 = 0
     /// Positions below may have been sent to the client.
     let horizon: UInt64
-    /// The queue ends before this position.
+    /// The end of the queue: all positions are below.
     let below: UInt64
 
-    /// As the store holds it.
+    /// Created from the store's record at a start.
     init(_ stored: StoredSession) {
         number = stored.number
         clientIdentifier = [UInt8](stored.clientIdentifier)
@@ -33,24 +33,24 @@ struct EndedSession {
     }
 }
 
-/// Ended sessions whose queues are still to be read, a few at a time: many sessions may end at once, and no
-/// client is to notice.
+/// Ended sessions whose queues must still be read. Few are read at a time, because many sessions
+/// may end at once.
 struct EndedSessions {
     private static let mostUnderWay = 4
-    /// The messages and bytes that one read brings.
+    /// Messages and bytes of one read.
     private static let messagesPerRead = 64
     private static let bytesPerRead = 256 * 1_024
 
     private var waiting: [EndedSession] = []
-    /// Those that the store is reading, by their number.
+    /// Sessions that the store is reading, by number.
     private var underWay: [UInt64: EndedSession] = [:]
 
-    /// Whether a queue can be read now.
+    /// True when a queue can be read now.
     var hasWork: Bool { !waiting.isEmpty && underWay.count < Self.mostUnderWay }
 
     mutating func add(_ session: EndedSession) { waiting.append(session) }
 
-    /// The next read to submit; `nil` when none is due.
+    /// The next read to submit; `nil` without one.
     mutating func nextRead() -> QueueRead? {
         guard underWay.count < Self.mostUnderWay, let next = waiting.popLast() else { return nil }
         underWay[next.number] = next
@@ -60,6 +60,6 @@ struct EndedSessions {
             tag: ReadTag.ended.encoded, ticket: 0)
     }
 
-    /// The store has read for this session, which the caller adds again or forgets.
+    /// Takes the session of a completed read; the caller adds it again unless it is finished.
     mutating func take(_ number: UInt64) -> EndedSession? { underWay.removeValue(forKey: number) }
 }

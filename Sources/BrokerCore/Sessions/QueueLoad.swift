@@ -11,23 +11,23 @@ import Structures
 ///   │ receive    abandoned ──begin──▶ postponed               │
 ///   └────────────────┴───────────────────┘ receive: begin again for the new connection
 /// ```
-/// The store reads at most one part for a session at a time, however often its client comes and goes.
+/// The store reads at most one part per session at a time, however often its client reconnects.
 struct QueueLoad {
     /// A read for a connection.
     private struct Part {
         var connection: Handle
-        /// Positions below this one are on their way.
+        /// The end of the part being read: all its positions are below.
         var below: UInt64
-        /// Positions that were dropped meanwhile.
+        /// Positions that were dropped during the read.
         var dropped: ClosedRange<UInt64>?
     }
 
     private enum State {
         case idle
         case reading(Part)
-        /// The part has come, and waits for CONNACK, which waits for its commit.
+        /// The part has been read. It waits for CONNACK, which waits for its commit.
         case arrived(Part, QueueSlice)
-        /// The connection has closed, and the store is still reading.
+        /// The connection has closed while the store reads.
         case abandoned
         /// The same, and a new connection waits for the end of that read.
         case postponed(Handle)
@@ -38,23 +38,23 @@ struct QueueLoad {
     enum OnBegin: Equatable {
         /// Submit the read.
         case read
-        /// The store is still reading for a former connection: the load begins when that has ended.
+        /// The store still reads for a former connection; the load begins after that.
         case postponed
         case alreadyLoading
     }
 
     enum OnSlice {
-        /// Put the messages back into the queue, without the positions that were dropped meanwhile.
+        /// Put the messages into the queue, except the positions dropped during the read.
         case place(Handle, dropped: ClosedRange<UInt64>?)
-        /// The machine keeps the part until CONNACK leaves.
+        /// The machine keeps the part until CONNACK is sent.
         case hold
         /// The part was read for a former connection: begin again for this one.
         case restart(Handle)
-        /// Nobody waits for the part.
+        /// No connection needs the part.
         case discard
     }
 
-    /// A part is on its way to the present connection, will be, or waits for CONNACK.
+    /// True while a part for the present connection is read, postponed, or waits for CONNACK.
     var isLoading: Bool {
         switch state {
         case .idle, .abandoned: false
@@ -62,7 +62,7 @@ struct QueueLoad {
         }
     }
 
-    /// The store has not read yet for the present connection, so that its CONNACK has to wait.
+    /// True until the store has read for the present connection; CONNACK waits for this.
     var isUnderWay: Bool {
         switch state {
         case .idle, .abandoned, .arrived: false
@@ -75,12 +75,12 @@ struct QueueLoad {
         if case .reading(let part) = state { part.connection } else { nil }
     }
 
-    /// Nothing is known and nothing under way.
+    /// True when the machine need not be kept.
     var isIdle: Bool {
         if case .idle = state { true } else { false }
     }
 
-    /// Positions below this one are on their way from the store; 0 when none are.
+    /// The end of the part being read; 0 when none is.
     var below: UInt64 {
         switch state {
         case .reading(let part), .arrived(let part, _): part.below
@@ -88,7 +88,7 @@ struct QueueLoad {
         }
     }
 
-    /// The connection asks for the positions below `below`.
+    /// Begins a load of the positions below `below`.
     mutating func begin(for connection: Handle, below: UInt64) -> OnBegin {
         switch state {
         case .idle:
@@ -102,8 +102,8 @@ struct QueueLoad {
         }
     }
 
-    /// The store has read. `isWaiting` answers whether a connection's CONNACK still waits for its commit;
-    /// `isLive` whether a connection is there at all.
+    /// Handles the store's answer. `isWaiting` tells whether a connection's CONNACK still waits for
+    /// its commit, `isLive` whether a connection still exists.
     mutating func receive(
         _ slice: QueueSlice, isLive: (Handle) -> Bool, isWaiting: (Handle) -> Bool
     ) -> OnSlice {
@@ -130,14 +130,14 @@ struct QueueLoad {
         }
     }
 
-    /// CONNACK leaves: hands out the part that waited for that, if it has come.
+    /// Takes the part that waited for CONNACK, if it has been read.
     mutating func takeHeld() -> (slice: QueueSlice, dropped: ClosedRange<UInt64>?)? {
         guard case .arrived(let part, let slice) = state else { return nil }
         state = .idle
         return (slice, part.dropped)
     }
 
-    /// The connection has closed.
+    /// Notes that the connection has closed.
     mutating func connectionClosed() {
         switch state {
         case .idle, .abandoned: return
@@ -146,7 +146,8 @@ struct QueueLoad {
         }
     }
 
-    /// The store's oldest waiting message was dropped: if it is on its way, it is not placed.
+    /// Notes that the store's oldest waiting message was dropped: a part being read must not place
+    /// it.
     mutating func noteDropped(_ position: UInt64) {
         guard case .reading(var part) = state else {
             guard case .arrived(var part, let slice) = state else { return }
@@ -159,7 +160,7 @@ struct QueueLoad {
     }
 }
 
-/// The loads of all sessions, by the session's number; few sessions have one.
+/// The loads of all sessions, by session number; few sessions have one.
 struct QueueLoads {
     private var loads: [UInt64: QueueLoad] = [:]
 
@@ -174,7 +175,7 @@ struct QueueLoads {
         }
     }
 
-    /// See ``QueueLoad/noteDropped(_:)``; at no cost for a session without a load.
+    /// See ``QueueLoad/noteDropped(_:)``; free for a session without a load.
     mutating func noteDropped(_ position: UInt64, of session: UInt64) {
         if !loads.isEmpty { loads[session]?.noteDropped(position) }
     }

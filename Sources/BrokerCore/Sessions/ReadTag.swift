@@ -1,10 +1,10 @@
-/// The asker of a read of a queue, in the 64 bits that come back with the part of the queue.
+/// The purpose of a queue read, in the 64 bits that the store returns with the result.
 enum ReadTag: Equatable {
-    /// A connected session, named by the read itself.
+    /// For a connected session, named by the read.
     case load
-    /// An ended session, named by the read itself.
+    /// For an ended session, named by the read.
     case ended
-    /// A question of the admin plane, by its number, which is not 0 and below 2^63.
+    /// For a query of the admin plane; its number is 1 to 2^63 - 1.
     case question(UInt64)
 
     private static var endedTag: UInt64 { 1 << 63 }

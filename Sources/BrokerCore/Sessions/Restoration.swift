@@ -1,10 +1,10 @@
 import MQTTCore
 
-/// The sessions and wills of a start, while the store is loaded.
+/// Indices of restored sessions and wills during a start.
 struct Restoration {
-    /// Sessions by their number in the store, which rises from one to the next.
+    /// Session numbers in the store, ascending, with their indices.
     private var sessions: [(number: UInt64, index: UInt32)] = []
-    /// Where the last one that was asked for stands: questions come in the same order.
+    /// Index of the last session found; lookups come in ascending order.
     private var place = 0
     var wills: [(session: UInt64, message: Message)] = []
 
@@ -13,7 +13,7 @@ struct Restoration {
     mutating func find(_ number: UInt64) -> UInt32? {
         if place >= sessions.count || sessions[place].number > number { place = 0 }
         if place < sessions.count, sessions[place].number < number {
-            // The next one, or else by halves.
+            // Try the next one, then a binary search.
             place += 1
             if place < sessions.count, sessions[place].number < number {
                 place = firstPlace(notBelow: number)

@@ -3,50 +3,50 @@ import MQTTCodec
 import MQTTCore
 import Structures
 
-/// The state that belongs to a client identifier, with or without a connection (section 4.1).
+/// The session state of a client identifier, with or without a connection (section 4.1).
 ///
-/// A broker may have a million, most of them offline: the size of this record is most of their cost, so its
-/// members stand in an order that leaves few gaps.
+/// A broker may hold a million, most of them offline. Most of their cost is this record, so its
+/// members are ordered to leave few gaps.
 struct Session: BitwiseCopyable {
     private enum Presence: BitwiseCopyable {
-        /// The client has this connection, whose CONNACK may not have left yet.
+        /// The client's connection, whose CONNACK may not have been sent yet.
         case connected(Handle)
-        /// The client is offline; the timer, if there is one, ends the session.
+        /// The client is offline. The timer ends the session; ``noIndex`` without one.
         case offline(expiryTimer: UInt32)
     }
 
     /// 0 while the record is unused.
     let generation: UInt32
-    /// Clean session 0: the session outlives its connection.
+    /// Clean session was 0: the session outlives its connection.
     let isPersistent: Bool
     private(set) var hasUserName = false
-    /// A password or a certificate proved the user name; one that is only claimed gives no rights.
+    /// True when a password or certificate proved the user name; an unproven one gives no rights.
     private(set) var isUserProven = false
     private(set) var version = Connect.Version.v3_1_1
-    /// Names the session in the store; never reused.
+    /// The session's number in the store; never reused.
     let number: UInt64
     private(set) var clientIdentifier: CompactBytes
-    /// The session belongs to the client identifier and this user.
+    /// The user name that owns the session together with the client identifier.
     private(set) var userName = CompactBytes()
     private var presence = Presence.offline(expiryTimer: noIndex)
-    /// The session stands in the list of those whose next message waits for a commit.
+    /// True while the session is listed because its next message waits for a commit.
     private(set) var awaitsCommit = false
-    /// Messages of shared subscriptions may be in the session's queue in the store.
+    /// True when the session's stored queue may hold messages of shared subscriptions.
     private(set) var holdsShared = false
     private(set) var lastCloseReason: CloseReason.Kind?
-    /// As the client asked, in seconds.
+    /// Seconds, as in CONNECT.
     private(set) var keepAlive: UInt16 = 0
-    /// UNIX time in milliseconds at which the client connected, or went offline.
+    /// UNIX time in milliseconds at which the client connected or went offline.
     private(set) var sinceMs: Int64 = 0
-    /// The messages that the client is owed.
+    /// The queue of outbound messages.
     var outbound = OutboundQueue()
-    /// Packet identifiers of QoS 2 messages that the client has sent and not released.
+    /// Packet identifiers of QoS 2 messages that await PUBREL.
     var inbound = InboundQoS2()
-    /// The places of the session's subscriptions in the routing tables.
+    /// Indices of the session's subscriptions in the routing tables.
     var subscriptions = SessionSubscriptions()
-    /// The access rules under which every message of the queue was put there; 0 when they are unknown.
+    /// The generation of access rules under which all queued messages were queued; 0 when unknown.
     var accessGeneration: UInt32
-    /// The place of the counts of lost messages in the table of ``Sessions``; ``noIndex`` while there are none.
+    /// Index of the counts of lost messages in ``Sessions``; ``noIndex`` without any.
     private(set) var drops: UInt32 = noIndex
     var publishesReceived: UInt64 = 0
     var publishesSent: UInt64 = 0
@@ -68,7 +68,7 @@ struct Session: BitwiseCopyable {
         }
     }
 
-    /// The record of no session.
+    /// The content of an unused record.
     private init() {
         (generation, number, isPersistent, accessGeneration) = (0, 0, false, 0)
         clientIdentifier = CompactBytes()
@@ -102,14 +102,14 @@ struct Session: BitwiseCopyable {
         sinceMs = atMs
     }
 
-    /// Offline since that time, as the store says.
+    /// Restores an offline session from the store; `sinceMs` is the time at which it went offline.
     mutating func restore(sinceMs: Int64, holdsShared: Bool, queue: OutboundQueue) {
         self.sinceMs = sinceMs
         self.holdsShared = holdsShared
         outbound = queue
     }
 
-    /// The session of an offline client expires with this timer; ``noIndex`` takes the timer away.
+    /// Sets the timer that ends an offline client's session; ``noIndex`` removes it.
     mutating func setExpiryTimer(_ timer: UInt32) {
         guard case .offline = presence else {
             preconditionFailure("a connected session was to expire")
@@ -119,21 +119,21 @@ struct Session: BitwiseCopyable {
 
     // MARK: Ownership
 
-    /// Whether a client may have the session: it is of the same user, and proves that if the user did.
+    /// True when the user owns the session: the names are equal, and a proven name stays proven.
     func isOwned(by user: SessionUser?) -> Bool {
         guard let user else { return !hasUserName }
         return hasUserName && userName.equals(user.name) && (user.isProven || !isUserProven)
     }
 
-    /// A proven user name, for reports; `nil` for an anonymous client.
+    /// The proven user name, for reports; `nil` for an anonymous client.
     var provenUserName: [UInt8]? { isUserProven ? userName.array : nil }
 
     // MARK: The queue
 
-    /// A message of a shared subscription is in the session's queue in the store.
+    /// Notes that the session's stored queue holds a message of a shared subscription.
     mutating func noteShared() { holdsShared = true }
 
-    /// The session's next message waits for a commit; false when that was so before.
+    /// Sets whether the session's next message waits for a commit; false without a change.
     mutating func setAwaitsCommit(_ awaits: Bool) -> Bool {
         guard awaitsCommit != awaits else { return false }
         awaitsCommit = awaits
@@ -148,6 +148,5 @@ struct Session: BitwiseCopyable {
         userName.destroy(in: pool)
     }
 
-    /// The place of the session's counts of lost messages.
     mutating func setDrops(_ index: UInt32) { drops = index }
 }

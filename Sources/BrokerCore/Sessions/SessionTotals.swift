@@ -1,33 +1,33 @@
 import MQTTCore
 
-/// The messages that all sessions are owed together.
+/// Messages queued and in flight for all sessions together.
 struct SessionTotals {
     private(set) var waiting = 0
     private(set) var waitingBytes = 0
     private(set) var inFlight = 0
 
-    /// One session's queue has changed.
+    /// Replaces one queue's share after a change.
     mutating func replace(_ before: OutboundQueue, by after: OutboundQueue) {
         waiting += Int(after.waiting) - Int(before.waiting)
         waitingBytes += after.waitingBytes - before.waitingBytes
         inFlight += Int(after.inFlight) - Int(before.inFlight)
     }
 
-    /// A message was put into a queue.
+    /// Counts a message that enters a queue.
     mutating func queued(bytes: Int) {
         waiting += 1
         waitingBytes += bytes
     }
 
-    /// A message leaves its queue, to be sent or given up.
+    /// Counts a message that leaves a queue.
     mutating func dequeued(bytes: Int) {
         waiting -= 1
         waitingBytes -= bytes
     }
 
-    /// A message of QoS 1 or 2 was sent.
+    /// Counts a sent message of QoS 1 or 2.
     mutating func sent() { inFlight += 1 }
 
-    /// A message of QoS 1 or 2 was acknowledged, or given up after it had been sent.
+    /// Counts a sent message that was acknowledged or dropped.
     mutating func finished() { inFlight -= 1 }
 }

@@ -1,9 +1,7 @@
-/// The user name that a client comes with, and what proved it.
-///
-/// Borrows its bytes for one call.
+/// A client's user name, and what proved it. Borrows its bytes for one call.
 struct SessionUser {
     enum Proof: Hashable {
-        /// It is only claimed.
+        /// Only claimed.
         case none
         case password
         case certificate
@@ -16,15 +14,15 @@ struct SessionUser {
 }
 
 extension SessionUser {
-    /// Stands before a name that a certificate proved, which stays proven whether or not the broker
-    /// checks passwords. No user name begins with it, since all are UTF-8 [MQTT-3.1.3-11].
+    /// Prefix of a name that a certificate proved; it stays proven with and without a password
+    /// file. No user name begins with it, since all are UTF-8 [MQTT-3.1.3-11].
     private static let mark: UInt8 = 0xFF
 
-    /// As a session's record keeps it.
+    /// The form in a session's record.
     var stored: [UInt8] { proof == .certificate ? [Self.mark] + name : [UInt8](name) }
 
-    /// What a record says. A name without the mark counts as proven where passwords are checked: nobody
-    /// comes there with it who cannot prove it.
+    /// Reads a record. A name without the mark is proven if passwords are checked, since nobody
+    /// could have connected with it otherwise.
     init(stored: UnsafeRawBufferPointer, verifiesPasswords: Bool) {
         guard stored.first == Self.mark else {
             name = stored

@@ -3,13 +3,13 @@ import MQTTCodec
 import MQTTCore
 import Structures
 
-/// The sessions of a shard: their records, their client identifiers, their expiry, and the totals of their queues.
+/// The sessions of a shard, with their index by client identifier, expiry timers and queue totals.
 struct Sessions: ~Copyable {
     /// Never read; see the same in ``Shard``.
     private let addressOnly: any Sendable = ()
     private var records = Slab<Session>()
     private var index = HashIndex()
-    /// Counts of lost messages, of the few sessions that lost any.
+    /// Counts of lost messages; few sessions have any.
     private var drops = Slab<SessionDropCounts>()
     private var expiries: TimerWheel
     /// Sessions whose next message waits for a commit.
@@ -22,7 +22,7 @@ struct Sessions: ~Copyable {
     var totals = SessionTotals()
     var loads = QueueLoads()
 
-    /// `seed` feeds generated client identifiers.
+    /// `seed` is for generated client identifiers.
     init(hash: KeyedHash, seed: UInt64, now: MonotonicTime) {
         self.hash = hash
         identifierSeed = seed
@@ -37,7 +37,7 @@ struct Sessions: ~Copyable {
     }
 
     var count: Int { records.count }
-    /// One past the highest index ever used.
+    /// One more than the highest index used so far.
     var endIndex: UInt32 { records.endIndex }
 
     /// The session of a client identifier.
@@ -49,7 +49,7 @@ struct Sessions: ~Copyable {
         handle.index < records.endIndex && records[handle.index].generation == handle.generation
     }
 
-    /// Adds a session. `number` is that of a session that the store holds; a new one gets the next.
+    /// Adds a session. `number` is given for a stored session; a new session gets the next one.
     mutating func add(
         _ identifier: UnsafeRawBufferPointer, _ user: SessionUser?, isPersistent: Bool,
         number: UInt64? = nil, accessGeneration: UInt32, pool: BytePool
@@ -66,7 +66,7 @@ struct Sessions: ~Copyable {
         return place
     }
 
-    /// Removes a session with its queue; its client must be offline, and its subscriptions removed.
+    /// Removes a session with its queue. Its client must be offline, and its subscriptions removed.
     mutating func remove(_ session: UInt32, pool: BytePool) {
         precondition(records[session].connection == nil, "a connected session was removed")
         if records[session].isPersistent { persistentCount -= 1 }
@@ -79,10 +79,10 @@ struct Sessions: ~Copyable {
         records.remove(session)
     }
 
-    /// The highest number of a session that the store holds.
+    /// Sets the highest session number that the store holds.
     mutating func restore(lastNumber: UInt64) { self.lastNumber = lastNumber }
 
-    /// A client identifier for a client that sent none [MQTT-3.1.3-6].
+    /// Generates an identifier for a client that sent an empty one [MQTT-3.1.3-6].
     mutating func generateIdentifier() -> [UInt8] {
         while true {
             identifierSeed &+= 0x9E37_79B9_7F4A_7C15
@@ -99,7 +99,7 @@ struct Sessions: ~Copyable {
 
     // MARK: Expiry
 
-    /// The offline client's session ends at that time.
+    /// Sets the time at which an offline client's session expires.
     mutating func scheduleExpiry(_ session: UInt32, at time: MonotonicTime) {
         let handle = Handle(index: session, generation: records[session].generation)
         records[session].setExpiryTimer(expiries.schedule(handle.packed, at: time))
@@ -112,7 +112,7 @@ struct Sessions: ~Copyable {
         records[session].setExpiryTimer(noIndex)
     }
 
-    /// The next session that has expired; the caller removes it.
+    /// The next expired session; the caller removes it.
     mutating func popExpired(now: MonotonicTime) -> UInt32? {
         while let payload = expiries.popExpired(now: now) {
             let handle = Handle(packed: payload)
@@ -127,7 +127,7 @@ struct Sessions: ~Copyable {
 
     // MARK: Lost messages
 
-    /// Counts a message that the session lost; true for the first one with this reason.
+    /// Counts a lost message of the session; true for the first with this reason.
     mutating func countDrop(_ session: UInt32, _ reason: DropReason) -> Bool {
         if records[session].drops == noIndex {
             records[session].setDrops(drops.insert(SessionDropCounts()))
@@ -137,7 +137,7 @@ struct Sessions: ~Copyable {
         return drops[place][reason] == 1
     }
 
-    /// The messages that a session lost since it was made.
+    /// The messages that a session has lost since it was created.
     func drops(of session: UInt32) -> SessionDropCounts {
         let place = records[session].drops
         return place == noIndex ? SessionDropCounts() : drops[place]
@@ -145,12 +145,12 @@ struct Sessions: ~Copyable {
 
     // MARK: Messages that wait for a commit
 
-    /// The session's next message waits for a commit: ``takeAwaitingCommit()`` names the session again.
+    /// Has ``takeAwaitingCommit(_:)`` return the session, whose next message waits for a commit.
     mutating func awaitCommit(_ session: UInt32) {
         if records[session].setAwaitsCommit(true) { awaitingCommit.append(session) }
     }
 
-    /// Sessions whose next message waited for a commit, handed over to the caller.
+    /// Takes the list of sessions whose next message waited for a commit.
     mutating func takeAwaitingCommit(_ sessions: inout GrowableBuffer<UInt32>) {
         while let session = awaitingCommit.popLast() {
             _ = records[session].setAwaitsCommit(false)
@@ -160,9 +160,8 @@ struct Sessions: ~Copyable {
 
     // MARK: Reports
 
-    /// The client identifier, for reports.
     func identifier(of session: UInt32) -> [UInt8] { records[session].clientIdentifier.array }
 }
 
-/// The messages that one session lost, by reason.
+/// Counts of one session's lost messages by reason.
 typealias SessionDropCounts = DropCounts<UInt32>

@@ -6,14 +6,14 @@ import Structures
 
 /// The commands of the admin plane.
 extension Shard {
-    /// Sessions that one turn looks at for lists of clients, so that a million of them stall nobody.
+    /// Sessions visited per turn for client lists, so that a million sessions delay nobody.
     private static var listedPerTurn: Int { 8_192 }
-    /// Messages that one turn drops, so that a long queue stalls nobody.
+    /// Messages dropped per turn, so that a long queue delays nobody.
     private static var dropsPerTurn: Int { 10_000 }
 
     // MARK: Publishing
 
-    /// Publishes for the admin plane; `reply` is called once the message is stored.
+    /// Publishes for the admin plane; `reply` is called when the message is stored.
     package mutating func publish(
         _ publication: Publication, reply: @escaping Reply<PublishCounts>
     ) {
@@ -60,7 +60,7 @@ extension Shard {
         commit(counts, reply)
     }
 
-    /// Ends the group of records and answers with the value once it is stored.
+    /// Ends the group of records; `reply` gets the value when the group is stored.
     private mutating func commit<Value: Sendable>(_ value: Value, _ reply: @escaping Reply<Value>) {
         let number = requests.awaitCommit { isCommitted in
             reply(isCommitted ? .success(value) : .failure(.stopping))
@@ -80,13 +80,13 @@ extension Shard {
         return bytes
     }
 
-    /// The shard stops: every request that waits is told so.
+    /// Answers all waiting requests with an error, because the shard stops.
     package mutating func abandonReplies() { requests.abandonAll() }
 
     // MARK: Queues
 
-    /// A page of the messages that a client is owed; its limit is at least 1. Messages in memory are as of
-    /// now, those from the store as of everything submitted in this turn.
+    /// A page of a client's queue; its limit is at least 1. Messages in memory are as of now, those
+    /// from the store as of this turn's records.
     package mutating func queue(_ query: QueueQuery, reply: @escaping Reply<QueuePage?>) {
         guard let session = find(query.clientID) else {
             reply(.success(nil))
@@ -117,8 +117,8 @@ extension Shard {
         reply(.success(page))
     }
 
-    /// Drops the messages that wait for a client, oldest first, and answers once that is stored; messages in
-    /// flight stay. `bound` is `nil` at first, and then the one of the answer.
+    /// Drops a client's waiting messages, oldest first, and answers when that is stored. Messages
+    /// in flight stay. `bound` is `nil` in the first call, then that of the previous answer.
     package mutating func dropQueue(
         of clientID: String, below bound: UInt64?, reply: @escaping Reply<QueueDrop?>
     ) {
@@ -162,7 +162,8 @@ extension Shard {
         Array(clientID.utf8).withUnsafeBytes { sessions.find($0) }
     }
 
-    /// Closes a client's connection as a failure of the network would; false when it has none.
+    /// Closes a client's connection without DISCONNECT, so its will is published; false when it is
+    /// offline.
     package mutating func disconnect(_ clientID: String) -> Bool {
         guard let session = find(clientID), let connection = sessions[session].connection else {
             return false
@@ -172,7 +173,7 @@ extension Shard {
         return true
     }
 
-    /// One client in full; `address` names the peer of a connection.
+    /// The details of one client; `address` formats the peer of a connection.
     package func client(_ clientID: String, address: (Handle) -> String) -> ClientDetail? {
         guard let index = find(clientID) else { return nil }
         let session = sessions[index]
@@ -210,7 +211,7 @@ extension Shard {
             queuedBytes: session.outbound.waitingBytes)
     }
 
-    /// `nil` when nobody fights over the session.
+    /// `nil` when no other peer takes the session over repeatedly.
     private func repeatedTakeOvers(
         _ session: UInt32, _ address: (Handle) -> String
     ) -> RepeatedTakeOvers? {
@@ -224,7 +225,7 @@ extension Shard {
             peers: report.peers, waiting: waiting)
     }
 
-    /// The sockets' owner has found out the addresses of two clients that fight over an identifier.
+    /// Sets the addresses of two peers that take over from each other.
     package mutating func nameTakeOver(_ report: TakeOverReport, peers: [String]) {
         takeOvers.name(report.clientIdentifier.withUnsafeBytes { hash($0) }, peers)
     }
@@ -237,15 +238,15 @@ extension Shard {
 
     // MARK: Lists of clients
 
-    /// Begins a page of clients; `reply` is called with it in a step of ``continueListings(address:)``,
-    /// or with an error when the shard stops. Pages are made one after the other.
+    /// Begins a page of clients. ``continueListings(address:)`` calls `reply` with it, or with an
+    /// error when the shard stops. Pages are made one at a time.
     package mutating func listClients(
         _ query: ClientQuery, reply: @escaping Reply<ClientPage>
     ) {
         requests.add(ClientListing(query, reply: reply))
     }
 
-    /// A slice of the lists that were asked for.
+    /// Continues the requested lists by one slice.
     package mutating func continueListings(address: (Handle) -> String) {
         var steps = Self.listedPerTurn
         while steps > 0, var listing = requests.takeListing() {
@@ -257,7 +258,7 @@ extension Shard {
                 guard matches(listing, index) else { continue }
                 sessions[index].clientIdentifier.withBytes { listing.offer($0, index, hash) }
             }
-            // An empty table takes a step too, so that this ends.
+            // At least one step, so that empty tables end the loop too.
             steps -= max(1, Int(listing.position - begin))
             guard listing.position >= sessions.endIndex else {
                 requests.putBack(listing)
@@ -272,7 +273,7 @@ extension Shard {
         var clients: [ClientSummary] = []
         clients.reserveCapacity(page.count)
         for candidate in page {
-            // A session that has ended meanwhile is not on the page.
+            // Skip sessions that have ended since they were visited.
             guard let index = session(of: candidate), matches(listing, index) else { continue }
             clients.append(summary(index, address))
         }
@@ -308,7 +309,7 @@ extension Shard {
 
     // MARK: Status
 
-    /// Figures for `GET /v1/status`; the sockets' owner adds those that only it knows.
+    /// Figures for `GET /v1/status`; the caller adds those of sockets and process.
     package func status(
         version: String, startedAtMs: Int64, durability: String, durabilityIntervalMs: Int? = nil,
         listeners: [String], bytesReceived: UInt64, bytesSent: UInt64

@@ -2,9 +2,9 @@ import BrokerAPI
 import MQTTCore
 import Structures
 
-/// The end of a connection and of a session: the will, the place in the session, the memory.
+/// The end of a connection and of a session: will, session state, memory.
 extension Shard {
-    /// Closes the connections that end with this turn; wills that this publishes may end more.
+    /// Closes the connections that end with this turn. Wills may end further ones.
     mutating func closeEnding() {
         while true {
             let batch = connections.takeEnding()
@@ -13,21 +13,20 @@ extension Shard {
         }
     }
 
-    /// Fenced by the generation: a late event of this connection names no connection, least of all the
-    /// client's next one.
+    /// Closes a connection. Its generation makes late events of the same index find no connection.
     private mutating func close(_ ending: Connections.Ending) {
         let (handle, reason) = (ending.handle, ending.reason)
         guard connections.isCurrent(handle) else { return }
-        // Unsent packets still leave, unless the peer has gone or broke the protocol.
+        // Unsent packets are still sent, unless the peer closed or broke the protocol.
         let owesOutput = !connections[handle].outlet.isEmpty && reason.sendsOutputFirst
         let connection = connections.close(handle, owesOutput: owesOutput, pool: pool)
         let (session, wasOpen) = (connection.session, connection.machine.isOpen)
-        // In one group with the will's publication, if there is one.
+        // In one group with the will's publication.
         if connection.will != nil, session != noIndex {
             commits.records.willRemoved(session: sessions[session].number)
         }
-        // Deleted by DISCONNECT [MQTT-3.14.4-3], published by every other end [MQTT-3.1.2-8]. A client
-        // that was never accepted left none.
+        // DISCONNECT deletes the will [MQTT-3.14.4-3]; any other end publishes it [MQTT-3.1.2-8]. A
+        // client without CONNACK has no will.
         let firesWill = wasOpen && reason != .disconnect && reason != .shutdown
         let isWillAllowed =
             firesWill && connection.will.map { mayPublishWill($0, of: session) } ?? false
@@ -50,7 +49,7 @@ extension Shard {
         }
     }
 
-    /// Separates a session from its connection; a clean one ends with it [MQTT-3.1.2-6].
+    /// Separates a session from its connection; a clean session ends with it [MQTT-3.1.2-6].
     private mutating func detach(_ session: UInt32, _ reason: CloseReason) {
         if sessions[session].isPersistent {
             if let walk = walks.suspend(session) { retained.end(walk.cursor) }
@@ -71,7 +70,7 @@ extension Shard {
                 byMilliseconds: context.limits.sessionExpiry.wholeMilliseconds))
     }
 
-    /// Removes a session with all it holds; its client must be offline.
+    /// Removes a session; its client must be offline.
     mutating func removeSession(_ session: UInt32) {
         precondition(sessions[session].connection == nil, "a connected session was removed")
         if sessions[session].isPersistent {
@@ -84,13 +83,13 @@ extension Shard {
         }
         cancelRetained(session)
         if subscriptions.removeAll(&sessions[session].subscriptions) {
-            // Messages that the client had not acknowledged go to other members.
+            // Other members get the messages that the client has not acknowledged.
             handOver(session, nil, unacknowledged: true)
         }
         sessions.remove(session, pool: pool)
     }
 
-    /// The session has expired.
+    /// Ends an expired session.
     mutating func expire(_ session: UInt32) {
         context.counters.sessionsExpired += 1
         context.counters.limits.add(.sessionExpiry)
@@ -103,7 +102,7 @@ extension Shard {
 
     // MARK: Wills
 
-    /// Whether a will may be published by its session's client now; else it is counted and reported.
+    /// True when the access rules allow a will at this moment; a denial is counted and reported.
     mutating func mayPublishWill(_ will: Message, of session: UInt32) -> Bool {
         guard !dropsReserved(will.topic, from: session) else { return false }
         guard let verdict = rights.decide(.publish, will.topic, for: sessions[session]),
@@ -123,7 +122,7 @@ extension Shard {
 
     // MARK: Many at once
 
-    /// Ends every connection, for a stop; unsent output is still sent.
+    /// Ends every connection for a shutdown; unsent output is still sent.
     package mutating func shutDown() {
         var handles: [Handle] = []
         connections.forEach { handle, _ in handles.append(handle) }
@@ -133,8 +132,8 @@ extension Shard {
         while !handOvers.isEmpty { runHandOvers() }
     }
 
-    /// Closes connections whose CONNECT has not come or whose password has not been checked, because
-    /// memory is short.
+    /// Closes connections that wait for CONNECT or for their password check, because memory is
+    /// short.
     package mutating func shedNewcomers() {
         guard connections.pendingCount > 0 else { return }
         var newcomers: [Handle] = []
@@ -145,11 +144,11 @@ extension Shard {
         closeEnding()
     }
 
-    /// Less unsent output than this is no slow reader: it may be on its way.
+    /// Less unsent output than this does not show a slow reader.
     private static var slowReaderBytes: Int { 64 * 1_024 }
 
-    /// Closes the connections with most unsent output, until they have held `bytes` together, because
-    /// memory is short; returns how many bytes they held.
+    /// Closes the connections with the most unsent output because memory is short, until their sum
+    /// reaches `bytes`. Returns the sum.
     package mutating func shedReaders(bytes: Int) -> Int {
         var readers: [(handle: Handle, bytes: Int)] = []
         connections.forEach { handle, connection in

@@ -4,12 +4,12 @@ import MQTTCore
 import Store
 import Structures
 
-/// Commits and what waits for them; and clients that wait because the store takes nothing new.
+/// Commits and their waiters, and clients that wait because the store accepts no new messages.
 ///
-/// The store takes nothing new while the disk refuses or is nearly full, and while the backlog is full. Then
-/// clients wait, in their sockets, whose next packet the store would have to keep; everything else goes on:
-/// QoS 0, acknowledgements, pings, and messages among clean sessions. Only a full backlog also holds new
-/// subscriptions and sessions back; a disk that refuses still gets these.
+/// The store accepts none while the disk fails or is nearly full, and while the backlog is full. A
+/// client then waits, in its socket, if its next packet must be stored. All else continues: QoS 0,
+/// acknowledgements, pings, and messages among clean sessions. Only a full backlog also delays new
+/// subscriptions and sessions.
 extension Shard {
     /// Ends the current group of records; returns its ticket.
     @discardableResult
@@ -26,8 +26,8 @@ extension Shard {
         context.notices.append(.storeBehind(bytes: commits.backlogBytes))
     }
 
-    /// Releases what waited for the commits that have completed: acknowledgements, CONNACKs, answers
-    /// to the admin plane, and the messages themselves.
+    /// Releases all that waited for completed commits: acknowledgements, CONNACKs, answers to the
+    /// admin plane, and messages.
     mutating func takeCompletions() {
         let (wasRefusing, wasFull) = (commits.isRefusing, commits.isBacklogFull)
         commits.updateRefusal()
@@ -59,7 +59,7 @@ extension Shard {
 
     // MARK: Waiting for the store
 
-    /// Whether this packet has to wait for the store; its connection is not read any further then.
+    /// True when this packet has to wait for the store; its connection is then not read further.
     mutating func awaitsStore(
         _ handle: Handle, _ frame: PacketDecoder.Frame, _ bytes: UnsafeRawBufferPointer
     ) -> Bool {
@@ -76,7 +76,7 @@ extension Shard {
         return true
     }
 
-    /// Whether the store would have to keep something of a packet, and does not take it at present.
+    /// True when a packet must be stored and the store does not accept it now.
     private mutating func needsStore(
         _ handle: Handle, _ frame: PacketDecoder.Frame, _ bytes: UnsafeRawBufferPointer
     ) -> Bool {
@@ -105,7 +105,7 @@ extension Shard {
         }
     }
 
-    /// Whether the store would have to keep something of such a message.
+    /// True when such a message must be stored for any receiver.
     mutating func needsStore(
         topic: UnsafeRawBufferPointer, qos: QoS, retain: Bool, holdsIdentifier: Bool
     ) -> Bool {
@@ -113,14 +113,14 @@ extension Shard {
         guard qos != .atMostOnce else { return false }
         return subscriptions.matchesShared(topic)
             || receivers(of: topic, isCounted: false).contains {
-                // Behind messages that wait, a message at QoS 0 has a place in the queue too.
+                // A message of QoS 0 gets a queue position if others wait before it.
                 sessions[$0.session].isPersistent
                     && ($0.qos != .atMostOnce || sessions[$0.session].outbound.waiting > 0)
             }
     }
 
-    /// The store takes messages again: each client goes on until it has to wait anew, those first that have
-    /// waited longest.
+    /// Lets waiting clients go on, in the order of waiting, because the store accepts messages
+    /// again.
     private mutating func resumeStoreWaiters() {
         for handle in connections.takeStoreWaiters() { resumeIfPossible(handle) }
         for session in walks.sessions { resumeRetained(session) }

@@ -45,7 +45,7 @@ extension Shard {
         }
         let handle = judged.handle
         guard let userName = judged.userName, verifiesPasswords else {
-            // Without a password file a user name proves nothing, so it counts as anonymous.
+            // Without a password file, a user name is unproven, so the client is anonymous.
             guard allowsAnonymous[Int(connections[handle].listener)] else {
                 refuseConnect(judged, .notAuthorized, .notAuthorized)
                 return
@@ -53,7 +53,7 @@ extension Shard {
             openSession(judged)
             return
         }
-        // The packet waits with its connection; the check takes tens of milliseconds elsewhere.
+        // Argon2 takes tens of milliseconds on another thread; the packet is kept meanwhile.
         connections[handle].machine.awaitPasswordCheck(
             HeldConnect(judged.packet, certificateUser: nil, pool: pool))
         authentications.append(
@@ -63,7 +63,7 @@ extension Shard {
                 password: judged.connect.password.map { [UInt8](judged.bytes[$0]) } ?? []))
     }
 
-    /// The answer to an ``AuthenticationRequest``; `nil` accepts.
+    /// Takes the answer to an ``AuthenticationRequest``; `nil` accepts the CONNECT.
     package mutating func authenticated(_ handle: Handle, _ refusal: Connack.ReturnCode?) {
         guard connections.isCurrent(handle),
             let held = connections[handle].machine.endPasswordCheck()
@@ -92,7 +92,7 @@ extension Shard {
             openSession(judged, judged.clientIdentifier, user)
             return
         }
-        // Made up as if the client had sent it [MQTT-3.1.3-6].
+        // As if the client had sent this identifier [MQTT-3.1.3-6].
         let generated = sessions.generateIdentifier()
         generated.withUnsafeBytes { openSession(judged, $0, user) }
     }
@@ -103,14 +103,15 @@ extension Shard {
         let (handle, connect) = (judged.handle, judged.connect)
         var existing = sessions.find(identifier)
         if let session = existing {
-            // A session belongs to its client identifier and user name; nobody else takes it over.
+            // The session belongs to client identifier and user name; no other user may take it
+            // over.
             guard sessions[session].isOwned(by: user) else {
                 refuseConnect(
                     handle, .notAuthorized, .notAuthorized, [UInt8](identifier),
                     userName: user.map { [UInt8]($0.name) })
                 return
             }
-            // The existing client goes first [MQTT-3.1.4-2]; its will is published.
+            // Closes the client's former connection [MQTT-3.1.4-2], whose will is published.
             if let old = sessions[session].connection {
                 guard !delaysTakeOver(judged, from: old, session: session) else { return }
                 end(old, .takenOver)
@@ -122,8 +123,8 @@ extension Shard {
         if let session = existing,
             connect.cleanSession || sessions[session].isUserProven != (user?.isProven ?? false)
         {
-            // Any earlier session is thrown away [MQTT-3.1.2-6]; so is one that belongs to a client which
-            // only claimed to be this user.
+            // Clean session 1 removes an earlier session [MQTT-3.1.2-6]. A session whose owner only
+            // claimed the user name is removed too.
             removeSession(session)
             existing = nil
             needsCommit = true
@@ -133,7 +134,7 @@ extension Shard {
             // [MQTT-3.1.2-4] [MQTT-3.2.2-2]
             session = existing
             sessions.cancelExpiry(session)
-            // The former connection may have left writes under way that this one must not outrun.
+            // The former connection's writes may be incomplete; this one must wait for them.
             needsCommit = needsCommit || commits.pendingCount > 0
         } else {
             guard
@@ -157,7 +158,7 @@ extension Shard {
         connections[handle].session = session
         connections[handle].machine.attached(sessionPresent: existing != nil)
         if commits.isDurable, sessions[session].outbound.isStoring {
-            // Read while CONNACK waits for its commit, so that both leave together.
+            // Read while CONNACK waits for its commit, so that both are sent together.
             load(session, for: handle)
             needsCommit = true
         }
@@ -204,7 +205,8 @@ extension Shard {
 
     // MARK: CONNACK
 
-    /// What CONNACK speaks of is stored. It leaves now, unless a part of the session's queue is under way.
+    /// Handles the commit that CONNACK waits for. Sends CONNACK, unless a part of the queue is
+    /// being read.
     mutating func finishCommit(_ handle: Handle) {
         guard connections.isLive(handle) else { return }
         let session = connections[handle].session
@@ -221,7 +223,7 @@ extension Shard {
         }
     }
 
-    /// CONNACK leaves, with the messages that the session is owed behind it.
+    /// Sends CONNACK, with the session's messages after it.
     mutating func finishOpening(_ handle: Handle, sessionPresent: Bool) {
         let session = connections[handle].session
         connections.noteOpened(handle)
@@ -239,7 +241,7 @@ extension Shard {
                     handle, clientIdentifier: sessions.identifier(of: session),
                     cleanSession: !sessions[session].isPersistent, sessionPresent: sessionPresent))
         }
-        // A durable queue comes back from the store instead, messages in flight first.
+        // A stored queue is loaded instead, messages in flight first.
         if sessionPresent, !commits.isDurable { resend(session, handle) }
         pump(session)
         resumeRetained(session)
@@ -253,7 +255,7 @@ extension Shard {
             userName: judged.claimedUserName)
     }
 
-    /// CONNACK with a code that is not 0, then the end [MQTT-3.2.2-5].
+    /// Sends CONNACK with a non-zero code and ends the connection [MQTT-3.2.2-5].
     mutating func refuseConnect(
         _ handle: Handle, _ code: Connack.ReturnCode, _ reason: CloseReason,
         _ identifier: [UInt8], userName: [UInt8]?

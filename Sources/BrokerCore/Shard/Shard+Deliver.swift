@@ -4,16 +4,16 @@ import MQTTCore
 import Store
 import Structures
 
-/// A message into one session's queue, and from there to its client.
+/// Delivers a message to one session's queue, and from there to its client.
 extension Shard {
     // MARK: Into the queue
 
-    /// Puts a message into one session's order, and sends the messages that may leave.
+    /// Queues a message for one session, and sends messages that may leave.
     mutating func deliver(
         _ delivery: inout RoutedMessage, to session: UInt32, qos: QoS, _ counts: inout PublishCounts
     ) {
         let message = delivery.message
-        // Nothing leaves before CONNACK [MQTT-3.2.0-1].
+        // No packet precedes CONNACK [MQTT-3.2.0-1].
         let target = sessions[session].connection.flatMap {
             connections[$0].machine.isOpen ? $0 : nil
         }
@@ -24,8 +24,8 @@ extension Shard {
                 drop(session, .away)
                 return
             }
-            // Behind messages that wait, so that it passes none of its topic [MQTT-4.6.0-6];
-            // otherwise at once, and without a place in the queue.
+            // Queued if other messages wait, to keep the order [MQTT-4.6.0-6]. Otherwise sent at
+            // once, without a queue position.
             if delivery.ticket == 0,
                 sessions[session].outbound.waiting == 0 || message.qos == .atMostOnce
             {
@@ -65,7 +65,7 @@ extension Shard {
         connections.markDirty(target)
     }
 
-    /// Stores a message in a persistent session's order; it stays in memory only if it is sent soon.
+    /// Stores a message for a persistent session; memory keeps it only if it is to be sent soon.
     private mutating func deliverDurably(
         _ delivery: inout RoutedMessage, to session: UInt32, qos: QoS, isConnected: Bool,
         _ counts: inout PublishCounts
@@ -109,14 +109,14 @@ extension Shard {
             group: delivery.group, pool: context.pool)
     }
 
-    /// Keeps the session's queue within its limits; false when the new message is the one to go.
+    /// Keeps the session's queue within its limits; false when the new message must be dropped.
     ///
-    /// The number binds the messages that wait for an offline client; the bytes also those that a connected
-    /// one is slow to take. With `isStored` the store has the queue, and memory only a window of it.
+    /// The limit on messages applies while the client is offline; the limit on bytes always.
+    /// `isStored` means that the store has the queue, and memory only a window of it.
     private mutating func makeRoom(
         in session: UInt32, for message: Message, isStored: Bool
     ) -> Bool {
-        // No room can be made for it, so nothing is given up for it.
+        // It could never fit, so no other message is dropped for it.
         guard message.count <= context.limits.queueBytes else {
             context.counters.limits.add(.queueBytes)
             return false
@@ -124,7 +124,7 @@ extension Shard {
         let mostWaiting = context.mostWaiting(isConnected: sessions[session].connection != nil)
         while true {
             if !isStored, sessions[session].outbound.isFull {
-                // Dropping leaves holes; without them the queue is full of messages in flight.
+                // Dropping leaves holes. Without holes, the queue is full of messages in flight.
                 sessions[session].outbound.closeHoles(pool: context.pool)
                 guard !sessions[session].outbound.isFull else { return false }
             }
@@ -147,16 +147,16 @@ extension Shard {
         }
     }
 
-    /// A message that only the store had was dropped.
+    /// Counts a dropped message that only the store held.
     private mutating func noteDroppedInStore(_ session: UInt32, _ position: UInt64) {
         let number = sessions[session].number
         sessions.loads.noteDropped(position, of: number)
-        // Messages on their way count as sent: the horizon never goes back before them.
+        // Messages being loaded count as sent, so the horizon stays above them.
         commits.records.horizon(
             session: number, position: max(position + 1, sessions.loads.below(of: number)))
     }
 
-    /// Writes the content of a message, for records that refer to it by the number returned.
+    /// Records a message's content; other records refer to it by the returned number.
     mutating func record(_ message: Message) -> UInt64 {
         let number = commits.newMessageNumber()
         commits.records.message(
@@ -167,7 +167,7 @@ extension Shard {
 
     // MARK: To the client
 
-    /// Sends the messages that may leave: in order, within the window, as far as the output has room.
+    /// Sends waiting messages in order, within the in-flight window and the room in the output.
     mutating func pump(_ session: UInt32) {
         guard let target = sessions[session].connection, connections[target].machine.isActive
         else { return }
@@ -181,7 +181,7 @@ extension Shard {
             let next = sessions[session].outbound.next(
                 limit: context.limits.maxInFlight, pool: context.pool
             ) { ticket in
-                // A message that was loaded from the store waits for all tickets up to its own.
+                // A message loaded from the store waits for all tickets up to its own.
                 commits.areCommitted(through: ticket)
             }
             switch next {
@@ -231,7 +231,7 @@ extension Shard {
         connections.markDirty(target)
     }
 
-    /// Sends again the messages that a client had not acknowledged when it went offline [MQTT-4.4.0-1].
+    /// Re-sends unacknowledged messages after a reconnect [MQTT-4.4.0-1].
     mutating func resend(_ session: UInt32, _ handle: Handle) {
         revokeInFlight(session)
         let queue = sessions[session].outbound
@@ -246,7 +246,7 @@ extension Shard {
         connections.markDirty(handle)
     }
 
-    /// DUP 1: this packet is a re-delivery [MQTT-3.3.1-1].
+    /// DUP 1 marks a re-delivery [MQTT-3.3.1-1].
     mutating func resend(
         _ message: Message, qos: QoS, retain: Bool, _ position: UInt64, _ handle: Handle
     ) {
@@ -257,7 +257,7 @@ extension Shard {
         context.counters.publishSent(qos, payloadBytes: message.payload.count)
     }
 
-    /// After PUBREC only PUBREL is owed [MQTT-4.3.3-1].
+    /// After PUBREC only PUBREL is re-sent [MQTT-4.3.3-1].
     mutating func resendPubrel(_ identifier: PacketIdentifier, _ handle: Handle) {
         connections[handle].outlet.append(
             word: PacketEncoder.fourBytes(.pubrel, identifier), pool: context.pool)
@@ -266,29 +266,29 @@ extension Shard {
 
     // MARK: The end of a queue position
 
-    /// A queue position is done; nobody waits for this to be stored.
+    /// Records that a queue position is done; nothing waits for this commit.
     @inline(__always)
     mutating func finished(_ session: UInt32, _ position: UInt64) {
         guard sessions[session].isPersistent else { return }
         commits.records.finished(session: sessions[session].number, position: position)
     }
 
-    /// Counts a message that a receiver lost; the first of its kind in a session is reported.
+    /// Counts a lost message; the first with this reason in a session is reported.
     mutating func drop(_ session: UInt32, _ reason: DropReason) {
         context.counters.dropped.add(reason)
         if reason == .slowReader { context.counters.limits.add(.outputBytes) }
         let isFirst = sessions.countDrop(session, reason)
-        // Losing QoS 0 while offline is what QoS 0 says; refusals by the rules have a report of their own.
+        // QoS 0 is expected to be lost while offline; access denials have their own report.
         guard isFirst, reason != .away, reason != .notAllowed else { return }
         context.notices.appendBounded(
             .dropping(clientIdentifier: sessions.identifier(of: session), reason))
     }
 
-    /// A client's message on a topic where only the broker publishes goes nowhere: it is counted, and
-    /// reported once per session.
+    /// True when a client published to a topic reserved for the broker. The message is dropped,
+    /// counted, and reported once per session.
     @inline(__always)
     mutating func dropsReserved(_ topic: UnsafeRawBufferPointer, from session: UInt32) -> Bool {
-        // Of all topic names, `$` begins few.
+        // Few topic names begin with `$`.
         guard topic.first == UInt8(ascii: "$"), SystemTopic.isClosedToClients(topic) else {
             return false
         }

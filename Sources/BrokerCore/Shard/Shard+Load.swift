@@ -4,9 +4,9 @@ import MQTTCore
 import Store
 import Structures
 
-/// Parts of queues on their way from the store, through the states of ``QueueLoad``.
+/// Loads parts of queues from the store, through the states of ``QueueLoad``.
 extension Shard {
-    /// Asks the store for the messages that come next, when the client can take them.
+    /// Requests the next messages from the store if the client can take them.
     mutating func loadMore(_ session: UInt32) {
         guard sessions[session].outbound.isStoring,
             !sessions.loads.isLoading(sessions[session].number),
@@ -16,7 +16,7 @@ extension Shard {
         load(session, for: target)
     }
 
-    /// Asks for the messages that were in flight and have not come back, and for those that wait behind them.
+    /// Requests the messages that were in flight, and the waiting ones after them.
     mutating func load(_ session: UInt32, for target: Handle) {
         let queue = sessions[session].outbound
         let count = QueueWindow.waitingToLoad(queue)
@@ -26,8 +26,8 @@ extension Shard {
         guard sessions.loads[number].begin(for: target, below: below) == .read else { return }
         var ticket: UInt64 = 0
         if count > 0 {
-            // Before one of them is sent, the store knows that it may have been: its identifier
-            // stays [MQTT-4.4.0-1], and no limit drops it.
+            // Recorded before any of them is sent: a message that may have been sent keeps its
+            // identifier [MQTT-4.4.0-1], and no limit drops it.
             commits.records.horizon(session: number, position: below)
             ticket = commits.nextTicket
         }
@@ -38,7 +38,7 @@ extension Shard {
                 maxBytes: QueueWindow.bytes, tag: ReadTag.load.encoded, ticket: ticket))
     }
 
-    /// The client has gone offline: the store has all that it is owed.
+    /// Removes the queue of an offline client from memory; the store has all of it.
     mutating func unload(_ session: UInt32) {
         let before = sessions[session].outbound
         let number = sessions[session].number
@@ -50,7 +50,7 @@ extension Shard {
         commits.records.detached(number, sinceMs: context.wallClockMs)
     }
 
-    /// Takes what the store has read, for clients, for the admin plane and for ended sessions.
+    /// Takes the results of reads, for clients, for the admin plane and for ended sessions.
     mutating func takeSlices() {
         for slice in commits.takeSlices() {
             switch ReadTag(encoded: slice.request.tag) {
@@ -66,7 +66,7 @@ extension Shard {
         if let handle = sessions.loads[number].reader, connections.isLive(handle),
             let sessionPresent = connections[handle].machine.loaded()
         {
-            // CONNACK leaves first [MQTT-3.2.0-1].
+            // CONNACK is the first packet [MQTT-3.2.0-1].
             finishOpening(handle, sessionPresent: sessionPresent)
         }
         var load = sessions.loads[number]
@@ -80,7 +80,7 @@ extension Shard {
         case .restart(let handle):
             let session = connections[handle].session
             self.load(session, for: handle)
-            // The queue may have been emptied meanwhile: then CONNACK waits for nothing any more.
+            // If an operator has emptied the queue, CONNACK has nothing to wait for any more.
             if !sessions.loads[number].isLoading,
                 let sessionPresent = connections[handle].machine.loaded()
             {
@@ -89,8 +89,8 @@ extension Shard {
         }
     }
 
-    /// Puts a part of the queue back into memory, and sends it. Positions that were dropped while it was under
-    /// way are left out.
+    /// Puts a part of the queue into memory and sends it, without positions dropped during the
+    /// read.
     mutating func place(_ slice: QueueSlice, for handle: Handle, dropped: ClosedRange<UInt64>?) {
         let session = connections[handle].session
         let before = sessions[session].outbound
@@ -116,18 +116,17 @@ extension Shard {
             pump(session)
             return
         }
-        // The rest stays in the store; the client asks again when it comes again.
+        // The rest stays in the store until the client connects again.
         context.notices.append(
             .unreadable(
                 clientIdentifier: sessions.identifier(of: session), "\(failure)"))
         end(handle, .storeFailure)
     }
 
-    /// A message that was sent before goes out again at once: DUP 1 [MQTT-3.3.1-1], in the old order
-    /// [MQTT-4.6.0-1].
+    /// Re-sends a message with DUP 1 [MQTT-3.3.1-1], in the original order [MQTT-4.6.0-1].
     private mutating func placeSent(_ item: QueueSlice.Item, _ session: UInt32, _ handle: Handle) {
         if item.qos == QoS.atMostOnce.rawValue {
-            // It may have been sent, and QoS 0 is not sent twice.
+            // QoS 0 may have been sent, and is never re-sent.
             sessions[session].outbound.skipSent()
             finished(session, item.position)
             return
@@ -148,7 +147,7 @@ extension Shard {
         connections.markDirty(handle)
     }
 
-    /// False when the position is too far from the messages in flight: then it comes with a later load.
+    /// False when the position is too far from the messages in flight; a later load brings it.
     private mutating func placeWaiting(
         _ item: QueueSlice.Item, _ session: UInt32, _ ticket: UInt64
     ) -> Bool {
@@ -158,7 +157,7 @@ extension Shard {
         return true
     }
 
-    /// Whether the session has left the group that gave it the message, which another member can have.
+    /// True when the session has left the group of this message, so another member gets it.
     private func belongsToOthers(_ item: QueueSlice.Item, _ session: UInt32) -> Bool {
         guard !item.shared.isEmpty, let group = subscriptions.group(item.shared) else {
             return false
@@ -181,13 +180,13 @@ extension Shard {
 
     // MARK: Queues of ended sessions
 
-    /// Reads on in the queues of ended sessions, while new messages can be stored.
+    /// Reads further queues of ended sessions, while the store accepts messages.
     mutating func readEnded() {
         while !commits.holdsMessages, let read = endedSessions.nextRead() { commits.read(read) }
     }
 
-    /// A part of an ended session's queue: in one group, other members get the messages of their shared
-    /// groups and the session loses them; with the last part the session is removed.
+    /// Hands over a part of an ended session's queue: one group of records gives the messages to
+    /// other members and removes them here. The last part removes the session.
     private mutating func takeEnded(_ slice: QueueSlice) {
         guard var ended = endedSessions.take(slice.request.session) else { return }
         guard !commits.holdsMessages else {
@@ -197,7 +196,7 @@ extension Shard {
         let (number, horizon) = (ended.number, ended.horizon)
         slice.forEach { item in
             guard !item.shared.isEmpty, !item.isReleased else { return }
-            // A message that was sent at QoS 2 stays with its receiver, which may have it already.
+            // A sent QoS 2 message is not handed over, since its receiver may have it.
             guard item.position >= horizon || item.qos == QoS.atLeastOnce.rawValue else { return }
             commits.records.finished(session: number, position: item.position)
             pass(item)
@@ -216,7 +215,7 @@ extension Shard {
         endedSessions.add(ended)
     }
 
-    /// Gives a message of the store to a member of its group, if there is any.
+    /// Delivers a stored message to a member of its group, if there is one.
     private mutating func pass(_ item: QueueSlice.Item) {
         let group = subscriptions.group(item.shared)
         guard group != nil else {
@@ -230,7 +229,7 @@ extension Shard {
 }
 
 extension Message {
-    /// The message of a queue position that is not released.
+    /// The message of a queue position, which must still have its content (no PUBREC yet).
     init(_ item: QueueSlice.Item, pool: BytePool) {
         self.init(
             topic: item.topic, payload: item.payload,

@@ -4,16 +4,17 @@ import MQTTCore
 import Store
 import Structures
 
-/// A connection's packets on their way to the owner of its session.
+/// Handles a connection's packets.
 extension Shard {
-    /// The first byte of a handshake record of TLS (RFC 8446, section 5.1). No packet begins with it: a
-    /// CONNECT's reserved bits are 0 [MQTT-2.2.2-1].
+    /// First byte of a TLS handshake record (RFC 8446, section 5.1). No CONNECT begins with it,
+    /// since its reserved bits are 0 [MQTT-2.2.2-1].
     private static var tlsHandshakeRecord: UInt8 { 22 }
-    /// Acknowledgements that may wait for commits on one connection: more than identifiers exist.
+    /// Bound on a connection's acknowledgements that wait for commits; above the number of
+    /// identifiers.
     private static var mostAcknowledgements: UInt32 { 3 * 65_536 }
 
-    /// Handles all complete packets in `bytes`; returns how many bytes were consumed. The rest is
-    /// offered again, with more behind it or when the turn resumes the connection.
+    /// Handles all complete packets in `bytes` and returns the number of bytes consumed. The caller
+    /// offers the rest again, with more input or when the turn resumes the connection.
     package mutating func receive(_ handle: Handle, _ bytes: UnsafeRawBufferPointer) -> Int {
         guard connections.isCurrent(handle) else { return bytes.count }
         var offset = 0
@@ -27,7 +28,7 @@ extension Shard {
             do throws(MalformedPacket) {
                 switch try PacketDecoder.frame(bytes.bytes, at: offset, maximumSize: limit) {
                 case .incomplete:
-                    // Any packet but a CONNECT is refused as early as its first byte.
+                    // Reject a first packet other than CONNECT by its first byte.
                     if isFirst, bytes[offset] >> 4 != PacketType.connect.rawValue {
                         endStranger(handle, .firstPacketNotConnect, bytes, offset)
                         return bytes.count
@@ -38,7 +39,7 @@ extension Shard {
                     context.counters.packetsReceived += 1
                     try process(handle, frame, bytes)
                     offset = frame.packet.end
-                    // Deadlines count complete packets, not bytes [MQTT-3.1.2-24].
+                    // The keep alive counts complete packets, not bytes [MQTT-3.1.2-24].
                     connections[handle].keepAlive.heard(at: context.now)
                 }
             } catch {
@@ -53,7 +54,7 @@ extension Shard {
         _ handle: Handle, _ frame: PacketDecoder.Frame, _ bytes: UnsafeRawBufferPointer
     ) throws(MalformedPacket) {
         if frame.type == .connect {
-            // A second CONNECT is a violation whatever it says.
+            // A second CONNECT is a violation even if it is malformed.
             try receiveConnect(handle, frame, bytes)
             return
         }
@@ -90,7 +91,7 @@ extension Shard {
         }
     }
 
-    /// Ends a connection whose first packet, which begins at `offset`, is no CONNECT.
+    /// Ends a connection whose first packet, at `offset`, is not CONNECT.
     private mutating func endStranger(
         _ handle: Handle, _ violation: ProtocolViolation, _ bytes: UnsafeRawBufferPointer,
         _ offset: Int
@@ -100,7 +101,8 @@ extension Shard {
         end(handle, .protocolViolation(violation), opening: opening)
     }
 
-    /// A malformed packet closes its connection; only an unsupported level is answered [MQTT-3.1.2-2].
+    /// Closes a connection after a malformed packet; only an unsupported level gets CONNACK
+    /// [MQTT-3.1.2-2].
     private mutating func endMalformed(
         _ handle: Handle, _ error: MalformedPacket, _ bytes: UnsafeRawBufferPointer, _ offset: Int
     ) {
@@ -143,7 +145,7 @@ extension Shard {
             else { return }
             if route(publish, bytes, holdsIdentifier: false) { commit() }
         case .atLeastOnce(let identifier, _):
-            // Every PUBLISH with this identifier is a new message, whatever its DUP [MQTT-4.3.2-2].
+            // Every PUBLISH of QoS 1 is a new message, whatever its DUP [MQTT-4.3.2-2].
             context.counters.publishesReceivedAtLeastOnce += 1
             guard isReserved || mayPublish(handle, topic) else { return }
             let needsCommit = !isReserved && route(publish, bytes, holdsIdentifier: false)
@@ -153,7 +155,7 @@ extension Shard {
         case .exactlyOnce(let identifier, _):
             context.counters.publishesReceivedExactlyOnce += 1
             if sessions[session].inbound.contains(identifier) {
-                // Answered again, delivered once [MQTT-4.3.3-2].
+                // Acknowledged again but delivered once [MQTT-4.3.3-2].
                 acknowledge(handle, .pubrec, identifier, needsCommit: false, requestBytes: 0)
                 return
             }
@@ -175,7 +177,7 @@ extension Shard {
         }
     }
 
-    /// Routes a client's message; true when its acknowledgement has to wait for a commit.
+    /// Routes a client's message; true when its acknowledgement must wait for a commit.
     private mutating func route(
         _ publish: Publish, _ bytes: UnsafeRawBufferPointer, holdsIdentifier: Bool
     ) -> Bool {
@@ -186,7 +188,7 @@ extension Shard {
         return route(message, mustCommit: holdsIdentifier).needsCommit
     }
 
-    /// PUBREL: the identifier means a new message from now on.
+    /// Handles PUBREL, which frees the identifier.
     private mutating func receivePubrel(_ handle: Handle, _ identifier: PacketIdentifier) {
         let session = connections[handle].session
         let isKnown = sessions[session].inbound.remove(identifier, pool: pool)
@@ -195,13 +197,14 @@ extension Shard {
             commits.records.inboundRemoved(
                 session: sessions[session].number, packetIdentifier: identifier.rawValue)
         }
-        // Also answered when it is unknown: the PUBCOMP before was lost [MQTT-4.3.3-2].
+        // Also sent for an unknown identifier, since the former PUBCOMP may have been lost
+        // [MQTT-4.3.3-2].
         acknowledge(handle, .pubcomp, identifier, needsCommit: needsCommit, requestBytes: 0)
     }
 
     // MARK: A receiver's acknowledgements
 
-    /// PUBACK or PUBCOMP: the receiver has a message of QoS 1 or 2.
+    /// Handles PUBACK and PUBCOMP, the receiver's last acknowledgements.
     private mutating func receiveFinal(
         _ handle: Handle, _ type: PacketType, _ identifier: PacketIdentifier
     ) {
@@ -229,7 +232,7 @@ extension Shard {
                 needsCommit = true
             }
         case .repeated, .unknown:
-            // Answered all the same: the receiver waits for it, and it ends the exchange.
+            // PUBREL answers an unknown identifier too, so that the receiver can end the exchange.
             break
         }
         acknowledge(handle, .pubrel, identifier, needsCommit: needsCommit, requestBytes: 0)
@@ -237,8 +240,8 @@ extension Shard {
 
     // MARK: Acknowledgements to the client
 
-    /// Sends an acknowledgement now, or behind what must leave before it. `requestBytes` are those of the
-    /// PUBLISH or UNSUBSCRIBE that it answers, and 0 for other packets and repeated ones.
+    /// Sends an acknowledgement, after those before it. `requestBytes` is the size of the PUBLISH
+    /// or UNSUBSCRIBE; 0 for other packets and repetitions.
     mutating func acknowledge(
         _ handle: Handle, _ type: PacketType, _ identifier: PacketIdentifier, needsCommit: Bool,
         requestBytes: Int
@@ -259,13 +262,13 @@ extension Shard {
         connections[handle].intake.append(
             word: word, ticket: ticket, requestBytes: requestBytes, pool: pool)
         pauseIfNeeded(handle, isPublisher: type != .unsuback)
-        // Reading PUBREL is never stopped, so the answers to it have an end of their own.
+        // PUBREL is read even during a pause, so its acknowledgements have a bound of their own.
         if connections[handle].intake.acknowledgements.count > Self.mostAcknowledgements {
             end(handle, .outputLimit)
         }
     }
 
-    /// A whole packet as the answer to a request of `requestBytes`, whose reference it takes over.
+    /// Sends a whole packet as acknowledgement and takes over its reference.
     mutating func acknowledge(
         _ handle: Handle, packet: SharedBytes, needsCommit: Bool, requestBytes: Int
     ) {
@@ -278,7 +281,7 @@ extension Shard {
         }
     }
 
-    /// Commits completed: acknowledgements leave, in order.
+    /// Moves acknowledgements whose commits have completed to the output, in order.
     mutating func releaseAcknowledgements(_ handle: Handle) {
         guard connections.isLive(handle) else { return }
         if context.isRigged { Failpoint.beforeAcknowledge.reach() }
@@ -298,7 +301,7 @@ extension Shard {
         if released.contains(.pubcomp) { Failpoint.pubcomp.reach() }
     }
 
-    /// Ends the connection of a client that sends and never reads.
+    /// Ends the connection of a client that sends without reading.
     private mutating func limitOutput(_ handle: Handle) {
         if connections[handle].outlet.isOverLimit(context) { end(handle, .outputLimit) }
     }

@@ -3,7 +3,7 @@ import MQTTCore
 import Store
 import Structures
 
-/// Takes over what the store holds, before the first connection is accepted.
+/// Restores the store's content before the first connection is accepted.
 extension Shard: StoreVisitor {
     package mutating func visit(lastSession: UInt64, lastMessage: UInt64) {
         sessions.restore(lastNumber: lastSession)
@@ -20,7 +20,7 @@ extension Shard: StoreVisitor {
             stored.userName.map { SessionUser(stored: $0, verifiesPasswords: verifiesPasswords) },
             isPersistent: true, number: stored.number, accessGeneration: 0, pool: pool)
         restoration.add(stored.number, session)
-        // A position that was given and never stored must not stop the start.
+        // Positions that were assigned but never stored are possible here.
         let end = max(stored.end, stored.horizon)
         let waiting = Int(clamping: end - stored.horizon)
         let queue = OutboundQueue(
@@ -28,7 +28,7 @@ extension Shard: StoreVisitor {
             inFlight: UInt32(clamping: max(0, stored.waitingMessages - waiting)),
             bytes: stored.waitingBytes)
         sessions.totals.replace(OutboundQueue(), by: queue)
-        // A client that was connected when the broker ended is offline since now.
+        // A client that was connected when the broker ended counts as offline from now on.
         let sinceMs = stored.isAttached ? context.wallClockMs : stored.detachedSinceMs
         sessions[session].restore(
             sinceMs: sinceMs, holdsShared: stored.holdsShared, queue: queue)
@@ -82,11 +82,10 @@ extension Shard: StoreVisitor {
             expiresAtMs: stored.expiresAtMs, pool: pool)
     }
 
-    /// The store is loaded: the wills of clients that were connected when the broker ended without a word
-    /// are published [MQTT-3.1.2-8].
+    /// Publishes the wills of clients that were connected when the broker ended [MQTT-3.1.2-8].
     package mutating func finishRestoring() {
         for (number, will) in restoration.wills {
-            // In one group with its publication, so that it is published once.
+            // In one group with its publication, so that the will is published once.
             commits.records.willRemoved(session: number)
             if SystemTopic.isClosedToClients(will.topic) {
                 context.counters.dropped.add(.reservedTopic)
@@ -98,8 +97,8 @@ extension Shard: StoreVisitor {
         restoration = Restoration()
     }
 
-    /// Whether a will that a former run of the broker left may be published. The session of a client with a
-    /// clean session is not known any more; its will is as one that no rule allows.
+    /// True when the rules allow a will of an earlier run. For a clean session the user is unknown
+    /// by now, so rules deny its will.
     private mutating func mayPublishRestored(_ will: Message, of session: UInt32?) -> Bool {
         if let session { return mayPublishWill(will, of: session) }
         guard rights.areRestricted else { return true }

@@ -3,18 +3,17 @@ import BrokerAPI
 import MQTTCore
 import Structures
 
-/// Questions to the access rules that need more than one part.
+/// Access checks that need more than one part.
 extension Shard {
-    /// Other rules apply from now on; `nil` allows everything.
+    /// Puts other access rules into force; `nil` allows everything.
     package mutating func setAccess(_ rules: AccessRules?) {
         rights.replace(rules)
-        // Matches were cached under the former rules.
+        // Results were cached under the former rules.
         subscriptions.forgetPermissions()
         system.resume()
     }
 
-    /// Whether a connection may publish to a topic; if not, it ends. MQTT 3.1.1 has no other way to
-    /// tell its client [MQTT-3.3.5-2].
+    /// True when a connection may publish to a topic; otherwise it is closed [MQTT-3.3.5-2].
     @inline(__always)
     mutating func mayPublish(_ handle: Handle, _ topic: UnsafeRawBufferPointer) -> Bool {
         guard rights.areRestricted else { return true }
@@ -45,7 +44,7 @@ extension Shard {
         return true
     }
 
-    /// Whether a filter is granted; `filter` is the plain part of a shared one.
+    /// True when a filter is granted; `filter` is the plain part of a shared one.
     mutating func maySubscribe(
         _ session: UInt32, _ filter: UnsafeRawBufferPointer, _ refusals: inout SubscribeRefusals
     ) -> Bool {
@@ -66,7 +65,7 @@ extension Shard {
         }
     }
 
-    /// Nothing was put into the session's queue under former rules, once it is empty.
+    /// Notes an empty queue, which holds no message from before the present rules.
     @inline(__always)
     mutating func noteQueueChecked(_ session: UInt32) {
         guard sessions[session].accessGeneration != rights.generation,
@@ -75,14 +74,14 @@ extension Shard {
         sessions[session].accessGeneration = rights.generation
     }
 
-    /// A queued message is given up: its receiver lost the right to read it.
+    /// Drops a queued message that its receiver may no longer read.
     mutating func revoke(_ session: UInt32, _ topic: UnsafeRawBufferPointer, _ position: UInt64) {
         finished(session, position)
         drop(session, .notAllowed)
         rights.refuseDelivery(.deliver, sessions[session], topic, &context)
     }
 
-    /// Gives up the messages in flight that a client which came back may not read any more.
+    /// Drops messages in flight that a returning client may no longer read.
     mutating func revokeInFlight(_ session: UInt32) {
         guard rights.mustRecheck(sessions[session]) else { return }
         var revoked: [OutboundQueue.Item] = []

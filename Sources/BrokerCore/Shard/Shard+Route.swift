@@ -4,10 +4,10 @@ import MQTTCore
 import Store
 import Structures
 
-/// A message on its way to the owners of its receivers.
+/// Routes a message to its receivers.
 extension Shard {
-    /// A packet at QoS 0 without RETAIN, the common case: a copy for each receiver. False when the message
-    /// has to go the general way.
+    /// Routes a packet of QoS 0 without RETAIN, the common case, by copying it to each receiver.
+    /// False when the message needs ``route(_:mustCommit:)``.
     mutating func routeAtMostOnce(
         _ frame: PacketDecoder.Frame, _ topic: UnsafeRawBufferPointer,
         _ payload: UnsafeRawBufferPointer
@@ -15,7 +15,7 @@ extension Shard {
         let size = PublishEncoder.size(
             topicCount: topic.count, payloadCount: payload.count, qos: .atMostOnce)
         guard payload.count < 16 * 1_024, size == Int(frame.packet.count) else { return false }
-        // The packet begins where its topic stands, less the fixed header and the topic's length.
+        // The packet begins before its topic, by the fixed header and the topic's length.
         guard let topicBase = topic.baseAddress else { return false }
         let packet = UnsafeRawBufferPointer(
             start: topicBase - (size - topic.count - payload.count), count: size)
@@ -47,10 +47,12 @@ extension Shard {
         connections.markDirty(target)
     }
 
-    /// Hands a message to every session that wants it [MQTT-4.5.0-1]; the caller keeps its reference.
+    /// Delivers a message to every session with a matching subscription [MQTT-4.5.0-1]; the caller
+    /// keeps its reference.
     ///
-    /// A message that is stored for any receiver reaches all of them after the commit of the group that the
-    /// caller ends when `needsCommit` comes back true: no receiver sees what a crash could take back.
+    /// If any receiver's copy is stored, `needsCommit` comes back true and the caller ends the
+    /// group of records. All receivers get the message only after that commit, so that none sees a
+    /// message that a crash could lose.
     mutating func route(
         _ message: Message, mustCommit: Bool
     ) -> (counts: PublishCounts, needsCommit: Bool) {
@@ -66,7 +68,7 @@ extension Shard {
                     $0.qos != .atMostOnce && sessions[$0.session].isPersistent
                 } == true
         }
-        // The group's ticket is the next one; its caller takes it before anything else is written.
+        // The caller ends the group before writing anything else, so this is its ticket.
         let ticket = needsCommit && message.qos != .atMostOnce ? commits.nextTicket : 0
         var delivery = RoutedMessage(message, ticket: ticket)
         retain(&delivery, effect)
@@ -87,7 +89,7 @@ extension Shard {
 
     // MARK: Retained messages
 
-    /// What becomes of the retained message of a topic; a limit that is met is counted and reported.
+    /// Decides about the topic's retained message; an exceeded limit is counted and reported.
     private mutating func retainedEffect(of message: Message) -> RetainedStore.Effect {
         let (effect, limit) = retained.effect(of: message, context)
         if let limit {
@@ -97,7 +99,7 @@ extension Shard {
         return effect
     }
 
-    /// Keeps or removes the topic's retained message, in memory and in the store.
+    /// Keeps or removes the topic's retained message in memory and in the store.
     private mutating func retain(_ delivery: inout RoutedMessage, _ effect: RetainedStore.Effect) {
         guard effect != .nothing else { return }
         if delivery.ticket != 0 { commits.noteRetained(ticket: delivery.ticket) }
@@ -114,7 +116,7 @@ extension Shard {
 
     // MARK: Receivers
 
-    /// Sessions that want a topic and may read it, each once; valid until the next call.
+    /// Sessions that subscribe to a topic and may read it, each once; valid until the next call.
     @inline(__always)
     mutating func receivers(
         of topic: UnsafeRawBufferPointer, isCounted: Bool = true
@@ -123,8 +125,7 @@ extension Shard {
         return permittedReceivers(of: topic, isCounted: isCounted)
     }
 
-    /// The sessions from which the rules withhold a topic are cached with the matches, so a topic that is
-    /// published again costs no question.
+    /// The cache of matches includes the access decisions, so a repeated topic costs no question.
     private mutating func permittedReceivers(
         of topic: UnsafeRawBufferPointer, isCounted: Bool
     ) -> UnsafeBufferPointer<SubscriptionTrie.Match> {
@@ -144,8 +145,8 @@ extension Shard {
         return permitted.matches
     }
 
-    /// The members of shared groups that get a message on this topic; valid until the next call. A group
-    /// without one loses the message, which counts unless `isCounted` says otherwise.
+    /// The chosen members of shared groups for this topic; valid until the next call. A group
+    /// without one loses the message, which is counted unless `isCounted` is false.
     mutating func chooseMembers(
         _ topic: UnsafeRawBufferPointer, qos: QoS, isCounted: Bool = true
     ) -> UnsafeBufferPointer<SharedSubscriptions.Choice> {
@@ -184,9 +185,9 @@ extension Shard {
 
     // MARK: Messages that members of shared groups leave behind
 
-    /// Gives the messages that wait in a session and came by these groups (all groups with `nil`) to members
-    /// that remain; with `unacknowledged` also QoS 1 messages that were sent and not acknowledged. The rest
-    /// is the session's own from now on: the index of a group that ends is given again.
+    /// Hands a session's waiting messages of these groups (`nil`: all groups) over to other
+    /// members. With `unacknowledged` also sent QoS 1 messages. Other messages stay and lose their
+    /// group, whose index may be reused.
     mutating func handOver(_ session: UInt32, _ groups: Set<UInt32>?, unacknowledged: Bool) {
         let before = sessions[session].outbound
         let returned = sessions[session].outbound.takeShared(
@@ -198,7 +199,7 @@ extension Shard {
         guard !returned.isEmpty else { return }
         sessions.totals.replace(before, by: sessions[session].outbound)
         let isStored = commits.isDurable && sessions[session].isPersistent
-        // Of a session in the store, memory holds a window, which changes hands in one group.
+        // A stored session has only a window in memory, which is handed over at once.
         guard isStored || handOvers.mayHandOverNow(returned.count) else {
             handOvers.append(returned) { subscriptions.filter(of: $0).array }
             return
@@ -211,7 +212,7 @@ extension Shard {
         }
     }
 
-    /// A slice of the messages that wait to be handed over.
+    /// Hands over one slice of waiting messages.
     mutating func runHandOvers() {
         handOvers.beginTurn()
         while let (message, filter) = handOvers.next() {
@@ -220,8 +221,8 @@ extension Shard {
         }
     }
 
-    /// Delivers a message that a member gave back to another one, if there is any. With `isStored` the store
-    /// has it as the first member's.
+    /// Delivers a message of a former member to another one, if there is one. `isStored` means that
+    /// the store holds it for the former member.
     mutating func pass(_ message: Message, to group: UInt32?, isStored: Bool) {
         guard let group, subscriptions.hasMembers(group) else {
             context.counters.dropped.add(.away)
@@ -234,7 +235,7 @@ extension Shard {
         }
         let qos = min(message.qos, member.qos)
         let mustRecord = qos != .atMostOnce && sessions[member.session].isPersistent
-        // Leaves once it is stored that the first member does not have it any more.
+        // Sent only after the commit that removes it from the former member.
         var delivery = RoutedMessage(
             message, ticket: mustRecord || isStored ? commits.nextTicket : 0)
         delivery.group = member.group

@@ -4,9 +4,10 @@ import MQTTCore
 import Store
 import Structures
 
-/// SUBSCRIBE and UNSUBSCRIBE, and the retained messages that new subscriptions are owed.
+/// SUBSCRIBE, UNSUBSCRIBE, and the retained messages for new subscriptions.
 extension Shard {
-    /// Filters of one UNSUBSCRIBE: a packet of `limits.max_packet` holds hundreds of thousands.
+    /// Most filters of one UNSUBSCRIBE; a packet of `limits.max_packet` could hold hundreds of
+    /// thousands.
     package static var maxUnsubscribeFilters: Int { 10_000 }
 
     mutating func receiveSubscribe(
@@ -22,7 +23,7 @@ extension Shard {
         var needsCommit = false
         var requests = subscribe
         var refusals = SubscribeRefusals()
-        // As if each filter had come in a packet of its own, answered together [MQTT-3.8.4-4].
+        // Each filter is handled as if it came alone; one SUBACK answers all [MQTT-3.8.4-4].
         while let request = requests.next(in: bytes.bytes) {
             let filter = bytes[request.filter.range]
             var code = Suback.failure
@@ -56,7 +57,7 @@ extension Shard {
         _ handle: Handle, _ unsubscribe: Unsubscribe, _ frame: PacketDecoder.Frame,
         _ bytes: UnsafeRawBufferPointer
     ) {
-        // UNSUBACK has no codes: a client that is not told would rely on filters that stay.
+        // UNSUBACK has no return code, so an oversized packet can only close the connection.
         guard unsubscribe.count <= Self.maxUnsubscribeFilters else {
             end(handle, .unsubscribeFilters)
             return
@@ -80,19 +81,19 @@ extension Shard {
                 needsCommit = true
             }
         }
-        // Messages that the client was sent stay with it [MQTT-3.10.4-3]; those that wait are for the others.
+        // Sent messages stay with the client [MQTT-3.10.4-3]; waiting ones go to other members.
         if !groups.isEmpty {
             handOver(session, groups, unacknowledged: false)
-            // So are those that only the store has, which leave when they are loaded.
+            // Messages that only the store holds are handed over when they are loaded.
             if commits.isDurable { pump(session) }
         }
-        // Answered also when nothing was deleted [MQTT-3.10.4-5].
+        // UNSUBACK is sent even without a matching filter [MQTT-3.10.4-5].
         acknowledge(
             handle, .unsuback, unsubscribe.packetIdentifier, needsCommit: needsCommit,
             requestBytes: Int(frame.packet.count))
     }
 
-    /// False when the filter is refused.
+    /// Adds one subscription; false when the filter is rejected.
     private mutating func addSubscription(
         _ session: UInt32, _ filter: UnsafeRawBufferPointer, _ qos: QoS,
         _ refusals: inout SubscribeRefusals
@@ -116,8 +117,8 @@ extension Shard {
             _ = subscriptions.remove(session, &sessions[session].subscriptions, filter: filter)
             return refuseFilter(session, .maxSubscriptions, &refusals)
         }
-        // A shared subscription gets none: they would go to whoever subscribes last. The subscription is in
-        // place before the first retained message is read, so nothing that is published meanwhile is missed.
+        // A shared subscription gets none, as they would always go to the latest member. Walks
+        // begin after the subscription is in place, so no message published in between is missed.
         if !isShared, !retained.isEmpty { walks.add(session, filter, qos) }
         return true
     }
@@ -136,12 +137,12 @@ extension Shard {
 
     // MARK: Retained messages
 
-    /// The session has ended, and with it what its subscriptions are owed.
+    /// Drops the retained messages due to a session that has ended.
     mutating func cancelRetained(_ session: UInt32) {
         if let walk = walks.cancel(session) { retained.end(walk.cursor) }
     }
 
-    /// The session has room again for retained messages.
+    /// Resumes retained messages for a session that has room again.
     @inline(__always)
     mutating func resumeRetained(_ session: UInt32) {
         guard walks.isStalled(session), canTakeRetained(session) else { return }
@@ -150,14 +151,14 @@ extension Shard {
 
     private func canTakeRetained(_ session: UInt32) -> Bool {
         guard let target = sessions[session].connection,
-            // A persistent session's messages are stored for it.
+            // A persistent session's copies must be stored.
             !commits.isBacklogFull || !sessions[session].isPersistent
         else { return false }
         return connections[target].outlet.count < context.limits.outputBytes
             && sessions[session].outbound.waiting < RetainedWalks.mostWaiting
     }
 
-    /// A slice of the retained messages that new subscriptions are owed.
+    /// Sends one slice of retained messages to new subscriptions.
     mutating func runRetainedWalks() {
         guard walks.hasWork else { return }
         var steps = RetainedWalks.stepsPerTurn
@@ -197,7 +198,7 @@ extension Shard {
         }
     }
 
-    /// RETAIN 1, because a new subscription asked for it [MQTT-3.3.1-8]; at the lower QoS.
+    /// Sends a retained message with RETAIN 1 [MQTT-3.3.1-8], at the lower QoS.
     private mutating func deliverRetained(_ message: Message, _ session: UInt32, _ asked: QoS) {
         guard rights.mayReceive(message.topic, sessions[session]) else {
             rights.refuseDelivery(.withheld, sessions[session], message.topic, &context)
@@ -210,7 +211,7 @@ extension Shard {
         }
         let qos = min(message.qos, asked)
         let isStored = qos != .atMostOnce && sessions[session].isPersistent
-        // The commit with which it was published may not have completed.
+        // The commit of its publication may be incomplete.
         var delivery = RoutedMessage(
             message,
             ticket: isStored ? commits.nextTicket : commits.uncommittedRetainedTicket,

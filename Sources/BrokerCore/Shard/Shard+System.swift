@@ -7,7 +7,7 @@ import Structures
 extension Shard {
     // MARK: Figures
 
-    /// How things stand, for metrics; process figures but memory are left to the caller.
+    /// Figures for metrics; the caller adds those of the process except memory.
     package var figures: BrokerFigures {
         var figures = BrokerFigures()
         figures.version = outside.version
@@ -60,10 +60,10 @@ extension Shard {
 
     // MARK: Samples
 
-    /// Whether ``takeSample()`` is due.
+    /// True when ``takeSample()`` is due.
     package var isSampleDue: Bool { system.isSampleDue(at: context.now) }
 
-    /// Takes the counters into the load averages, before the turn changes them.
+    /// Adds the counters to the load averages, before the turn changes them.
     package mutating func takeSample() {
         var sample = LoadAverages.Sample()
         for quantity in LoadAverages.Quantity.allCases { sample.append(count(of: quantity)) }
@@ -86,21 +86,21 @@ extension Shard {
 
     // MARK: Topics below $SYS/
 
-    /// A subscription to this filter, the plain part of a shared one, is about to be added.
+    /// Prepares for a new subscription; `filter` is the plain part of a shared one.
     mutating func prepareSystemTopics(for filter: UnsafeRawBufferPointer) {
         if system.subscribe(filter, at: context.now) == .refresh { _ = refreshSystemTopics() }
     }
 
-    /// Publishes the topics when their time has come.
+    /// Publishes the topics if they are due.
     mutating func publishDueSystemTopics() {
         guard system.isDue(at: context.now) else { return }
         let hasSubscribers = refreshSystemTopics()
         system.published(at: context.now, hasSubscribers: hasSubscribers)
     }
 
-    /// Publishes the values that have changed; false when nobody subscribes to any topic.
+    /// Publishes changed values; false without any subscriber.
     private mutating func refreshSystemTopics() -> Bool {
-        // Offline members of a group are not found by a topic.
+        // A topic lookup does not find groups whose members are all offline.
         var hasSubscribers = subscriptions.hasShared
         for (topic, change) in system.refresh(figures, at: context.now) {
             if let change { publishSystemMessage(topic, change) }
@@ -113,7 +113,7 @@ extension Shard {
         return hasSubscribers
     }
 
-    /// Keeps a new value for later subscribers, and sends it to the present ones.
+    /// Retains a new value and sends it to subscribers.
     private mutating func publishSystemMessage(_ topic: [UInt8], _ value: String) {
         let message = topic.withUnsafeBytes { topic in
             Array(value.utf8).withUnsafeBytes { payload in
@@ -131,11 +131,10 @@ extension Shard {
         }
     }
 
-    /// Sends one of the broker's own values; a client that is offline or does not read misses it and gets
-    /// the next.
+    /// Sends one of the broker's own values. A client that is offline or reads too slowly misses
+    /// it.
     ///
-    /// Values are in no counter but the connection's bytes: their subscriber would otherwise see what
-    /// watching costs rather than what clients do.
+    /// Only the connection's bytes count it, so that watching does not change the watched figures.
     mutating func sendSystemMessage(_ message: Message, to session: UInt32, retain: Bool) {
         guard let target = sessions[session].connection, connections[target].machine.isOpen,
             connections[target].outlet.count < context.limits.outputBytes

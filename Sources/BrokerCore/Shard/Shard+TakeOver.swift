@@ -1,24 +1,23 @@
 import MQTTCore
 import Structures
 
-/// Take-overs: immediate, unless two live peers throw each other out again and again (``TakeOverDamper``).
+/// Take-overs, and their delay when two peers repeat them (``TakeOverDamper``).
 extension Shard {
-    /// The delay of a damped take-over has ended: the CONNECT is judged anew.
+    /// Processes a CONNECT again after its delay.
     mutating func resumeDelayed(_ handle: Handle) {
         guard let held = connections[handle].machine.endDelay() else { return }
         defer { held.release(in: pool) }
         openSession(JudgedConnect(handle, held))
     }
 
-    /// Whether the client has to wait before it takes over from the connection `old`: immediate, unless two
-    /// live peers throw each other out again and again. Only one waits for a client identifier: a newer
-    /// one takes its place.
+    /// True when the client has to wait before it takes over from `old`. One client waits per
+    /// identifier: a newer one replaces it.
     mutating func delaysTakeOver(
         _ judged: JudgedConnect, from old: Handle, session: UInt32
     ) -> Bool {
         let handle = judged.handle
         let (former, newcomer) = (connections[old].origin, connections[handle].origin)
-        // A client that comes again from where it was is one client.
+        // A client that returns from its former address is the same client.
         guard former != newcomer, former != 0, newcomer != 0, connections.isLive(old) else {
             return false
         }
@@ -46,8 +45,8 @@ extension Shard {
         return true
     }
 
-    /// The session's connection closes: a CONNECT that waits for its turn takes the session over without
-    /// disconnecting anyone.
+    /// Lets a CONNECT that waits to take this session over proceed, because the session's
+    /// connection closes.
     mutating func releaseDelayed(_ session: UInt32) {
         guard !takeOvers.isQuiet(context.now),
             let handle = takeOvers.waiting(takeOverKey(session)), connections.isCurrent(handle),

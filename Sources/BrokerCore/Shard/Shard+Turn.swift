@@ -2,38 +2,38 @@ import BrokerAPI
 import MQTTCodec
 import Structures
 
-/// What the sockets' owner does next within a turn.
+/// The next step of a turn, for the owner of the sockets.
 package enum TurnStep {
-    /// Read what the connection's socket holds, then go on: its keep alive has run out.
+    /// Read the connection's socket, since its keep alive has expired. Then go on.
     case readOverdue(Handle)
     /// Offer the connection's kept input again, then go on.
     case offerInput(Handle)
-    /// Send the connection's output, say with ``Shard/drained(_:)`` or ``Shard/lost(_:_:)`` how that went, then
-    /// go on.
+    /// Send the connection's output, report the result with ``Shard/drained(_:)`` or
+    /// ``Shard/lost(_:_:)``, then go on.
     case send(Handle)
     /// The turn has ended.
     case finish(TurnResult)
 }
 
-/// What a turn leaves to be done outside the shard.
+/// Work that a turn leaves to the owner of the sockets.
 package struct TurnResult {
-    /// Log these while the kernel still knows the peers' addresses, before connections are closed.
+    /// Notices to log before the connections are closed, while the kernel still knows their peers.
     package let notices: [BrokerNotice]
     package let closing: [Closing]
     package let authentications: [AuthenticationRequest]
 }
 
-/// The place of a turn in its order.
+/// The phase of a turn.
 struct TurnMachine {
-    /// Rounds in which held-back input may lead to further completions within one turn.
+    /// Rounds per turn in which resumed input may cause further completions.
     static let settlingRounds = 4
 
     enum State {
-        /// Between turns: the sockets, the store and the admin plane say what has happened.
+        /// Between turns: sockets, store and admin plane report events.
         case gathering
-        /// Connections whose keep alive has run out are read and judged.
+        /// Connections with an expired keep alive are read and judged.
         case judging(ArraySlice<Handle>, current: Handle?)
-        /// Writes are submitted and completions taken; resumed connections offer their input.
+        /// Writes are submitted, completions taken, and input of resumed connections offered.
         case settling(round: Int, resumed: ArraySlice<Handle>)
         case sending
     }
@@ -41,18 +41,20 @@ struct TurnMachine {
     var state = State.gathering
 }
 
-/// One turn, after its events: ``beginTurn(at:wallClockMs:)``, what the sockets say (``open(_:listener:origin:)``,
-/// ``receive(_:_:)``, ``lost(_:_:)``, ``drained(_:)``) and the admin plane asks; then ``nextStep()`` until the turn has ended.
+/// One turn. ``beginTurn(at:wallClockMs:)`` starts it; then come events of sockets
+/// (``open(_:listener:origin:)``, ``receive(_:_:)``, ``lost(_:_:)``, ``drained(_:)``) and admin
+/// plane; then ``nextStep()`` until the turn has ended.
 ///
-/// 1. Timers: CONNECT deadlines, session expiry; overdue connections after a last look at their sockets.
-/// 2. Settling: connections close and publish their wills, messages are handed over, retained ones walked, the
-///    turn's writes submitted as one commit, completions taken; resumed connections offer their input, and so on.
+/// 1. Timers: CONNECT deadlines, session expiry; connections with expired keep alive after a last
+/// read.
+/// 2. Settling: connections close and publish wills, messages are handed over, retained messages
+/// walked, writes submitted as one commit, completions taken, resumed input offered; repeated.
 /// 3. Output is sent, once per connection; connections whose sockets failed close.
 extension Shard {
-    /// Timers of one turn: many sessions may have the same time, and no client is to notice.
+    /// Timers handled per turn, because many sessions may expire at the same time.
     private static var timersPerTurn: Int { 1_000 }
 
-    /// Sets the time of a turn; `wallClockMs` is UNIX time in milliseconds.
+    /// Begins a turn; `wallClockMs` is UNIX time in milliseconds.
     package mutating func beginTurn(at now: MonotonicTime, wallClockMs: Int64) {
         context.now = now
         context.wallClockMs = wallClockMs
@@ -94,7 +96,7 @@ extension Shard {
         }
     }
 
-    /// Ends the turn's events in order: what they caused is submitted, and what has completed is taken.
+    /// Settles the turn's events in order: submits what they wrote and takes completions.
     private mutating func settle() {
         closeEnding()
         if !commits.isBacklogFull { runHandOvers() }
@@ -106,7 +108,7 @@ extension Shard {
     }
 
     private mutating func finishTurn() -> TurnResult {
-        // Connections whose socket failed while it was written; their wills leave with the next turn.
+        // Connections whose sockets failed during sending; their wills are sent in the next turn.
         closeEnding()
         rights.endTurn()
         return TurnResult(
@@ -114,11 +116,10 @@ extension Shard {
             authentications: takeAll(&authentications))
     }
 
-    /// Closes connections between turns, as the end of a turn does, for a caller that needs their places at
-    /// once.
+    /// Closes ending connections between turns, for a caller that needs their places at once.
     package mutating func closeNow() -> TurnResult { finishTurn() }
 
-    /// When the next turn is due without any event; `nil` when nothing waits for a time.
+    /// The time of the next turn without any event; `nil` for none.
     package var nextDeadline: MonotonicTime? {
         let hasWork =
             connections.hasWork || commits.hasWork || walks.hasWork || requests.hasWork
@@ -131,8 +132,8 @@ extension Shard {
 
     // MARK: Timers
 
-    /// Judges the timers that are due: CONNECT deadlines and session expiry at once, keep alives after a last
-    /// look at the socket. Timers beyond the bound are due in the next turn.
+    /// Handles expired timers: CONNECT deadlines and session expiry at once, keep alives after a
+    /// last read of the socket. Timers beyond the bound are left to the next turn.
     private mutating func expireTimers() {
         var left = Self.timersPerTurn
         while left > 0, let handle = connections.popExpired(now: context.now) {
@@ -149,7 +150,7 @@ extension Shard {
 
     private mutating func connectionTimerFired(_ handle: Handle) {
         if connections[handle].machine.isAwaitingConnect {
-            // A CONNECT that waits for the store has come in time.
+            // This CONNECT arrived in time and waits for the store.
             if !connections[handle].intake.awaitsStore { end(handle, .connectTimeout) }
         } else if connections[handle].machine.isDelayed {
             resumeDelayed(handle)
@@ -160,10 +161,10 @@ extension Shard {
                 connections.setKeepAliveTimer(handle, now: context.now)
             }
         }
-        // Else the CONNECT came in time, and the broker is the one that keeps the client waiting.
+        // Else the CONNECT arrived in time, and the broker delays it.
     }
 
-    /// The socket of an overdue connection has been read: it closes unless a packet came.
+    /// Closes a connection with expired keep alive, unless the last read brought a packet.
     private mutating func judge(_ handle: Handle) {
         guard connections.isLive(handle) else { return }
         if connections.isOverdue(handle, now: context.now) {
@@ -175,7 +176,7 @@ extension Shard {
 }
 
 extension MonotonicTime {
-    /// The earlier one of two times of which either may be absent.
+    /// The earlier of two optional times.
     fileprivate static func earliest(_ one: Self?, _ other: Self?) -> Self? {
         guard let one, let other else { return one ?? other }
         return min(one, other)

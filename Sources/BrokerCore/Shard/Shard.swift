@@ -5,18 +5,18 @@ import MQTTCore
 import Store
 import Structures
 
-/// One shard of the broker without its sockets: bytes, times and completions go in; output, writes and
+/// One shard of the broker, without sockets: bytes, times and completions go in; output, writes and
 /// requests to close come out.
 ///
-/// It owns what it touches and shares nothing, so a process may run several. The shard is a composition:
-/// each part below keeps its state to itself and knows nothing of the shard. The shard's own methods are the
-/// flows that cross parts, a file each: a connection's packets on their way to the owner of its session
-/// (`Shard+Packets`, `Shard+Connect`), and a message on its way to the owners of its receivers, whose
-/// answers are counted before it is acknowledged (`Shard+Route`, `Shard+Deliver`). The order of a turn
-/// stands in `Shard+Turn`.
+/// It shares nothing, so a process may run several. The shard is a composition of the parts below;
+/// each keeps its state private and does not know the shard. The shard's methods are the flows
+/// across parts, a file each: a connection's packets to their session (`Shard+Packets`,
+/// `Shard+Connect`), and a message to its receivers, whose answers are counted before it is
+/// acknowledged (`Shard+Route`, `Shard+Deliver`). `Shard+Turn` defines the order of a turn.
 package struct Shard: ~Copyable {
-    /// Never read. It makes the shard address-only: methods that do not mutate get its address, where
-    /// the compiler would copy the whole struct (2 KB) before each call that it does not inline.
+    /// Never read. It makes the shard address-only, so that methods that do not mutate get its
+    /// address; otherwise the compiler copies the struct (2 KB) before each call that it does not
+    /// inline.
     private let addressOnly: any Sendable = ()
     var context: ShardContext
     var connections: Connections
@@ -32,18 +32,18 @@ package struct Shard: ~Copyable {
     var requests = AdminRequests()
     var system: SystemTopics
     var turn = TurnMachine()
-    /// CONNECTs whose passwords are to be checked.
+    /// CONNECTs whose passwords must be checked.
     var authentications: [AuthenticationRequest] = []
-    /// Sessions that are restored while the store is loaded.
+    /// Sessions being restored during a start.
     var restoration = Restoration()
-    /// Sessions whose next message waited for a commit, while they are looked at again.
+    /// Sessions whose next message waited for a commit, while they are processed.
     var committed = GrowableBuffer<UInt32>()
-    /// Whether passwords are checked at all; without a password file user names are taken as given.
+    /// True with a password file; otherwise user names are unproven.
     let verifiesPasswords: Bool
-    /// By listener: whether clients without a proven user name may connect.
+    /// By listener: true when clients without a proven user name may connect.
     let allowsAnonymous: [Bool]
 
-    /// `seed` feeds hashes and generated client identifiers; draw it at random.
+    /// `seed` is for hashes and generated client identifiers; it must be random.
     package init(
         limits: BrokerLimits, allowsAnonymous: [Bool], systemTopicInterval: Duration,
         store: any Store, verifiesPasswords: Bool, access: AccessRules? = nil, seed: UInt64,
@@ -77,18 +77,18 @@ package struct Shard: ~Copyable {
     }
     package var now: MonotonicTime { context.now }
     package var wallClockMs: Int64 { context.wallClockMs }
-    /// Whether the lifecycle of connections is reported, because somebody reads about it.
+    /// True when connection lifecycles are logged.
     package var reportsLifecycle: Bool {
         get { context.notices.reportsLifecycle }
         set { context.notices.reportsLifecycle = newValue }
     }
-    /// The figures that the shard does not know itself.
+    /// Figures that only the shard's owner knows.
     package var outside = OutsideFigures()
 
     // MARK: Connections, as the sockets' owner names them
 
-    /// A connection was accepted; its CONNECT must come within the deadline. `origin` is a key of the
-    /// peer's address, which connections from the same address share; 0 when it is not known.
+    /// Adds an accepted connection and starts its CONNECT deadline. Connections from one peer
+    /// address share the key `origin`; 0 when it is unknown.
     package mutating func open(_ handle: Handle, listener: Int, origin: UInt32 = 0) {
         connections.open(
             handle, listener: listener, origin: origin, now: context.now,
@@ -97,12 +97,12 @@ package struct Shard: ~Copyable {
         context.counters.connectionsOpened += 1
     }
 
-    /// The key of a connection's address; 0 for none.
+    /// The key of a connection's address; 0 when it is unknown.
     package func origin(of handle: Handle) -> UInt32 {
         connections.isCurrent(handle) ? connections[handle].origin : 0
     }
 
-    /// A connection's address has become known.
+    /// Sets a connection's address once it is known.
     package mutating func setOrigin(_ key: UInt32, of handle: Handle) {
         if connections.isCurrent(handle) { connections[handle].origin = key }
     }
@@ -110,8 +110,8 @@ package struct Shard: ~Copyable {
     /// The listener that accepted a connection.
     package func listener(of handle: Handle) -> Int { Int(connections[handle].listener) }
 
-    /// The client's TLS certificate names its user, and proves it: the CONNECT needs no password, and a
-    /// user name in it does not count.
+    /// Sets the user name that the client's TLS certificate proved. CONNECT then needs no password,
+    /// and its user name is ignored.
     package mutating func identify(_ handle: Handle, _ userName: [UInt8]) {
         guard connections.isCurrent(handle) else { return }
         let bytes = SharedBytes(count: userName.count, pool: pool)
@@ -123,7 +123,7 @@ package struct Shard: ~Copyable {
         connections[handle].machine.identify(bytes, pool: pool)
     }
 
-    /// Whether a connection's CONNECT has to wait, to take over from another one or for the store.
+    /// True when a connection's CONNECT waits for a take-over or for the store.
     package func isConnectWaiting(_ handle: Handle) -> Bool {
         guard connections.isCurrent(handle) else { return false }
         let connection = connections[handle]
@@ -131,18 +131,18 @@ package struct Shard: ~Copyable {
             || (connection.intake.awaitsStore && connection.session == noIndex)
     }
 
-    /// Whether the connection's input has to wait: until it is resumed, reading it gains nothing.
+    /// True when the connection's input must wait until the connection is resumed.
     package func holdsInput(_ handle: Handle) -> Bool {
         connections.isCurrent(handle)
             && (connections[handle].intake.isPaused || connections[handle].machine.holdsInput)
     }
 
-    /// The socket failed or reached its end.
+    /// Reports that the socket failed or reached its end.
     package mutating func lost(_ handle: Handle, _ reason: CloseReason) {
         if connections.isLive(handle) { end(handle, reason) }
     }
 
-    /// The socket took all output that it had refused: messages that wait in the session may go on.
+    /// Reports that the socket has taken all output, so that waiting messages can be sent.
     package mutating func drained(_ handle: Handle) {
         guard connections.isCurrent(handle) else { return }
         connections[handle].outlet.noteDrained()
@@ -153,7 +153,7 @@ package struct Shard: ~Copyable {
         resumeRetained(session)
     }
 
-    /// Runs a body over the connection's output, for sending.
+    /// Calls `body` with the connection's output, for sending.
     @inline(__always)
     package mutating func withOutput<Result>(
         of handle: Handle, _ body: (inout OutputQueue) -> Result
@@ -161,7 +161,7 @@ package struct Shard: ~Copyable {
         connections[handle].outlet.withOutput(body)
     }
 
-    /// Frees the output of a connection that was closed after its output; the sockets' owner is done with it.
+    /// Frees the output of a connection that lingered after its close.
     package mutating func discardOutput(_ handle: Handle) {
         connections.discardOutput(handle, pool: pool)
     }

@@ -4,12 +4,12 @@ import MQTTCore
 import Store
 import Structures
 
-/// What every part of a shard reads (limits, time) and writes (counters, notices), and its memory.
+/// Limits, time, counters, notices and memory, shared by all parts of a shard.
 struct ShardContext: ~Copyable {
     /// Never read; see the same in ``Shard``.
     private let addressOnly: any Sendable = ()
-    /// New limits bind what happens from then on: a queue that has become too long gives up messages when
-    /// the next one comes, and a keep alive holds until its client connects again.
+    /// New limits affect later events: a queue that is now too long drops messages when the next
+    /// one arrives, and a keep alive changes when its client reconnects.
     var limits: BrokerLimits
     /// Set at the start of a turn.
     var now: MonotonicTime
@@ -19,11 +19,11 @@ struct ShardContext: ~Copyable {
     var notices = Notices()
     let pool = BytePool()
     let hash: KeyedHash
-    /// A test ends the process at a place of its choice.
+    /// True in tests that end the process at a chosen place.
     let isRigged = Failpoint.isArmed
 
-    /// The number of messages that may wait for a session: below what a queue can number for a connected
-    /// client, so that dropping the oldest makes room many times before holes have to be closed.
+    /// The largest number of waiting messages of a session. For a connected client it is less than
+    /// the queue can number, so that holes are closed rarely.
     func mostWaiting(isConnected: Bool) -> UInt32 {
         isConnected ? 60_000 : limits.queueMessages
     }
@@ -35,14 +35,14 @@ struct ShardContext: ~Copyable {
         self.hash = hash
     }
 
-    /// Whether a topic name or filter has no more levels than `limits.max_topic_levels`.
+    /// True when a topic name or filter has at most `limits.max_topic_levels` levels.
     @inline(__always)
     func isWithinLevels(_ topic: UnsafeRawBufferPointer) -> Bool {
-        // A short topic cannot have too many levels, and most topics are short.
+        // A short topic cannot have too many levels; most are short.
         topic.count < limits.maxTopicLevels || TopicLevels.count(topic) <= limits.maxTopicLevels
     }
 
-    /// The keep alive in milliseconds that counts for a client that asked for `seconds`.
+    /// The effective keep alive in milliseconds for a client that asked for `seconds`.
     func effectiveKeepAlive(_ seconds: UInt16) -> UInt32 {
         let asked = UInt32(seconds) * 1_000
         guard let limit = limits.maxKeepAlive else { return asked }
