@@ -3,9 +3,9 @@ import Logging
 import OperatorLog
 import Structures
 
-/// Logs what the access rules refuse: each kind of refusal of a client once, floods thinned out.
+/// Logs denials by the access rules: each kind of denial of a client once, rate-limited.
 struct AccessLog {
-    /// One kind of refusal: topics that share their first level count as one.
+    /// One kind of denial; topics with the same first level count as one.
     private struct Kind: Hashable {
         var event: AccessReport.Event
         var clientIdentifier: [UInt8]
@@ -13,11 +13,11 @@ struct AccessLog {
         var firstLevel: [UInt8]
     }
 
-    /// Kinds that are remembered; then it begins anew, and the limiters still hold.
+    /// Known kinds; beyond it the table is cleared, and only the rate limit remains.
     private static let capacity = 1_024
-    /// Of each name: it may be 64 KiB long, and a log line shows less.
+    /// Bytes kept of each name, which may be 64 KiB long; a log line shows fewer.
     private static let bytesKept = 256
-    /// After so long a refusal that goes on is worth another line.
+    /// A denial that continues is logged again after this time.
     private static let memoryMilliseconds: UInt64 = 10 * 60 * 1_000
 
     private var known: Set<Kind> = []
@@ -32,7 +32,7 @@ struct AccessLog {
             case .log(let suppressed) = limiters[report.event, default: limiter]
                 .admit(atMilliseconds: now.milliseconds)
         else { return }
-        // Only what was said is known: what was suppressed has its line later.
+        // A suppressed denial must not count as known, so that it is logged later.
         known.insert(kind)
         var metadata: Logger.Metadata = [
             LogKeys.client: Self.text(report.clientIdentifier),

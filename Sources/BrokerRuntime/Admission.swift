@@ -2,22 +2,21 @@ import BrokerAPI
 import Structures
 import Transport
 
-/// Decides whether a newcomer may stay, by what its address has already; and how fast newcomers come in
-/// at all.
+/// Decides whether a new connection may stay, by limits per address and by the total connect rate.
 ///
-/// It holds some 8 bytes for each address that has a connection, and a fixed table of how fast addresses
-/// connect. A connection keeps the key of its address; 0 stands for one that was not counted.
+/// It takes about 8 bytes for each connected address, and a fixed table of connect rates. A
+/// connection keeps the key of its address; 0 means that it is not counted.
 struct Admission: ~Copyable {
-    /// What a newcomer's address has had enough of.
+    /// The decision, with the limit that the address has reached.
     enum Verdict: Equatable {
-        /// It may stay; ``leave(_:)`` takes the key back.
+        /// The connection may stay; ``leave(_:)`` releases the key.
         case admitted(key: UInt32)
         case refused(Limit)
     }
 
-    /// What one address may have, and how fast all together come, as numbers that cost nothing to ask.
+    /// The limits of one address and the total rate, as plain numbers.
     struct Limits {
-        /// For addresses of other machines, and for this one's; `Int.max` is no limit.
+        /// The limits of remote addresses and of loopback; `Int.max` means none.
         struct Bound {
             let ofOthers: Int
             let ofLoopback: Int
@@ -33,7 +32,7 @@ struct Admission: ~Copyable {
         let connections: Bound
         let handshakes: Bound
         let rate: Bound
-        /// Of all together in a second; `nil` is no limit.
+        /// Connections per second of all addresses together; `nil` means no limit.
         let connectRate: Int?
 
         init(_ limits: BrokerLimits) {
@@ -56,8 +55,8 @@ struct Admission: ~Copyable {
         self.hash = hash
     }
 
-    /// Judges a peer whose address is known, and counts it if it may stay; `isSecured` says that its TLS
-    /// handshake begins.
+    /// Decides about a peer with a known address, and counts it if it may stay. `isSecured` means
+    /// that its TLS handshake begins.
     mutating func admit(
         _ peer: PeerAddress, isSecured: Bool, now: MonotonicTime
     ) -> Verdict {
@@ -69,7 +68,7 @@ struct Admission: ~Copyable {
         guard !isSecured || handshakes[key] < limits.handshakes.most(isLoopback) else {
             return .refused(.handshakesPerAddress)
         }
-        // Last, so that nothing else refuses what has taken a token.
+        // Last, because it takes a token, which no other rejection may waste.
         let rate = limits.rate.most(isLoopback)
         guard rate == .max || rates.take(key, rate: rate, now: now) else {
             return .refused(.connectRatePerAddress)
@@ -79,27 +78,27 @@ struct Admission: ~Copyable {
         return .admitted(key: key)
     }
 
-    /// A connection with this key is closed.
+    /// Uncounts a closed connection with this key.
     mutating func leave(_ key: UInt32) {
         if key != 0 { connections.remove(key) }
     }
 
-    /// A TLS handshake with this key is over.
+    /// Uncounts an ended TLS handshake with this key.
     mutating func endHandshake(_ key: UInt32) {
         if key != 0 { handshakes.remove(key) }
     }
 
-    /// Takes the right to accept one connection; false when it is not there yet.
+    /// Takes a token to accept one connection; false without one.
     mutating func takeToken(now: MonotonicTime) -> Bool {
         guard let rate = limits.connectRate else { return true }
         return tokens.take(rate: rate, now: now)
     }
 
-    /// Puts back the right that was taken for a connection which did not come in.
+    /// Returns the token of a connection that was not accepted.
     mutating func putTokenBack() { tokens.putBack() }
 
-    /// When it is worth accepting again: a hundredth of a second's connections at a time, so that the
-    /// pauses of a high rate cost little.
+    /// The time to accept again: when a hundredth of the rate is available, so that pauses cost
+    /// little.
     mutating func nextToken(now: MonotonicTime) -> MonotonicTime {
         guard let rate = limits.connectRate else { return now }
         return tokens.time(of: max(1, rate / 100), rate: rate, now: now)
@@ -110,9 +109,8 @@ struct Admission: ~Copyable {
 }
 
 extension BrokerLimits.AddressLimit {
-    /// How much one address may have of something of which all together may have `whole`; `nil` is no
-    /// bound. What a number says binds everybody; of its own accord nothing binds this machine, where one
-    /// address may be a proxy's, and so all clients'.
+    /// The limit for one address, where `whole` is the limit of all together; `nil` means none.
+    /// `auto` does not limit loopback, because a proxy there carries all clients.
     func bound(of whole: Int?, isLoopback: Bool) -> Int? {
         switch self {
         case .auto: isLoopback ? nil : whole.map { max(1, $0 / 2) }

@@ -2,15 +2,15 @@ import BrokerCore
 import Synchronization
 import Threads
 
-/// Checks passwords on a thread of its own: a memory-hard hash takes tens of milliseconds, which no
-/// other client may feel.
+/// Checks passwords on a thread of its own: Argon2 takes tens of milliseconds, which would delay
+/// all clients.
 ///
-/// Passwords that were right a short while ago are answered first, between two full checks, so that
-/// clients that come back do not wait behind strangers that guess. Both queues are bounded, and what
-/// has no place in them is answered at once.
+/// Cached passwords are answered first, between two full checks, so that returning clients do not
+/// wait behind strangers who guess. Both queues are bounded; a request without room gets an answer
+/// at once.
 package final class Authenticator: Sendable {
-    /// Requests that may wait to be looked at, which takes microseconds each and happens at the latest
-    /// when the check under way has ended.
+    /// Requests that may wait for the cache lookup. It takes microseconds and begins at the latest
+    /// after the running check.
     package static let arrivedCapacity = 8_192
 
     private let arrived: WorkQueue<AuthenticationRequest>
@@ -20,8 +20,8 @@ package final class Authenticator: Sendable {
     private let check: PasswordCheck
     private let answer: @Sendable (AuthenticationRequest, PasswordCheck.Outcome) -> Void
 
-    /// `answer` is called on the authenticator's thread, once for each request that was accepted, unless
-    /// ``stop()`` comes first.
+    /// Calls `answer` on the authenticator's thread, once per accepted request, unless ``stop()``
+    /// comes first.
     package init(
         _ check: PasswordCheck,
         answer: @escaping @Sendable (AuthenticationRequest, PasswordCheck.Outcome) -> Void
@@ -32,19 +32,19 @@ package final class Authenticator: Sendable {
         try WorkerThread.start(name: "hermes-auth") { self.run() }
     }
 
-    /// False when too many wait already; called by one thread.
+    /// Adds a request; false when too many wait. Called by one thread only.
     package func submit(_ request: AuthenticationRequest) -> Bool {
         guard arrivedCount.load(ordering: .relaxed) < Self.arrivedCapacity else { return false }
         arrivedCount.add(1, ordering: .relaxed)
         return arrived.post(request)
     }
 
-    /// Requests whose check has not begun.
+    /// Requests whose full check has not begun.
     package var waitingCount: Int {
         arrivedCount.load(ordering: .relaxed) + waiting.load(ordering: .relaxed)
     }
 
-    /// Lets the thread end; requests that wait are dropped.
+    /// Ends the thread; waiting requests are dropped.
     package func stop() {
         isStopped.store(true, ordering: .relaxed)
         arrived.close()

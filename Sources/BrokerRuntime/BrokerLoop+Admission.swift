@@ -3,15 +3,15 @@ import Glibc
 import Structures
 import Transport
 
-/// Who comes in, and when: newcomers wait in the kernel while they come faster than
-/// `limits.connect_rate`, and those whose address has had its share are closed at once.
+/// Admission of connections. Above `limits.connect_rate` they wait in the kernel; those of an
+/// address that has reached a limit are closed at once.
 extension BrokerLoop {
     private static var acceptsPerTurn: Int { 256 }
-    /// After a connection that could neither be accepted nor refused.
+    /// Pause after a connection that could neither be accepted nor closed.
     private static var pauseMilliseconds: UInt64 { 100 }
 
-    /// Accepts from the listeners that have somebody waiting: behind the turn's other events, so that
-    /// whoever is connected goes first.
+    /// Accepts from listeners with waiting connections, after all other events of the turn, so that
+    /// connected clients are served first.
     mutating func acceptWaiting() {
         while acceptable != 0 {
             let listener = acceptable.trailingZeroBitCount
@@ -23,7 +23,7 @@ extension BrokerLoop {
     private mutating func accept(_ listener: Int) {
         for number in 0..<Self.acceptsPerTurn {
             guard hasToken() else { return }
-            // Behind the first, it is not known whether anybody waits.
+            // Only for the first connection is it known that it waits.
             guard hasRoom(onListener: listener, isAwaited: number == 0) else {
                 admission.putTokenBack()
                 return
@@ -55,7 +55,7 @@ extension BrokerLoop {
         notices.logTurnedAway(.openFiles, now: shard.now)
     }
 
-    /// Takes a new connection in; false when it was closed instead, for a limit.
+    /// Admits a new connection; false when it was closed at a limit.
     private mutating func open(_ handle: Handle, onListener listener: Int) -> Bool {
         guard reactor.socketCount <= settings.limits.mostConnections else {
             reactor.close(handle)
@@ -64,7 +64,7 @@ extension BrokerLoop {
             return false
         }
         let peer = reactor.peerAddress(of: handle)
-        // Of whoever comes by a proxy, the header will tell.
+        // The client's address is unknown until the PROXY header arrives.
         let isProxied = isProxy(peer, ofListener: listener)
         var origin: UInt32 = 0
         if !isProxied {
@@ -79,8 +79,8 @@ extension BrokerLoop {
         return true
     }
 
-    /// A connection's header has named its peer, who counts from here on; false when the peer's address
-    /// has had enough.
+    /// Admits a connection whose PROXY header has named the client; false when the client's address
+    /// has reached a limit.
     mutating func admitProxied(_ handle: Handle) -> Bool {
         let peer = reactor.peerAddress(of: handle)
         guard let origin = admit(peer, isSecured: reactor.isShakingHands(handle)) else {
@@ -93,8 +93,8 @@ extension BrokerLoop {
         return true
     }
 
-    /// Called once for each connection, when its peer's address is known: counts it, and returns the key
-    /// of its address. `nil` when the address has had enough; then the connection closes.
+    /// Counts a connection once its peer's address is known, and returns the address's key. `nil`
+    /// when the address has reached a limit; the connection then closes.
     mutating func admit(_ peer: PeerAddress, isSecured: Bool) -> UInt32? {
         switch admission.admit(peer, isSecured: isSecured, now: shard.now) {
         case .admitted(let key): return key
@@ -105,34 +105,34 @@ extension BrokerLoop {
         }
     }
 
-    /// Whether a connection has to share what all connections have with others of its address, as
-    /// `limits.connections_per_address` says.
+    /// True when `limits.connections_per_address` makes this connection share resources with others
+    /// from its address.
     func sharesByAddress(_ handle: Handle) -> Bool {
         settings.limits.connectionsPerAddress.bound(
             of: settings.limits.maxConnections,
             isLoopback: reactor.peerAddress(of: handle).isLoopback) != nil
     }
 
-    /// Logs what the shard reports; addresses are the loop's to tell.
+    /// Logs a notice of the shard, with addresses that only the loop knows.
     mutating func log(_ notice: BrokerNotice) {
         guard case .takeOverDelayed(let report) = notice else {
             notices.log(notice, in: reactor, now: shard.now)
             return
         }
-        // It may have been stopped for something else before.
+        // Reading may have stopped earlier for another reason.
         reactor.stopReading(report.waiting, awaitsEnd: true)
         let peers = [report.connected, report.waiting].map { reactor.address(of: $0) }
         shard.nameTakeOver(report, peers: peers)
         notices.logTakeOverDelayed(report, peers: peers, now: shard.now)
     }
 
-    /// A connection with an address's key closes: its place is free.
+    /// Releases the address's key of a closing connection.
     mutating func leave(_ handle: Handle, origin: UInt32) {
         if reactor.isShakingHands(handle) { admission.endHandshake(origin) }
         admission.leave(origin)
     }
 
-    /// Whether one more connection may be accepted now; else all listeners wait for the next token.
+    /// True when the connect rate allows another connection; otherwise all listeners pause.
     private mutating func hasToken() -> Bool {
         guard !admission.takeToken(now: shard.now) else { return true }
         shard.counters.limits.add(.connectRate)
@@ -142,7 +142,7 @@ extension BrokerLoop {
         return false
     }
 
-    /// Accepts again once there is room.
+    /// Accepts again if there is room.
     mutating func resumeAccepting() {
         if let time = acceptAgainAt, time <= shard.now { acceptAgainAt = nil }
         if waitsForHandshakes,
@@ -153,7 +153,7 @@ extension BrokerLoop {
         updateAccepting()
     }
 
-    /// Has each listener accept unless there is a reason to wait.
+    /// Has each listener accept unless there is a reason to pause.
     mutating func updateAccepting() {
         for listener in isAccepting.indices {
             let accepts =

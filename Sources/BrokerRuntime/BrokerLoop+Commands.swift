@@ -1,7 +1,7 @@
 import BrokerAPI
 import BrokerCore
 
-/// Commands of the admin plane. The shard answers them, but for the figures that only the loop knows.
+/// Commands of the admin plane. The shard answers them; the loop adds figures that only it knows.
 extension BrokerLoop {
     mutating func perform(_ command: BrokerCommand) {
         switch command {

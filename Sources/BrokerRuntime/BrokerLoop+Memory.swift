@@ -4,27 +4,28 @@ import CLinux
 import Structures
 import Transport
 
-/// What the loop knows of the memory that the process uses.
+/// The loop's measurements of memory.
 struct MemoryWatch {
     var pressure = MemoryPressure.none
-    /// Private memory of the process, when it was last measured.
+    /// Private memory of the process at the last measurement.
     var usedBytes = 0
-    /// When it is measured again, if there is a turn.
+    /// The first turn from this time on measures again.
     var nextLook = MonotonicTime(milliseconds: 0)
-    /// What had been received at the last measurement.
+    /// Bytes received until the last measurement.
     var receivedBytes: UInt64 = 0
-    /// Unfinished packets could not be shed any further: not tried again before.
+    /// Until this time, closing connections with incomplete packets is not tried again.
     var nextShedding = MonotonicTime(milliseconds: 0)
 }
 
-/// Memory that runs short, and what is given up for it, in a stated order: newcomers, unfinished packets
-/// and large publishers, slow readers. Clients that read and finish their packets lose nothing.
+/// Reactions to a shortage of memory, in this order: new connections wait, incomplete packets and
+/// large publishers are limited, slow readers are closed. Clients that read and finish their
+/// packets are not affected.
 extension BrokerLoop {
     private static var lookMilliseconds: UInt64 { 250 }
-    /// A measurement costs some 10 us: so many bytes from clients are worth one at any time.
+    /// A measurement takes about 10 us; this much input makes another one worthwhile.
     private static var lookBytes: UInt64 { 16 * 1_024 * 1_024 }
 
-    /// Measures when it is time for that, and sheds what has to go.
+    /// Measures if it is time, and closes connections if memory is short.
     mutating func watchMemory() {
         lookAtMemory()
         let isShort = memory.pressure >= .publishers
@@ -43,7 +44,7 @@ extension BrokerLoop {
         memory.receivedBytes = reactor.bytesReceived
         memory.usedBytes = ProcessFigures.privateBytes()
         if memory.usedBytes >= limit, isTime {
-            // What the C library keeps of what was freed is no use of ours.
+            // Returns freed memory that the C library keeps.
             hermes_trim_heap()
             memory.usedBytes = ProcessFigures.privateBytes()
         }
@@ -64,7 +65,7 @@ extension BrokerLoop {
         updateAccepting()
     }
 
-    /// The shard's limits: as they are set, and tighter while memory is short.
+    /// Passes the limits to the shard: the configured ones, or tighter ones while memory is short.
     mutating func passLimits() {
         shard.limits = settings.limits
         if memory.pressure >= .publishers {
@@ -73,21 +74,21 @@ extension BrokerLoop {
         }
     }
 
-    /// When memory is looked at again without an event: only while it is short.
+    /// Time of the next measurement without an event; `nil` unless memory is short.
     var memoryDeadline: MonotonicTime? {
         memory.pressure == .none ? nil : memory.nextLook
     }
 
-    /// Closes connections that hold the begin of a packet, of those that have held it longest first, until
-    /// a little less than `bound` is held together.
+    /// Closes connections with incomplete packets, oldest packets first, until all together hold a
+    /// little less than `bound`.
     private mutating func shedUnfinished(to bound: Int) {
         guard reactor.heldInputBytes > bound, shard.now >= memory.nextShedding else { return }
-        // Looking at every connection is nothing for every turn.
+        // Visiting every connection is too dear for each turn.
         memory.nextShedding = shard.now.advanced(byMilliseconds: Self.lookMilliseconds)
         var left = reactor.heldInputBytes
         for input in reactor.unfinishedInputs() {
             guard left > bound / 8 * 7 else { return }
-            // What the shard does not take yet waits for us, not for its client.
+            // Input that the shard holds back waits for the broker, not for its client.
             guard
                 !shard.holdsInput(input.connection) || shard.isConnectWaiting(input.connection)
             else { continue }
@@ -96,7 +97,7 @@ extension BrokerLoop {
         }
     }
 
-    /// For status and metrics.
+    /// Figures for status and metrics.
     var memoryFigures: MemoryFigures {
         MemoryFigures(
             usedBytes: settings.limits.memoryBytes == nil

@@ -8,13 +8,12 @@ import Transport
 
 /// TLS handshakes: their steps run on other threads, and their number is bounded.
 ///
-/// At the bound a newcomer takes the place of the handshake whose client has kept us waiting longest, if
-/// that was too long, so that clients who connect and do nothing keep nobody out; else it waits in the
-/// kernel until one is over. A handshake whose step is under way never gives way: it keeps its socket
-/// and its worker until the step is over, so that nothing would be gained.
+/// At the bound, a new connection replaces the handshake that has waited longest for its client, if
+/// that was too long, so that idle clients block nobody; otherwise it waits in the kernel. A
+/// handshake with a running step is never replaced: it holds socket and worker until the step ends.
 extension BrokerLoop {
-    /// Whether a listener may accept one more connection now. Only when it `isAwaited`, when somebody is
-    /// known to wait for it, does another one have to give way.
+    /// True when a listener may accept another connection now. An idle handshake is replaced only
+    /// if a connection `isAwaited`, so is known to wait.
     mutating func hasRoom(onListener listener: Int, isAwaited: Bool) -> Bool {
         guard contexts[listener] != nil,
             reactor.handshakeCount >= settings.limits.maxHandshakes
@@ -28,7 +27,7 @@ extension BrokerLoop {
         return false
     }
 
-    /// Ends the handshake whose client has kept us waiting longest, when that is too long.
+    /// Ends the handshake that has waited longest for its client, if that was too long.
     mutating func displaceHandshake() -> Bool {
         guard let oldest = handshakeOrder.oldest(in: reactor), oldest.endsAt <= shard.now else {
             return false
@@ -40,7 +39,7 @@ extension BrokerLoop {
         return !reactor.isShakingHands(oldest.connection)
     }
 
-    /// When the next handshake may have to give way; `nil` while nobody waits for that.
+    /// Time at which the next handshake may be replaced; `nil` when no connection waits.
     var handshakeDeadline: MonotonicTime? {
         mutating get {
             guard waitsForHandshakes else { return nil }
@@ -56,7 +55,7 @@ extension BrokerLoop {
         }
     }
 
-    /// A worker took a step of a handshake.
+    /// Takes the result of a handshake step from a worker.
     mutating func finishStep(_ handle: Handle, _ outcome: TLSHandshake.Outcome) {
         switch reactor.finishStep(handle, outcome) {
         case .stale: return
@@ -76,7 +75,7 @@ extension BrokerLoop {
     }
 
     private mutating func fail(_ handle: Handle, _ failure: TLSFailure) {
-        // It fails once.
+        // So that it is ended once only.
         handshakeOrder.end(handle)
         handshakeCounters.failed(failure.reason)
         notices.logHandshakeFailed(failure, handle, in: reactor, now: shard.now)
@@ -88,15 +87,15 @@ extension BrokerLoop {
     ) throws(ThreadFailure) -> HandshakeWorkers? {
         guard settings.listeners.contains(where: { $0.tls != nil }) else { return nil }
         return try HandshakeWorkers(count: HandshakeWorkers.usualCount) { handle, outcome in
-            // Room comes with the shard's next turn.
+            // The shard's next turn makes room.
             while mailbox.post(.handshake(handle, outcome), isUrgent: true) == .full {
                 usleep(1_000)
             }
         }
     }
 
-    /// Certificates and rules for the next handshakes; a listener goes on serving what it serves. Who
-    /// showed a certificate that counts no more is closed.
+    /// Takes certificates and rules for new handshakes; a plain listener stays plain. Closes
+    /// connections whose client certificates are no longer accepted.
     mutating func take(_ contexts: [TLSContext?]) {
         for listener in self.contexts.indices
         where listener < contexts.count && self.contexts[listener] != nil {
@@ -107,8 +106,8 @@ extension BrokerLoop {
         }
     }
 
-    /// Whether what counts now lets in a client whose handshake may have begun before it was read;
-    /// notes down by what it can be judged later.
+    /// True when the current rules accept a client, whose handshake may have begun under earlier
+    /// ones. Records its certificates for later reloads.
     private mutating func admits(_ peer: TLSPeer, _ handle: Handle) -> Bool {
         guard let client = peer.client else { return true }
         let listener = shard.listener(of: handle)

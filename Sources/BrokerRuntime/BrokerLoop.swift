@@ -12,13 +12,13 @@ import TLS
 import Threads
 import Transport
 
-/// Drives one shard by its sockets, in turns: a batch of events becomes one commit and one send per
+/// Drives one shard with sockets, in turns: a batch of events becomes one commit, and one send per
 /// connection.
 ///
-/// The loop is thin on purpose: it moves bytes between the reactor and the shard, tells the time,
-/// and logs what the shard reports. Everything that decides is in ``Shard``.
+/// The loop is thin on purpose: it moves bytes between reactor and shard, tells the time, and logs
+/// notices. All decisions are in ``Shard``.
 package struct BrokerLoop: ~Copyable {
-    /// Facts that status answers carry and no part of the data plane knows.
+    /// Facts for status answers that the data plane does not know.
     package struct Identity: Sendable {
         package var version: String
         package var durability: String
@@ -32,21 +32,21 @@ package struct BrokerLoop: ~Copyable {
         }
     }
 
-    /// A closed connection that still has output, or whose peer still has to read it.
+    /// A closed connection with unsent output, or whose peer still has to read it.
     private struct Lingering: BitwiseCopyable {
         var handle: Handle
         var isFinished: Bool
-        /// The key of its address.
+        /// The key of the peer's address; 0 when it is unknown.
         var origin: UInt32
     }
 
-    /// When a lingering connection's time is over.
+    /// The time at which a lingering connection closes.
     struct LingerDeadline: BitwiseCopyable {
         var handle: Handle
         var time: MonotonicTime
     }
 
-    /// A peer that was answered and told to go has this long to read the answer.
+    /// Time for a peer to read its last answer before the connection closes.
     private static var lingerMilliseconds: UInt64 { 2_000 }
 
     /// Never read; see the same in ``Shard``.
@@ -55,37 +55,37 @@ package struct BrokerLoop: ~Copyable {
     var shard: Shard
     private let mailbox: Mailbox<ShardMessage>
     var authenticator: Authenticator?
-    /// By listener; `nil` serves plain TCP.
+    /// By listener; `nil` for plain TCP.
     var contexts: [TLSContext?]
-    /// `nil` without a listener that speaks TLS.
+    /// `nil` without a TLS listener.
     let handshakes: HandshakeWorkers?
     var handshakeOrder = HandshakeOrder()
     var handshakeCounters = HandshakeCounters()
     /// Open connections whose clients showed a certificate.
     var verifiedClients = VerifiedClients()
-    /// Listeners with TLS accept nobody until a handshake is over.
+    /// True while TLS listeners wait for a handshake to end before they accept.
     var waitsForHandshakes = false
     var admission: Admission
-    /// Listeners that have somebody waiting, one bit each: they are accepted at the end of the turn.
+    /// Listeners with waiting connections, one bit each; they accept at the end of the turn.
     var acceptable: UInt64 = 0
     /// By listener.
     var isAccepting: [Bool]
-    /// Nobody is accepted before: they come faster than `limits.connect_rate`.
+    /// Listeners pause until then, because connections exceed `limits.connect_rate`.
     var acceptAgainAt: MonotonicTime?
     var notices: NoticeLog
     var settings: BrokerSettings
     let identity: Identity
     let startedAtMs: Int64
     private var lingering: [UInt32: Lingering] = [:]
-    /// All linger equally long, so the first is always the next; some are gone when their time comes.
+    /// All linger equally long, so the first is always the next; some have closed before.
     private var lingerDeadlines = RingBuffer<LingerDeadline>()
     var drainDeadline: MonotonicTime?
     var memory = MemoryWatch()
 
-    /// Loads what the store holds and opens the listeners; ``run()`` serves them. Without
-    /// `passwords`, user names are taken as given; without `access`, everything is allowed.
+    /// Restores the store's content and opens the listeners; ``run()`` serves them. Without
+    /// `passwords` user names are unproven; without `access` everything is allowed.
     ///
-    /// - Throws: ``SystemError``, ``ListenFailure``, or what the store could not read.
+    /// - Throws: ``SystemError``, ``ListenFailure``, or an error of reading the store.
     package init(
         settings: BrokerSettings, store: any Store, mailbox: Mailbox<ShardMessage>,
         passwords: PasswordCheck?, access: AccessRules? = nil, identity: Identity,
@@ -145,7 +145,7 @@ package struct BrokerLoop: ~Copyable {
         notices = NoticeLog(logger: logger)
     }
 
-    /// Addresses that accept connections, with the ports in use.
+    /// Addresses that accept connections, with their actual ports.
     package var listenerAddresses: [String] { reactor.listenerAddresses }
 
     /// Serves until a ``ShardMessage/stop`` has been carried out.
@@ -154,14 +154,14 @@ package struct BrokerLoop: ~Copyable {
         while try turn() {}
         shard.abandonReplies()
         authenticator?.stop()
-        // Steps that wait are dropped; a worker that waits for room in the mailbox finds it closed.
+        // Drops waiting steps; a worker that waits for the mailbox finds it closed.
         handshakes?.close()
-        // Every command is still answered, so that nobody waits for ever.
+        // Answer each waiting command, so that no caller waits forever.
         for case .command(let command) in mailbox.close() { command.refuse(.stopping) }
         handshakes?.waitUntilEnded()
     }
 
-    /// One turn; false when the loop has ended.
+    /// One turn; false after the last.
     private mutating func turn() throws(SystemError) -> Bool {
         let count = try reactor.wait(milliseconds: timeout())
         shard.beginTurn(at: Self.clock(), wallClockMs: hermes_wall_ms())
@@ -176,7 +176,7 @@ package struct BrokerLoop: ~Copyable {
         return !isDrained
     }
 
-    /// Takes the turn's steps in the order that the shard gives.
+    /// Takes the turn's steps in the shard's order.
     private mutating func takeSteps() {
         while true {
             switch shard.nextStep() {
@@ -191,17 +191,17 @@ package struct BrokerLoop: ~Copyable {
         }
     }
 
-    /// Closes connections, which is logged while the kernel still knows the peers' addresses.
+    /// Logs notices while the kernel still knows the peers' addresses, then closes connections.
     private mutating func finish(_ result: TurnResult) {
         for request in result.authentications { submit(request) }
         for notice in result.notices { log(notice) }
         for closing in result.closing { close(closing) }
     }
 
-    /// Closes at once the connections that have ended.
+    /// Closes ended connections at once.
     mutating func closeEnded() { finish(shard.closeNow()) }
 
-    /// What the shard's figures need from outside; before the turn's events, which count from here.
+    /// Sets outside figures and time, before the turn's events.
     private mutating func tellShard() {
         shard.outside.bytesReceived = reactor.bytesReceived
         shard.outside.bytesSent = reactor.bytesSent
@@ -246,9 +246,8 @@ package struct BrokerLoop: ~Copyable {
                 read(handle)
                 return
             }
-            // It has to wait; the kernel keeps its bytes meanwhile. A peer that is gone would report
-            // itself for ever. One whose CONNECT waits gets nothing, and takes nothing over, once it
-            // has gone, whatever it has sent before.
+            // A closed peer would be reported in every turn while its input waits. A waiting
+            // CONNECT whose client has closed is dropped.
             let waits = shard.isConnectWaiting(handle)
             if isHungUp || (hasEnded && waits) {
                 shard.lost(handle, .peerClosed)
@@ -325,8 +324,8 @@ package struct BrokerLoop: ~Copyable {
         write(closing.connection)
     }
 
-    /// All output of a closed connection is with the kernel. Closing now could reset the stream before
-    /// the peer has read it, so it gets the end of the stream and the time to react.
+    /// Ends the stream of a closed connection whose output the kernel has. Closing at once could
+    /// reset the connection before the peer has read it.
     private mutating func finishLingering(_ handle: Handle) {
         guard let entry = lingering[handle.index], entry.handle == handle, !entry.isFinished else {
             return
@@ -341,7 +340,7 @@ package struct BrokerLoop: ~Copyable {
             lingerDeadlines.removeFirst()
             guard let entry = lingering[handle.index], entry.handle == handle else { continue }
             if drainDeadline != nil, !entry.isFinished {
-                // A stop gives what is not sent all the time that it has.
+                // During shutdown, unsent output may linger until the drain deadline.
                 lingerDeadlines.append(
                     LingerDeadline(
                         handle: handle,
@@ -374,10 +373,10 @@ package struct BrokerLoop: ~Copyable {
         case .limits(let limits):
             settings.limits = limits
             admission.limits = Admission.Limits(limits)
-            // By the rate that was.
+            // It was computed from the old rate.
             acceptAgainAt = nil
             passLimits()
-            // The log's level may have changed along.
+            // A reload may change the log level too.
             shard.reportsLifecycle = notices.wantsLifecycle
         case .access(let rules):
             shard.setAccess(rules)
@@ -387,7 +386,7 @@ package struct BrokerLoop: ~Copyable {
     }
 
     private mutating func stop() {
-        // Asked again: what is not sent by now stays unsent.
+        // The second request ends the drain.
         guard drainDeadline == nil else {
             drainDeadline = shard.now
             return
@@ -401,7 +400,7 @@ package struct BrokerLoop: ~Copyable {
         shard.shutDown()
     }
 
-    /// A stop was asked for, and every peer has read its output or run out of time.
+    /// True during shutdown once every peer has read its output or run out of time.
     private var isDrained: Bool {
         guard let drainDeadline else { return false }
         return reactor.connectionCount == 0 || shard.now >= drainDeadline

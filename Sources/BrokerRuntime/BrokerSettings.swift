@@ -2,15 +2,15 @@ import BrokerAPI
 import TLS
 import Transport
 
-/// All that an operator decides for a broker's data plane.
+/// The settings of the data plane.
 package struct BrokerSettings: Sendable {
     package struct Listener: Sendable {
         package var address: String
         package var port: UInt16
         package var allowsAnonymous: Bool
-        /// What its handshakes begin with; `nil` serves plain TCP.
+        /// The context of TLS handshakes; `nil` for plain TCP.
         package var tls: TLSContext?
-        /// Whose connections begin with a header of the PROXY protocol.
+        /// Networks whose connections begin with a PROXY header.
         package var proxies: [PeerNetwork]
 
         package init(
@@ -27,9 +27,9 @@ package struct BrokerSettings: Sendable {
 
     package var listeners: [Listener] = []
     package var limits = BrokerLimits()
-    /// Unacknowledged output ends a connection after this long.
+    /// A connection whose output is unacknowledged for this long ends.
     package var userTimeout: Duration = .seconds(60)
-    /// How often `$SYS/broker/...` is published; zero turns these topics off.
+    /// Interval of publishing the `$SYS/broker/...` topics; zero turns them off.
     package var systemTopicInterval: Duration = .seconds(10)
 
     package init() {}

@@ -1,12 +1,12 @@
 import BrokerAPI
 import TLS
 
-/// The TLS handshakes since the start.
+/// Counters of TLS handshakes since the start.
 struct HandshakeCounters {
-    /// The kind of a handshake that succeeded.
+    /// The kind of a successful handshake.
     private enum Kind: UInt8, CountLabel {
         case full
-        /// The session of an earlier connection went on.
+        /// It resumed the TLS session of an earlier connection.
         case resumed
 
         var name: String {
@@ -17,7 +17,7 @@ struct HandshakeCounters {
         }
     }
 
-    /// The version of TLS that a handshake agreed on.
+    /// The negotiated TLS version.
     private enum Version: UInt8, CountLabel {
         case tls12, tls13
 

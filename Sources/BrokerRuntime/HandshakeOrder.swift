@@ -1,15 +1,13 @@
 import Structures
 import Transport
 
-/// TLS handshakes that wait for their clients, in the order in which their patience ends, so that one
-/// that has stalled can make room.
+/// TLS handshakes that wait for their clients, ordered by the time from which each may be replaced.
 ///
-/// The time of our own steps does not count, nor that which they wait for a worker: a client is not
-/// to blame for it. An entry whose client answered, or whose handshake is over, stays until it is the
-/// oldest or until such entries are the most. A handshake that comes back after a long step may stand
-/// behind one whose patience ends later, and then gives way later, too.
+/// Only the client's time counts, not the time of steps and of waiting for a worker. Outdated
+/// entries stay until they are first or outnumber the others. A handshake that returns from a long
+/// step may be placed after one with a later time, and is then replaced later.
 struct HandshakeOrder: ~Copyable {
-    /// A handshake, and when it may have to give way.
+    /// A handshake, and the time from which it may be replaced.
     struct Entry: BitwiseCopyable {
         var connection: Handle
         var endsAt: MonotonicTime
@@ -21,15 +19,15 @@ struct HandshakeOrder: ~Copyable {
         var endsAt: MonotonicTime
     }
 
-    /// Whose client has taken longer than this gives its place to a newcomer: over a bad network a
-    /// handshake takes a second.
+    /// A client's share of a handshake's time, after which a new connection may replace it. Over a
+    /// bad network a handshake takes a second.
     static var patienceMilliseconds: UInt64 { 2_000 }
 
     private var entries = RingBuffer<Entry>()
-    /// By index of the connection; of handshakes that are not over.
+    /// Unfinished handshakes, by connection index.
     private var patience: [UInt32: Patience] = [:]
 
-    /// Entries that are held, current or not.
+    /// Number of entries, including outdated ones.
     var entryCount: Int { entries.count }
 
     mutating func begin(_ connection: Handle, at now: MonotonicTime) {
@@ -39,7 +37,7 @@ struct HandshakeOrder: ~Copyable {
         awaitClient(connection, at: now)
     }
 
-    /// The client has answered: from here on it is us who take time.
+    /// Stops the client's time: a step begins.
     mutating func beginStep(_ connection: Handle, at now: MonotonicTime) {
         guard let current = patience[connection.index],
             current.generation == connection.generation
@@ -47,7 +45,7 @@ struct HandshakeOrder: ~Copyable {
         patience[connection.index]?.leftMilliseconds = current.endsAt.milliseconds(since: now)
     }
 
-    /// We have answered, and the next step is the client's.
+    /// Resumes the client's time: the next bytes are the client's.
     mutating func awaitClient(_ connection: Handle, at now: MonotonicTime) {
         guard let current = patience[connection.index],
             current.generation == connection.generation
@@ -58,18 +56,18 @@ struct HandshakeOrder: ~Copyable {
         entries.append(Entry(connection: connection, endsAt: endsAt))
     }
 
-    /// The handshake is over, or its connection closes; also for a connection that had none.
+    /// Forgets a handshake that has ended or whose connection closes.
     mutating func end(_ connection: Handle) {
         guard patience[connection.index]?.generation == connection.generation else { return }
         patience[connection.index] = nil
     }
 
-    /// The first one that waits for its client.
+    /// The first handshake that waits for its client.
     mutating func oldest(in reactor: borrowing Reactor) -> Entry? {
         oldest { reactor.awaitsClient($0) }
     }
 
-    /// The first one that waits for its client, as `awaitsClient` has the last word on.
+    /// The first handshake that waits for its client, as confirmed by `awaitsClient`.
     mutating func oldest(where awaitsClient: (Handle) -> Bool) -> Entry? {
         while entries.count > 0 {
             let entry = entries[0]

@@ -5,22 +5,21 @@ import TLS
 import Threads
 import Transport
 
-/// Threads that take the steps of TLS handshakes: each costs hundreds of microseconds, which no
-/// connected client may feel.
+/// Threads for the steps of TLS handshakes, each of which takes hundreds of microseconds.
 ///
-/// Handshakes for which we have signed go before newcomers: when there are more than can be made, what
-/// was spent on them is not lost, and some are always completed.
+/// Handshakes that already have a signature come before new ones. Under overload this work is not
+/// wasted, and some handshakes always complete.
 final class HandshakeWorkers: Sendable {
     private let queue: RankedQueue<Reactor.HandshakeStep>
     private let count: Int
-    /// Each thread says when it has ended.
+    /// Each thread adds its number when it ends.
     private let ended: WorkQueue<Int>
 
-    /// A thread that has more to do tells so many outcomes together: each time wakes the shard, which
-    /// may need this very processor. One that is about to sleep tells what it has.
+    /// Results that a busy thread reports together, because each report wakes the shard, perhaps on
+    /// the same processor. A thread reports everything before it sleeps.
     private static let outcomesAtOnce = 4
 
-    /// `answer` is called on the workers' threads, and must not lose an outcome.
+    /// Calls `answer` on the workers' threads; it must not lose a result.
     init(
         count: Int, answer: @escaping @Sendable (Handle, TLSHandshake.Outcome) -> Void
     ) throws(ThreadFailure) {
@@ -48,18 +47,18 @@ final class HandshakeWorkers: Sendable {
         self.count = count
     }
 
-    /// Half of the processors, so that the other half is left to clients that are connected.
+    /// Half of the processors, from 1 to 8; the others serve connected clients.
     static var usualCount: Int { max(1, min(8, sysconf(CInt(_SC_NPROCESSORS_ONLN)) / 2)) }
 
-    /// Hands a step over. A connection has one step at a time, so that any thread may take it.
+    /// Submits a step to any thread; a connection has at most one.
     func submit(_ step: Reactor.HandshakeStep) {
         queue.post(step, step.handshake.hasSigned ? .first : .second)
     }
 
-    /// Takes no more steps: those that wait are dropped, those that were begun are finished.
+    /// Drops waiting steps; running ones finish.
     func close() { queue.close() }
 
-    /// Waits until the threads have ended: their sockets may close afterwards.
+    /// Waits until the threads have ended, after which sockets may be closed.
     func waitUntilEnded() {
         var left = count
         while left > 0, let numbers = ended.takeAll() { left -= numbers.count }

@@ -1,8 +1,8 @@
-/// The dotted keys of the broker's log, in one place so that they stay the same everywhere.
+/// The dotted keys of the broker's log.
 enum LogKeys {
     static let connection = "connection.id"
     static let address = "connection.address"
-    /// Both of two who fight over a client identifier: who is connected, and who waits.
+    /// The two peers that compete for a client identifier: the connected one, then the waiting one.
     static let peers = "connection.addresses"
     static let delay = "delay_ms"
     static let memoryUsed = "memory.used_bytes"

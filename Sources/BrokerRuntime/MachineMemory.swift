@@ -1,26 +1,27 @@
 import Glibc
 
-/// How much memory the process may use: the machine's, or less where its control group says so.
+/// The memory available to the process: the machine's, or the limit of its control group.
 package enum MachineMemory {
-    /// In bytes; `nil` when nobody says. `root` stands before the paths of files, for tests.
+    /// In bytes; `nil` when unknown. `root` precedes the paths of files, for tests.
     package static func available(root: String = "") -> Int? {
         let machine = sysconf(CInt(_SC_PHYS_PAGES)) * sysconf(CInt(_SC_PAGESIZE))
         let bounds = controlGroups(root).flatMap { limits(of: $0, root) }
         return (bounds + (machine > 0 ? [machine] : [])).min()
     }
 
-    /// Of the limit of memory that nobody set: a fifth is left to the kernel's buffers and to others.
+    /// Share of the available memory that `limits.memory: auto` uses; the rest is for the kernel
+    /// and others.
     package static var usualPercent: Int { 80 }
 
-    /// A control group in which the process is: the folder of its hierarchy, its path below that, and
-    /// the name of the file with its limit.
+    /// A control group of the process: the folder of its hierarchy, its path in it, and the name of
+    /// its limit's file.
     private struct ControlGroup {
         var folder: String
         var path: String
         var file: String
     }
 
-    /// The lines of /proc/self/cgroup that concern memory (cgroups(7)).
+    /// The memory control groups in /proc/self/cgroup (cgroups(7)).
     private static func controlGroups(_ root: String) -> [ControlGroup] {
         text(root + "/proc/self/cgroup").split(separator: "\n").compactMap { line in
             let parts = line.split(
@@ -37,7 +38,7 @@ package enum MachineMemory {
         }
     }
 
-    /// The limits of a group and of those around it, each of which binds it. "max" is none.
+    /// The limits of a group and of its parents, all of which apply. "max" means none.
     private static func limits(of group: ControlGroup, _ root: String) -> [Int] {
         var names = group.path.split(separator: "/")
         var limits: [Int] = []
@@ -49,7 +50,7 @@ package enum MachineMemory {
         }
     }
 
-    /// At most the first 4 KiB of a file; empty when it cannot be read.
+    /// The first 4 KiB of a file; empty when it cannot be read.
     private static func text(_ path: String) -> String {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return "" }

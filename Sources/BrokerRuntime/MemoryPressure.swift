@@ -1,15 +1,15 @@
-/// How short memory is: each step gives up more than the one before it.
+/// The degrees of memory shortage; each includes the reactions of those before it.
 package enum MemoryPressure: UInt8, CaseIterable, Comparable, Sendable {
     case none
-    /// Newcomers wait to be accepted, and those whose CONNECT has not been accepted are closed.
+    /// New connections wait to be accepted, and those without CONNACK are closed.
     case newcomers
-    /// Beside that, unfinished packets have an eighth of their room, and publishers are paused at a
-    /// sixteenth of what may wait for its acknowledgement.
+    /// Incomplete packets are limited to an eighth of their bound, and publishers pause at a
+    /// sixteenth of theirs.
     case publishers
-    /// Beside that, who does not read what is sent is closed, largest first.
+    /// Connections that do not read are closed, largest unsent output first.
     case readers
 
-    /// A word for status, log and metrics.
+    /// The name in status, log and metrics.
     package var name: String {
         switch self {
         case .none: "none"
@@ -21,7 +21,7 @@ package enum MemoryPressure: UInt8, CaseIterable, Comparable, Sendable {
 
     package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 
-    /// In percent of the limit: it begins there.
+    /// Percent of the limit at which the degree begins.
     var begin: Int {
         switch self {
         case .none: 0
@@ -31,11 +31,10 @@ package enum MemoryPressure: UInt8, CaseIterable, Comparable, Sendable {
         }
     }
 
-    /// In percent of the limit: below it ends. A little lower, so that it does not come and go.
+    /// Percent of the limit below which it ends; lower, so that it does not flap.
     var end: Int { max(0, begin - 5) }
 
-    /// What the next measurement makes of it: up at once to where it is that bad, down only where it has
-    /// become better by a little.
+    /// The degree after a measurement: rises at once, falls only below ``end``.
     func next(used: Int, limit: Int) -> MemoryPressure {
         let percent = used / max(1, limit / 100)
         let risen = Self.allCases.last { percent >= $0.begin } ?? .none

@@ -7,10 +7,10 @@ import Structures
 import TLS
 import Transport
 
-/// Turns what a shard reports into log lines, each fact once, floods thinned out.
+/// Turns notices of the shard into log lines, each event once, rate-limited.
 struct NoticeLog {
     private let logger: Logger
-    /// By statement and by reason, of which there are few: one kind does not hide another.
+    /// By statement and reason, so that one kind does not hide another.
     private var violations: [String: LogLimiter] = [:]
     private var refusals: [String: LogLimiter] = [:]
     private var closings: [String: LogLimiter] = [:]
@@ -27,8 +27,8 @@ struct NoticeLog {
 
     var wantsLifecycle: Bool { logger.logLevel <= .debug }
 
-    /// Asks the reactor for the address of a connection, which costs a system call, only when there
-    /// will be a line with it.
+    /// Asks the reactor for the connection's address, a system call, only for lines that are
+    /// written.
     mutating func log(_ notice: BrokerNotice, in reactor: borrowing Reactor, now: MonotonicTime) {
         switch notice {
         case .opened(let handle, let identifier, let cleanSession, let sessionPresent):
@@ -122,7 +122,7 @@ struct NoticeLog {
         }
     }
 
-    /// The keys that raise limits, or why there are none.
+    /// The keys of limits, or why there are none.
     private static func settings(_ limits: Limit...) -> Logger.MetadataValue {
         "\(limits.map(setting).joined(separator: ", "))"
     }
@@ -141,22 +141,22 @@ struct NoticeLog {
         }
     }
 
-    /// Other access rules apply: what they refuse is reported anew.
+    /// Forgets known denials, because the access rules have changed.
     mutating func forgetAccess() { access = AccessLog() }
 
-    /// New connections are turned away: the descriptors or the configured number are used up.
+    /// Logs connections closed for lack of descriptors or at `limits.max_connections`.
     mutating func logTurnedAway(_ limit: Limit, now: MonotonicTime) {
         logTurnedAway(Self.setting(limit), now: now)
     }
 
-    /// `setting` says what would raise the limit that was met.
+    /// `setting` is the key that raises the limit.
     mutating func logTurnedAway(_ setting: String, now: MonotonicTime) {
         admit(&descriptors, now, [LogKeys.setting: "\(setting)"]) { logger, metadata in
             logger.warning("New connections refused, none is left", metadata: metadata)
         }
     }
 
-    /// A newcomer was closed at once, because its address has had its share; by limit.
+    /// Logs a new connection closed because its address has reached a limit.
     mutating func logAddressTurnedAway(_ limit: Limit, _ peer: PeerAddress, now: MonotonicTime) {
         guard
             case .log(let suppressed) = addresses[limit, default: Self.limiter]
@@ -169,7 +169,7 @@ struct NoticeLog {
         logger.warning("New connection closed, its address has had its share", metadata: metadata)
     }
 
-    /// Two peers with one client identifier throw each other out, and the newcomer waits.
+    /// Logs a delayed take-over between two peers with one client identifier.
     mutating func logTakeOverDelayed(
         _ report: TakeOverReport, peers: [String], now: MonotonicTime
     ) {
@@ -186,7 +186,7 @@ struct NoticeLog {
         }
     }
 
-    /// Memory is short, or enough again; each change once.
+    /// Logs each change of memory shortage.
     func logMemory(_ pressure: MemoryPressure, used: Int, limit: Int) {
         let metadata: Logger.Metadata = [
             LogKeys.memoryUsed: "\(used)", LogKeys.memoryLimit: "\(limit)",
@@ -205,7 +205,7 @@ struct NoticeLog {
         }
     }
 
-    /// Memory is short, and none of it is a slow reader's.
+    /// Logs that memory is short although no slow reader is left to close.
     mutating func logNothingToShed(used: Int, limit: Int, now: MonotonicTime) {
         admit(
             &closings["memory", default: LogLimiter(intervalMilliseconds: 10_000)], now,
@@ -220,7 +220,7 @@ struct NoticeLog {
         }
     }
 
-    /// Newcomers come faster than they may.
+    /// Logs that connections exceed their rate.
     mutating func logNewcomersWait(_ limit: Limit, now: MonotonicTime) {
         admit(
             &addresses[limit, default: Self.limiter], now,
@@ -230,7 +230,7 @@ struct NoticeLog {
         }
     }
 
-    /// There are as many TLS handshakes as there may be.
+    /// Logs that handshakes have reached their number.
     mutating func logHandshakesWait(now: MonotonicTime) {
         admit(
             &closings["handshakes", default: Self.limiter], now,
@@ -240,14 +240,14 @@ struct NoticeLog {
         }
     }
 
-    /// A TLS handshake came to nothing; by reason, and by what came in its place, so that one kind
-    /// does not hide another.
+    /// Logs a failed TLS handshake. Each reason and each foreign protocol has its own rate limit,
+    /// so that one kind does not hide another.
     mutating func logHandshakeFailed(
         _ failure: TLSFailure, _ handle: Handle, in reactor: borrowing Reactor,
         now: MonotonicTime
     ) {
         guard failure.reason != .closed else {
-            // Scanners and health checks that only connect: no news.
+            // Port scanners and health checks only connect.
             guard wantsLifecycle else { return }
             let address = reactor.address(of: handle)
             logger.debug(
@@ -286,7 +286,7 @@ struct NoticeLog {
             logger.debug("Connection closed", metadata: metadata)
             return
         }
-        // One statement that is broken does not hide another.
+        // Each broken statement has its own rate limit.
         var kind = reason.name
         if case .protocolViolation(let violation) = reason {
             metadata[LogKeys.statement] = "\(violation.statement)"
@@ -332,7 +332,7 @@ struct NoticeLog {
         }
     }
 
-    /// A line about a connection, with its address.
+    /// Writes a line about a connection, with its address.
     private func admit(
         _ limiter: inout LogLimiter, _ now: MonotonicTime, _ metadata: Logger.Metadata,
         _ handle: Handle, _ reactor: borrowing Reactor,

@@ -1,11 +1,11 @@
-/// How the broker learns whether a password is a user's. Both are called on the authenticator's thread.
+/// The two ways to check a password. Both run on the authenticator's thread.
 package struct PasswordCheck: Sendable {
     package typealias Ask = @Sendable (_ userName: [UInt8], _ password: [UInt8]) -> Bool
 
-    /// True when it is known from a short while ago that the password is right; takes microseconds.
-    /// False says nothing.
+    /// True when the password was correct a short while ago; takes microseconds. False means
+    /// unknown.
     package let recall: Ask
-    /// True when the password is right; may take tens of milliseconds.
+    /// True when the password is correct; may take tens of milliseconds.
     package let verify: Ask
 
     package init(recall: @escaping Ask, verify: @escaping Ask) {
@@ -13,11 +13,11 @@ package struct PasswordCheck: Sendable {
         self.verify = verify
     }
 
-    /// What became of a request.
+    /// The result of a request.
     package enum Outcome: Hashable, Sendable {
         case right
         case wrong
-        /// Not checked: too many wait already.
+        /// Not checked, because too many requests wait.
         case busy
     }
 }

@@ -1,24 +1,25 @@
 import BrokerCore
 
-/// Requests for a full check that wait. The addresses that they come from take turns, and when it is
-/// full the one that has most waiting gives way, so that whoever guesses passwords delays nobody else
-/// by more than a check or two.
+/// Waiting requests for a full password check. Their addresses take turns; when the queue is full,
+/// the address with the most requests loses one. So a client that guesses passwords delays others
+/// by one or two checks only.
 ///
-/// Requests of origin 0 count as those of one address, which never gives way: it stands for clients
-/// that have no address of their own.
+/// Requests of origin 0 form one address that never loses any: it stands for clients without an
+/// address of their own.
 struct PasswordQueue {
-    /// Requests that may wait; at some 20 ms each, later ones would outlast the CONNECT deadline.
+    /// Longest queue; at about 20 ms each, further requests would miss the CONNECT deadline.
     static let capacity = 512
 
-    /// By origin, each with at least one.
+    /// Requests by origin; no list is empty.
     private var lines: [UInt32: [AuthenticationRequest]] = [:]
-    /// Origins in turn, each once.
+    /// Origins in the order of service, each once.
     private var turns: [UInt32] = []
     private(set) var count = 0
 
     var isEmpty: Bool { count == 0 }
 
-    /// Adds a request; returns the one that has no place, which may be another. `nil` when all have.
+    /// Adds a request; returns the one that had to leave, which may be another. `nil` when all have
+    /// room.
     mutating func append(_ request: AuthenticationRequest) -> AuthenticationRequest? {
         guard count == Self.capacity else {
             place(request)
@@ -35,7 +36,7 @@ struct PasswordQueue {
         return displaced
     }
 
-    /// Takes the oldest request of the origin whose turn it is; `nil` when none waits.
+    /// Takes the oldest request of the next origin; `nil` when none waits.
     mutating func removeFirst() -> AuthenticationRequest? {
         guard !turns.isEmpty else { return nil }
         let origin = turns.removeFirst()

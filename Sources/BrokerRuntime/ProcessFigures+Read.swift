@@ -3,8 +3,8 @@ import BrokerCore
 import Glibc
 
 extension ProcessFigures {
-    /// All figures. Listing the descriptors of a process with tens of thousands takes milliseconds,
-    /// so this is nothing for the shard's thread; what cannot be read stays 0.
+    /// Reads all figures; those that cannot be read stay 0. Listing tens of thousands of
+    /// descriptors takes milliseconds, so the shard's thread must not call it.
     package static func read() -> ProcessFigures {
         var figures = memory()
         figures.openDescriptors = countDescriptors()
@@ -15,20 +15,20 @@ extension ProcessFigures {
         return figures
     }
 
-    /// Memory and processor time alone, which takes microseconds.
+    /// Reads memory and processor time, which takes microseconds.
     static func memory() -> ProcessFigures {
         var figures = ProcessFigures()
         figures.residentBytes = pages().resident * pageBytes
         var usage = rusage()
         if getrusage(RUSAGE_SELF.rawValue, &usage) == 0 {
-            // ru_maxrss counts KiB, and is brought up to date less often than the pages.
+            // ru_maxrss is in KiB and is updated less often than the pages.
             figures.peakResidentBytes = max(figures.residentBytes, usage.ru_maxrss * 1_024)
             figures.cpuSeconds = seconds(usage.ru_utime) + seconds(usage.ru_stime)
         }
         return figures
     }
 
-    /// Resident memory that is no file's and shared with nobody: what the process itself has asked for.
+    /// Resident memory without files and shared memory.
     static func privateBytes() -> Int {
         let (resident, shared) = pages()
         return max(0, resident - shared) * pageBytes
@@ -36,12 +36,12 @@ extension ProcessFigures {
 
     private static var pageBytes: Int { Int(sysconf(CInt(_SC_PAGESIZE))) }
 
-    /// Stays open: when no descriptor is left, memory is asked for all the same.
+    /// Kept open, so that it can be read when no descriptor is free.
     private static let statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC)
 
     /// The second and third number of /proc/self/statm (proc(5)); 0 when they cannot be read.
     private static func pages() -> (resident: Int, shared: Int) {
-        // Without an array or a string: the data plane asks four times a second.
+        // Without arrays and strings, because the data plane calls it four times a second.
         withUnsafeTemporaryAllocation(byteCount: 128, alignment: 1) { text in
             let count = pread(statm, text.baseAddress, text.count, 0)
             var numbers = InlineArray<3, Int>(repeating: 0)
@@ -64,7 +64,7 @@ extension ProcessFigures {
         defer { _ = closedir(directory) }
         var count = 0
         while readdir(directory) != nil { count += 1 }
-        // Without `.`, `..` and the descriptor that reads.
+        // Without `.`, `..` and the descriptor of the listing.
         return max(0, count - 3)
     }
 

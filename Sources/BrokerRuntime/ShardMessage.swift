@@ -4,19 +4,20 @@ import MQTTCodec
 import Structures
 import TLS
 
-/// All that other threads tell a broker's loop.
+/// Messages from other threads to a broker's loop.
 package enum ShardMessage: Sendable {
     case authenticated(Handle, refusal: Connack.ReturnCode?)
     /// A step of a TLS handshake has ended.
     case handshake(Handle, TLSHandshake.Outcome)
-    /// Certificates and rules for the next handshakes, by listener; one that serves plain TCP goes on so.
+    /// Certificates and rules for new handshakes, by listener; plain listeners stay plain.
     case certificates([TLSContext?])
-    /// The admin plane asks.
+    /// A command of the admin plane.
     case command(BrokerCommand)
-    /// Limits that count from now on.
+    /// New limits.
     case limits(BrokerLimits)
-    /// Other access rules from now on; `nil` allows everything.
+    /// New access rules; `nil` allows everything.
     case access(AccessRules?)
-    /// Stop accepting, send what waits, close, and end the loop; a second one ends the sending.
+    /// Stop accepting, send the unsent output, close, and end the loop. A second one skips the
+    /// sending.
     case stop
 }

@@ -1,11 +1,11 @@
 import Structures
 import TLS
 
-/// What the clients of open connections were verified against, so that a revocation list that is read
-/// later ends them.
+/// The certificates of connected clients, so that a later revocation list can end their
+/// connections.
 ///
-/// A side table, because only those who showed a certificate are in it: some 100 bytes for each, and 8
-/// more for every authority between.
+/// A side table, since only clients with certificates need it: about 100 bytes each, and 8 more for
+/// every intermediate authority.
 struct VerifiedClients: ~Copyable {
     private struct Entry {
         var generation: UInt32
@@ -13,7 +13,7 @@ struct VerifiedClients: ~Copyable {
         var client: VerifiedClient
     }
 
-    /// By index of the connection.
+    /// By connection index.
     private var entries: [UInt32: Entry] = [:]
 
     mutating func add(_ connection: Handle, _ client: VerifiedClient, listener: Int) {
@@ -21,14 +21,14 @@ struct VerifiedClients: ~Copyable {
             generation: connection.generation, listener: UInt32(listener), client: client)
     }
 
-    /// The connection closes; also for one whose client showed nothing.
+    /// Forgets a closing connection, with or without a certificate.
     mutating func remove(_ connection: Handle) {
         guard !entries.isEmpty, entries[connection.index]?.generation == connection.generation
         else { return }
         entries[connection.index] = nil
     }
 
-    /// Those whom the context of their listener lets in no more.
+    /// Connections whose certificates the new context of their listener rejects.
     func refused(by contexts: [TLSContext?]) -> [Handle] {
         entries.compactMap { index, entry in
             guard let context = contexts[Int(entry.listener)], !context.admits(entry.client) else {

@@ -1,21 +1,21 @@
 import CLinux
 
-/// The events that the kernel reports for the socket of a connection.
+/// The events that the kernel reports for a connection's socket.
 struct Interest: Equatable, BitwiseCopyable {
     enum Reading: BitwiseCopyable {
         case on, off
-        /// Nothing is read; an event comes when the peer ends its direction.
+        /// Only the end of the peer's direction is reported.
         case offUntilEnd
     }
 
     var reading = Reading.on
     var awaitsWritable = false
-    /// The kernel reports one event, and then nothing until it is asked again: during a handshake.
+    /// True during a handshake: the kernel reports one event, then nothing until asked again.
     var isOneShot: Bool
 
     init(isOneShot: Bool) { self.isOneShot = isOneShot }
 
-    /// As epoll takes them.
+    /// The event mask for epoll.
     var events: UInt32 {
         let input =
             switch reading {

@@ -1,27 +1,28 @@
 import Glibc
 import Structures
 
-/// Input that could not be used yet, as the begin of a packet: a buffer of the pool, or none.
+/// Input that cannot be used yet, such as an incomplete packet: a buffer of the pool, or none.
 ///
-/// It is in a record of trivial type, so its owner calls ``release(in:)`` before dropping it, and tells
-/// ``HeldInput`` when ``capacity`` has changed.
+/// Part of a record of trivial type, so its owner must call ``release(in:)`` before dropping it,
+/// and must report a changed ``capacity`` to ``HeldInput``.
 struct KeptInput: BitwiseCopyable {
     private var base: UnsafeMutableRawPointer?
     private var storedCount: UInt32 = 0
     private var storedCapacity: UInt32 = 0
 
-    /// Up to here, kept input moves to the shared buffer for the next read; beyond, reads append to it.
+    /// Kept input of at most this size moves to the shared buffer for the next read; reads append
+    /// to larger input.
     static var movableBytes: Int { 8 * 1_024 }
 
     var count: Int { Int(storedCount) }
-    /// Bytes of the buffer; 0 without one.
+    /// The size of the buffer; 0 without one.
     var capacity: Int { Int(storedCapacity) }
 
     var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: count) }
 
-    /// The place for a read of `size` bytes or more: a buffer that begins with the kept bytes, how many
-    /// these are, and its capacity. A large packet collects in its own buffer, which grows with the bytes
-    /// that have arrived and never with the announced size.
+    /// The place for a read of at least `size` bytes: a buffer that begins with the kept bytes,
+    /// their count, and its capacity. A large packet has a buffer of its own, which grows with the
+    /// bytes received and not with the announced length.
     mutating func room(
         for size: Int, _ bench: borrowing Workbench
     ) -> (base: UnsafeMutableRawPointer, kept: Int, capacity: Int) {
@@ -45,7 +46,7 @@ struct KeptInput: BitwiseCopyable {
         return larger
     }
 
-    /// Replaces the kept bytes by `bytes` without the first `consumed`; these may be in this very buffer.
+    /// Keeps `bytes` after the first `consumed` ones; they may be in this buffer already.
     mutating func keep(_ bytes: UnsafeRawBufferPointer, from consumed: Int, in pool: BytePool) {
         let remaining = bytes.count - consumed
         guard remaining > 0, let start = bytes.baseAddress else {

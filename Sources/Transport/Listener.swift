@@ -3,7 +3,7 @@ import Glibc
 
 /// Opens listening TCP sockets, whose options every accepted connection inherits.
 enum Listener {
-    /// Opens a listening socket on a numeric address; port 0 takes a free one.
+    /// Opens a listening socket on a numeric address; port 0 chooses a free one.
     static func open(
         address: String, port: UInt16, userTimeoutMilliseconds: CInt
     ) throws(SystemError) -> OwnedDescriptor {
@@ -21,8 +21,8 @@ enum Listener {
         }
         set(SOL_SOCKET, SO_REUSEADDR, 1)
         set(CInt(IPPROTO_TCP), TCP_NODELAY, 1)
-        // A peer that vanished leaves bytes unacknowledged: they end its connection after this time,
-        // long before the kernel would.
+        // Ends a connection whose sent bytes a vanished peer does not acknowledge for this long;
+        // the kernel's default is much longer.
         set(CInt(IPPROTO_TCP), TCP_USER_TIMEOUT, userTimeoutMilliseconds)
         if CInt(storage.ss_family) == AF_INET6 { set(CInt(IPPROTO_IPV6), IPV6_V6ONLY, 1) }
         let bound = withUnsafePointer(to: &storage) { pointer in

@@ -8,14 +8,14 @@ struct Listeners: ~Copyable {
     private let addressOnly: any Sendable = ()
     enum Taken {
         case socket(CInt)
-        /// Anything but ``Reactor/Accepted/connection(_:)``.
+        /// Any result but ``Reactor/Accepted/connection(_:)``.
         case nothing(Reactor.Accepted)
     }
 
     private var descriptors: [CInt] = []
-    /// The addresses with the ports in use, also of closed listeners.
+    /// The addresses with their actual ports, including those of closed listeners.
     private(set) var addresses: [String] = []
-    /// Given up to accept and close a connection when no descriptor is left.
+    /// Released to accept and close a connection when no descriptor is free.
     private var spareDescriptor: CInt = -1
 
     init() { takeSpareDescriptor() }
@@ -25,7 +25,7 @@ struct Listeners: ~Copyable {
         if spareDescriptor >= 0 { _ = Glibc.close(spareDescriptor) }
     }
 
-    /// Listens, and has the poller report waiting clients; returns the listener's number.
+    /// Listens and has the poller report waiting connections; returns the listener's number.
     mutating func add(
         _ socket: consuming OwnedDescriptor, _ poller: borrowing Poller
     ) throws(SystemError) -> Int {
@@ -39,7 +39,7 @@ struct Listeners: ~Copyable {
         return number
     }
 
-    /// Has the poller report waiting clients or not.
+    /// Sets whether the poller reports waiting connections.
     func setAccepting(_ listener: Int, _ isAccepting: Bool, _ poller: borrowing Poller) {
         guard listener < descriptors.count else { return }
         poller.change(
@@ -52,7 +52,7 @@ struct Listeners: ~Copyable {
         descriptors.removeAll()
     }
 
-    /// Accepts one connection, whose socket belongs to the caller.
+    /// Accepts one connection; the caller owns its socket.
     mutating func accept(_ listener: Int) -> Taken {
         guard listener < descriptors.count else { return .nothing(.none) }
         let (socket, code) = retrying { Int(hermes_accept(descriptors[listener])) }
@@ -60,7 +60,7 @@ struct Listeners: ~Copyable {
         switch code {
         case EAGAIN, EWOULDBLOCK: return .nothing(.none)
         case EMFILE, ENFILE: return .nothing(refuseOne(listener, code))
-        // Also errors of the network that are the connection's alone, see accept(2).
+        // Includes network errors of that connection alone, see accept(2).
         case ECONNABORTED, EPROTO, EPERM, ENETDOWN, ENOPROTOOPT, EHOSTDOWN, ENONET, EHOSTUNREACH,
             EOPNOTSUPP, ENETUNREACH:
             return .nothing(.gone)
@@ -68,8 +68,8 @@ struct Listeners: ~Copyable {
         }
     }
 
-    /// Without a free descriptor the queue of the listener would stay readable for ever; the spare
-    /// one is lent to accept a connection and close it, so that its client learns of it.
+    /// Accepts and closes a connection with the spare descriptor, because none is free. Otherwise
+    /// the listener would stay readable and the client would wait in vain.
     private mutating func refuseOne(_ listener: Int, _ code: CInt) -> Reactor.Accepted {
         takeSpareDescriptor()
         guard spareDescriptor >= 0 else { return unable(listener, code) }
@@ -79,7 +79,7 @@ struct Listeners: ~Copyable {
         if socket >= 0 { _ = Glibc.close(CInt(socket)) }
         takeSpareDescriptor()
         if socket >= 0 { return .refused }
-        // Without a free descriptor the kernel does not look whether anybody waits.
+        // Without a free descriptor the kernel does not report whether a connection waits.
         guard failure != EAGAIN, failure != EWOULDBLOCK else { return .none }
         return unable(listener, failure)
     }
@@ -88,8 +88,8 @@ struct Listeners: ~Copyable {
         .unable(SystemError(call: "accept", subject: addresses[listener], code: code))
     }
 
-    /// Opens the spare descriptor again when it was lent and another thread was faster: called whenever a
-    /// descriptor may have come free.
+    /// Opens the spare descriptor again if it is missing. Called whenever a descriptor may have
+    /// become free.
     mutating func takeSpareDescriptor() {
         guard spareDescriptor < 0 else { return }
         spareDescriptor = open("/dev/null", O_RDONLY | O_CLOEXEC)

@@ -2,7 +2,7 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// A bounded queue of messages from any thread to the thread of one reactor, which it wakes.
+/// A bounded queue of messages from any thread to a reactor's thread, which they wake.
 public final class Mailbox<Message: Sendable>: Sendable {
     private struct State {
         var messages: [Message] = []
@@ -13,7 +13,7 @@ public final class Mailbox<Message: Sendable>: Sendable {
     private let capacity: Int
     let eventDescriptor: CInt
 
-    /// `capacity` bounds the messages that wait; at least 1.
+    /// `capacity` is the largest number of waiting messages; at least 1.
     public init(capacity: Int) throws(SystemError) {
         precondition(capacity > 0, "a mailbox of \(capacity) messages")
         self.capacity = capacity
@@ -25,15 +25,15 @@ public final class Mailbox<Message: Sendable>: Sendable {
 
     deinit { _ = Glibc.close(eventDescriptor) }
 
-    /// The outcome of ``post(_:isUrgent:)``; a message that was not accepted is the caller's.
+    /// The result of ``post(_:isUrgent:)``; the caller keeps a message that was not accepted.
     public enum Posted: Sendable {
         case accepted, full, closed
     }
 
-    /// Hands a message over; never waits.
+    /// Adds a message without waiting.
     ///
-    /// An urgent message has room of its own, as much again as all others: it may be an answer for which
-    /// the reader's thread waits.
+    /// Urgent messages have a queue bound of their own, of the same size: the reader's thread may
+    /// be waiting for such an answer.
     public func post(_ message: Message, isUrgent: Bool = false) -> Posted {
         let (result, wasEmpty) = state.withLock { state -> (Posted, Bool) in
             if state.isClosed { return (.closed, false) }
@@ -42,7 +42,7 @@ public final class Mailbox<Message: Sendable>: Sendable {
             state.messages.append(message)
             return (.accepted, state.messages.count == 1)
         }
-        // The reader takes everything at once, so only the first message needs to wake it.
+        // The reader takes all messages at once, so only the first needs to wake it.
         if wasEmpty { wake() }
         return result
     }
@@ -58,13 +58,13 @@ public final class Mailbox<Message: Sendable>: Sendable {
         }
     }
 
-    /// Accepts no message from now on, and returns those that still wait.
+    /// Rejects further messages, and returns those that still wait.
     public func close() -> [Message] {
         state.withLock { $0.isClosed = true }
         return take()
     }
 
-    /// Gives the reader a turn, without a message.
+    /// Wakes the reader without a message.
     public func wake() {
         var one: UInt64 = 1
         _ = Glibc.write(eventDescriptor, &one, 8)

@@ -9,7 +9,7 @@ public struct OwnedDescriptor: ~Copyable {
         self.rawValue = rawValue
     }
 
-    /// Hands the descriptor, still open, to the caller.
+    /// Passes the open descriptor to the caller.
     public consuming func take() -> CInt {
         let descriptor = rawValue
         discard self

@@ -2,16 +2,16 @@ import CLinux
 import Glibc
 import Structures
 
-/// The epoll instance of one reactor with the events of its last wait.
+/// The epoll instance of one reactor, with the events of its last wait.
 ///
-/// An event has a handle's 64 bits, so that one of a closed connection finds no owner even when the kernel
-/// has reused its descriptor within the same batch.
+/// Each event carries a handle of 64 bits. So a late event of a closed connection finds no
+/// connection, even if the kernel has reused the descriptor within the batch.
 struct Poller: ~Copyable {
     /// Never read; see the same in ``Reactor``.
     private let addressOnly: any Sendable = ()
     private static var eventCapacity: Int { 512 }
 
-    /// Generation of the reactor's own descriptors; connections count from 1.
+    /// Generation of the reactor's own descriptors; those of connections begin with 1.
     private static var ownGeneration: UInt32 { 0 }
     static var mailbox: Handle { Handle(index: 0, generation: ownGeneration) }
     static func owner(ofListener number: Int) -> Handle {
@@ -33,7 +33,7 @@ struct Poller: ~Copyable {
 
     deinit { events.deallocate() }
 
-    /// Waits for events, at most `milliseconds` (-1: without end); returns how many there are.
+    /// Waits for events, at most `milliseconds` (-1: without limit); returns their number.
     mutating func wait(milliseconds: CInt) throws(SystemError) -> Int {
         let result = epoll_wait(
             descriptor.rawValue, events, CInt(Self.eventCapacity), milliseconds)
@@ -44,7 +44,7 @@ struct Poller: ~Copyable {
         return count
     }
 
-    /// An event of the last wait; of a connection also when that has been closed meanwhile.
+    /// An event of the last wait; its connection may be closed by now.
     func event(_ index: Int) -> Reactor.Event {
         precondition(index < count, "event \(index) of \(count)")
         let owner = Handle(packed: events[index].data.u64)
@@ -60,7 +60,7 @@ struct Poller: ~Copyable {
             isWritable: flags & EPOLLOUT.rawValue != 0, isHungUp: isHungUp, hasEnded: hasEnded)
     }
 
-    /// Reports a socket's events from now on, under the name of `owner`.
+    /// Starts reporting a socket's events with the handle `owner`.
     func add(
         _ socket: CInt, _ events: UInt32, owner: Handle, _ subject: String
     ) throws(SystemError) {
@@ -69,13 +69,13 @@ struct Poller: ~Copyable {
         }
     }
 
-    /// Reports other events of a socket that was added. Only a lack of kernel memory can prevent that: then a
-    /// connection's end is found by its keep alive, and the end of a handshake by the CONNECT deadline.
+    /// Changes the reported events of a socket. It fails only if the kernel lacks memory; then the
+    /// keep alive or the CONNECT deadline ends the connection.
     func change(_ socket: CInt, _ events: UInt32, owner: Handle) {
         _ = control(EPOLL_CTL_MOD, socket, events, owner)
     }
 
-    /// Forgets a socket that stays open.
+    /// Stops reporting a socket that stays open.
     func remove(_ socket: CInt) {
         _ = epoll_ctl(descriptor.rawValue, EPOLL_CTL_DEL, socket, nil)
     }

@@ -1,54 +1,55 @@
 import Structures
 import TLS
 
-/// The values that a reactor answers with.
+/// The results of a reactor's methods.
 extension Reactor {
     public enum Event {
         /// A listener has connections to accept.
         case acceptable(listener: Int)
-        /// `isHungUp` says that the peer is gone in both directions, `hasEnded` that it has ended its own,
-        /// which only ``stopReading(_:awaitsEnd:)`` asks for; reading finds the bytes that it left.
+        /// `isHungUp`: both directions have ended. `hasEnded`: the peer has ended its direction,
+        /// reported only after ``stopReading(_:awaitsEnd:)``. Unread bytes can still be read.
         case connection(
             Handle, isReadable: Bool, isWritable: Bool, isHungUp: Bool, hasEnded: Bool)
         /// A mailbox has messages.
         case mailbox
-        /// For a connection that has been closed meanwhile.
+        /// The connection has been closed already.
         case stale
     }
 
     public enum Accepted {
         case connection(Handle)
-        /// Closed at once: no descriptor was left for it.
+        /// Closed at once, because no descriptor was free.
         case refused
-        /// The client left while it waited; the next one may be fine.
+        /// The client closed before it was accepted; others may wait.
         case gone
-        /// The waiting client cannot even be refused: trying again at once would find the same.
+        /// The waiting connection could not even be closed, and an immediate retry would fail too.
         case unable(SystemError)
-        /// No client waits.
+        /// No connection waits.
         case none
     }
 
     public enum Received {
-        /// Everything that has not been consumed, oldest first; valid until the next ``receive(_:)``.
+        /// All input that has not been consumed, oldest first; valid until the next
+        /// ``receive(_:)``.
         case bytes(UnsafeRawBufferPointer)
         case wouldBlock
         case endOfStream
-        /// The header of a proxy has arrived; the bytes behind it may be there as well.
+        /// The PROXY header has arrived; further bytes may follow it.
         case proxyHeader
-        /// Something else came in its place: the owner closes the connection.
+        /// The stream does not begin with a PROXY header: the owner closes the connection.
         case malformedProxyHeader(MalformedProxyHeader)
         case failed(SystemError)
     }
 
     public enum Sent {
         case all
-        /// The socket takes no more; an event will say when it does.
+        /// The socket's buffer is full; an event will report when it has room.
         case blocked
         case failed(SystemError)
     }
 
-    /// A handshake that can go on; ``TLSHandshake/step()`` belongs on another thread, and its outcome
-    /// goes to ``finishStep(_:_:)``.
+    /// One step of a handshake. ``TLSHandshake/step()`` runs on another thread; its result goes to
+    /// ``finishStep(_:_:)``.
     public struct HandshakeStep: Sendable {
         public let connection: Handle
         public let handshake: TLSHandshake
@@ -57,11 +58,11 @@ extension Reactor {
     /// The state of a handshake after a step.
     public enum HandshakeProgress {
         case underWay
-        /// From here on, ``receive(_:)`` and ``send(_:_:)`` carry application data.
+        /// ``receive(_:)`` and ``send(_:_:)`` carry application data from now on.
         case established(TLSPeer)
         /// The owner closes the connection.
         case failed(TLSFailure)
-        /// The connection was closed meanwhile.
+        /// The connection has been closed already.
         case stale
     }
 }

@@ -3,15 +3,16 @@ import Glibc
 import Structures
 import TLS
 
-/// Sockets of one thread over epoll, level-triggered; knows no protocol of the application.
+/// The sockets of one thread, on epoll (level-triggered); independent of the application's
+/// protocol.
 ///
-/// The owner pulls: ``wait(milliseconds:)``, then every ``event(_:)``, then ``receive(_:)``,
-/// ``accept(_:isOneShot:)`` or ``send(_:_:)`` as each asks. A connection's bytes pass the stages that
-/// ``begin(_:proxyHeader:tls:)`` chose, and the same calls carry them in each: ``Stage`` shows the way.
-/// An idle plain connection holds one ``StagedSocket`` of 32 bytes and no buffer.
+/// The owner calls ``wait(milliseconds:)``, then ``event(_:)`` for each event, then
+/// ``receive(_:)``, ``accept(_:isOneShot:)`` or ``send(_:_:)`` as the event requires. Bytes pass
+/// the stages chosen by ``begin(_:proxyHeader:tls:)``; the calls are the same in each. See
+/// ``Stage``. An idle plain connection takes one ``StagedSocket`` of 32 bytes and no buffer.
 public struct Reactor: ~Copyable {
-    /// Never read. It makes the type address-only: methods that do not mutate get its address, where the
-    /// compiler would copy the whole struct before each call that it does not inline.
+    /// Never read. It makes the type address-only, so that methods that do not mutate get its
+    /// address; otherwise the compiler copies the struct before each call that it does not inline.
     private let addressOnly: any Sendable = ()
     private static var largestGeneration: UInt32 { .max >> 1 }
 
@@ -35,25 +36,25 @@ public struct Reactor: ~Copyable {
         }
     }
 
-    /// The addresses of all listeners, with the ports in use.
+    /// The addresses of all listeners, with their actual ports.
     public var listenerAddresses: [String] { listeners.addresses }
     /// Open connections.
     public var connectionCount: Int { connections.count }
-    /// Sockets of connections, also of those that were closed during a step of their handshake.
+    /// Sockets of connections, including those closed during a handshake step.
     public var socketCount: Int { connections.count + handshakes.abandonedCount }
-    /// Handshakes that have not ended, also those of closed connections whose step is still under way:
-    /// each of them holds a socket.
+    /// Unfinished handshakes, including those of closed connections whose step is still running;
+    /// each holds a socket.
     public var handshakeCount: Int { handshakes.count }
     /// Connections whose TLS handshake has succeeded.
     public var securedCount: Int { records.count }
     public var bytesReceived: UInt64 { bench.bytesReceived }
     public var bytesSent: UInt64 { bench.bytesSent }
-    /// Memory of all buffers that hold unfinished packets and TLS records.
+    /// Memory of all buffers with incomplete packets and TLS records.
     public var heldInputBytes: Int { bench.held.bytes }
 
     // MARK: Waiting
 
-    /// Waits for events, at most `milliseconds` (-1: without end); returns how many there are.
+    /// Waits for events, at most `milliseconds` (-1: without limit); returns their number.
     public mutating func wait(milliseconds: CInt) throws(SystemError) -> Int {
         try poller.wait(milliseconds: milliseconds)
     }
@@ -73,7 +74,7 @@ public struct Reactor: ~Copyable {
 
     // MARK: Accepting
 
-    /// Listens on a numeric address; port 0 takes a free one. Returns the listener's number.
+    /// Listens on a numeric address; port 0 chooses a free one. Returns the listener's number.
     public mutating func listen(
         address: String, port: UInt16, userTimeout: Duration
     ) throws(SystemError) -> Int {
@@ -84,17 +85,17 @@ public struct Reactor: ~Copyable {
             poller)
     }
 
-    /// Stops or goes on accepting from a listener; clients that connect meanwhile wait in the kernel.
+    /// Sets whether a listener accepts; otherwise new clients wait in the kernel.
     public mutating func setAccepting(_ listener: Int, _ isAccepting: Bool) {
         listeners.setAccepting(listener, isAccepting, poller)
     }
 
-    /// Stops accepting; established connections go on.
+    /// Closes the listeners; established connections continue.
     public mutating func closeListeners() { listeners.closeAll() }
 
-    /// Accepts one connection, plain until ``begin(_:proxyHeader:tls:)`` says otherwise. With
-    /// `isOneShot`, for one that will begin with TLS, the kernel reports it once, so that its handshake
-    /// need not ask for silence.
+    /// Accepts one connection, plain until ``begin(_:proxyHeader:tls:)`` chooses stages. With
+    /// `isOneShot`, for a connection that begins with TLS, its socket is reported once, as the
+    /// handshake needs.
     public mutating func accept(_ listener: Int, isOneShot: Bool = false) -> Accepted {
         let descriptor: CInt
         switch listeners.accept(listener) {
@@ -115,8 +116,8 @@ public struct Reactor: ~Copyable {
         return .connection(handle)
     }
 
-    /// Chooses the stages of a new connection, of which nothing has been read or sent: the header of a
-    /// proxy, whose arrival ``receive(_:)`` reports, and TLS with `context`.
+    /// Chooses the stages of a new connection before any read: a PROXY header, whose arrival
+    /// ``receive(_:)`` reports, and TLS with `context`.
     public mutating func begin(
         _ handle: Handle, proxyHeader: Bool = false, tls context: TLSContext? = nil
     ) {
@@ -129,7 +130,7 @@ public struct Reactor: ~Copyable {
 
     // MARK: Reading
 
-    /// Reads once; the bytes that ``keep(_:_:from:)`` kept come first.
+    /// Reads once; bytes kept by ``keep(_:_:from:)`` come first.
     public mutating func receive(_ handle: Handle) -> Received {
         guard isOpen(handle) else { return .wouldBlock }
         let index = handle.index
@@ -156,26 +157,25 @@ public struct Reactor: ~Copyable {
         SystemError(call: call, subject: address(of: handle), code: code)
     }
 
-    /// Whether input that came with the handshake waits for ``receive(_:)``, of which the kernel knows
-    /// nothing.
+    /// True when input that arrived with the handshake waits for ``receive(_:)``; no event reports
+    /// it.
     public func holdsUnopenedInput(_ handle: Handle) -> Bool {
         recordPlace(handle).map { records[$0].isUnopened } ?? false
     }
 
-    /// The alert that answers the peer's records, once ``receive(_:)`` has failed because of one:
-    /// `closeNotify` when the peer itself sent an alert; `nil` when no record is to blame.
+    /// The alert to send after ``receive(_:)`` failed on a TLS record; `closeNotify` if the peer
+    /// itself sent an alert; `nil` if no record caused the failure.
     public func brokenRecordAlert(of handle: Handle) -> SecureChannel.Alert? {
         recordPlace(handle).flatMap { records[$0].brokenRecordAlert }
     }
 
-    /// Input that ``keep(_:_:from:)`` kept, without reading; empty when there is none.
+    /// Input kept by ``keep(_:_:from:)``, without reading; empty when there is none.
     public func keptInput(_ handle: Handle) -> UnsafeRawBufferPointer {
         isOpen(handle)
             ? connections[handle.index].input.bytes : UnsafeRawBufferPointer(start: nil, count: 0)
     }
 
-    /// Keeps the bytes behind the first `consumed` of those that ``receive(_:)`` or ``keptInput(_:)``
-    /// gave.
+    /// Keeps the input from ``receive(_:)`` or ``keptInput(_:)`` after the first `consumed` bytes.
     public mutating func keep(
         _ handle: Handle, _ bytes: UnsafeRawBufferPointer, from consumed: Int
     ) {
@@ -183,15 +183,15 @@ public struct Reactor: ~Copyable {
         connections[handle.index].keep(bytes, from: consumed, handle.index, &bench)
     }
 
-    /// Drops the kept input of a connection that has been answered and only has to close. The begin of a
-    /// TLS record stays, so that the bytes behind it are not taken for another record.
+    /// Drops the kept input of a connection that is about to close. An incomplete TLS record stays,
+    /// so that the bytes after it are not mistaken for a record.
     public mutating func discardKeptInput(_ handle: Handle) {
         guard isOpen(handle) else { return }
         connections[handle.index].releaseInput(handle.index, &bench)
     }
 
-    /// All connections whose buffers hold input: large ones in the order in which their packets began,
-    /// small ones behind them. Looks at every connection.
+    /// All connections with buffered input, large buffers first in the order in which their packets
+    /// began. Visits every connection.
     public func unfinishedInputs() -> [UnfinishedInput] {
         var inputs: [UnfinishedInput] = []
         for index in 0..<connections.endIndex where connections[index].isUsed {
@@ -205,14 +205,13 @@ public struct Reactor: ~Copyable {
         return inputs
     }
 
-    /// Stops reading from a connection; its unread input waits in the kernel. With `awaitsEnd` an event
-    /// says when the peer has ended its direction: the owner closes the connection then, since the event
-    /// would come for ever.
+    /// Stops reading; unread input stays in the kernel. With `awaitsEnd` an event reports the end
+    /// of the peer's direction. The owner then closes the connection, as the event would repeat.
     public mutating func stopReading(_ handle: Handle, awaitsEnd: Bool) {
         setReading(handle, awaitsEnd ? .offUntilEnd : .off)
     }
 
-    /// Goes on reading from a connection.
+    /// Reads from a connection again.
     public mutating func resumeReading(_ handle: Handle) { setReading(handle, .on) }
 
     private mutating func setReading(_ handle: Handle, _ reading: Interest.Reading) {
@@ -222,7 +221,7 @@ public struct Reactor: ~Copyable {
         updateInterest(handle, former)
     }
 
-    /// Tells the kernel when the interest in a connection has changed; during a handshake its steps do.
+    /// Updates epoll if the interest has changed; during a handshake its steps do this.
     private func updateInterest(_ handle: Handle, _ former: Interest) {
         let connection = connections[handle.index]
         guard connection.interest != former else { return }
@@ -232,26 +231,27 @@ public struct Reactor: ~Copyable {
 
     // MARK: Handshakes
 
-    /// Handshakes whose next step can be taken; each is named once per step.
+    /// Handshakes whose next step is due; each is returned once per step.
     public mutating func takeHandshakeSteps() -> [HandshakeStep] { handshakes.takeSteps() }
 
-    /// Whether this very connection's handshake has not ended; a header before it counts as its begin.
+    /// True until this connection's handshake has ended, including its PROXY header.
     public func isShakingHands(_ handle: Handle) -> Bool {
         isOpen(handle) && connections[handle.index].isShakingHands
     }
 
-    /// Whether this very connection's handshake waits for its client: no step is under way.
+    /// True when this connection's handshake waits for its client; no step is running.
     public func awaitsClient(_ handle: Handle) -> Bool {
         isOpen(handle) && connections[handle.index].awaitsClient
     }
 
-    /// The socket is ready: the next step is due. Until it has ended, the kernel reports nothing.
+    /// Requests the next handshake step, since the socket is ready. Events stop until the step has
+    /// ended.
     private mutating func requestStep(_ handle: Handle) {
         if !connections[handle.index].interest.isOneShot { watchOnce(handle, 0) }
         handshakes.request(handle)
     }
 
-    /// Takes over the outcome of a step on another thread.
+    /// Takes the result of a step from another thread.
     public mutating func finishStep(
         _ handle: Handle, _ outcome: TLSHandshake.Outcome
     ) -> HandshakeProgress {
@@ -283,7 +283,7 @@ public struct Reactor: ~Copyable {
 
     // MARK: Writing
 
-    /// Sends as much as the socket takes, and asks for an event when something is left.
+    /// Sends as much as the socket takes; an event reports when it takes more.
     public mutating func send(_ handle: Handle, _ output: inout OutputQueue) -> Sent {
         guard isOpen(handle) else {
             output.removeAll(in: bench.pool)
@@ -302,7 +302,7 @@ public struct Reactor: ~Copyable {
         }
     }
 
-    /// Ends the broker's direction: the peer reads everything and then the end of the stream.
+    /// Ends the broker's direction after all output.
     public mutating func finishSending(_ handle: Handle) {
         guard isOpen(handle) else { return }
         connections[handle.index].finishSending(&records, &bench)
@@ -310,8 +310,8 @@ public struct Reactor: ~Copyable {
 
     // MARK: Closing
 
-    /// Closes a connection and releases everything that it held. A socket whose handshake has a step under
-    /// way closes when that ends.
+    /// Closes a connection and releases its memory. If a handshake step is running, the socket
+    /// closes after it.
     public mutating func close(_ handle: Handle) {
         guard isOpen(handle) else { return }
         let index = handle.index
@@ -332,7 +332,8 @@ public struct Reactor: ~Copyable {
         connections.remove(index)
     }
 
-    /// The peer's address and port, also after a reset: from a proxy's header, else by a system call.
+    /// The peer's address and port: from the PROXY header, or else from the kernel, also after a
+    /// reset.
     public func peerAddress(of handle: Handle) -> PeerAddress {
         guard isOpen(handle) else { return .unknown }
         return proxiedAddresses[handle.index]

@@ -1,18 +1,17 @@
 import Glibc
 import Structures
 
-/// The socket of one connection and the stage that its bytes pass: 32 bytes, and nothing else for an
-/// idle plain connection.
+/// A connection's socket and its stage, in 32 bytes; an idle plain connection needs nothing else.
 ///
-/// The connection moves from stage to stage: ``Stage`` draws the way, and each event has one method here.
-/// Objects that no trivial record can hold are in tables of the ``Reactor``, which hands them in, and
-/// which tells the kernel when ``interest`` has changed.
+/// Each event has one method here, and may move the connection to its next stage; see ``Stage``.
+/// Objects that do not fit a trivial record are in tables of the ``Reactor``, which passes them in.
+/// The reactor tells the kernel when ``interest`` has changed.
 struct StagedSocket: BitwiseCopyable {
     /// -1 while the record is unused.
     let descriptor: CInt
-    /// Differs from that of the former connection in this place.
+    /// Distinguishes the connection from earlier ones at the same index.
     let generation: UInt32
-    /// The begin of a packet that the owner could not use yet, or of a proxy's header.
+    /// An incomplete packet or PROXY header.
     private(set) var input = KeptInput()
     private(set) var stage = Stage.plain
     private(set) var interest: Interest
@@ -23,12 +22,12 @@ struct StagedSocket: BitwiseCopyable {
         interest = Interest(isOneShot: isOneShot)
     }
 
-    /// A record without a connection, which no handle names.
+    /// The content of an unused record.
     static var unused: StagedSocket { StagedSocket(-1, generation: 0, isOneShot: false) }
 
     var isUsed: Bool { descriptor >= 0 }
 
-    /// The first stage is chosen, before anything is read or sent.
+    /// Sets the first stage, before anything is read or sent.
     mutating func begin(proxyHeader: Bool, isSecured: Bool) {
         guard case .plain = stage else { preconditionFailure("a connection began twice") }
         let header = ProxyHeaderStage(isSecured: isSecured)
@@ -37,7 +36,7 @@ struct StagedSocket: BitwiseCopyable {
 
     // MARK: Bytes
 
-    /// The socket can be read; `index` is the connection's place.
+    /// Reads from the socket; `index` is the connection's index.
     mutating func receive(
         _ index: UInt32, _ records: inout Slab<RecordStage>, _ bench: inout Workbench
     ) -> StageInput {
@@ -57,7 +56,7 @@ struct StagedSocket: BitwiseCopyable {
         }
     }
 
-    /// The owner has output, or the socket takes bytes again.
+    /// Sends output, at the owner's request or because the socket has room.
     mutating func send(
         _ output: inout OutputQueue, _ records: inout Slab<RecordStage>,
         _ bench: inout Workbench
@@ -69,7 +68,7 @@ struct StagedSocket: BitwiseCopyable {
             sent = records[place.number].send(descriptor, &output, &bench)
         case .handshake(let handshake): return beginStep(handshake) ? .stepIsDue : .blocked
         case .proxyHeader:
-            // Nothing is said to a proxy.
+            // The broker sends nothing before the PROXY header has arrived.
             output.removeAll(in: bench.pool)
             return .all
         }
@@ -81,7 +80,7 @@ struct StagedSocket: BitwiseCopyable {
         return sent
     }
 
-    /// The owner has sent everything: the peer reads it and then the end of the stream.
+    /// Ends the broker's direction after all output.
     mutating func finishSending(
         _ records: inout Slab<RecordStage>, _ bench: inout Workbench
     ) {
@@ -91,7 +90,7 @@ struct StagedSocket: BitwiseCopyable {
         _ = shutdown(descriptor, CInt(SHUT_WR))
     }
 
-    /// The owner has consumed the first bytes of its input; the others are kept.
+    /// Keeps the input after the first consumed bytes.
     mutating func keep(
         _ bytes: UnsafeRawBufferPointer, from consumed: Int, _ index: UInt32,
         _ bench: inout Workbench
@@ -101,14 +100,14 @@ struct StagedSocket: BitwiseCopyable {
         noteInput(index, former, isNew: consumed > 0, &bench)
     }
 
-    /// Nobody will read the kept input.
+    /// Drops the kept input.
     mutating func releaseInput(_ index: UInt32, _ bench: inout Workbench) {
         let former = input.capacity
         input.release(in: bench.pool)
         noteInput(index, former, isNew: false, &bench)
     }
 
-    /// `isNew` says that another packet begins in the buffer.
+    /// `isNew` means that another packet begins in the buffer.
     private func noteInput(
         _ index: UInt32, _ former: Int, isNew: Bool, _ bench: inout Workbench
     ) {
@@ -116,22 +115,22 @@ struct StagedSocket: BitwiseCopyable {
         bench.held.notePacket(index, from: former, to: input.capacity, isNew: isNew)
     }
 
-    /// The owner stops or goes on reading.
+    /// Sets whether the socket is read.
     mutating func setReading(_ reading: Interest.Reading) { interest.reading = reading }
 
-    /// Memory of its buffers for unfinished packets and TLS records.
+    /// Memory of the buffers for incomplete packets and TLS records.
     func heldBytes(_ records: borrowing Slab<RecordStage>) -> Int {
         input.capacity + (recordPlace.map { records[$0].heldBytes } ?? 0)
     }
 
-    /// The place of the record stage; `nil` in any other stage.
+    /// The index of the record stage; `nil` in any other stage.
     var recordPlace: UInt32? {
         if case .records(let place) = stage { place.number } else { nil }
     }
 
     // MARK: The handshake
 
-    /// Whether the handshake has not ended; a proxy's header before it counts as its begin.
+    /// True until the handshake has ended, including its PROXY header.
     var isShakingHands: Bool {
         switch stage {
         case .handshake: true
@@ -140,20 +139,20 @@ struct StagedSocket: BitwiseCopyable {
         }
     }
 
-    /// Whether the handshake waits for its client: no step is under way.
+    /// True when the handshake waits for its client; no step is running.
     var awaitsClient: Bool {
         if case .handshake(.stepping) = stage { return false }
         return isShakingHands
     }
 
-    /// A step is due unless one is under way.
+    /// Starts a step; false when one is running.
     private mutating func beginStep(_ handshake: HandshakeStage) -> Bool {
         guard case .awaitingClient = handshake else { return false }
         stage = .handshake(.stepping)
         return true
     }
 
-    /// A step has ended, and the kernel will be asked for one event; false when none was under way.
+    /// Ends a step, after which the kernel is asked for one event; false when none was running.
     mutating func endStep() -> Bool {
         guard case .handshake(.stepping) = stage else { return false }
         stage = .handshake(.awaitingClient)
@@ -161,7 +160,7 @@ struct StagedSocket: BitwiseCopyable {
         return true
     }
 
-    /// The handshake has succeeded.
+    /// Moves to the record stage after a successful handshake.
     mutating func establish(_ records: RecordStage.Index) {
         stage = .records(records)
         interest.isOneShot = false
@@ -170,15 +169,15 @@ struct StagedSocket: BitwiseCopyable {
     // MARK: The end
 
     enum Ending {
-        /// The socket can be closed.
+        /// The socket can be closed now.
         case now
-        /// As ``now``; the handshake needs its client no more.
+        /// As ``now``; an unfinished handshake ends with it.
         case duringHandshake
-        /// The socket closes when the step of its handshake ends.
+        /// The socket closes when the running handshake step has ended.
         case afterStep
     }
 
-    /// The connection closes: releases everything that it holds but the handshake.
+    /// Ends the connection and releases its memory except the handshake.
     mutating func end(
         _ index: UInt32, _ records: inout Slab<RecordStage>, _ bench: inout Workbench
     ) -> Ending {

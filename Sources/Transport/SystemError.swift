@@ -1,6 +1,6 @@
 import Glibc
 
-/// A system call that failed for a reason outside the program, as a full disk or a lost peer.
+/// A system call failed for a reason outside the program, such as a full disk.
 public struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The call, such as "bind".
     public let call: String
@@ -20,14 +20,14 @@ public struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// Repeats a call that a signal interrupted; returns -1 with `errno` in the second value otherwise.
+/// Repeats a call interrupted by a signal; on failure returns -1, with `errno` as second value.
 @inline(__always)
 func retrying(_ call: () -> Int) -> (result: Int, code: CInt) {
     while true {
         let result = call()
         if result >= 0 { return (result, 0) }
         let code = errno
-        // A bad descriptor or address is a mistake in the program: going on could act on another's.
+        // These errors are bugs: continuing could affect another descriptor.
         precondition(code != EBADF && code != EFAULT, "system call on a bad descriptor or address")
         if code != EINTR { return (result, code) }
     }

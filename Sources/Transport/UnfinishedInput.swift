@@ -1,35 +1,36 @@
 import Structures
 
-/// A connection whose buffers hold the begin of a packet or of a TLS record.
+/// A connection whose buffers hold an incomplete packet or TLS record.
 public struct UnfinishedInput: BitwiseCopyable {
     public let connection: Handle
-    /// The memory that its buffers take.
+    /// The memory of its buffers in bytes.
     public let bytes: Int
-    /// Larger for a packet that began later; `UInt64.max` for small ones, whose begin is not noted.
+    /// Ascending by the time at which the packet began; `UInt64.max` for small buffers, which have
+    /// no order.
     let order: UInt64
 }
 
-/// The memory that unfinished packets and TLS records take together, and the order in which the large
-/// packets began.
+/// The memory of all incomplete packets and TLS records, and the order in which large packets
+/// began.
 struct HeldInput {
-    /// From this capacity on, the order of a packet's begin is noted.
+    /// The order of packets is recorded from this capacity on.
     private static var notedBytes: Int { 4 * 1_024 }
 
     /// Capacity of all buffers that hold unfinished input.
     private(set) var bytes = 0
-    /// By index of the connection: the number of its packet in the order of their begins.
+    /// By connection index: the number of its packet in the order of beginning.
     private var order: [UInt32: UInt64] = [:]
     private var lastOrder: UInt64 = 0
 
-    /// The buffer of a TLS record has changed its capacity; 0 is no buffer.
+    /// Notes a changed capacity of a TLS record's buffer; 0 means no buffer.
     mutating func noteRecord(from former: Int, to capacity: Int) { bytes += capacity - former }
 
-    /// The packet buffer of the connection at `index` has changed its capacity, where 0 is no buffer;
-    /// `isNew` says that another packet begins in it.
+    /// Notes a changed capacity of the packet buffer of the connection at `index`; 0 means no
+    /// buffer. `isNew` means that another packet begins in it.
     mutating func notePacket(_ index: UInt32, from former: Int, to capacity: Int, isNew: Bool) {
         bytes += capacity - former
         guard capacity >= Self.notedBytes else {
-            // Most connections never held so much.
+            // Saves the lookup for most connections, which never held so much.
             if former >= Self.notedBytes { order[index] = nil }
             return
         }
@@ -39,6 +40,6 @@ struct HeldInput {
         }
     }
 
-    /// The place of the connection's packet in the order of their begins; `UInt64.max` when not noted.
+    /// The connection's place in the order of beginning packets; `UInt64.max` without one.
     func order(of index: UInt32) -> UInt64 { order[index] ?? .max }
 }

@@ -3,21 +3,21 @@ import Glibc
 import Structures
 import TLS
 
-/// The buffers, cipher contexts and figures that the stages of all connections share; one connection
-/// works here at a time, and leaves nothing behind but the figures.
+/// The buffers, cipher contexts and counters shared by the stages of all connections. One
+/// connection uses them at a time and leaves no data behind.
 struct Workbench: ~Copyable {
     /// Never read; see the same in ``Reactor``.
     private let addressOnly: any Sendable = ()
     static var inputBytes: Int { 64 * 1_024 }
-    /// One read's records must fit behind the input that may be kept, once they are opened.
+    /// Opened records of one read must fit after the kept input.
     static var recordBytes: Int { inputBytes - KeptInput.movableBytes }
     private static var segmentCapacity: Int { 64 }
 
     let pool: BytePool
-    /// The place of bytes for the owner, unless a connection's own buffer has grown large.
+    /// Input for the owner, unless the connection has a large buffer of its own.
     let input: UnsafeMutableRawPointer
     private let segments: UnsafeMutablePointer<OutputQueue.Segment>
-    /// Made for the first TLS connection.
+    /// Allocated for the first TLS connection.
     private var storedRecords: UnsafeMutableRawPointer?
     var ciphers = RecordCiphers()
     var held = HeldInput()
@@ -37,7 +37,7 @@ struct Workbench: ~Copyable {
         storedRecords?.deallocate()
     }
 
-    /// The place of TLS records that are read or sent at the moment: ``recordBytes``.
+    /// The buffer for TLS records being read or sent, of ``recordBytes``.
     var records: UnsafeMutableRawPointer {
         mutating get {
             if let storedRecords { return storedRecords }
@@ -50,7 +50,7 @@ struct Workbench: ~Copyable {
 
     // MARK: Receiving
 
-    /// One `recv`; -1 with `errno` in the second value when it fails.
+    /// One `recv`; on failure -1, with `errno` as second value.
     mutating func receive(
         _ descriptor: CInt, into target: UnsafeMutableRawPointer, count: Int
     ) -> (count: Int, code: CInt) {
@@ -59,7 +59,7 @@ struct Workbench: ~Copyable {
         return (received, code)
     }
 
-    /// As ``receive(_:into:count:)``, and the bytes stay in the kernel.
+    /// As ``receive(_:into:count:)``, but the bytes stay in the kernel.
     func peek(
         _ descriptor: CInt, into target: UnsafeMutableRawPointer, count: Int
     ) -> (count: Int, code: CInt) {
@@ -67,11 +67,11 @@ struct Workbench: ~Copyable {
         return (received, code)
     }
 
-    /// Bytes that a handshake has read count as received when its records begin.
+    /// Counts bytes that the handshake has read, once records begin.
     mutating func countReceived(_ count: Int) { bytesReceived += UInt64(count) }
 
-    /// Reads once and drops the bytes: closing with unread input would reset the stream, and the peer
-    /// would not see the alert that says why.
+    /// Reads once and drops the bytes: closing with unread input would reset the connection, and
+    /// the peer might not see the last alert.
     func discardInput(_ descriptor: CInt) { _ = recv(descriptor, input, Self.inputBytes, 0) }
 
     // MARK: Sending
@@ -92,7 +92,7 @@ struct Workbench: ~Copyable {
         return .all
     }
 
-    /// Sends the bytes and returns how many the socket took, and whether that is all.
+    /// Sends the bytes; returns how many the socket took, and whether that was all.
     mutating func send(
         _ descriptor: CInt, _ bytes: UnsafeRawPointer, count: Int
     ) -> (taken: Int, outcome: StageOutput) {
@@ -102,7 +102,7 @@ struct Workbench: ~Copyable {
         return (sent, sent == count ? .all : .blocked)
     }
 
-    /// Copies the first bytes of the output and drops them there; returns how many.
+    /// Moves the first bytes of the output to a buffer; returns their number.
     func move(
         _ output: inout OutputQueue, atMost wanted: Int, to target: UnsafeMutableRawPointer
     ) -> Int {
@@ -120,7 +120,7 @@ struct Workbench: ~Copyable {
 }
 
 extension StageOutput {
-    /// The meaning of `errno` after a send that failed.
+    /// The result for the `errno` of a failed send.
     fileprivate init(sendFailure code: CInt) {
         let isBlocked = code == EAGAIN || code == EWOULDBLOCK || code == ENOBUFS
         self = isBlocked ? .blocked : .failed(code: code)

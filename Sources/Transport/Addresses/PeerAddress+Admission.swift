@@ -1,8 +1,8 @@
 import Structures
 
 extension PeerAddress {
-    /// A key for counting connections of one ``prefix`` together; never 0. Two prefixes share a key only by
-    /// chance.
+    /// A key for counting connections of one ``prefix`` together; never 0. Different prefixes may
+    /// share a key by chance.
     public func key(_ hash: KeyedHash) -> UInt32 {
         let first = prefix.first
         let numbers = (first.high, first.low, UInt64(first.family.rawValue))
@@ -10,7 +10,7 @@ extension PeerAddress {
         return max(1, UInt32(truncatingIfNeeded: value))
     }
 
-    /// Whether the peer is on the broker's machine: 127.0.0.0/8 or ::1.
+    /// True for 127.0.0.0/8 and ::1.
     public var isLoopback: Bool {
         let address = unmapped
         return switch address.family {

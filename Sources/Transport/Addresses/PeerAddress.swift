@@ -1,15 +1,15 @@
 import Glibc
 
-/// The address of a peer with its port, of fixed size: holding, comparing and hashing it allocates nothing.
+/// The address and port of a peer. Its size is fixed, so that no operation allocates.
 public struct PeerAddress: Hashable, Sendable, BitwiseCopyable {
     public enum Family: UInt8, Sendable, BitwiseCopyable {
-        /// Another family, or a socket of whose peer the kernel knows nothing.
+        /// Another address family, or a peer unknown to the kernel.
         case unknown
         case ipv4
         case ipv6
     }
 
-    /// The address as a number: all 16 bytes of IPv6, and of IPv4 the 4 lowest.
+    /// The address as a number of 128 bits; an IPv4 address is in the lowest 32.
     let high: UInt64
     let low: UInt64
     public let port: UInt16
@@ -34,9 +34,9 @@ public struct PeerAddress: Hashable, Sendable, BitwiseCopyable {
         self.init(high: ipv6High, low: low, port: port, .ipv6)
     }
 
-    /// `nil` unless the text is a numeric address: no name, no zone, no brackets.
+    /// `nil` unless the text is a numeric address without zone and brackets.
     init?(host: String, port: UInt16) {
-        // inet_pton would stop at a NUL and accept what stands before it.
+        // inet_pton would stop at a NUL and accept the text before it.
         guard !host.utf8.contains(0) else { return nil }
         var four = in_addr()
         if inet_pton(AF_INET, host, &four) == 1 {
@@ -49,7 +49,7 @@ public struct PeerAddress: Hashable, Sendable, BitwiseCopyable {
             ipv6High: UInt64(bigEndian: six.0), low: UInt64(bigEndian: six.1), port: port)
     }
 
-    /// The address that a system call filled in; ``unknown`` unless it is IPv4 or IPv6.
+    /// The address returned by a system call; ``unknown`` unless it is IPv4 or IPv6.
     public init(_ storage: sockaddr_storage) {
         self = withUnsafeBytes(of: storage) { bytes in
             switch CInt(storage.ss_family) {
@@ -72,8 +72,8 @@ public struct PeerAddress: Hashable, Sendable, BitwiseCopyable {
         }
     }
 
-    /// The other end of a connected socket, also after its connection was reset or has ended. Takes one to
-    /// three system calls.
+    /// The peer of a connected socket, also after a reset or the end of the connection. Takes one
+    /// to three system calls.
     public init(peerOf descriptor: CInt) {
         var storage = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
@@ -82,8 +82,8 @@ public struct PeerAddress: Hashable, Sendable, BitwiseCopyable {
                 getpeername(descriptor, $0, &length)
             }
         }
-        // getpeername forgets the peer when the connection ends, SO_PEERNAME when the socket closes;
-        // but that fails when it is asked for more bytes than the address has.
+        // getpeername fails once the connection has ended, SO_PEERNAME only when the socket is
+        // closed. But SO_PEERNAME also fails for a buffer larger than the address.
         if result != 0, !Self.askPeerName(descriptor, &storage, MemoryLayout<sockaddr_in6>.size),
             !Self.askPeerName(descriptor, &storage, MemoryLayout<sockaddr_in>.size)
         {
@@ -108,7 +108,7 @@ public struct PeerAddress: Hashable, Sendable, BitwiseCopyable {
         }
     }
 
-    /// The address alone, `127.0.0.1` or `::1`; "unknown" for another family.
+    /// The address without port, `127.0.0.1` or `::1`; "unknown" for another family.
     public var hostText: String {
         var buffer = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN) + 1)
         switch family {
@@ -124,15 +124,15 @@ public struct PeerAddress: Hashable, Sendable, BitwiseCopyable {
             decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    /// The IPv4 address within an IPv6 address such as ::ffff:192.0.2.7 (RFC 4291, section 2.5.5.2); any
-    /// other address as it is.
+    /// The IPv4 address in an IPv6 address such as ::ffff:192.0.2.7 (RFC 4291, section 2.5.5.2);
+    /// any other address unchanged.
     var unmapped: PeerAddress {
         guard family == .ipv6, high == 0, low >> 32 == 0xFFFF else { return self }
         return PeerAddress(ipv4: UInt32(truncatingIfNeeded: low), port: port)
     }
 
-    /// The network whose connections count together: an IPv4 address alone, or the /64 network of an IPv6
-    /// address, because one machine can have all addresses of such a network.
+    /// The network whose connections are counted together: an IPv4 address, or the /64 network of
+    /// an IPv6 address, all of which one machine can use.
     public var prefix: PeerNetwork {
         let address = unmapped
         return PeerNetwork(address, length: address.family == .ipv6 ? 64 : 32)

@@ -1,11 +1,12 @@
-/// A network, which is all addresses that begin with the same bits: `192.0.2.7`, `10.0.0.0/8` or `2001:db8::/32`.
+/// All addresses with the same first bits: `192.0.2.7`, `10.0.0.0/8` or `2001:db8::/32`.
 public struct PeerNetwork: Hashable, Sendable, BitwiseCopyable {
-    /// The first address, with port 0: all bits behind the first ``length`` are 0.
+    /// The first address, with port 0: all bits after the first ``length`` are 0.
     public let first: PeerAddress
-    /// The number of bits that count: at most 32 for IPv4, 128 for IPv6, and 0 for an unknown family.
+    /// The prefix length: at most 32 for IPv4 and 128 for IPv6; 0 for an unknown family.
     public let length: UInt8
 
-    /// The network of `length` bits that contains the address; `length` is cut to the family's bits.
+    /// The network of the first `length` bits of an address; `length` is capped at the family's
+    /// size.
     public init(_ address: PeerAddress, length: UInt8) {
         switch address.family {
         case .unknown: self.length = 0
@@ -26,8 +27,8 @@ public struct PeerNetwork: Hashable, Sendable, BitwiseCopyable {
         }
     }
 
-    /// Reads a numeric address, alone or with `/` and a number of bits; `nil` for other text, and when a
-    /// bit behind that number is not 0.
+    /// Parses a numeric address, optionally with `/` and a prefix length. `nil` for other text, or
+    /// if a bit after the prefix is set.
     public init?(_ text: String) {
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         guard let host = parts.first, let address = PeerAddress(host: String(host), port: 0)
@@ -45,7 +46,8 @@ public struct PeerNetwork: Hashable, Sendable, BitwiseCopyable {
         guard first == address else { return nil }
     }
 
-    /// Whether the address is in the network, whatever its port. IPv4 within IPv6 counts as both.
+    /// True when the address is in the network; ports are ignored. ::ffff:a.b.c.d matches IPv4
+    /// networks too.
     public func contains(_ address: PeerAddress) -> Bool {
         holds(address) || holds(address.unmapped)
     }

@@ -1,6 +1,6 @@
-/// The clients' addresses that headers of the PROXY protocol named, by connection.
+/// The client addresses from PROXY headers, by connection.
 struct ProxiedAddresses {
-    /// 24 bytes per connection, up to the highest index that a proxy's client ever had;
+    /// Takes 24 bytes per connection, up to the highest index of a proxied one;
     /// ``PeerAddress/unknown`` for all others.
     private var addresses: [PeerAddress] = []
 

@@ -3,7 +3,7 @@ import Glibc
 
 /// A numeric IPv4 or IPv6 address with its port, as `127.0.0.1:1883` or `[::1]:1883`.
 public enum SocketAddress {
-    /// Reads a numeric address, or "localhost" as 127.0.0.1; throws for other text.
+    /// Parses a numeric address, or "localhost" as 127.0.0.1; throws for other text.
     static func parse(
         _ address: String, port: UInt16
     ) throws(SystemError) -> (storage: sockaddr_storage, length: socklen_t) {

@@ -1,7 +1,7 @@
-/// Bytes without TLS: read behind the input that the owner has not consumed, and sent as they are by
-/// ``Workbench/send(_:_:)``. Between two calls the stage holds nothing.
+/// Bytes without TLS. Reads append to input that the owner has not consumed;
+/// ``Workbench/send(_:_:)`` sends output unchanged. The stage has no state.
 enum PlainStage {
-    /// Reads once, behind the input that the owner left.
+    /// Reads once, after the kept input.
     static func receive(
         _ descriptor: CInt, _ kept: inout KeptInput, _ bench: inout Workbench
     ) -> StageInput {

@@ -1,5 +1,5 @@
-/// The header of the PROXY protocol, versions 1 and 2, by which a proxy names the client for which it
-/// connects; it comes before all other bytes.
+/// The header of the PROXY protocol, versions 1 and 2. A proxy sends it before all other bytes to
+/// name its client.
 ///
 /// Source: "The PROXY protocol", versions 1 and 2 (HAProxy, doc/proxy-protocol.txt). Version 1 is a
 /// line of text, version 2 begins with twelve fixed bytes:
@@ -8,25 +8,25 @@
 /// 0D 0A 0D 0A 00 0D 0A 51 55 49 54 0A | version, command | family | length (2) | addresses, fields
 /// ```
 public struct ProxyHeader: Hashable, Sendable, BitwiseCopyable {
-    /// The client's address; `nil` when the proxy connects for itself or names none, so that the address of
-    /// the connection counts.
+    /// The client's address; `nil` for a connection of the proxy itself or a header without
+    /// address. The address of the connection then counts.
     public let source: PeerAddress?
-    /// The number of its bytes; the client's follow.
+    /// The size of the header in bytes.
     public let size: Int
 
     private static let lineSignature = [UInt8]("PROXY ".utf8)
     private static let binarySignature = [UInt8]("\r\n\r\n\0\r\nQUIT\n".utf8)
-    /// The longest line of version 1, with its line end.
+    /// The longest line of version 1, including its line end.
     static let longestLine = 107
-    /// The bytes of version 2 in front of its addresses.
+    /// The size of a version 2 header before its addresses.
     private static let fixedSize = 16
-    /// The most bytes that version 2 may announce behind these: addresses take 36, and the fields behind
-    /// them are not read.
+    /// The largest announced length in version 2. Addresses take at most 36 bytes; further fields
+    /// are ignored.
     static let mostAnnounced = 1_024
     public static let maximumSize = fixedSize + mostAnnounced
 
-    /// Reads the header at the begin of a stream; `nil` asks for more bytes, and is returned only for fewer
-    /// than ``maximumSize``.
+    /// Parses the header at the beginning of a stream. `nil` asks for more bytes, and only below
+    /// ``maximumSize``.
     public static func decode(_ bytes: RawSpan) throws(MalformedProxyHeader) -> ProxyHeader? {
         let isLine = bytes.begins(with: lineSignature)
         guard isLine || bytes.begins(with: binarySignature) else { throw .signature }
@@ -44,7 +44,7 @@ public struct ProxyHeader: Hashable, Sendable, BitwiseCopyable {
             separator: UInt8(ascii: " "), omittingEmptySubsequences: false)
         let isFour: Bool
         switch fields.count > 1 ? String(decoding: fields[1], as: UTF8.self) : "" {
-        // The rest of such a line has no meaning.
+        // The rest of such a line is ignored.
         case "UNKNOWN": return ProxyHeader(source: nil, size: size)
         case "TCP4": isFour = true
         case "TCP6": isFour = false
@@ -94,7 +94,7 @@ public struct ProxyHeader: Hashable, Sendable, BitwiseCopyable {
         guard bytes.byteCount >= fixedSize else { return nil }
         let announced = Int(bytes.byte(at: 14)) << 8 | Int(bytes.byte(at: 15))
         guard announced <= mostAnnounced else { throw .tooLong }
-        // Both addresses, both ports.
+        // Two addresses and two ports.
         guard width == 0 || announced >= 2 * width + 4 else { throw .tooShort }
         let size = fixedSize + announced
         guard bytes.byteCount >= size else { return nil }
@@ -113,7 +113,7 @@ public struct ProxyHeader: Hashable, Sendable, BitwiseCopyable {
         return ProxyHeader(source: source, size: size)
     }
 
-    /// Whether the proxy connects for itself, as in its health checks.
+    /// True for the command LOCAL: the proxy connects for itself, as in health checks.
     private static func readsLocal(_ byte: UInt8) throws(MalformedProxyHeader) -> Bool {
         guard byte >> 4 == 2 else { throw .version }
         switch byte & 0xF {
@@ -123,8 +123,7 @@ public struct ProxyHeader: Hashable, Sendable, BitwiseCopyable {
         }
     }
 
-    /// The number of bytes of one address; 0 for anything but TCP over IPv4 or IPv6, whose addresses are
-    /// not read.
+    /// The size of one address; 0 for all but TCP over IPv4 or IPv6, whose addresses are ignored.
     private static func addressWidth(_ family: UInt8) throws(MalformedProxyHeader) -> Int {
         switch family {
         case 0x11: return 4
@@ -135,7 +134,7 @@ public struct ProxyHeader: Hashable, Sendable, BitwiseCopyable {
         }
     }
 
-    /// Bytes as a number, most significant first; 0 when they are not there.
+    /// Bytes as a big-endian number; 0 when they are missing.
     private static func number(_ bytes: RawSpan, _ offset: Int, _ count: Int) -> UInt64 {
         guard offset + count <= bytes.byteCount else { return 0 }
         var number: UInt64 = 0
@@ -146,9 +145,9 @@ public struct ProxyHeader: Hashable, Sendable, BitwiseCopyable {
     }
 }
 
-/// A flaw in a header of the PROXY protocol; the connection closes.
+/// An error in a PROXY header; the connection closes.
 public enum MalformedProxyHeader: UInt8, Error, Hashable, Sendable, BitwiseCopyable, CaseIterable {
-    /// The stream begins like neither version.
+    /// The stream begins with neither version.
     case signature
     case lineTooLong
     case lineEnd
@@ -161,7 +160,7 @@ public enum MalformedProxyHeader: UInt8, Error, Hashable, Sendable, BitwiseCopya
     case tooShort
     case tooLong
 
-    /// The flaw in words, for a log.
+    /// The error in words, for a log.
     public var explanation: String {
         switch self {
         case .signature: "what came begins with no PROXY header"
@@ -180,12 +179,13 @@ public enum MalformedProxyHeader: UInt8, Error, Hashable, Sendable, BitwiseCopya
 }
 
 extension RawSpan {
-    /// One byte, bounds-checked; the load is "unsafe" in its type alone, and every byte is a `UInt8`.
+    /// One byte, bounds-checked. The load is "unsafe" only by its type; every byte is a valid
+    /// `UInt8`.
     fileprivate func byte(at offset: Int) -> UInt8 {
         unsafeLoad(fromByteOffset: offset, as: UInt8.self)
     }
 
-    /// Whether the bytes, as far as they go, agree with the expected ones.
+    /// True when the available bytes agree with the expected ones.
     fileprivate func begins(with expected: [UInt8]) -> Bool {
         for offset in 0..<min(byteCount, expected.count) where byte(at: offset) != expected[offset]
         {

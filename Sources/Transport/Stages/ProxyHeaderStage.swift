@@ -1,17 +1,16 @@
-/// A connection that a proxy made: a header in front of everything else, TLS too, names the client's
+/// A connection from a proxy: a header before everything else, including TLS, names the client's
 /// address.
 ///
-/// Bytes behind the header stay in the kernel, where OpenSSL may read them: the header is looked at
-/// first, and exactly its bytes are taken. The part of it that has arrived waits in the connection's
-/// input buffer.
+/// The header is peeked at and then read exactly, so that OpenSSL finds the bytes after it in the
+/// kernel. An incomplete header waits in the connection's input buffer.
 struct ProxyHeaderStage: BitwiseCopyable {
-    /// Whether TLS follows the header.
+    /// True when TLS follows the header.
     let isSecured: Bool
 
-    /// The stage that the header leads to.
+    /// The stage after the header.
     var next: Stage { isSecured ? .handshake(.awaitingClient) : .plain }
 
-    /// Reads what has arrived of the header and nothing behind it.
+    /// Reads the available part of the header and nothing after it.
     func receive(
         _ descriptor: CInt, _ kept: inout KeptInput, _ bench: inout Workbench
     ) -> StageInput {

@@ -2,29 +2,31 @@ import Glibc
 import Structures
 import TLS
 
-/// TLS records of one connection: opened into the buffers that plain input uses, and sealed so that all
-/// output of a turn shares records and one send. An idle connection holds nothing else for TLS.
+/// The TLS records of one connection. Records are opened into the buffers that plain input uses.
+/// All output of a turn is sealed together and sent at once. An idle connection holds no buffer for
+/// TLS.
 struct RecordStage: BitwiseCopyable {
-    /// The place of a connection's record stage among those of its reactor, which never moves: its keys
-    /// are in memory once.
+    /// The index of a connection's record stage in its reactor. The stage never moves, so that its
+    /// keys are in memory once.
     struct Index: BitwiseCopyable {
         let number: UInt32
     }
 
     private var channel: SecureChannel
-    /// The begin of a record whose end has not arrived.
+    /// An incomplete record.
     private var begun = KeptInput()
-    /// Records that the socket has not taken yet.
+    /// Sealed records that the socket has not taken.
     private var sealed = OutputQueue()
-    /// ``begun`` came with the handshake, and nobody has looked at it.
+    /// True when ``begun`` came with the handshake and has not been opened.
     private(set) var isUnopened = false
-    /// The output has ended: close_notify or another alert has left.
+    /// True once close_notify or another alert has been sent.
     private var hasEnded = false
 
-    /// Without keys: a slab copies its first element to places that nobody wipes.
+    /// Without keys, because a slab copies its first element to places that are never wiped.
     init() { channel = .none }
 
-    /// Moves the keys of an established handshake here, with the records that it has read and sealed.
+    /// Moves the keys of an established handshake here, with the records that it has read and
+    /// sealed.
     mutating func begin(_ handshake: TLSHandshake, _ bench: inout Workbench) {
         guard handshake.takeChannel(into: &channel) else {
             preconditionFailure("an established handshake without keys")
@@ -37,15 +39,15 @@ struct RecordStage: BitwiseCopyable {
         }
     }
 
-    /// Memory of the record that has not arrived whole.
+    /// Memory of the incomplete record.
     var heldBytes: Int { begun.capacity }
 
-    /// A KeyUpdate of the peer wants one of ours: with the next output, or with the next event. However
-    /// often the peer asks before it reads, it gets one answer (RFC 8446, section 4.6.3).
+    /// True when the peer has asked for a KeyUpdate, which goes with the next output or event.
+    /// Repeated requests get one answer (RFC 8446, section 4.6.3).
     var owesKeyUpdate: Bool { channel.owesKeyUpdate }
 
-    /// The alert that answers the records of the peer: `closeNotify` when the peer itself sent an alert;
-    /// `nil` when no record is to blame.
+    /// The alert that answers the peer's broken record; `closeNotify` if the peer itself sent an
+    /// alert; `nil` without a broken record.
     var brokenRecordAlert: SecureChannel.Alert? {
         switch channel.state {
         case .open, .closed: nil
@@ -55,7 +57,7 @@ struct RecordStage: BitwiseCopyable {
 
     // MARK: Reading
 
-    /// Reads once, and opens the whole records behind the input that the owner left.
+    /// Reads once, and opens the complete records after the kept input.
     mutating func receive(
         _ descriptor: CInt, _ kept: inout KeptInput, _ bench: inout Workbench
     ) -> StageInput {
@@ -79,14 +81,14 @@ struct RecordStage: BitwiseCopyable {
         keep(arrived, from: opened.consumed, &bench)
         guard opened.produced > 0 else { return end ?? .wouldBlock }
         if channel.state != .open {
-            // The bytes before the end count first; an event brings the owner back for the end.
+            // Input before the end is processed first; an event then reports the end.
             _ = shutdown(descriptor, CInt(SHUT_RD))
         }
         return .bytes(
             UnsafeRawBufferPointer(start: room.base, count: room.kept + opened.produced))
     }
 
-    /// The end of the peer's direction, once it has come.
+    /// The end of the peer's direction, if it has been read.
     private var end: StageInput? {
         switch channel.state {
         case .open: nil
@@ -95,7 +97,7 @@ struct RecordStage: BitwiseCopyable {
         }
     }
 
-    /// Keeps the record that is not whole yet.
+    /// Keeps an incomplete record.
     private mutating func keep(
         _ bytes: UnsafeRawBufferPointer, from consumed: Int, _ bench: inout Workbench
     ) {
@@ -107,12 +109,12 @@ struct RecordStage: BitwiseCopyable {
 
     // MARK: Sending
 
-    /// So much that waits sealed shares a send with the next records, a session ticket above all; more
-    /// leaves by itself.
+    /// Sealed output up to this size, such as a session ticket, is sent together with the next
+    /// records; more is sent alone.
     private static var movableSealedBytes: Int { 2 * 1_024 }
 
-    /// Seals the output, as much as fits the shared buffer at a time, and sends it. Records that the
-    /// socket does not take wait sealed, and nothing more is sealed before they have left.
+    /// Seals and sends the output in pieces of the shared buffer. Records that the socket does not
+    /// take are kept, and no more are sealed before they are sent.
     mutating func send(
         _ descriptor: CInt, _ output: inout OutputQueue, _ bench: inout Workbench
     ) -> StageOutput {
@@ -129,7 +131,7 @@ struct RecordStage: BitwiseCopyable {
             guard size > 0 else { return .all }
             let (taken, outcome) = bench.send(descriptor, records, count: size)
             guard case .all = outcome else {
-                // After a failure the connection closes, and nobody sends them.
+                // After a failure the connection closes without sending them.
                 sealed.append(
                     UnsafeRawBufferPointer(start: records + taken, count: size - taken),
                     pool: bench.pool)
@@ -138,7 +140,7 @@ struct RecordStage: BitwiseCopyable {
         }
     }
 
-    /// Moves output into records, behind the `begun` bytes there; returns the size of all.
+    /// Seals output after the `begun` bytes in the buffer; returns the total size.
     private mutating func seal(
         _ output: inout OutputQueue, into records: UnsafeMutableRawPointer, from begun: Int,
         _ bench: inout Workbench
@@ -146,7 +148,7 @@ struct RecordStage: BitwiseCopyable {
         var size = begun
         while true {
             let wanted = min(output.count, Int(channel.largestFragment))
-            // Room for a KeyUpdate before it.
+            // Leaves room for a KeyUpdate before it.
             guard size + wanted + 3 * SecureChannel.largestOverhead <= Workbench.recordBytes else {
                 break
             }
@@ -163,8 +165,7 @@ struct RecordStage: BitwiseCopyable {
 
     // MARK: Ending
 
-    /// Tells the peer, once, that nothing more comes or what was wrong with its records: a best effort,
-    /// for which nothing waits.
+    /// Sends close_notify or the alert for a broken record once, without waiting.
     mutating func sendCloseNotify(_ descriptor: CInt, _ bench: inout Workbench) {
         guard !hasEnded, case .all = bench.send(descriptor, &sealed) else { return }
         hasEnded = true
@@ -174,7 +175,7 @@ struct RecordStage: BitwiseCopyable {
         _ = bench.send(descriptor, record, count: size)
     }
 
-    /// Says goodbye, and frees and wipes everything that TLS holds for a connection that closes.
+    /// Sends the last alert, frees the TLS state of a closing connection, and wipes its keys.
     mutating func close(_ descriptor: CInt, _ bench: inout Workbench) {
         sendCloseNotify(descriptor, &bench)
         bench.held.noteRecord(from: begun.capacity, to: 0)

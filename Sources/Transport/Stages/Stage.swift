@@ -14,32 +14,32 @@ import Glibc
 /// state of its frames, as ``RecordStage`` holds that of TLS records. `begin` gets a parameter for it.
 /// The compiler then names every event of ``StagedSocket`` that the stage must answer.
 enum Stage: BitwiseCopyable {
-    /// The header of the PROXY protocol has not arrived.
+    /// Waiting for the PROXY header.
     case proxyHeader(ProxyHeaderStage)
-    /// The TLS handshake is under way.
+    /// The TLS handshake is in progress.
     case handshake(HandshakeStage)
     /// TLS records carry the application's bytes.
     case records(RecordStage.Index)
-    /// The application's bytes are on the socket as they are.
+    /// The application's bytes are sent and received unchanged.
     case plain
 }
 
-/// The outcome of one read by a stage; ``Reactor`` adds the peer's address to a failure.
+/// The result of one read by a stage; ``Reactor`` adds the peer's address to a failure.
 enum StageInput: BitwiseCopyable {
     /// All bytes that the owner has not consumed, oldest first.
     case bytes(UnsafeRawBufferPointer)
     case wouldBlock
     case endOfStream
-    /// The whole header of a proxy has arrived.
+    /// The whole PROXY header has arrived.
     case proxyHeader(ProxyHeader)
     case malformedProxyHeader(MalformedProxyHeader)
-    /// The handshake can go on, on another thread.
+    /// The next step of the handshake is due on another thread.
     case stepIsDue
     /// A TLS record of the peer ended the connection.
     case brokenRecord
     case failed(code: CInt)
 
-    /// The meaning of a `recv` that returned `count`, which is 0 or negative, with `code` in `errno`.
+    /// The result of a `recv` that returned `count` of at most 0, with `code` as `errno`.
     static func nothing(_ count: Int, _ code: CInt) -> StageInput {
         if count == 0 { return .endOfStream }
         if code == EAGAIN || code == EWOULDBLOCK { return .wouldBlock }
@@ -47,12 +47,12 @@ enum StageInput: BitwiseCopyable {
     }
 }
 
-/// The outcome of sending a stage's output.
+/// The result of sending a stage's output.
 enum StageOutput: BitwiseCopyable {
     case all
-    /// The socket takes no more.
+    /// The socket's buffer is full.
     case blocked
-    /// The handshake can go on, on another thread; nothing is sent before it has ended.
+    /// The next step of the handshake is due on another thread; nothing is sent before its end.
     case stepIsDue
     case failed(code: CInt)
 }
