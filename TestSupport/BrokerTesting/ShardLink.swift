@@ -7,7 +7,7 @@ import MQTTCore
 import Store
 import Structures
 
-/// A shard with make-believe sockets and a clock that the test moves.
+/// A shard with simulated sockets and a clock that the test advances.
 package final class ShardLink {
     package var shard: Shard
     package let store: DelayedStore
@@ -18,8 +18,8 @@ package final class ShardLink {
     package private(set) var closed: Set<Handle> = []
     package private(set) var notices: [BrokerNotice] = []
 
-    /// With `access`, or when `verifiesPasswords` says so, user names count as proven: any password is
-    /// the right one. Without `isDurable` nothing is stored, and ``store`` stays empty.
+    /// With `access` or `verifiesPasswords`, user names are proven and any password is accepted.
+    /// Unless `isDurable`, nothing is stored and ``store`` stays empty.
     package init(
         _ change: (inout BrokerLimits) -> Void = { _ in }, isImmediate: Bool = true,
         access: AccessRules? = nil, verifiesPasswords: Bool? = nil, isDurable: Bool = true,
@@ -39,7 +39,7 @@ package final class ShardLink {
 
     // MARK: Connections
 
-    /// `origin` stands for the address that it comes from.
+    /// `origin` is the key of the peer's address.
     package func open(origin: UInt32 = 1) -> Handle {
         let handle = Handle(index: nextIndex, generation: nextIndex + 1)
         nextIndex += 1
@@ -47,7 +47,7 @@ package final class ShardLink {
         return handle
     }
 
-    /// A connection whose CONNECT was accepted; its CONNACK is taken off.
+    /// Opens a connection with an accepted CONNECT; its CONNACK is consumed.
     package func connect(
         _ identifier: String, cleanSession: Bool = true, origin: UInt32 = 1,
         _ change: (inout PacketContent.Connect) -> Void = { _ in }
@@ -81,12 +81,12 @@ package final class ShardLink {
         turn()
     }
 
-    /// What the broker sent since the last call.
+    /// The packets that the broker has sent since the last call.
     package func take(_ handle: Handle) throws -> [PacketContent] {
         try PacketContent.decode(takeBytes(handle))
     }
 
-    /// What the broker sent since the last call, as it stood on the wire.
+    /// The bytes that the broker has sent since the last call.
     package func takeBytes(_ handle: Handle) -> [UInt8] {
         received.removeValue(forKey: handle) ?? []
     }
@@ -100,7 +100,7 @@ package final class ShardLink {
         turn()
     }
 
-    /// One turn; passwords are right, and take another one.
+    /// Runs one turn; password checks succeed and cause another turn.
     package func turn() {
         while true {
             switch shard.nextStep() {
@@ -124,7 +124,7 @@ package final class ShardLink {
         }
     }
 
-    /// Its socket takes nothing from now on.
+    /// The connection's socket takes no output from now on.
     package func block(_ handle: Handle) { blocked.insert(handle) }
 
     private func flush(_ handle: Handle) {
@@ -142,7 +142,7 @@ package final class ShardLink {
                         contentsOf: UnsafeRawBufferPointer(
                             start: segments[index].base, count: segments[index].count))
                     output.consume(segments[index].count, pool: pool)
-                    // What was described before is gone: describe again.
+                    // The listed connections have changed: list them again.
                     break
                 }
             }

@@ -1,5 +1,5 @@
-/// Reads an input as a program. Behind the end it reads zeros, so that every byte string, and every
-/// part of one, is a valid program.
+/// Reads an input as a program. After its end it reads zeros, so that every byte string is a valid
+/// program.
 struct ByteProgram {
     private let bytes: [UInt8]
     private var offset = 0
@@ -14,18 +14,18 @@ struct ByteProgram {
         return bytes[offset - 1]
     }
 
-    /// At most `count` bytes; fewer at the end.
+    /// The next `count` bytes; fewer at the end.
     mutating func bytes(_ count: Int) -> [UInt8] {
         let taken = bytes[min(offset, bytes.count)...].prefix(count)
         offset += taken.count
         return [UInt8](taken)
     }
 
-    /// All bytes that are left.
+    /// All remaining bytes.
     mutating func rest() -> [UInt8] { bytes(.max) }
 }
 
-/// The fields of one operand byte, from its lowest bits on.
+/// The fields of one operand byte, from the lowest bits.
 struct OperandBits {
     private var value: UInt8
 
@@ -40,7 +40,7 @@ struct OperandBits {
         return Int(field)
     }
 
-    /// Picks one of the choices, whose number is a power of two, with as many bits as that takes.
+    /// Picks one of the choices by as many bits as needed; their number is a power of two.
     mutating func pick<Choice>(_ choices: [Choice]) -> Choice {
         let width = UInt8(choices.count.trailingZeroBitCount)
         precondition(choices.count == 1 << width, "\(choices.count) choices need no whole bits")

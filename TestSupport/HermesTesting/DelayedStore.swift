@@ -1,7 +1,6 @@
 import Store
 
-/// A store that keeps its groups in memory and completes a ticket only when the test says so, in
-/// any order.
+/// A store in memory that completes each ticket when the test says so, in any order.
 package final class DelayedStore: Store {
     private struct Row {
         var message: StoreRecord
@@ -10,16 +9,16 @@ package final class DelayedStore: Store {
         var shared: [UInt8] = []
     }
 
-    /// Every group that was submitted, in order.
+    /// All submitted groups, in order.
     package private(set) var groups: [(ticket: UInt64, records: [StoreRecord])] = []
-    /// Tickets that are not completed, and not about to be.
+    /// Tickets that have not completed.
     package private(set) var pending: [UInt64] = []
     private var ready: [UInt64] = []
     private var queues: [UInt64: [UInt64: Row]] = [:]
     private var reads: [QueueSlice] = []
-    /// Completes every ticket at once, like a disk that is never slow.
+    /// Completes every ticket at once, like a fast disk.
     package var isImmediate = false
-    /// Reads wait until this is false again.
+    /// While true, reads wait.
     package var holdsReads = false
     package var isAccepting = true
 
@@ -55,10 +54,10 @@ package final class DelayedStore: Store {
         pending.removeAll()
     }
 
-    /// All records so far, for a look at what was stored.
+    /// All records so far.
     package var records: [StoreRecord] { groups.flatMap(\.records) }
 
-    /// Positions that a session's queue holds, rising.
+    /// Positions in a session's queue, ascending.
     package func positions(of session: UInt64) -> [UInt64] {
         (queues[session] ?? [:]).keys.sorted()
     }

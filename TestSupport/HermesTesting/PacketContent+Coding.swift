@@ -12,7 +12,7 @@ extension PacketContent {
         return output
     }
 
-    /// Decodes packets until the bytes end; a packet that is cut off at the end is left out.
+    /// Decodes all packets; an incomplete one at the end is ignored.
     package static func decode(
         _ bytes: [UInt8], maximumSize: Int = .max
     ) throws(MalformedPacket) -> [PacketContent] {

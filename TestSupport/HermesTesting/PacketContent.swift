@@ -2,8 +2,8 @@ import MQTTCodec
 
 /// A control packet by its content: a ``ControlPacket`` together with the bytes that it refers to.
 ///
-/// Packets that were decoded from different buffers compare equal when their content is equal, and
-/// a test can write the packet that it expects without counting offsets.
+/// Equal packets from different buffers compare equal, and a test can write an expected packet
+/// without offsets.
 package enum PacketContent: Hashable, Sendable {
     package struct Will: Hashable, Sendable {
         package var topic: [UInt8]
@@ -70,7 +70,7 @@ package enum PacketContent: Hashable, Sendable {
     case pubrel(PacketIdentifier)
     case pubcomp(PacketIdentifier)
     case subscribe(PacketIdentifier, [Request])
-    /// Return codes as they stand on the wire.
+    /// Return codes as bytes of the packet.
     case suback(PacketIdentifier, [UInt8])
     case unsubscribe(PacketIdentifier, [[UInt8]])
     case unsuback(PacketIdentifier)
@@ -78,7 +78,7 @@ package enum PacketContent: Hashable, Sendable {
     case pingresp
     case disconnect
 
-    /// The content of `packet`, which was decoded from `bytes`.
+    /// The content of a `packet` decoded from `bytes`.
     package init(_ packet: ControlPacket, in bytes: [UInt8]) {
         func field(_ range: ByteRange) -> [UInt8] { Array(bytes[range.start..<range.end]) }
         switch packet {

@@ -1,10 +1,10 @@
-/// A seeded generator: equal seeds give equal sequences everywhere, so a failure can be replayed.
+/// A seeded generator with the same sequence everywhere, so that a failure can be replayed.
 ///
 /// Sebastiano Vigna's splitmix64: a counter of odd step, mixed by two multiplications.
 package struct SplitMix64: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
-    /// Any seed is as good as any other, 0 included.
+    /// All seeds are equally good, including 0.
     package init(seed: UInt64) { state = seed }
 
     package mutating func next() -> UInt64 {
@@ -15,7 +15,7 @@ package struct SplitMix64: RandomNumberGenerator, Sendable {
         return mixed ^ (mixed >> 31)
     }
 
-    /// A number from `range`, each about as likely; the range must not be empty.
+    /// A number from `range`, nearly uniform; the range must not be empty.
     package mutating func number(in range: ClosedRange<Int>) -> Int {
         Int.random(in: range, using: &self)
     }
@@ -30,7 +30,7 @@ package struct SplitMix64: RandomNumberGenerator, Sendable {
         return values[values.index(values.startIndex, offsetBy: offset)]
     }
 
-    /// `count` bytes, each of all values.
+    /// `count` uniform bytes.
     package mutating func bytes(_ count: Int) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(count)

@@ -1,13 +1,11 @@
-/// Bytes as they stand on the wire, written in hexadecimal: `"30 05 00 01 61 00 0A"`.
-///
-/// Blanks and line ends separate nothing and may stand anywhere between two digits' pairs, so that
-/// long packets can be laid out by field.
+/// Bytes in hexadecimal: `"30 05 00 01 61 00 0A"`. Blanks and line ends may stand between pairs of
+/// digits, so that long packets can be laid out by field.
 package struct WireBytes: Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
     package let bytes: [UInt8]
 
     package init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-    /// Traps on text that is not pairs of hexadecimal digits, which is a mistake in the test.
+    /// Traps on other text, which is a mistake in the test.
     package init(stringLiteral text: String) {
         guard let bytes = Self.parse(text) else {
             preconditionFailure("\"\(text)\" is not pairs of hexadecimal digits")
@@ -17,7 +15,7 @@ package struct WireBytes: Hashable, Sendable, ExpressibleByStringLiteral, Custom
 
     package var count: Int { bytes.count }
 
-    /// Pairs of digits with blanks between; of long strings the first 64 bytes and the count.
+    /// Pairs of digits with blanks; of more than 64 bytes the first 64 and the count.
     package var description: String {
         let shown = bytes.prefix(64).map { byte in
             let digits = String(byte, radix: 16, uppercase: true)
@@ -29,7 +27,7 @@ package struct WireBytes: Hashable, Sendable, ExpressibleByStringLiteral, Custom
 
     package static func + (left: Self, right: Self) -> Self { Self(left.bytes + right.bytes) }
 
-    /// `nil` when a digit is none or stands alone.
+    /// `nil` for a character that is no digit, or a single digit.
     private static func parse(_ text: String) -> [UInt8]? {
         var bytes: [UInt8] = []
         var pending: UInt8?

@@ -3,10 +3,10 @@ import MQTTCodec
 
 /// Any bytes yield packets or ``MalformedPacket``; decoded packets mean exactly what was sent.
 ///
-/// The first byte of an input seeds how its stream is split, the second chooses the largest packet;
-/// the rest is the stream. Checked are: nothing traps; a frame lies within its stream and its limit;
-/// a packet encodes to the very bytes that it was decoded from; packets and errors do not depend on
-/// how the stream arrives; what an unfinished packet asks for completes it.
+/// The first byte of an input seeds the splits of its stream, the second chooses the largest
+/// packet; the rest is the stream. Checks that nothing traps; that frames lie within stream and
+/// limit; that a packet encodes to the bytes it was decoded from; that splits change no packet and
+/// no error; and that an incomplete packet asks for exactly the bytes it lacks.
 enum PacketCheck {
     private static let sizeLimits = [Int.max, 1_024 * 1_024, 330 * 1_024, 200, 64, 16, 5, 2]
 
@@ -21,7 +21,7 @@ enum PacketCheck {
         var packets: [PacketContent] = []
         /// Each packet's first byte.
         var starts: [Int] = []
-        /// Offset behind the last packet.
+        /// Offset after the last packet.
         var end = 0
         var ending = Ending.incomplete(needed: 0)
     }
@@ -56,7 +56,7 @@ enum PacketCheck {
         return reading
     }
 
-    /// Reads as a connection does: keeps an unfinished packet and offers it again with more bytes.
+    /// Reads like a connection: keeps an incomplete packet and offers it again with more bytes.
     private static func readInPieces(
         _ stream: [UInt8], _ maximumSize: Int, _ pieceSize: () -> Int
     ) throws(CheckFailure) -> Reading {
@@ -75,7 +75,7 @@ enum PacketCheck {
         return reading
     }
 
-    /// Reads `bytes`, which continue the stream where `reading` ended.
+    /// Reads `bytes`, which continue the stream after `reading`.
     private static func read(
         _ bytes: [UInt8], _ maximumSize: Int, _ reading: inout Reading
     ) throws(CheckFailure) -> Ending {
@@ -150,8 +150,7 @@ enum PacketCheck {
             "\(WireBytes(wire)) encodes as \(WireBytes(encoded))")
     }
 
-    /// An unfinished packet asks for its whole size as soon as its length is known, and for no
-    /// more.
+    /// An incomplete packet asks for its whole size once its length is known, and for no more.
     private static func checkNeed(
         _ needed: Int, _ bytes: [UInt8], _ offset: Int, _ maximumSize: Int
     ) throws(CheckFailure) {
@@ -160,7 +159,7 @@ enum PacketCheck {
         try CheckFailure.unless(
             needed > available && needed <= maximumSize,
             "\(needed) bytes needed with \(available) there, at most \(maximumSize)")
-        // No memory is allocated here either for a length that a peer only claims.
+        // The check itself allocates nothing for a length that a peer only announces.
         guard needed <= 64 * 1_024 else { return }
         let completed = bytes[offset...] + [UInt8](repeating: 0, count: needed - available)
         let framing = try? PacketDecoder.frame(

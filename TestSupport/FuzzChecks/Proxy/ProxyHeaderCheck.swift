@@ -1,10 +1,10 @@
 import Transport
 
-/// Any bytes yield a header of the PROXY protocol, ``MalformedProxyHeader``, or a wish for more.
+/// Any bytes yield a PROXY header, ``MalformedProxyHeader``, or a request for more bytes.
 ///
-/// An input is a stream. Checked are: nothing traps; a header lies within its stream and its limit, and
-/// asks for no more than that; it does not depend on what follows it, nor on how it arrives; a flaw
-/// shows at one byte and stays; an address that was read is read again from its own text.
+/// An input is a stream. Checks that nothing traps; that a header lies within stream and limit;
+/// that neither later bytes nor splits change the result; that an error appears at one byte and
+/// stays; and that an address is equal after formatting and parsing.
 enum ProxyHeaderCheck {
     /// The result of reading the beginning of a stream.
     private enum Reading: Hashable {
@@ -30,8 +30,7 @@ enum ProxyHeaderCheck {
         }
     }
 
-    /// Read byte by byte, the stream asks for more bytes until the result is that of the whole
-    /// stream, at the byte at which a header ends.
+    /// Offered byte by byte, the stream gives the same result, at the byte where the header ends.
     private static func checkArrival(_ input: [UInt8], _ whole: Reading) throws(CheckFailure) {
         for count in 0...min(input.count, ProxyHeader.maximumSize) {
             let reading = read([UInt8](input.prefix(count)))

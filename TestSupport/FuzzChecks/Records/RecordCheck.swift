@@ -1,15 +1,14 @@
 import HermesTesting
 import TLS
 
-/// Whatever bytes arrive on a TLS connection, what comes out of them is what the peer sealed, whole, in
-/// order and once; everything else ends the connection.
+/// A TLS connection yields exactly the data that its peer sealed, in order and once; anything else
+/// ends the connection.
 ///
-/// The first byte of an input chooses version, cipher, fragment limit and sequence numbers, the second
-/// seeds how the stream is split; the rest is a program that seals records and changes, withholds,
-/// repeats and cuts them, or puts any bytes between them. Checked are: nothing traps; nothing is
-/// written beyond the room that there is; records up to the first that differs from what was sealed
-/// mean what ``RecordModel`` says, that one is never taken, and nothing after it; splits change nothing;
-/// what is sealed in answer, a KeyUpdate and an alert included, the peer can open.
+/// The first byte of an input chooses version, cipher, fragment limit and sequence numbers, the
+/// second seeds the splits. The rest is a program that seals records, then changes, drops, repeats
+/// and cuts them, or inserts bytes. Checks that nothing traps or writes beyond its buffer; that
+/// records before the first changed one decode as in ``RecordModel``, and none from it on; that
+/// splits change nothing; and that the peer can open the answers, including KeyUpdate and alerts.
 enum RecordCheck {
     /// The result of reading a stream.
     private struct Reading: Hashable {
@@ -20,7 +19,7 @@ enum RecordCheck {
         var owesKeyUpdate = false
     }
 
-    /// The result that a stream must have.
+    /// The expected result of a stream.
     private struct Expectation {
         var consumed = 0
         var plaintextCount = 0
@@ -44,8 +43,7 @@ enum RecordCheck {
             "\(whole.consumed) of \(stream.bytes.count) bytes gave \(whole.plaintext.count), "
                 + "then \(whole.state) \(whole.alert)")
         try check(whole, expected, stream)
-        // A connection copies the bytes that it keeps with each piece, so long records in many
-        // pieces are slow.
+        // Each piece copies the kept bytes, so long records in many pieces are slow.
         let size = stream.bytes.count
         for largestPiece in [max(7, size / 64), max(600, size / 8)] {
             let pieces = try read(stream, &ciphers) { random.number(in: 1...largestPiece) }
@@ -71,8 +69,7 @@ enum RecordCheck {
             expected.alerts = [record.after.alert]
             guard expected.state == .open else { return expected }
         }
-        // The rest differs from what was sealed: it ends the connection once its record is
-        // complete.
+        // The rest was changed: it ends the connection once its record is complete.
         let rest = stream.bytes[expected.consumed...]
         guard rest.count >= 5 else { return expected }
         let length = Int(rest[rest.startIndex + 3]) << 8 | Int(rest[rest.startIndex + 4])
@@ -109,7 +106,7 @@ enum RecordCheck {
 
     // MARK: Reading
 
-    /// Reads as a connection does: keeps an unfinished record and offers it again with more bytes.
+    /// Reads like a connection: keeps an incomplete record and offers it again with more bytes.
     private static func read(
         _ stream: RecordStream, _ ciphers: inout RecordCiphers, _ pieceSize: () -> Int
     ) throws(CheckFailure) -> Reading {
@@ -133,7 +130,7 @@ enum RecordCheck {
         _ bytes: ArraySlice<UInt8>, _ channel: inout SecureChannel, _ reading: inout Reading,
         _ ciphers: inout RecordCiphers
     ) throws(CheckFailure) {
-        // Exactly the promised room, with bytes behind it that must not change.
+        // A buffer of exactly the promised size, with a canary after it.
         let canary: [UInt8] = [0xCA, 0xFE, 0xBA, 0xBE, 0xCA, 0xFE, 0xBA, 0xBE]
         var target = [UInt8](repeating: 0, count: bytes.count) + canary
         let (consumed, produced) = bytes.withUnsafeBytes { source in
@@ -159,8 +156,8 @@ enum RecordCheck {
 
     // MARK: Answering
 
-    /// The receiver's own direction works whatever became of the peer's: new keys if they are due,
-    /// data, an alert.
+    /// The receiver can still send after any end of the peer's direction: a due KeyUpdate, data, an
+    /// alert.
     private static func answer(
         _ channel: SecureChannel, _ peer: SecureChannel, _ ciphers: inout RecordCiphers
     ) throws(CheckFailure) {

@@ -1,11 +1,11 @@
 import TLS
 
-/// The keys that both ends of a channel have, and the peer's end of it.
+/// The keys of both ends of a channel, and the peer's end.
 struct RecordKeys {
     let version: SecureChannel.Version
     let algorithm: AEADAlgorithm
     let largestFragment: Int
-    /// Number of records that were sealed before, in either direction.
+    /// Records sealed earlier, in either direction.
     private let firstSequence: UInt64
     private var digest: KeyDigest { algorithm == .aes256GCM ? .sha384 : .sha256 }
 
@@ -15,12 +15,12 @@ struct RecordKeys {
         version = bits.flag() ? .tls13 : .tls12
         algorithm = bits.pick([.aes128GCM, .aes256GCM, .chaCha20Poly1305, .aes128GCM])
         largestFragment = bits.flag() ? 512 : SecureChannel.largestPlaintext
-        // Numbers at which a carry occurs, at which keys may change without being counted, and at
-        // which they must change.
+        // Sequence numbers around a carry, around the first uncounted KeyUpdate and around the
+        // required one.
         firstSequence = bits.pick([0, 254, 1_023, 1 << 24])
     }
 
-    /// The model of the receiver of the peer's records.
+    /// The model of the receiver.
     func model() -> RecordModel {
         RecordModel(version, largestFragment: largestFragment, sequence: firstSequence)
     }

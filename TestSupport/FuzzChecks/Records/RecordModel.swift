@@ -1,11 +1,10 @@
 import TLS
 
-/// A model of a receiver of records that arrive whole, unchanged and in order: the rules of
-/// ``SecureChannel`` in as few lines as possible.
+/// A minimal model of ``SecureChannel`` as receiver of complete, unchanged records in order.
 struct RecordModel {
     private static let mostIdleRecords = 32
     private static let mostHastyKeyUpdates = 32
-    /// After a key has opened this many records, a KeyUpdate does not count as hasty.
+    /// Records under one key after which a KeyUpdate is not counted as too early.
     private static let fewRecords: UInt64 = 1_024
 
     let version: SecureChannel.Version
@@ -19,7 +18,7 @@ struct RecordModel {
     private(set) var plaintextCount = 0
     private var idleRecords = 0
     private var hastyKeyUpdates = 0
-    /// The handshake message that is not complete yet.
+    /// The incomplete handshake message.
     private var message: [UInt8] = []
 
     init(_ version: SecureChannel.Version, largestFragment: Int, sequence: UInt64) {
@@ -28,13 +27,13 @@ struct RecordModel {
         self.sequence = sequence
     }
 
-    /// Takes one record; true when the next one has another key. `content` may have zeros behind it.
+    /// Takes one record; true when the next one has another key. Zeros may follow `content`.
     mutating func take(_ type: UInt8, _ content: [UInt8]) -> Bool {
         guard state == .open else { return false }
         var (type, content) = (type, content)
         if version == .tls13 {
             let inner = content + [type]
-            // The type counts towards the length, and so does padding.
+            // The type and padding count towards the length.
             guard inner.count <= SecureChannel.largestPlaintext + 1 else {
                 return fail(.recordOverflow)
             }
@@ -64,7 +63,7 @@ struct RecordModel {
         case (2, _, 0): state = .closed
         case (2, _, 90): countIdle()
         case (2, 1, _) where version == .tls12: countIdle()
-        // An alert has no answer.
+        // Nothing answers an alert.
         case (2, _, _): state = .failed
         default: fail(.decodeError)
         }

@@ -1,20 +1,19 @@
 import TLS
 
-/// A stream of records that the peer seals, and the bytes that arrive, changed or not, built by the
-/// steps of a program.
+/// Records sealed by the peer and the bytes that arrive, changed or not, as a program builds them.
 struct RecordStream {
     /// The most steps. More make an input slow without testing more; so do more bytes.
     private static let mostSteps = 64
     private static let mostBytes = 256 * 1_024
 
-    /// A sealed record, and the state of a receiver that has it and all records before it.
+    /// A sealed record, and the receiver's state after it and all earlier ones.
     struct Sealed {
         var wire: [UInt8]
         var after: RecordModel
     }
 
     let keys: RecordKeys
-    /// All records in the order of their sealing, whether they arrive or not.
+    /// All records in the order of sealing, including those that never arrive.
     private(set) var sealed: [Sealed] = []
     /// Application data of all of them.
     private(set) var plaintext: [UInt8] = []
@@ -74,7 +73,8 @@ struct RecordStream {
             let wire = data(Int(opcode >> 4), &ciphers)
             arrive([UInt8](wire.prefix(Int(program.byte()) % wire.count)), "one cut short")
         case 12:
-            // The last of these zeros is where the sealed type stands; the true one is before them.
+            // The sealed type stands after the zeros, where it is padding; the true one is before
+            // them.
             let content = pattern(Int(opcode >> 4)) + [23]
             let zeros = [UInt8](repeating: 0, count: edge(program.byte()))
             arrive(seal(0, content + zeros, &ciphers), "padding of \(zeros.count)")
@@ -89,7 +89,7 @@ struct RecordStream {
         }
     }
 
-    /// Sizes around those at which behaviour changes.
+    /// Sizes around limits.
     private func edge(_ byte: UInt8) -> Int {
         let limits = [keys.largestFragment, SecureChannel.largestPlaintext]
         var bits = OperandBits(byte)

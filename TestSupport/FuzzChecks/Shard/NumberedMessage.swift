@@ -2,7 +2,7 @@ import HermesTesting
 import MQTTCodec
 import Structures
 
-/// A message that somebody published, known by the serial number in its payload.
+/// A message known by the serial number in its payload.
 struct NumberedMessage {
     enum Origin: Hashable {
         case peer(Handle)
@@ -19,18 +19,18 @@ struct NumberedMessage {
     let retain: Bool
     /// The step in which it was sent.
     var step: Int
-    /// It was sent whole.
+    /// True when the whole packet was sent.
     var isSent = false
-    /// Its number came from somewhere else too, so it says nothing.
+    /// The number also came from another source, so nothing is concluded from it.
     var isForged = false
-    /// Why nobody may get it; `nil` when somebody may.
+    /// The reason for which no client may get it; `nil` when some may.
     var forbidden: String?
-    /// Somebody got it.
+    /// True when a client got it.
     var wasDelivered = false
-    /// The broker may take it for a repetition of another one.
+    /// The broker may treat it as a repetition of another message.
     var mayBeRepetition = false
 
-    /// A payload with the serial number and `size` bytes behind it.
+    /// A payload with the serial number and `size` further bytes.
     static func payload(_ serial: Int, size: Int) -> [UInt8] {
         let high = UInt8(truncatingIfNeeded: serial >> 8)
         let low = UInt8(truncatingIfNeeded: serial)

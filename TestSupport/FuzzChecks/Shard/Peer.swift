@@ -2,7 +2,7 @@ import HermesTesting
 import MQTTCodec
 import Structures
 
-/// A client's end of one connection: its socket, what it asked for, and what it still has to answer.
+/// The client's end of one connection: its socket, its requests, and the answers it owes.
 final class Peer {
     enum Stage {
         case awaitingConnack
@@ -10,12 +10,12 @@ final class Peer {
         case refused
     }
 
-    /// A PUBLISH that the broker has not answered.
+    /// A PUBLISH without an acknowledgement.
     struct Unanswered {
         let identifier: PacketIdentifier
-        /// `nil` when its payload carries no serial number.
+        /// `nil` when the payload has no serial number.
         let serial: Int?
-        /// QoS 2: PUBREL was sent too, so that the identifier means a new message.
+        /// QoS 2: PUBREL was sent, so the identifier is free for a new message.
         var isReleased = false
     }
 
@@ -29,57 +29,57 @@ final class Peer {
 
     // MARK: The socket
 
-    /// Sent, and not taken by the shard yet.
+    /// Sent bytes that the shard has not consumed.
     var kept: [UInt8] = []
-    /// The end of a packet whose beginning was sent.
+    /// The rest of a packet that was sent in part.
     var fragment: [UInt8] = []
-    /// Of the next packet only so many bytes are sent.
+    /// Bytes of the next packet to send; `nil` sends all.
     var fragmentSize: Int?
-    /// How many bytes it still reads; `nil` is all.
+    /// Bytes that it still reads; `nil` reads all.
     var readLimit: Int?
-    /// It closed its side.
+    /// The client closed the connection.
     var isGone = false
-    /// The broker ended the connection.
+    /// The broker closed the connection.
     var isClosed = false
-    /// When the broker last read a packet of it, or chose not to read.
+    /// The time at which the broker last read a packet, or paused reading.
     var heardAt: MonotonicTime
-    /// Bytes that do not make a whole packet yet.
+    /// Bytes of an incomplete packet.
     var arriving: [UInt8] = []
     var sending: [UInt8] = []
 
     // MARK: What it sent
 
-    /// It broke the protocol: nothing that follows counts.
+    /// It broke the protocol: later packets must have no effect.
     var isViolating = false
     var hasDisconnected = false
     var connect: PacketContent.Connect?
     /// The serial number of its will.
     var will: Int?
-    /// Sent before CONNACK came; they count for the session that it names.
+    /// Packets sent before CONNACK; they belong to the session that CONNACK names.
     var early: [PacketContent] = []
     var pubacks: [Unanswered] = []
     var pubrecs: [Unanswered] = []
     var pubcomps: [PacketIdentifier] = []
-    /// PUBRECs that PUBREL has to answer; those in ``resentReleases`` may have been answered already.
+    /// PUBRECs without PUBREL; those in ``resentReleases`` may have got one.
     var pubrels: [PacketIdentifier] = []
     var subscribes: [UnansweredSubscribe] = []
     var unsubscribes: [(identifier: PacketIdentifier, filters: [[UInt8]])] = []
     var pings = 0
-    /// Identifiers that it acknowledged on this connection.
+    /// Identifiers that it has acknowledged on this connection.
     var acknowledged: Set<PacketIdentifier> = []
 
     // MARK: What it received
 
     var stage = Stage.awaitingConnack
     var session: SessionModel?
-    /// The broker announced the connection as open.
+    /// The broker reported the connection as open.
     var wasOpened = false
-    /// CONNACK said that the session was present, and no new message has come since.
+    /// CONNACK said session present, and no new message has arrived since.
     var isRedelivering = false
     /// Identifiers whose exchange was resumed by PUBLISH, and by PUBREL.
     var resentPublishes: Set<PacketIdentifier> = []
     var resentReleases: Set<PacketIdentifier> = []
-    /// Acknowledgements that it owes, oldest first.
+    /// Acknowledgements that it still has to send, oldest first.
     var answers: [PacketContent] = []
 
     init(_ handle: Handle, openedAt: MonotonicTime) {
@@ -88,8 +88,7 @@ final class Peer {
         heardAt = openedAt
     }
 
-    /// Adds bytes of one direction and returns the packets that are whole now, and what is wrong
-    /// behind them.
+    /// Adds received bytes; returns the complete packets, and an error after them.
     static func takePackets(
         _ pending: inout [UInt8], _ bytes: [UInt8], largest: (PacketContent) -> Int
     ) -> (packets: [PacketContent], error: MalformedPacket?) {

@@ -7,12 +7,12 @@ final class PublishReplies: @unchecked Sendable {
     struct Answer {
         /// `nil` for a message without a serial number.
         let serial: Int?
-        /// `nil` when the shard gave the question up.
+        /// `nil` when the shard stopped before it could answer.
         let counts: PublishCounts?
     }
 
     private var replies: [Answer] = []
-    /// Questions without an answer.
+    /// Publishes without an answer.
     private(set) var open = 0
 
     /// Expects one more answer; the closure takes it.

@@ -2,19 +2,19 @@ import HermesTesting
 import MQTTCodec
 import Structures
 
-/// A session as its client sees it: what it asked for, what it got, and what it is owed.
+/// A session as its client knows it: requested, received and still due.
 ///
-/// Where the client cannot know what the broker did with its last packets, the model assumes
-/// whatever forbids less.
+/// If the client cannot know whether the broker has processed its last packets, the model assumes
+/// the case that allows more.
 final class SessionModel {
-    /// A filter that the client sent.
+    /// A filter that the client has sent.
     struct Use {
-        /// The step in which its removal was confirmed; `nil` while it may match.
+        /// The step in which its removal was acknowledged; `nil` while it may match.
         var end: Int?
-        /// The step in which its QoS was confirmed; `nil` while that is open.
+        /// The step in which its QoS was acknowledged; `nil` before.
         var confirmedAt: Int?
         var qos = QoS.atMostOnce
-        /// SUBSCRIBEs and UNSUBSCRIBEs without an answer.
+        /// SUBSCRIBEs and UNSUBSCRIBEs without an acknowledgement.
         var changesUnderWay = 0
     }
 
@@ -22,9 +22,9 @@ final class SessionModel {
     struct Sending {
         let serial: Int?
         let publish: PacketContent.Publish
-        /// Nothing that was sent can have ended it.
+        /// No packet of the client can have ended it.
         var isSure: Bool
-        /// PUBREL came.
+        /// PUBREL has arrived.
         var isReleased = false
     }
 
@@ -37,20 +37,20 @@ final class SessionModel {
 
     let clientIdentifier: [UInt8]
     let isPersistent: Bool
-    /// Whose it is: nobody else may have it.
+    /// The owner of the session; no other user may get it.
     let userName: [UInt8]?
-    /// The peer that holds it.
+    /// The peer connected to it.
     var holder: Handle?
     var awaySince: MonotonicTime?
     /// Another CONNECT may have ended it.
     var mayBeGone = false
-    /// The client does not know what it did in this session, or it answered what it had not received:
-    /// messages may be lost by its own fault.
+    /// The client has lost track of this session, or acknowledged messages that it never received,
+    /// so that messages may be missing by its own fault.
     var isSloppy = false
-    /// A limit or an expiry took messages from it.
+    /// A limit or expiry dropped messages.
     var hasDrops = false
     var uses: [[UInt8]: Use] = [:]
-    /// The step by which it had all retained messages that it asked for; `nil` while some may come.
+    /// The step by which all requested retained messages had arrived; `nil` while some may come.
     var retainedServedAt: Int?
 
     // MARK: To the client
@@ -58,46 +58,46 @@ final class SessionModel {
     var sendings: [PacketIdentifier: Sending] = [:]
     /// QoS 2 identifiers that the client holds until PUBREL [MQTT-4.3.3-2].
     var held: Set<PacketIdentifier> = []
-    /// Every identifier that the client ever answered with PUBREC.
+    /// Every identifier to which the client ever sent PUBREC.
     var received: Set<PacketIdentifier> = []
-    /// Serial numbers of live messages that came as new packets.
+    /// Serial numbers of live messages that arrived as new packets.
     var arrived: Set<Int> = []
-    /// Serial numbers of live QoS 2 messages that the client handed on.
+    /// Serial numbers of live QoS 2 messages that the client processed.
     var handedOn: Set<Int> = []
-    /// Serial numbers of all messages that came.
+    /// Serial numbers of all messages that arrived.
     var seen: Set<Int> = []
-    /// Serial numbers that the broker took responsibility for.
+    /// Serial numbers that the broker has acknowledged and this session must get.
     var owed: Set<Int> = []
     var lastSerial: [Stream: Int] = [:]
 
     // MARK: From the client
 
-    /// QoS 2 identifiers whose PUBREC came and whose PUBREL was not sent.
+    /// QoS 2 identifiers with PUBREC and without PUBREL.
     var inboundHeld: Set<PacketIdentifier> = []
     /// QoS 2 identifiers that the broker may hold.
     var inboundPossible: Set<PacketIdentifier> = []
 
-    /// The session that a CONNECT makes.
+    /// The session that a CONNECT creates.
     init(_ connect: PacketContent.Connect) {
         clientIdentifier = connect.clientIdentifier
         isPersistent = !connect.cleanSession
         userName = connect.userName
     }
 
-    /// Whether a filter matches that the client asked for and that was in place at or after `step`.
+    /// True when a requested filter matches that was in place at or after `step`.
     func mayWant(_ topic: [UInt8], since step: Int) -> Bool {
         uses.contains { filter, use in
             (use.end ?? .max) > step && Self.matches(filter, topic)
         }
     }
 
-    /// Whether the topic may come by a shared subscription.
+    /// True when a shared subscription may bring the topic.
     func isSharing(_ topic: [UInt8]) -> Bool {
         uses.keys.contains { SharedFilter.isShared($0) && Self.matches($0, topic) }
     }
 
-    /// The highest QoS of its own subscriptions that were in place before `step` and still are; `nil`
-    /// when no such one matches.
+    /// The highest QoS of matching plain subscriptions in place since before `step`; `nil` without
+    /// one.
     func sureQoS(_ topic: [UInt8], since step: Int) -> QoS? {
         var highest: QoS?
         for (filter, use) in uses where use.changesUnderWay == 0 && !SharedFilter.isShared(filter) {
@@ -109,7 +109,7 @@ final class SessionModel {
         return highest
     }
 
-    /// As a plain filter too: a broker without shared subscriptions takes it as that.
+    /// Also matches a shared filter as a plain one, as brokers without shared subscriptions do.
     private static func matches(_ filter: [UInt8], _ topic: [UInt8]) -> Bool {
         NaiveMatcher.matches(filter, topic)
             || NaiveMatcher.matches(SharedFilter.matched(filter), topic)

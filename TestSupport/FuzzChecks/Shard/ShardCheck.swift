@@ -2,15 +2,15 @@ import Structures
 
 /// A shard keeps its promises to several clients, whatever they, the disk and the clock do.
 ///
-/// An input is a program: three bytes of limits, then steps (``ShardStep``). After each the model says
-/// what may have been sent; at the end all clients return, take what they are owed, and everything
-/// is removed again.
+/// An input is a program: three bytes of limits, then steps (``ShardStep``). After each step the
+/// model checks the packets sent. At the end all clients return, receive what is due, and
+/// everything is removed.
 enum ShardCheck {
-    /// More steps than this make an input slow and no more telling.
+    /// More steps make an input slow without testing more.
     private static let mostSteps = 300
 
     static func run(_ input: [UInt8], trace: ((String) -> Void)?) throws(CheckFailure) {
-        // The pool outlives the shard, whose memory came from it.
+        // The pool owns the shard's memory, so it is destroyed after it.
         try execute(input, trace).destroy()
     }
 

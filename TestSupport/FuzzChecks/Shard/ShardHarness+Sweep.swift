@@ -4,14 +4,14 @@ import HermesTesting
 import MQTTCodec
 
 extension ShardHarness {
-    /// The name of nobody else, and the topic that the sweeper asks for.
+    /// A client identifier and topic that no program uses.
     private static let sweeper = "the sweeper"
 
-    /// Removes what is retained for each topic, so that two shards that were swept of the same topics
-    /// have nothing left but the same cached matches.
+    /// Removes the retained messages of all topics, so that two swept shards hold the same cached
+    /// matches and nothing else.
     ///
-    /// A client with a shared subscription watches: without any, such subscriptions are not matched,
-    /// and their cache would keep what it has.
+    /// A client with a shared subscription must be connected: without any, shared matches are
+    /// skipped and their cache is not renewed.
     func sweep(_ topics: [[UInt8]]) {
         received = { _, _ in }
         let peer = open()
@@ -37,7 +37,7 @@ extension ShardHarness {
         rest()
     }
 
-    /// Some turns in which the disk does all that it was asked for.
+    /// Runs turns in which the disk completes everything.
     private func rest() {
         for _ in 0..<4 {
             store.completeAll()

@@ -6,23 +6,23 @@ import Store
 import Structures
 import Synchronization
 
-/// A shard with make-believe sockets, driven turn by turn as `BrokerLoop` drives it.
+/// A shard with simulated sockets, driven by turns as `BrokerLoop` does.
 ///
-/// Unlike a test's link it gives a closed connection's index to the next one at once, lets peers read
-/// slowly or not at all, and lets several events share a turn.
+/// Unlike ``ShardLink`` in `BrokerTesting` it reuses the index of a closed connection at once, has
+/// peers that read slowly or not at all, and puts several events into one turn.
 final class ShardHarness {
     var shard: Shard
     let store = DelayedStore()
     private(set) var peers: [Handle: Peer] = [:]
     private(set) var authentications: [AuthenticationRequest] = []
-    /// What the shard reported in the last turn.
+    /// The notices of the last turn.
     private(set) var notices: [BrokerNotice] = []
-    /// Handles of connections that are gone.
+    /// Handles of closed connections.
     private(set) var stale: [Handle] = []
     private var freeIndices: [UInt32] = []
     private var nextIndex: UInt32 = 0
     private var generation: UInt32 = 0
-    /// Gets every byte that a peer reads.
+    /// Called with all bytes that a peer reads.
     var received: (Peer, [UInt8]) -> Void = { _, _ in }
 
     init(_ setup: ShardSetup, seed: UInt64) {
@@ -54,13 +54,13 @@ final class ShardHarness {
         return peer
     }
 
-    /// Bytes reach the broker's socket; they are read unless the shard holds input back.
+    /// Bytes arrive at the broker's socket; they are read unless the shard holds input back.
     func deliver(_ peer: Peer, _ bytes: [UInt8]) {
         peer.kept += bytes
         read(peer)
     }
 
-    /// The peer closes its side and reads nothing more.
+    /// The peer closes the connection and reads nothing more.
     func lose(_ peer: Peer) {
         peer.isGone = true
         if peer.isClosed {
@@ -75,7 +75,7 @@ final class ShardHarness {
         let framing = try? PacketDecoder.frame(peer.kept.span.bytes, at: 0, maximumSize: .max)
         let consumed = peer.kept.withUnsafeBytes { shard.receive(peer.handle, $0) }
         peer.kept.removeFirst(consumed)
-        // What is thrown away because the connection ends is no packet that was heard.
+        // Bytes dropped at the end of a connection do not count for the keep alive.
         if consumed > 0, case .frame? = framing { peer.heardAt = now }
     }
 
@@ -115,7 +115,7 @@ final class ShardHarness {
         }
     }
 
-    /// Answers the password check of one client, if any waits.
+    /// Answers one waiting password check.
     func decide(_ choice: Int, _ refusal: Connack.ReturnCode?) {
         guard !authentications.isEmpty else { return }
         let request = authentications.remove(at: choice % authentications.count)
@@ -130,11 +130,11 @@ final class ShardHarness {
             return
         }
         write(peer)
-        // A peer that reads slowly gets its last bytes and is dropped with the rest.
+        // A slow peer gets its last bytes and is dropped with the rest.
         drop(peer)
     }
 
-    /// The peer takes as much of the output as it reads.
+    /// The peer reads as much of the output as its limit allows.
     func write(_ peer: Peer) {
         guard !peer.isGone else { return }
         let pool = shard.pool
@@ -179,7 +179,7 @@ final class ShardHarness {
             let answer = Mutex<ClientPage?>(nil)
             shard.listClients(query) { page in answer.withLock { $0 = try? page.get() } }
             shard.continueListings { "\($0.index)" }
-            // So few sessions take one step.
+            // So few sessions need one step.
             guard let page = answer.withLock({ $0 }) else {
                 preconditionFailure("a list of clients without an answer")
             }

@@ -1,7 +1,7 @@
 import HermesTesting
 import MQTTCodec
 
-/// PUBLISH as its receivers see it.
+/// Checks of PUBLISH packets to receivers.
 extension ShardRun {
     func receive(
         _ peer: Peer, _ session: SessionModel, _ publish: PacketContent.Publish
@@ -31,7 +31,7 @@ extension ShardRun {
         try checkOnce(session, publish, serial)
     }
 
-    /// The publication that the packet copies; `nil` when its payload names none.
+    /// The publication of which the packet is a copy; `nil` when its payload has no serial number.
     private func identify(
         _ publish: PacketContent.Publish, for session: SessionModel
     ) throws(CheckFailure) -> Int? {
@@ -58,8 +58,8 @@ extension ShardRun {
         if let forbidden = publication.forbidden {
             throw CheckFailure("the message \(serial) was delivered, but \(forbidden)")
         }
-        // Nobody sees what a crash could take back. What a persistent session reads back from the
-        // store, and what is retained, waits for a later commit, which speaks for those before it.
+        // No receiver gets a message that a crash could lose. A copy loaded from the store or
+        // retained waits for a later commit, which implies the earlier ones.
         try CheckFailure.unless(
             publication.qos == .atMostOnce || store.isStored(serial: serial)
                 || !setup.completesInOrder && (session.isPersistent || publish.retain),
@@ -78,7 +78,7 @@ extension ShardRun {
                 + "\(text(publish.topic)) [MQTT-4.7.0-1]")
     }
 
-    /// A packet identifier that comes new, or again.
+    /// Notes a packet identifier, new or re-delivered.
     private func track(
         _ peer: Peer, _ session: SessionModel, _ publish: PacketContent.Publish, _ serial: Int?,
         _ identifier: PacketIdentifier, _ isDuplicate: Bool
@@ -109,7 +109,7 @@ extension ShardRun {
         session.sendings[identifier] = SessionModel.Sending(
             serial: serial, publish: publish,
             isSure: !peer.acknowledged.contains(identifier))
-        // What may have been sent comes again at once, and may be more than that.
+        // Messages that may have been sent are re-delivered at once, perhaps beyond the window.
         guard !isDuplicate else { return }
         let inFlight = session.sendings.values.count { $0.isSure }
         try CheckFailure.unless(
@@ -117,7 +117,7 @@ extension ShardRun {
             "\(inFlight) messages in flight of \(setup.settings.maxInFlight)")
     }
 
-    /// Before the first new message, everything unacknowledged came again [MQTT-4.4.0-1].
+    /// All unacknowledged messages are re-delivered before the first new one [MQTT-4.4.0-1].
     private func checkResumed(_ peer: Peer, _ session: SessionModel) throws(CheckFailure) {
         guard peer.isRedelivering else { return }
         peer.isRedelivering = false
@@ -131,11 +131,11 @@ extension ShardRun {
         }
     }
 
-    /// A live message comes as a new packet once, in the order of its publisher and topic.
+    /// A live message arrives as a new packet once, in the order of publisher and topic.
     private func checkOnce(
         _ session: SessionModel, _ publish: PacketContent.Publish, _ serial: Int
     ) throws(CheckFailure) {
-        // What a member of a group leaves may come to another, and back.
+        // A group may hand a message to another member and back.
         guard !session.isSharing(publish.topic) else { return }
         try CheckFailure.unless(
             session.arrived.insert(serial).inserted, "the message \(serial) came twice")
@@ -155,7 +155,7 @@ extension ShardRun {
         session.lastSerial[stream] = serial
     }
 
-    /// The broker acknowledged a message: whoever surely wanted it must get it.
+    /// The broker acknowledged a message: every certain subscriber must get it.
     func own(_ serial: Int) {
         let publication = publications[serial]
         guard publication.qos != .atMostOnce, !publication.mayBeRepetition,

@@ -3,9 +3,9 @@ import HermesTesting
 import MQTTCodec
 import Structures
 
-/// The end of a program: everybody gets what is owed, and everything is given back.
+/// The end of a program: clients receive what is due, and all memory is freed.
 extension ShardRun {
-    /// More turns than any program needs to come to rest.
+    /// More turns than any program needs to become idle.
     private static let mostTurns = 2_000
 
     func finish() throws(CheckFailure) {
@@ -17,7 +17,7 @@ extension ShardRun {
 
     // MARK: What is owed
 
-    /// Every client that the broker owes something returns and takes it.
+    /// Clients with due messages reconnect and receive them.
     private func collectOwed() throws(CheckFailure) {
         try settle()
         for index in slots.indices { try leave(index) }
@@ -54,7 +54,7 @@ extension ShardRun {
         try settle()
     }
 
-    /// Turns until nothing is left to do: commits complete, peers read all and answer.
+    /// Runs turns until the shard is idle: commits complete, peers read and acknowledge.
     private func settle() throws(CheckFailure) {
         for _ in 0..<Self.mostTurns {
             harness.store.completeAll()
@@ -99,7 +99,7 @@ extension ShardRun {
                 + "\(status.subscriptions) subscriptions, \(status.queued) queued and "
                 + "\(status.inFlight) messages in flight stay for ever")
         try CheckFailure.unless(replies.open == 0, "\(replies.open) publishes were not answered")
-        // The broker's own topics are never forgotten once somebody has asked for them.
+        // The broker's own topics stay once a client has subscribed to them.
         guard setup.systemTopicInterval == .zero else { return }
         let inUse = harness.shard.pool.bytesInUse
         let expected = bytesOfUnusedShard()
@@ -109,8 +109,7 @@ extension ShardRun {
 
     private var sortedTopics: [[UInt8]] { topics.sorted { $0.lexicographicallyPrecedes($1) } }
 
-    /// What a shard without a past uses once it was swept of the same topics: the caches keep the
-    /// names of those that are not short.
+    /// Memory of a new shard after the same sweep: caches keep the names of long topics.
     private func bytesOfUnusedShard() -> Int {
         let unused = ShardHarness(setup, seed: Self.seed)
         unused.sweep(sortedTopics)

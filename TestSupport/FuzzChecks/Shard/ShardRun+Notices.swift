@@ -3,9 +3,9 @@ import HermesTesting
 import MQTTCodec
 import Structures
 
-/// What the shard reports of itself, compared with what its peers saw.
+/// Compares the shard's notices with the view of its peers.
 extension ShardRun {
-    /// Timers may be late by the wheel's step.
+    /// The timer wheel's step makes timers late.
     private static let lateMilliseconds: UInt64 = 300
 
     func note(_ notice: BrokerNotice) throws(CheckFailure) {
@@ -25,8 +25,8 @@ extension ShardRun {
     private func noteEnd(_ peer: Peer, _ reason: CloseReason) throws(CheckFailure) {
         switch reason {
         case .keepAlive:
-            // Not before one and a half times the keep alive [MQTT-3.1.2-24]; while the broker does
-            // not read, the silence is its own.
+            // Not before one and a half times the keep alive [MQTT-3.1.2-24]; time in which the
+            // broker does not read does not count.
             let asked = peer.connect?.keepAlive ?? 0
             let silence = harness.now.milliseconds(since: peer.heardAt)
             try CheckFailure.unless(
@@ -46,7 +46,7 @@ extension ShardRun {
         }
         try noteWill(peer, reason)
         if let connect = peer.connect, peer.stage == .awaitingConnack {
-            // Whether the session began, and took what was sent early, nobody knows.
+            // The session may or may not have begun and processed early packets.
             sessions[connect.clientIdentifier]?.mayBeGone = true
         }
         guard let session = peer.session, session.holder == peer.handle else { return }
@@ -57,8 +57,8 @@ extension ShardRun {
         }
     }
 
-    /// A will is published when its connection ends [MQTT-3.1.2-8], but not after a DISCONNECT
-    /// [MQTT-3.14.4-3], and not for a client that was never accepted.
+    /// A will is published at the end of its connection [MQTT-3.1.2-8], except after DISCONNECT
+    /// [MQTT-3.14.4-3] or without an accepted CONNECT.
     private func noteWill(_ peer: Peer, _ reason: CloseReason) throws(CheckFailure) {
         guard let serial = peer.will else { return }
         publications[serial].step = step
@@ -73,7 +73,7 @@ extension ShardRun {
         if levels <= setup.settings.maxTopicLevels { own(serial) }
     }
 
-    /// `nil` when it is off.
+    /// `nil` without keep alive.
     private func keepAliveMilliseconds(_ peer: Peer) -> UInt64? {
         guard let connect = peer.connect else { return nil }
         let asked = UInt64(connect.keepAlive) * 1_000
@@ -100,7 +100,7 @@ extension ShardRun {
 
     // MARK: After each turn
 
-    /// Sessions whose subscriptions are answered have what is retained, unless a walk is under way.
+    /// Notes sessions that have all retained messages: SUBACK was sent and no walk is running.
     func noteRetainedServed() {
         let asking = sessions.values.filter { $0.retainedServedAt == nil }
         guard !asking.isEmpty, harness.shard.figures.retainedWalks == 0 else { return }
@@ -110,12 +110,12 @@ extension ShardRun {
         }
     }
 
-    /// Nobody stays who had to go.
+    /// Connections that had to end are closed.
     func checkConnections() throws(CheckFailure) {
         let isTurnDue = harness.shard.nextDeadline.map { $0 <= harness.now } ?? false
         for peer in connections.values {
             guard !peer.isGone, !harness.shard.holdsInput(peer.handle) else { continue }
-            // Input that was held back goes on in the next turn.
+            // Held-back input is processed in the next turn.
             if isTurnDue, !peer.kept.isEmpty { continue }
             try CheckFailure.unless(
                 !peer.isViolating, "\(peer.handle) broke the protocol and stays [MQTT-4.8.0-1]")
@@ -136,7 +136,7 @@ extension ShardRun {
         }
     }
 
-    /// The totals of the status are the sums over the clients.
+    /// The totals of the status equal the sums over all clients.
     func checkFigures() throws(CheckFailure) {
         let status = harness.status
         let clients = harness.clients()

@@ -1,7 +1,7 @@
 import HermesTesting
 import MQTTCodec
 
-/// What peers receive, compared with what they may.
+/// Compares received packets with those allowed.
 extension ShardRun {
     func receive(_ peer: Peer, _ bytes: [UInt8]) throws(CheckFailure) {
         let (packets, error) = Peer.takePackets(&peer.arriving, bytes) { _ in .max }
@@ -83,7 +83,7 @@ extension ShardRun {
 
     private func receive(_ peer: Peer, _ connack: Connack) throws(CheckFailure) {
         guard let connect = peer.connect else {
-            // A level that we do not speak is all that is answered without being read [MQTT-3.1.2-2].
+            // Only an unsupported level is answered without parsing the rest [MQTT-3.1.2-2].
             try CheckFailure.unless(
                 peer.isViolating && connack == .refused(.unacceptableProtocolVersion),
                 "\(connack) without a CONNECT")
@@ -137,15 +137,15 @@ extension ShardRun {
             sessions[identifier] = former
             return former
         }
-        // A session that the client does not know: made or used by a connection that ended before its
-        // CONNACK came, or one that a refused CONNECT did not end.
+        // The client does not know this session: a connection that ended before CONNACK used it, or
+        // a refused CONNECT left it.
         fresh.isSloppy = true
         fresh.received = everReceived[identifier] ?? []
         for filter in filters { fresh.uses[filter] = SessionModel.Use() }
         return fresh
     }
 
-    /// Whether a session was away for about as long as sessions are kept.
+    /// True when a session was offline for about its expiry time.
     func mayHaveExpired(_ session: SessionModel?) -> Bool {
         guard let away = session?.awaySince else { return false }
         let expiry = setup.settings.sessionExpiry.components.seconds * 1_000
@@ -154,8 +154,8 @@ extension ShardRun {
 
     // MARK: Acknowledgements
 
-    /// PUBACK or PUBREC: in the order of what it answers [MQTT-4.6.0-2] [MQTT-4.6.0-3], and not
-    /// before the message is stored.
+    /// PUBACK or PUBREC: in the order of the PUBLISH packets [MQTT-4.6.0-2] [MQTT-4.6.0-3], and
+    /// only after the message is stored.
     private func receive(
         _ peer: Peer, _ packet: PacketContent, _ identifier: PacketIdentifier,
         _ answered: Peer.Unanswered?
@@ -169,7 +169,7 @@ extension ShardRun {
         own(serial)
     }
 
-    /// PUBREL: the answer to a PUBREC, or what the session owed when its client came back.
+    /// PUBREL: the answer to a PUBREC, or a re-delivery after reconnect.
     private func receiveRelease(
         _ peer: Peer, _ session: SessionModel, _ identifier: PacketIdentifier
     ) throws(CheckFailure) {
@@ -180,7 +180,7 @@ extension ShardRun {
         if isResent {
             peer.resentReleases.insert(identifier)
         } else {
-            // One that was taken for a resumed exchange may have been the answer.
+            // An earlier one, taken for a re-delivery, may have been the answer.
             while let first = peer.pubrels.first, first != identifier,
                 peer.resentReleases.contains(first)
             {

@@ -1,7 +1,7 @@
 import HermesTesting
 import MQTTCodec
 
-/// What peers send, as the model notes it before the shard reads it.
+/// Notes packets in the model before the shard reads them.
 extension ShardRun {
     func noteSent(_ peer: Peer, _ bytes: [UInt8]) {
         guard !peer.isViolating, !peer.hasDisconnected else { return }
@@ -43,7 +43,7 @@ extension ShardRun {
         }
         peer.connect = connect
         if !connect.cleanSession { everPersistent.insert(connect.clientIdentifier) }
-        // A clean session may end the former one at any time until it is answered.
+        // A CONNECT with clean session may end the former session before CONNACK.
         if connect.cleanSession { sessions[connect.clientIdentifier]?.mayBeGone = true }
         guard let will = connect.will else { return }
         topics.insert(will.topic)
@@ -109,7 +109,7 @@ extension ShardRun {
         }
     }
 
-    /// The publication that a payload names, if it is the one that was registered for this place.
+    /// The publication named by a payload, if it was registered for this topic.
     private func noteSerial(
         _ payload: [UInt8], _ origin: NumberedMessage.Origin, _ topic: [UInt8], _ qos: QoS,
         _ retain: Bool
@@ -132,7 +132,7 @@ extension ShardRun {
         return serial
     }
 
-    /// What a packet means for the session of its sender.
+    /// Notes the effect of a packet on its sender's session.
     func note(_ packet: PacketContent, for session: SessionModel) {
         switch packet {
         case .publish(let publish):
@@ -146,7 +146,7 @@ extension ShardRun {
             }
         case .pubrel(let identifier): session.inboundHeld.remove(identifier)
         case .pubcomp(let identifier):
-            // Before PUBREL came, it may still end what the broker has released.
+            // Before PUBREC has arrived, PUBCOMP may end an exchange that the broker has released.
             if session.sendings[identifier]?.isReleased != true { session.isSloppy = true }
             noteEnd(identifier, .exactlyOnce, session)
         case .subscribe(_, let requests):

@@ -4,9 +4,9 @@ import HermesTesting
 import MQTTCodec
 import Structures
 
-/// Carries out a program's steps and compares what the shard does with what it may do.
+/// Runs a program and compares the shard's behaviour with the model.
 final class ShardRun {
-    /// Hashes are the same in every run.
+    /// Fixed, so that hashes are the same in every run.
     static let seed: UInt64 = 1
 
     let setup: ShardSetup
@@ -15,25 +15,25 @@ final class ShardRun {
     var store: StoreView
     var step = 0
     var isShutDown = false
-    /// Connections whose end was not reported.
+    /// Connections whose end has not been reported.
     var connections: [Handle: Peer] = [:]
-    /// The connection of each slot; `nil` while it has none.
+    /// The connection of each slot; `nil` when free.
     var slots: [Peer?] = [nil, nil, nil, nil]
     var publications: [NumberedMessage] = []
     /// By client identifier.
     var sessions: [[UInt8]: SessionModel] = [:]
-    /// Client identifiers that ever asked for a persistent session.
+    /// Client identifiers that have ever had a persistent session.
     var everPersistent: Set<[UInt8]> = []
-    /// Every topic that a message may have been routed by.
+    /// All topics under which messages may have been routed.
     var topics: Set<[UInt8]> = []
-    /// Identifiers that a client ever answered with PUBREC, by client identifier.
+    /// By client identifier: all packet identifiers to which it ever sent PUBREC.
     var everReceived: [[UInt8]: Set<PacketIdentifier>] = [:]
-    /// Every filter that anybody subscribed to.
+    /// All filters that clients have subscribed to.
     var filters: Set<[UInt8]> = []
     let replies = PublishReplies()
-    /// Steps that still belong to the current turn.
+    /// Further steps in the current turn.
     private var batched = 0
-    /// Raised while the shard was writing; thrown as soon as it is done.
+    /// Found while the shard was writing; thrown after the turn.
     private var failure: CheckFailure?
 
     init(_ setup: ShardSetup, _ trace: ((String) -> Void)?) {
@@ -59,7 +59,7 @@ final class ShardRun {
         }
     }
 
-    /// Ends the broker's turn and checks what came of it.
+    /// Ends the broker's turn and checks its results.
     func turn() throws(CheckFailure) {
         harness.turn()
         if let failure { throw failure }
@@ -166,7 +166,7 @@ final class ShardRun {
         try send(slot, .publish(packet))
     }
 
-    /// Sends a packet, behind what a fragment left over, and as a fragment itself if that was asked.
+    /// Sends a packet after the rest of a fragment; as a fragment itself if asked.
     func send(_ slot: Int, _ packet: PacketContent) throws(CheckFailure) {
         guard let peer = slots[slot] else { return }
         guard let encoded = try? packet.encoded() else {
@@ -230,7 +230,7 @@ final class ShardRun {
         var payload: [UInt8] = []
         var serial: Int?
         if let size = publish.payloadSize {
-            // The admin plane refuses what no packet may carry.
+            // The admin plane rejects payloads too large for any packet.
             let size = min(size, setup.settings.maxPacketBytes - publish.topic.count - 20)
             let number = register(
                 .administrator, publish.topic, qos: publish.qos, retain: publish.retain)

@@ -1,14 +1,14 @@
 import BrokerAPI
 import HermesTesting
 
-/// The limits of a shard under test; the small ones make programs reach them.
+/// The limits of a shard under test; small ones are reached often.
 struct ShardSetup {
     var settings = BrokerLimits()
     let systemTopicInterval: Duration
-    /// The disk never keeps anybody waiting.
+    /// Commits complete at once.
     let isImmediate: Bool
-    /// Commits complete in the order in which they were submitted, as those of a journal do; otherwise
-    /// in any order, which the protocol of stores allows.
+    /// Commits complete in order, as in a journal; otherwise in any order, as the protocol
+    /// ``Store`` allows.
     let completesInOrder: Bool
     let verifiesPasswords: Bool
 

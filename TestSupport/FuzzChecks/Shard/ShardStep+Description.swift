@@ -1,5 +1,5 @@
 extension ShardStep: CustomStringConvertible {
-    /// For a trace, which shows the packets themselves.
+    /// For a trace, which also shows the packets.
     var description: String {
         switch self {
         case .open(let slot): "open \(slot)"

@@ -1,7 +1,7 @@
 import HermesTesting
 import MQTTCodec
 
-/// One step of a program: what a peer, the disk, the clock or the operator does next.
+/// One step of a program: an action of a peer, the disk, the clock or the operator.
 enum ShardStep {
     struct Will {
         var topic: [UInt8]
@@ -24,52 +24,52 @@ enum ShardStep {
         var retain: Bool
         var isDuplicate: Bool
         var identifier: PacketIdentifier
-        /// Bytes behind the serial number; `nil` for a payload of no bytes at all.
+        /// Payload bytes after the serial number; `nil` for an empty payload.
         var payloadSize: Int?
     }
 
-    /// An event of a connection that is gone, which must find nobody.
+    /// A late event of a closed connection, which must have no effect.
     enum Stale: Int {
         case lost, drained, receive, authenticated
     }
 
     case open(slot: Int)
-    /// Opens the slot first, if it is free.
+    /// Opens the slot first if it is free.
     case connect(slot: Int, Connect)
     case publish(slot: Int, Publish)
-    /// Answers PUBLISH and PUBREL as the protocol has it: from the oldest, or from the newest.
+    /// Acknowledges PUBLISH and PUBREL correctly, from the oldest or the newest.
     case respond(slot: Int, count: Int, fromNewest: Bool)
-    /// An acknowledgement that may belong to nothing.
+    /// An acknowledgement that may match nothing.
     case acknowledge(slot: Int, PacketContent)
     case subscribe(slot: Int, PacketIdentifier, [PacketContent.Request])
     case unsubscribe(slot: Int, PacketIdentifier, [[UInt8]])
     case ping(slot: Int)
     case disconnect(slot: Int)
     case raw(slot: Int, [UInt8])
-    /// Of the next packet only so many bytes leave; the rest goes before the one that follows.
+    /// Sends only `count` bytes of the next packet; the rest precedes the one after it.
     case fragment(slot: Int, count: Int)
     case lose(slot: Int)
-    /// The peer reads no more than so many bytes from now on; `nil` is all.
+    /// The peer reads at most `limit` further bytes; `nil` is all.
     case read(slot: Int, limit: Int?)
     case advance(milliseconds: UInt64)
-    /// A pending commit completes, and those before it if commits complete in order.
+    /// A commit completes, with all before it if commits complete in order.
     case complete(choice: Int)
     case completeAll
-    /// The disk keeps readers of queues waiting, until it no longer does.
+    /// Reads of queues wait until this is turned off.
     case holdReads(Bool)
-    /// The disk is nearly full: new messages are refused, or taken again.
+    /// The store rejects new messages, as on a full disk, or accepts them again.
     case refuse(Bool)
     case publishByOperator(Publish)
     case query(choice: Int)
     case kick(clientIdentifier: [UInt8])
     case stale(choice: Int, Stale)
-    /// The password check of one client ends.
+    /// One client's password check ends.
     case verdict(choice: Int, Connack.ReturnCode?)
-    /// So many further steps belong to this turn.
+    /// The next `count` steps belong to this turn.
     case batch(count: Int)
     case shutDown
 
-    /// Decodes the next step: the opcode's upper two bits name a slot, the rest what happens.
+    /// Decodes the next step: the opcode's upper two bits are the slot, the rest is the action.
     init(_ program: inout ByteProgram) {
         let opcode = program.byte()
         let slot = Int(opcode >> 6)
@@ -116,7 +116,7 @@ enum ShardStep {
             case 0x40..<0x80: self = .holdReads(false)
             case 0x80..<0xA0: self = .refuse(true)
             case 0xA0..<0xC0: self = .refuse(false)
-            // Rare: the rest of a program would find everybody gone.
+            // Rare, because it ends all connections.
             case 0xFF: self = .shutDown
             default: self = .completeAll
             }

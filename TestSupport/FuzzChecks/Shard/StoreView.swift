@@ -2,7 +2,7 @@ import HermesTesting
 import MQTTCodec
 import Store
 
-/// What the shard handed to its store, by what a client may learn only after the commit.
+/// The shard's writes, reduced to facts that a client may learn only after the commit.
 struct StoreView {
     private struct SubscriptionKey: Hashable {
         let session: UInt64
@@ -16,9 +16,9 @@ struct StoreView {
 
     private let store: DelayedStore
     private var groupsSeen = 0
-    /// Of the group that is being read: serial numbers by what the store calls the messages.
+    /// In the group being read: serial numbers by message number.
     private var serials: [UInt64: Int] = [:]
-    /// The group that first kept a message for somebody at QoS 1 or 2, or as retained.
+    /// The first group that stored a message for a receiver of QoS 1 or 2, or as retained.
     private var messages: [Int: UInt64] = [:]
     private var sessions: [[UInt8]: (number: UInt64, ticket: UInt64)] = [:]
     private var subscriptions: [SubscriptionKey: UInt64] = [:]
@@ -27,7 +27,7 @@ struct StoreView {
 
     init(_ store: DelayedStore) { self.store = store }
 
-    /// Reads the groups that were submitted since the last call.
+    /// Reads the groups submitted since the last call.
     mutating func update() {
         while groupsSeen < store.groups.count {
             let (ticket, records) = store.groups[groupsSeen]
@@ -37,7 +37,7 @@ struct StoreView {
         }
     }
 
-    /// Whether a message's first group is stored, or was never needed.
+    /// True when a message's first group is committed, or none was needed.
     func isStored(serial: Int) -> Bool { isComplete(messages[serial]) }
 
     func isSessionStored(_ clientIdentifier: [UInt8]) -> Bool {
@@ -51,12 +51,12 @@ struct StoreView {
             subscriptions[SubscriptionKey(session: session.number, filter: filter)])
     }
 
-    /// Whether it is stored that a receiver took a message, and only PUBREL is owed.
+    /// True when PUBREC of a receiver is stored, so that only PUBREL is due.
     func isReleaseStored(_ clientIdentifier: [UInt8], _ identifier: PacketIdentifier) -> Bool {
         isComplete(clientIdentifier, identifier, released)
     }
 
-    /// Whether it is stored that a client's identifier means a new message.
+    /// True when the end of an inbound QoS 2 exchange is stored.
     func isInboundEndStored(_ clientIdentifier: [UInt8], _ identifier: PacketIdentifier) -> Bool {
         isComplete(clientIdentifier, identifier, inboundRemoved)
     }

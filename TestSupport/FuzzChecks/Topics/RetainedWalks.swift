@@ -2,15 +2,14 @@ import MQTTCodec
 import MQTTCore
 import Structures
 
-/// Retained messages beside a dictionary with the same content, and walks over them that take
-/// several steps.
+/// Retained messages, a dictionary with the same content, and walks in several steps.
 struct RetainedWalks: ~Copyable {
     private static let mostWalks = 3
 
-    /// A cursor and the messages that it must find.
+    /// A cursor and the messages that it must return.
     private struct Walk {
         var cursor: RetainedCursor
-        /// Topics whose message matched when the walk began and that kept one ever since.
+        /// Topics that matched at the walk's beginning and have had a message ever since.
         var owed: Set<[UInt8]>
         var found: Set<[UInt8]> = []
     }
@@ -29,7 +28,7 @@ struct RetainedWalks: ~Copyable {
         messages = RetainedMessages(hash: hash, pool: pool)
     }
 
-    /// Keeps a message of a size of its own for a topic.
+    /// Retains a message of an individual size.
     mutating func retain(_ topic: [UInt8]) throws(CheckFailure) {
         number &+= 1
         let payload = [UInt8](repeating: number, count: 1 + Int(number % 7) * 10)
@@ -39,7 +38,7 @@ struct RetainedWalks: ~Copyable {
         try checkCounts()
     }
 
-    /// Removes a topic's message, in one of the two ways.
+    /// Removes a topic's message in one of two ways.
     mutating func remove(_ topic: [UInt8]) throws(CheckFailure) {
         trace?("remove what is retained for \(text(topic))")
         if kept.count.isMultiple(of: 2) {
@@ -62,7 +61,7 @@ struct RetainedWalks: ~Copyable {
         walks.append(Walk(cursor: cursor, owed: Set(owed)))
     }
 
-    /// Continues one walk by as many steps as the lower half of `choice` says.
+    /// Continues one walk by the number of steps in the lower half of `choice`.
     mutating func advanceWalk(_ choice: Int) throws(CheckFailure) {
         guard !walks.isEmpty else { return }
         let index = (choice >> 4) % walks.count

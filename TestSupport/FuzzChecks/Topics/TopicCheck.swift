@@ -4,9 +4,9 @@ import Structures
 
 /// Subscriptions and retained messages agree with ``NaiveMatcher`` and two dictionaries.
 ///
-/// An input is a program: opcodes with operands, in which sessions subscribe, unsubscribe and end,
-/// topics are matched, and retained messages come and go while cursors walk over them. At the end
-/// everything is removed again, and the pool must have all its memory back.
+/// An input is a program in which sessions subscribe, unsubscribe and end, topics are matched, and
+/// retained messages change while cursors walk over them. At the end all is removed, and the pool
+/// must have its memory back.
 struct TopicCheck: ~Copyable {
     private static let sessionCount = 6
     /// The most steps; more make an input slow without testing more.
@@ -19,7 +19,7 @@ struct TopicCheck: ~Copyable {
     private var lists: [SubscriptionTrie.List]
     /// The subscriptions of each session.
     private var wanted: [[[UInt8]: QoS]]
-    /// Topics that were matched: the cache keeps memory for them.
+    /// Topics that were matched, which the cache keeps.
     private var matched: Set<[UInt8]> = []
     private var retained: RetainedWalks
 
@@ -109,7 +109,7 @@ struct TopicCheck: ~Copyable {
         wanted[session] = [:]
     }
 
-    /// Twice: the second answer comes from the cache.
+    /// Matches twice: the second result comes from the cache.
     private mutating func match(_ topic: [UInt8]) throws(CheckFailure) {
         trace?("match \(text(topic))")
         matched.insert(topic)
@@ -144,7 +144,7 @@ struct TopicCheck: ~Copyable {
             removeAll(session)
         }
         try retained.finish()
-        // Without subscribers the cache keeps the topics alone.
+        // Without subscribers the cache holds only topics.
         let topics = matched.sorted { $0.lexicographicallyPrecedes($1) }
         for topic in topics { try match(topic) }
         let expected = bytesInUse(afterMatching: topics)
@@ -153,7 +153,7 @@ struct TopicCheck: ~Copyable {
             "\(pool.bytesInUse) bytes stay in use, not \(expected)")
     }
 
-    /// Bytes that a new trie uses after matching these topics.
+    /// Memory of a new trie after matching these topics.
     private func bytesInUse(afterMatching topics: [[UInt8]]) -> Int {
         let fresh = BytePool()
         defer { fresh.destroy() }

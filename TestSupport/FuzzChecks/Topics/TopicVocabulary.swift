@@ -1,4 +1,4 @@
-/// Topic names and filters from few levels, so that programs make them meet.
+/// Topic names and filters of few levels, so that they match often.
 enum TopicVocabulary {
     /// Levels shorter and longer than a tree node stores in place, empty ones, and ones beyond
     /// ASCII.
@@ -6,7 +6,7 @@ enum TopicVocabulary {
     /// Levels of a topic name, in place of a filter's wildcards.
     private static let plainLevels = ["c", "$c"]
 
-    /// One to four levels by two operands; wildcards stand only where a filter may have them.
+    /// One to four levels, chosen by two operands; wildcards only where a filter may have them.
     static func filter(_ program: inout ByteProgram) -> [UInt8] {
         path(&program) { index, isLast in
             levels[index] == "#" && !isLast ? "+" : levels[index]
