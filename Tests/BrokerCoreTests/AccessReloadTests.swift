@@ -78,7 +78,7 @@ struct AccessReloadTests {
         #expect(link.reports.filter { $0.event == .deliver }.map(\.line) == [2, 2])
         let drops = link.notices.count { if case .dropping = $0 { true } else { false } }
         #expect(drops == 0, "it is said once")
-        // What was dropped is gone from the store too, and comes back with no right.
+        // The store dropped the messages too, so a regained right does not bring them back.
         link.lose(again.handle)
         try link.use(Self.open)
         #expect(payloads(try link.comeBack("a", "anna").packets) == ["open/2", "open/4"])
@@ -97,7 +97,7 @@ struct AccessReloadTests {
             try link.send(backend, .publish(topic, topic, qos: .exactlyOnce, identifier))
         }
         #expect(payloads(try link.take(anna)).count == 4)
-        // The third one is the client's already: its PUBREL is owed and carries nothing.
+        // The third message was received already: PUBREL is due and carries no content.
         try link.send(anna, .pubrec(3))
         link.lose(anna)
         try link.use(Self.closed)
@@ -155,7 +155,7 @@ struct AccessReloadTests {
         link.lose(backend)
         try link.use("allow user anna subscribe #")
         let again = try link.connect("b", user: "backend", cleanSession: false)
-        // The repeated PUBLISH is answered and not published; a new one is refused.
+        // The repeated PUBLISH is acknowledged and not published; a new one is denied.
         try link.send(
             again, .publish("open", "1", qos: .exactlyOnce, 5, isDuplicate: true), .pubrel(5))
         #expect(try link.take(again) == [.pubrec(5), .pubcomp(5)])
@@ -188,7 +188,7 @@ struct AccessReloadTests {
 }
 
 extension ShardLink {
-    /// A client connects to its session again; everything that it is sent, CONNACK included.
+    /// Connects a client to its session again; returns all packets sent to it, including CONNACK.
     fileprivate func comeBack(
         _ identifier: String, _ user: String
     ) throws -> (handle: Handle, packets: [PacketContent]) {

@@ -142,7 +142,7 @@ struct AccessTests {
         try link.send(anna, .subscribe(filter, .exactlyOnce))
         #expect(try link.take(anna) == [.suback(1, [2])])
         let backend = try link.connect("b", user: "backend")
-        // Twice, for what is cached.
+        // The second round comes from the cache.
         for number in 1...2 {
             for topic in ["orders/anna", "orders/bob", "prices/anna"] {
                 let identifier = try #require(PacketIdentifier(UInt16(number)))
@@ -187,7 +187,7 @@ struct AccessTests {
         let other = try link.connect("other", user: "other")
         try link.send(other, .subscribe("$SYS/broker/version", .atMostOnce))
         #expect(try link.take(other) == [.suback(1, [0x80])])
-        // Published by a client it is dropped, as without rules.
+        // A client's PUBLISH is dropped, with and without rules.
         try link.send(ops, .publish("$SYS/broker/version", "x"))
         #expect(!link.closed.contains(ops))
     }
@@ -277,7 +277,7 @@ struct AccessTests {
         #expect(try link.take(watcher).isEmpty)
         #expect(link.refusals("will") == 1)
         #expect(link.reports.last?.event == .will)
-        // The other way round: not allowed at CONNECT, allowed when it fires.
+        // The reverse: denied at CONNECT, allowed when it fires.
         let second = try link.connect("c", user: "u", will: "alerts/u")
         try link.use(open)
         link.lose(second)
@@ -303,10 +303,10 @@ func rules(_ text: String) throws -> AccessRules {
     try AccessRules(parsing: Array(text.utf8), path: "acl")
 }
 
-/// A shard with these rules, which takes every password for the right one.
+/// A shard with these rules that accepts every password.
 func link(_ text: String) throws -> ShardLink { ShardLink(access: try rules(text)) }
 
-/// Of the PUBLISH packets among these.
+/// The payloads of the PUBLISH packets.
 func payloads(_ packets: [PacketContent]) -> [String] {
     packets.compactMap { packet in
         guard case .publish(let publish) = packet else { return nil }
@@ -315,7 +315,7 @@ func payloads(_ packets: [PacketContent]) -> [String] {
 }
 
 extension ShardLink {
-    /// Other rules from now on.
+    /// Puts other rules into force.
     func use(_ text: String) throws {
         shard.setAccess(try rules(text))
         turn()

@@ -6,10 +6,10 @@ import Structures
 import Synchronization
 import Testing
 
-/// `GET /v1/clients`: pages in the order of identifiers, whoever comes and goes meanwhile.
+/// `GET /v1/clients`: pages in the order of identifiers, while sessions begin and end.
 @Suite("Lists of clients")
 struct ClientListingTests {
-    /// One page, and the steps that it took.
+    /// One page, and the number of steps it took.
     private func page(
         _ link: ShardLink, _ query: ClientQuery,
         duringEachStep change: (Int) throws -> Void = { _ in }
@@ -84,11 +84,11 @@ struct ClientListingTests {
         for name in stays.reversed() { handles[name] = try link.connect(name) }
         var early = try (0..<5).map { try link.connect("early\($0)") }
         let found = try all(link, ClientQuery(limit: 4)) { number in
-            // Frees places that later sessions take.
+            // Frees places for later sessions.
             if let gone = early.popLast() { link.lose(gone) }
             _ = try link.connect("a-new-\(number)")
             _ = try link.connect("t-new-\(number)")
-            // Comes back in another place of the table.
+            // Returns at another place in the table.
             let name = stays[(number * 7) % stays.count]
             if let handle = handles[name] { link.lose(handle) }
             handles[name] = try link.connect(name)
@@ -106,7 +106,7 @@ struct ClientListingTests {
         let (page, steps) = try page(link, ClientQuery(limit: 3)) { step in
             guard !lost else { return }
             lost = true
-            // Found already, and gone before the page is made.
+            // Visited already, and ended before the page is complete.
             let isGone = link.shard.disconnect("c100001")
             #expect(isGone)
             link.turn()

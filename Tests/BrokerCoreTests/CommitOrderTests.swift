@@ -8,10 +8,10 @@ import Store
 import Structures
 import Testing
 
-/// Nothing that speaks of stored state leaves before its commit, and nothing else waits for it.
+/// Packets that depend on stored state wait for its commit; no others do.
 @Suite("What waits for the store")
 struct CommitOrderTests {
-    /// A persistent subscriber and a publisher, with a store that completes nothing by itself.
+    /// A persistent subscriber, a publisher, and a store that completes nothing by itself.
     private struct Scene {
         let link = ShardLink(isImmediate: false)
         let subscriber: Handle
@@ -70,7 +70,7 @@ struct CommitOrderTests {
         let persistent = link.open()
         var connect = PacketContent.Connect(clientIdentifier: "persistent")
         connect.cleanSession = false
-        // What it sends before CONNACK is held back, then counts.
+        // Packets sent before CONNACK are held back, then processed.
         try link.send(persistent, .connect(connect), .subscribe("a", .exactlyOnce), .pingreq)
         #expect(try link.take(persistent) == [])
         link.store.completeAll()
@@ -95,14 +95,14 @@ struct CommitOrderTests {
         let tickets = link.store.pending
         #expect(tickets.count == 3)
 
-        // Another connection's commit does not wait for an earlier one of somebody else.
+        // One connection's commit does not wait for another connection's earlier one.
         link.store.complete(tickets[1])
         link.turn()
         #expect(try link.take(other) == [.puback(1)])
         #expect(try link.take(scene.publisher) == [])
         #expect(try link.take(scene.subscriber) == [])
 
-        // Of one connection, the later acknowledgement waits for the earlier [MQTT-4.6.0-2].
+        // On one connection, acknowledgements keep their order [MQTT-4.6.0-2].
         link.store.complete(tickets[2])
         link.turn()
         #expect(try link.take(scene.publisher) == [])

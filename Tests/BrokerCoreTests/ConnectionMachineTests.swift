@@ -12,7 +12,7 @@ private enum Event: Hashable, CaseIterable {
     case awaitCheck, endCheck, delay, endDelay, attach, commit, commitLoading, loaded
     case throttle, unthrottle, end
 
-    /// The caller does these only while it judges a CONNECT.
+    /// Events that occur only while a CONNECT is processed.
     var isOfOpening: Bool { [.awaitCheck, .delay, .attach].contains(self) }
 }
 
@@ -51,7 +51,7 @@ struct ConnectionMachineTests {
             sequences += 1
             guard path.count < 5 else { return }
             for event in Event.allCases where !event.isOfOpening || stage == .opening {
-                // The end releases bytes, which a copy of the machine has no reference to.
+                // The end releases bytes, to which a copy of the machine holds no reference.
                 let ownsBytes = stage == .authenticating || stage == .delayed
                 var next = event == .end && ownsBytes ? replay(path) : machine
                 let answer = apply(event, to: &next)
@@ -110,7 +110,8 @@ struct ConnectionMachineTests {
         case (.publish, .active), (.publish, .throttled): ("process", stage)
         case (.disconnect, .active), (.disconnect, .throttled): ("process", stage)
         case (.connack, .active), (.connack, .throttled): ("close section 2.2.1", stage)
-        // The first packet is CONNECT, and nothing counts before it is accepted [MQTT-3.1.0-1].
+        // The first packet is CONNECT, and nothing is processed before it is accepted
+        // [MQTT-3.1.0-1].
         case (.publish, _), (.disconnect, _), (.connack, _): ("close MQTT-3.1.0-1", stage)
         case (.awaitCheck, _): ("done", .authenticating)
         case (.delay, _): ("done", .delayed)

@@ -10,7 +10,7 @@ import Testing
 
 @Suite("Counters")
 struct CountersTests {
-    /// What clients saw, counted by the test itself.
+    /// The test's own counts of what clients received.
     private struct Seen: Equatable {
         var packetsToBroker: UInt64 = 0
         var packets: UInt64 = 0
@@ -295,14 +295,14 @@ struct CountersTests {
         let link = ShardLink({ $0.outputBytes = 100 })
         let client = try link.connect("client")
         try link.send(client, .subscribe("a", .atMostOnce))
-        // In one turn, so that nothing of it has been sent in between.
+        // In one turn, so that nothing is sent in between.
         let publish = try PacketContent.publish("a", String(repeating: "x", count: 90)).encoded()
         link.send(client, publish + publish + publish)
         #expect(reached(link) == [.outputBytes: 1])
         #expect(counters(of: link).dropped[.slowReader] == 1)
     }
 
-    /// The limits that were met, with their counts.
+    /// The limits met so far, with their counts.
     private func reached(_ link: ShardLink) -> [Limit: UInt64] {
         var result: [Limit: UInt64] = [:]
         for limit in Limit.allCases where link.shard.counters.limits[limit] > 0 {
@@ -325,6 +325,6 @@ struct CountersTests {
         #expect(session.figures.map(\.value).reduce(0, +) == 2)
     }
 
-    // A shard cannot be copied, so expectations look at it from outside of their macro.
+    // A shard cannot be copied, so `#expect` must not capture it.
     private func counters(of link: ShardLink) -> BrokerCounters { link.shard.counters }
 }

@@ -6,7 +6,7 @@ import MQTTCore
 import Structures
 import Testing
 
-/// Peers that want more than they give; each once took the broker's memory, time or messages.
+/// Peers that ask for more than they give; each once exhausted memory, time or queues.
 @Suite("Hostile and unlucky peers")
 struct HostilePeerTests {
     private func reconnect(_ link: ShardLink, _ identifier: String) throws -> Handle {
@@ -24,7 +24,7 @@ struct HostilePeerTests {
             $0.maxPacketBytes = 1_024
         })
         let peer = try link.connect("peer")
-        // Without a turn in between nothing is sent, as with a full socket.
+        // Without a turn nothing is sent, as with a full socket.
         let pings = [UInt8]((0..<4_000).flatMap { _ in [0xC0, 0x00] })
         _ = pings.withUnsafeBytes { link.shard.receive(peer, $0) }
         link.turn()
@@ -92,7 +92,7 @@ struct HostilePeerTests {
         let pending = link.store.pending
         let second = try reconnect(link, "publisher")
         try link.send(second, .publish("a", "x", qos: .exactlyOnce, 5, isDuplicate: true))
-        // Its own commit is through, the one before is not.
+        // Its own commit has completed, an earlier one has not.
         for ticket in link.store.pending where !pending.contains(ticket) {
             link.store.complete(ticket)
         }

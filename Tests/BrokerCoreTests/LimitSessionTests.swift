@@ -7,12 +7,12 @@ import MQTTCore
 import Structures
 import Testing
 
-/// What a session may hold, how many there are, and for how long.
+/// Limits of a session's content, of the number of sessions and of their time offline.
 @Suite("Limits of sessions")
 struct LimitSessionTests {
     // MARK: The queue of an absent client
 
-    /// Every limit of a queue, with the size that three messages of one byte have in it.
+    /// The limits of a queue, each set to three messages of one byte.
     enum QueueLimit: CaseIterable, Sendable {
         case messages, bytes
 
@@ -39,7 +39,8 @@ struct LimitSessionTests {
         })
         let phone = try link.subscriber("phone", to: "a", .exactlyOnce)
         let publisher = try link.connect("publisher")
-        // Two are in flight when it goes, one of them at PUBREL: no limit drops these.
+        // Two are in flight when the client goes offline, one awaiting PUBCOMP: no limit drops
+        // these.
         try link.publish(["p", "q"], to: "a", qos: .exactlyOnce, from: publisher)
         #expect(try link.takePayloads(phone) == ["p", "q"])
         try link.send(phone, .pubrec(1))
@@ -103,7 +104,7 @@ struct LimitSessionTests {
 
     // MARK: Subscriptions
 
-    /// A filter of so many levels, unlike any other with another number.
+    /// A filter of so many levels, distinct for each number.
     private func filter(_ number: Int, levels: Int) -> String {
         (["f\(number)"] + Array(repeating: "x", count: levels - 1)).joined(separator: "/")
     }
@@ -124,7 +125,7 @@ struct LimitSessionTests {
         #expect(link.reached(.maxSubscriptions) == 0)
         #expect(try code(5) == 0x80)
         #expect(link.reached(.maxSubscriptions) == 1)
-        // One that is there is replaced, and none of the others is gone.
+        // An existing subscription is replaced, and all others remain.
         #expect(try code(2) == 1)
         #expect(try code(6) == 0x80)
         try link.send(client, .unsubscribe(1, [Array(filter(3, levels: levels).utf8)]))
@@ -154,7 +155,7 @@ struct LimitSessionTests {
             if case .suback(_, let codes) = packet { codes.first } else { nil }
         }
         #expect(codes == [0x80, 0x80, 0])
-        // Clean session 1 begins at nothing.
+        // Clean session 1 starts at zero.
         client = try link.connect("client")
         try link.send(client, .subscribe("c", .atMostOnce), .subscribe("d", .atMostOnce))
         #expect(try link.take(client) == [.suback(1, [0]), .suback(1, [0])])
@@ -175,7 +176,7 @@ struct LimitSessionTests {
         #expect(try link.take(third) == [.connack(.refused(.serverUnavailable))])
         #expect(link.closed == [third])
         #expect(link.reached(.maxSessions) == 1)
-        // A clean session needs no place, and a stored one has its own.
+        // A clean session needs no place, and a stored one already has its own.
         let clean = try link.beginConnect("3", cleanSession: true)
         #expect(try link.take(clean) == [.connack(.accepted(sessionPresent: false))])
         link.lose(first)
@@ -195,7 +196,7 @@ struct LimitSessionTests {
             let client = try link.beginConnect("client")
             #expect(
                 try link.take(client) == [.connack(.accepted(sessionPresent: round > 0))])
-            // Connected, it never expires.
+            // While connected, it never expires.
             link.advance(milliseconds: 300_000)
             if round == 1 { try link.send(client, .disconnect) } else { link.lose(client) }
             link.advance(milliseconds: 59_999)

@@ -8,16 +8,16 @@ import Structures
 import Testing
 
 extension ShardLink {
-    /// How often a limit was met.
+    /// The number of times a limit was met.
     func reached(_ limit: Limit) -> UInt64 { shard.counters.limits[limit] }
 }
 
-/// What is exactly at a limit passes, and what is beyond it meets the limit.
+/// Each limit allows what is exactly at it, and stops what is beyond.
 @Suite("Limits of connections")
 struct LimitTests {
     // MARK: Time
 
-    /// A deadline is met no earlier than it says, and no more than 250 ms late.
+    /// Deadlines are met not early, and at most 250 ms late.
     private static let slack: UInt64 = 250
 
     @Test(
@@ -48,7 +48,7 @@ struct LimitTests {
         }
         #expect(link.closeReasons == [.keepAlive])
 
-        // The last byte makes it count.
+        // Only the last byte completes a packet.
         let patient = try link.connect("patient") { $0.keepAlive = 2 }
         link.send(patient, Array(publish.dropLast()))
         link.advance(milliseconds: 2_900)
@@ -113,7 +113,7 @@ struct LimitTests {
         link.send(client, try connect(bytes: 64))
         #expect(try link.take(client) == [.connack(.accepted(sessionPresent: false))])
         let tooLarge = link.open()
-        // Its header is enough.
+        // The fixed header is enough to reject it.
         link.send(tooLarge, Array(try connect(bytes: 65).prefix(2)))
         #expect(link.closed == [tooLarge])
         #expect(link.reached(.maxConnectPacket) == 1)
@@ -145,7 +145,7 @@ struct LimitTests {
         }
         for filter in [topic, "\(topic.dropLast())#", "\(topic.dropLast())+", "$share/g/\(topic)"] {
             try link.send(client, .subscribe(filter, .atLeastOnce))
-            // The levels of `$share/g/` count, because the text is what is walked.
+            // The levels of `$share/g/` are included.
             let code: UInt8 = isFine && !filter.hasPrefix("$") ? 1 : 0x80
             #expect(try link.take(client) == [.suback(1, [code])], "\(filter)")
         }
@@ -168,13 +168,13 @@ struct LimitTests {
         try link.publish(["4"], to: "a", qos: .exactlyOnce, from: publisher)
         #expect(try link.takePayloads(client) == ["1", "2", "3"])
         #expect(link.reached(.maxInFlight) > 0)
-        // QoS 0 needs no place in the window.
+        // QoS 0 takes no place in the window.
         try link.send(publisher, .publish("a", "unsure"))
         #expect(try link.takePayloads(client) == ["unsure"])
         try link.send(client, .puback(2))
         #expect(try link.takePayloads(client) == ["4"])
         try link.publish(["5"], to: "a", from: publisher)
-        // PUBREC frees nothing; only PUBCOMP ends the exchange.
+        // PUBREC frees no place; only PUBCOMP ends the exchange.
         try link.send(client, .pubrec(4))
         #expect(try link.take(client) == [.pubrel(4)])
         try link.send(client, .pubcomp(4))
@@ -190,7 +190,7 @@ struct LimitTests {
         for number in 1...3 {
             try link.send(client, .publish("a", "x", qos: .exactlyOnce, .init(number: number)))
         }
-        // A repeated one is no further one.
+        // A repetition is not counted again.
         try link.send(client, .publish("a", "x", qos: .exactlyOnce, 2, isDuplicate: true))
         try link.send(client, .pubrel(1), .publish("a", "x", qos: .exactlyOnce, 4))
         #expect(try link.take(client).count == 6)
@@ -228,11 +228,11 @@ struct LimitTests {
         isHeld = link.shard.holdsInput(client)
         #expect(isHeld)
         #expect(link.reached(byBytes ? .maxUnacknowledgedBytes : .maxUnacknowledgedPublishes) == 1)
-        // What it sends now waits, and its keep alive with it.
+        // Further packets wait, and the keep alive is suspended.
         try link.send(client, .publish("a", "x", qos: .atLeastOnce, 5, retain: true), .pingreq)
         link.advance(milliseconds: 60_000)
         #expect(link.closeReasons.isEmpty && link.store.pending.count == 4)
-        // It goes on at half of the limit.
+        // Reading resumes at half of the limit.
         link.store.complete(link.store.pending[0])
         link.turn()
         #expect(link.store.pending.count == 3)

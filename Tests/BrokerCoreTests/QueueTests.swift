@@ -9,7 +9,7 @@ import Structures
 import Synchronization
 import Testing
 
-/// What an operator sees of queues, and takes out of them.
+/// The operator's view of queues, and the removal of messages.
 @Suite("Queues for the operator")
 struct QueueTests {
     @Test("an absent client's queue tells what was in flight, what was released and what waits")
@@ -36,7 +36,7 @@ struct QueueTests {
         let link = ShardLink({ $0.maxInFlight = 2 })
         let phone = try link.connect("phone", cleanSession: false)
         try link.send(phone, .subscribe("a", .atLeastOnce))
-        // Far more than a window of memory holds.
+        // Far more than the window in memory.
         try publish(Array(repeating: "a", count: 300), .atLeastOnce, to: link)
         let page = try link.page(of: "phone", limit: 1_000)
         #expect(page.count == 300)
@@ -61,7 +61,7 @@ struct QueueTests {
         let phone = try link.connect("phone", cleanSession: false)
         try link.send(phone, .subscribe("a", .atLeastOnce))
         try publish(Array(repeating: "a", count: 100), .atLeastOnce, to: link)
-        // Holes within what is in flight and at its beginning.
+        // Holes at the beginning of the messages in flight, and among them.
         try link.send(phone, .puback(2), .puback(1))
         let whole = try link.page(of: "phone", limit: 1_000)
         #expect(whole.count == 98)
@@ -101,7 +101,7 @@ struct QueueTests {
         #expect(link.shard.counters.dropped[.byOperator] == 3)
         let figures = link.shard.figures
         #expect((figures.queued, figures.queuedBytes, figures.inFlight) == (0, 0, 2))
-        // A store that is read again knows where waiting begins.
+        // A restart must know where waiting messages begin.
         #expect(link.store.records.contains(.horizon(session: 1, position: 5)))
 
         let again = try reconnect(link)
@@ -250,7 +250,7 @@ struct QueueTests {
     }
 }
 
-/// What came back, from whatever thread.
+/// The answers, from any thread.
 private final class Answers: Sendable {
     private let texts = Mutex<[String]>([])
     var all: [String] { texts.withLock { $0 } }

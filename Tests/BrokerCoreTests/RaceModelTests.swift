@@ -7,8 +7,8 @@ import Store
 import Structures
 import Testing
 
-/// Random interleavings of what clients do with what the store completes, judged by what the clients
-/// see. A failure names the seed that repeats it.
+/// Random interleavings of client actions and completed commits, judged by the packets that clients
+/// receive. A failure names its seed.
 @Suite("Random races")
 struct RaceModelTests {
     @Test(
@@ -21,10 +21,10 @@ struct RaceModelTests {
     }
 }
 
-/// Four clients that publish and subscribe: two with sessions that are kept, one with clean sessions,
-/// and one that changes its mind about sessions and subscriptions.
+/// Four clients that publish and subscribe: two with persistent sessions, one with clean sessions,
+/// and one that keeps changing its session and subscriptions.
 private struct RaceModel {
-    /// The fixed subscribers come first: what they must have got is known.
+    /// The first peers always subscribe: all that they must receive is known.
     private static let steady = 0..<2
     private static let clean = 2
     private static let fickle = 3
@@ -40,7 +40,7 @@ private struct RaceModel {
     ]
     private var numbers: [String: Int] = [:]
     private var found: [String] = []
-    /// Tickets of the groups that hold a payload.
+    /// Tickets of the groups that contain a payload.
     private var tickets: [String: [UInt64]] = [:]
     private var seenGroups = 0
 
@@ -49,7 +49,7 @@ private struct RaceModel {
         link = ShardLink(
             {
                 $0.maxInFlight = 3
-                // Nothing is dropped, so that everything can be asked for.
+                // Large, so that nothing is dropped and all messages can be required.
                 $0.queueMessages = 60_000
                 $0.queueBytes = 1 << 30
             }, isImmediate: false)
@@ -110,7 +110,7 @@ private struct RaceModel {
         for _ in 0..<count {
             let topic = Self.topics[Int.random(in: Self.topics.indices, using: &generator)]
             let qos = QoS.allCases[Int.random(in: 0..<3, using: &generator)]
-            // QoS 0 may pass the others, so it is counted apart.
+            // QoS 0 may overtake the others, so it is counted separately.
             let key = "\(peers[index].name) \(topic) \(qos == .atMostOnce ? "unsure" : "sure")"
             numbers[key, default: 0] += 1
             try peers[index].publish(
@@ -119,7 +119,7 @@ private struct RaceModel {
         }
     }
 
-    /// Over an old connection it is a take-over.
+    /// Takes over if the peer is still connected.
     private mutating func connect(_ index: Int) throws {
         let cleanSession = index == Self.clean || (index == Self.fickle && chance(30))
         try peers[index].connect(link, cleanSession: cleanSession)
@@ -147,14 +147,14 @@ private struct RaceModel {
         }
     }
 
-    /// Any of the pending commits completes first.
+    /// Completes one pending commit, in any order.
     private mutating func completeOne() {
         guard let ticket = link.store.pending.randomElement(using: &generator) else { return }
         link.store.complete(ticket)
         link.turn()
     }
 
-    /// Everything completes and everybody comes back, until nobody has anything left to do.
+    /// Completes all commits and reconnects all clients, until nothing is left to do.
     mutating func settle() throws {
         link.store.holdsReads = false
         link.commitAll()
@@ -184,7 +184,7 @@ private struct RaceModel {
 
     // MARK: Judging
 
-    /// No receiver sees what a crash could take back (QoS 1 and 2).
+    /// No receiver gets a message of QoS 1 or 2 that a crash could lose.
     private mutating func judgeCommit(_ payload: String, _ name: String) {
         let groups = link.store.groups
         while seenGroups < groups.count {
@@ -221,10 +221,10 @@ private struct RaceModel {
         return result
     }
 
-    /// Messages of a publisher and topic come in order; again only where QoS 1 allows it.
+    /// Messages of one publisher and topic arrive in order; repeated only as QoS 1 allows.
     ///
-    /// Who subscribes in between may see a QoS 1 message for the first time when its publisher sends
-    /// it again, behind later ones: there only QoS 0 and 2 tell.
+    /// A client that subscribes in between may get a QoS 1 message first when its publisher repeats
+    /// it, after later ones. For such clients only QoS 0 and 2 are checked.
     private static func disorder(in peer: RacePeer, isSteady: Bool) -> [String] {
         var result: [String] = []
         var last: [Substring: Int] = [:]

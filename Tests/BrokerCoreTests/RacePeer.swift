@@ -4,48 +4,48 @@ import MQTTCodec
 import MQTTCore
 import Structures
 
-/// A client as the specification wants it, and what it has seen: it resends after a reconnect what was
-/// not acknowledged, in order, and tells a repeated QoS 2 message from a new one.
+/// A client that keeps the specification, and its record of received packets. After a reconnect it
+/// re-sends unacknowledged messages in order, and it recognises repeated QoS 2 messages.
 struct RacePeer {
-    /// A message that it sent and that is not done.
+    /// A sent message whose exchange has not ended.
     private struct Outgoing {
         var identifier: PacketIdentifier
         var topic: String
         var payload: String
         var qos: QoS
         var retain: Bool
-        /// PUBREC came: from now on only PUBREL is sent again.
+        /// PUBREC has arrived: from now on only PUBREL is re-sent.
         var isReleased = false
     }
 
     let name: String
-    /// QoS that it subscribed with.
+    /// The QoS of its subscription.
     let subscribedQoS: QoS
     var handle: Handle?
     /// CONNACK has come.
     var isOpen = false
     var isPersistent: Bool
-    /// A CONNACK promised that a session is kept.
+    /// A CONNACK implied a persistent session.
     private var isSessionKept = false
 
     private var outgoing: [Outgoing] = []
     private var identifierNumber = 0
 
-    /// Identifiers in the hands of its session, with the payload that each stands for.
+    /// Packet identifiers in use by its session, with their payloads.
     private var inFlight: [PacketIdentifier: String] = [:]
     private var unreleased: Set<PacketIdentifier> = []
-    /// Acknowledgements that it has not sent yet, in order.
+    /// Acknowledgements still to send, in order.
     private var owed: [PacketContent] = []
-    /// Payloads that were on the wire to it, read or not.
+    /// Payloads that were sent to it, read or not.
     private var sent: Set<String> = []
 
-    /// Messages that came without RETAIN, in order, as the application sees them.
+    /// Messages without RETAIN, in order, as the application receives them.
     private(set) var delivered: [String] = []
-    /// Payloads that came with RETAIN, because it subscribed.
+    /// Payloads with RETAIN, which follow a SUBSCRIBE.
     private(set) var retained: [String] = []
-    /// Payloads that the broker acknowledged.
+    /// Payloads that the broker has acknowledged.
     private(set) var acknowledged: Set<String> = []
-    /// Rules that the broker broke.
+    /// Rules broken by the broker.
     private(set) var violations: [String] = []
 
     init(name: String, subscribedQoS: QoS, isPersistent: Bool) {
@@ -54,7 +54,7 @@ struct RacePeer {
         self.isPersistent = isPersistent
     }
 
-    /// Nothing that it sent, and nothing that it got, waits for more.
+    /// True when no exchange is incomplete in either direction.
     var isSettled: Bool { outgoing.isEmpty && owed.isEmpty && unreleased.isEmpty }
 
     // MARK: Connections
@@ -66,7 +66,7 @@ struct RacePeer {
         handle = try link.beginConnect(name, cleanSession: cleanSession)
     }
 
-    /// Whatever was under way to it is lost, but has been sent.
+    /// Disconnects; packets on their way are lost but count as sent.
     mutating func leave(_ link: ShardLink) {
         if let handle {
             for packet in (try? link.take(handle)) ?? [] {
@@ -113,7 +113,7 @@ struct RacePeer {
         try link.send(handle, .publish(topic, payload, qos: qos, identifier, retain: retain))
     }
 
-    /// Sends up to `count` of the acknowledgements that it owes.
+    /// Sends up to `count` pending acknowledgements.
     mutating func acknowledge(_ link: ShardLink, count: Int) throws {
         for _ in 0..<min(count, owed.count) {
             guard let handle else { return }

@@ -8,10 +8,10 @@ import Store
 import Structures
 import Testing
 
-/// A session that changes hands while its queue or its commits are under way.
+/// A session that changes hands while its queue is loaded or its commits are incomplete.
 @Suite("Races of sessions")
 struct RaceSessionTests {
-    /// A client that is away with so many messages waiting, as text from 1.
+    /// A client that is offline with so many waiting messages, numbered from 1.
     private static func away(
         _ waiting: Int, inFlight: Int = 0, _ change: (inout BrokerLimits) -> Void = { _ in }
     ) throws -> (link: ShardLink, publisher: Handle) {
@@ -20,7 +20,7 @@ struct RaceSessionTests {
         let publisher = try link.connect("publisher")
         try link.publish((1...max(1, inFlight)).map { "sent \($0)" }, to: "a", from: publisher)
         link.commitAll()
-        // What was sent and is to count as done is acknowledged.
+        // Completes the exchanges that should not be in flight.
         for packet in try link.take(phone) where inFlight == 0 {
             if case .publish(let publish) = packet, let identifier = publish.packetIdentifier {
                 try link.send(phone, .puback(identifier))
@@ -94,7 +94,7 @@ struct RaceSessionTests {
         #expect(
             try early + link.take(second) == [.connack(.accepted(sessionPresent: true))])
         #expect(try link.takeAll(witness) == ["x"])
-        // The subscription of the first connection is the session's.
+        // The first connection's subscription belongs to the session.
         try link.send(witness, .publish("a", "y", qos: .atLeastOnce, 1))
         link.commitAll()
         #expect(try link.take(second).payloads == ["y"])
@@ -122,7 +122,7 @@ struct RaceSessionTests {
         link.commitAll()
         #expect(try link.take(third).isEmpty, "CONNACK leaves together with the first slice")
         link.store.holdsReads = false
-        // One read per session at a time: the next begins in the turn after the last one came back.
+        // One read per session at a time: the next begins in the turn after the last result.
         link.turn()
         link.turn()
         #expect(try link.take(first).isEmpty && link.take(second).isEmpty)
@@ -152,7 +152,7 @@ struct RaceSessionTests {
         let first = try link.beginConnect("phone")
         link.commitAll()
         var payloads: [String] = []
-        // It takes some, until more of its queue is being read, and goes.
+        // The client reads some, until more of its queue is being loaded, and disconnects.
         for _ in 0..<12 {
             for case .publish(let publish) in try link.take(first) {
                 payloads.append(String(decoding: publish.payload, as: UTF8.self))
@@ -238,7 +238,7 @@ struct RaceSessionTests {
         }
         link.lose(phone)
         link.commitAll()
-        // A restart tells what was in flight by counting: positions less rows.
+        // A restart computes the number in flight: positions minus rows.
         let detail = link.shard.client("phone") { _ in "" }
         #expect(detail?.summary.queued == link.store.positions(of: 1).count)
         for _ in 0..<3 {

@@ -7,7 +7,7 @@ import Store
 import Structures
 import Testing
 
-/// Subscriptions that come and go while messages for them are under way.
+/// Subscriptions that change while messages for them are on their way.
 @Suite("Races of subscriptions")
 struct RaceSubscriptionTests {
     // MARK: SUBSCRIBE while a retained message is being published
@@ -32,7 +32,7 @@ struct RaceSubscriptionTests {
         try link.send(publisher, .publish("r", "v2", qos: .atLeastOnce, 2, retain: true))
         let pending = link.store.pending
         try link.send(subscriber, .subscribe("r", qos))
-        // Everything but the publication completes.
+        // Completes all but the publication's commit.
         for ticket in link.store.pending where !pending.contains(ticket) {
             link.store.complete(ticket)
         }
@@ -103,7 +103,7 @@ struct RaceSubscriptionTests {
         try link.publish(["1", "2"], to: "a", qos: qos, from: publisher)
         link.commitAll()
         let begun = try link.take(subscriber)
-        // These wait, and have not even been committed.
+        // These wait, and are not even committed.
         for number in 3...5 {
             try link.send(publisher, .publish("a", "\(number)", qos: qos, .init(number: number)))
         }
@@ -135,7 +135,7 @@ struct RaceSubscriptionTests {
             let subscriber = try link.connect("subscriber", cleanSession: cleanSession)
             try link.send(subscriber, .subscribe("r/#", .atMostOnce))
             try link.send(subscriber, .unsubscribe(2, [Array("r/#".utf8)]))
-            // The other filter's are its own.
+            // The other filter's messages belong to another walk.
             try link.send(subscriber, .subscribe("r/7", .atMostOnce))
             for _ in 0..<20 { link.turn() }
             let packets = try link.take(subscriber)

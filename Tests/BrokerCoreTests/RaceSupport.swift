@@ -5,9 +5,9 @@ import MQTTCodec
 import MQTTCore
 import Structures
 
-/// What tests of races and limits do over and over.
+/// Steps shared by tests of races and limits.
 extension ShardLink {
-    /// Completes every commit that is pending, and what follows from that.
+    /// Completes every pending commit and those that follow from it.
     func commitAll() {
         store.completeAll()
         turn()
@@ -26,7 +26,7 @@ extension ShardLink {
         return handle
     }
 
-    /// A connected persistent client with one subscription; its CONNACK and SUBACK are taken off.
+    /// A connected persistent client with one subscription; its CONNACK and SUBACK are consumed.
     func subscriber(
         _ identifier: String, to filter: String, _ qos: QoS, cleanSession: Bool = false
     ) throws -> Handle {
@@ -46,10 +46,10 @@ extension ShardLink {
         }
     }
 
-    /// Payloads of the messages that have come since the last call, unacknowledged.
+    /// Payloads received since the last call, not acknowledged.
     func takePayloads(_ handle: Handle) throws -> [String] { try take(handle).payloads }
 
-    /// Takes and acknowledges until nothing more comes, at most so often; the payloads.
+    /// Receives and acknowledges until nothing more comes, at most `rounds` times; the payloads.
     func takeAll(_ handle: Handle, rounds: Int = 200) throws -> [String] {
         var payloads: [String] = []
         for _ in 0..<rounds {
@@ -85,7 +85,7 @@ extension [PacketContent] {
 }
 
 extension PacketIdentifier {
-    /// Identifiers in the order in which they are given: 1 to 65,535, then 1 again.
+    /// Identifiers in the order of assignment: 1 to 65,535, then 1 again.
     init(number: Int) {
         guard let identifier = PacketIdentifier(UInt16((number - 1) % 65_535 + 1)) else {
             preconditionFailure("no packet identifier is 0")

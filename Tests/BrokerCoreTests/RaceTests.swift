@@ -7,10 +7,10 @@ import Store
 import Structures
 import Testing
 
-/// How a client's first connection ends before its second one comes.
+/// The end of a client's first connection, relative to its second CONNECT.
 enum RaceEnd: String, CaseIterable, Sendable {
     case takenOver, lost, disconnected
-    /// The second CONNECT is processed before the end of the first connection is known.
+    /// The second CONNECT is processed before the first connection's end.
     case lostLate, disconnectedLate
 
     /// Ends the first connection around the CONNECT of the second one.
@@ -19,7 +19,7 @@ enum RaceEnd: String, CaseIterable, Sendable {
         case .takenOver: break
         case .lost: link.lose(old)
         case .disconnected: try link.send(old, .disconnect)
-        // Without a turn between: both sockets were ready in the same one.
+        // Without a turn between: both sockets were ready in one turn.
         case .lostLate: link.shard.lost(old, .peerClosed)
         case .disconnectedLate:
             let bytes = try PacketContent.disconnect.encoded()
@@ -29,11 +29,11 @@ enum RaceEnd: String, CaseIterable, Sendable {
     }
 }
 
-/// In which order the store completes what is pending.
+/// The order in which the store completes pending commits.
 enum RaceCompletion: String, CaseIterable, Sendable {
     /// All before the second CONNECT.
     case before
-    /// In order, in reverse, or all at once behind it.
+    /// In order, in reverse, or all at once after it.
     case rising, falling, together
 
     func complete(_ link: ShardLink) {
@@ -47,17 +47,17 @@ enum RaceCompletion: String, CaseIterable, Sendable {
                 link.turn()
             }
         }
-        // And what follows from it.
+        // Including commits that follow.
         for _ in 0..<10 { link.commitAll() }
     }
 }
 
-/// Who wins when two things happen to one session at once; docs/limits.md draws each race.
+/// Two events on one session at the same time; docs/limits.md draws each race.
 @Suite("Races of connections")
 struct RaceTests {
     // MARK: Take-over in the middle of QoS 2
 
-    /// Steps of an exchange towards the client that were done on the first connection.
+    /// Steps of an outbound exchange that completed on the first connection.
     enum OutboundStep: Int, CaseIterable, Sendable {
         case routed, sent, received, released, completed
     }
@@ -108,7 +108,7 @@ struct RaceTests {
                 }
             #expect(Array(packets.dropFirst()) == expected, context)
 
-            // It goes on to the end, and the identifier's exchange is over.
+            // It continues to the end, and the identifier's exchange is complete.
             if step.rawValue < OutboundStep.received.rawValue {
                 try link.send(second, .pubrec(1))
                 link.commitAll()
@@ -123,7 +123,7 @@ struct RaceTests {
         }
     }
 
-    /// Steps of an exchange from the client that were done on the first connection.
+    /// Steps of an inbound exchange that completed on the first connection.
     enum InboundStep: Int, CaseIterable, Sendable {
         case published, recorded, released, completed
     }
@@ -156,7 +156,7 @@ struct RaceTests {
             let answers = try link.take(first)
 
             let second = try end.replace(link, first)
-            // Pipelined behind CONNECT: what this client does not know to be done.
+            // Pipelined after CONNECT: the steps that this client does not know to be complete.
             let isDone = answers.contains(.pubcomp(7))
             let isRecorded = answers.contains(.pubrec(7)) || step == .released
             if !isDone {
@@ -177,7 +177,7 @@ struct RaceTests {
             }
             #expect(try link.takeAll(witness) == ["x"], context)
 
-            // The identifier means a new message now.
+            // The identifier is free for a new message.
             try link.send(second, .publish("a", "y", qos: .exactlyOnce, 7))
             link.commitAll()
             #expect(try link.takeAll(witness) == ["y"], context)
@@ -201,7 +201,7 @@ struct RaceTests {
             $0.will = PacketContent.Will(topic: "will", message: Array("old".utf8))
         }
         try link.send(old, .subscribe("a", .atLeastOnce))
-        // The SUBACK's commit is still pending when the second connection comes.
+        // SUBACK's commit is still pending when the second CONNECT arrives.
         let new = try link.beginConnect("phone") {
             $0.will = PacketContent.Will(topic: "will", message: Array("new".utf8))
         }

@@ -8,10 +8,10 @@ import Store
 import Structures
 import Testing
 
-/// Retained messages stay for ever, so they have a limit of their own.
+/// Retained messages never expire, so they have limits of their own.
 @Suite("Limits of retained messages")
 struct RetainedLimitTests {
-    /// Payloads that a new subscriber gets from the retained messages, sorted.
+    /// Payloads that a new subscriber gets as retained messages, sorted.
     private func retained(_ link: ShardLink) throws -> [String] {
         let reader = try link.connect("reader")
         try link.send(reader, .subscribe("#", .atMostOnce))
@@ -47,7 +47,7 @@ struct RetainedLimitTests {
         #expect(try link.take(client).count == 5, "acknowledged like any other")
         #expect(try retained(link) == ["1", "2", "3"])
 
-        // One that is there is replaced, and one that goes makes room.
+        // An existing one is replaced, and a removed one makes room.
         try publish(link, client, topic(2), "2b")
         try publish(link, client, topic(3), "")
         try publish(link, client, topic(4), "4")

@@ -6,7 +6,7 @@ import Store
 import Structures
 import Testing
 
-/// What a review of durable queues and of refusal found, or looked for in vain.
+/// Suspected errors in durable queues and in rejections, one test for each.
 @Suite("Findings of a review")
 struct ReviewFindingsTests {
     @Test("QoS 0 held up by a commit leaves no horizon beyond what the store knows of a queue")
@@ -25,7 +25,7 @@ struct ReviewFindingsTests {
         #expect(try link.take(phone) == [.publish("status", "1")])
         try link.send(phone, .disconnect)
 
-        // A start subtracts one from the other.
+        // A restart subtracts one from the other.
         var end: UInt64 = 0
         var horizon: UInt64 = 0
         for record in link.store.records {

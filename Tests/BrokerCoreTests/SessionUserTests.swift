@@ -9,12 +9,12 @@ import Testing
 
 @Suite("Users that certificates prove, beside names that nothing proves")
 struct SessionUserTests {
-    /// A broker without passwords, where a certificate proves a user and a CONNECT claims one.
+    /// A broker without password file; a certificate proves a user, and a CONNECT claims one.
     private func link(_ text: String) throws -> ShardLink {
         ShardLink(access: try rules(text), verifiesPasswords: false)
     }
 
-    /// Connects to a session of client identifier "c"; the handle, and what CONNECT was answered.
+    /// Connects to the session of client identifier "c"; returns the handle and CONNACK.
     private func connect(
         _ link: ShardLink, certificate: String? = nil, claim: String? = nil
     ) throws -> (handle: Handle, answer: PacketContent?) {
@@ -82,7 +82,7 @@ struct SessionUserTests {
         let bytes = Array(name.utf8)
         for proof in [SessionUser.Proof.none, .password, .certificate] {
             let record = bytes.withUnsafeBytes { SessionUser(name: $0, proof: proof).stored }
-            // The broker may check passwords at its next start, or no longer.
+            // The next start may have a password file or not.
             for later in [true, false] {
                 record.withUnsafeBytes { stored in
                     let user = SessionUser(stored: stored, verifiesPasswords: later)

@@ -5,7 +5,7 @@ import MQTTCodec
 import MQTTCore
 import Testing
 
-/// Rules that need more than one connection, or time, seen without sockets.
+/// Rules across connections or over time, tested without sockets.
 @Suite("One shard")
 struct ShardTests {
     @Test("[MQTT-3.1.4-2] a take-over is fenced: late events of the old connection change nothing")
@@ -27,7 +27,7 @@ struct ShardTests {
         #expect(link.closed.contains(old))
         #expect(try link.take(watcher).count == 1, "the will of the old connection, once")
 
-        // Late: data, loss, drained output of the old connection.
+        // Late events of the old connection: data, loss, drained output.
         try link.send(old, .disconnect)
         link.lose(old)
         link.shard.drained(old)
@@ -92,7 +92,7 @@ struct ShardTests {
         link.advance(milliseconds: 14_900)
         try link.send(client, .pingreq)
         link.advance(milliseconds: 14_990)
-        // A part of a packet is none.
+        // An incomplete packet does not count.
         link.send(client, [0xC0])
         #expect(!link.closed.contains(client))
         link.advance(milliseconds: 10 + 64)

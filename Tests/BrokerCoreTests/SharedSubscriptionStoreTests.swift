@@ -39,7 +39,7 @@ struct SharedSubscriptionStoreTests {
         }
     }
 
-    /// What a member gets when it comes back, acknowledging all.
+    /// Reconnects a member; receives and acknowledges all its messages.
     private func drain(_ link: ShardLink, _ name: String) throws -> [Int] {
         let handle = link.open()
         var connect = PacketContent.Connect(clientIdentifier: name)
@@ -63,8 +63,8 @@ struct SharedSubscriptionStoreTests {
         }
     }
 
-    /// Whatever group was the last that reached the disk, each message is kept once: the groups from
-    /// the one that stored it to the one that says it is done.
+    /// Whichever group of records was the last on disk, each message is stored exactly once, from
+    /// the group that stores it to the group that ends it.
     private func requireKeptOnce(_ link: ShardLink) {
         var holders: [Int: Int] = [:]
         var queues: [UInt64: [UInt64: Int]] = [:]
@@ -118,7 +118,7 @@ struct SharedSubscriptionStoreTests {
         let members = try members(link, ["a", "b"])
         for member in members { link.lose(member) }
         try publish(link, 1...300)
-        // Its session is younger, and outlives the other's.
+        // Its session was created later, so it expires after the other.
         if how == .expiry {
             link.advance(milliseconds: 1_000)
             #expect(try drain(link, "b") == Array(stride(from: 2, through: 300, by: 2)))
@@ -191,7 +191,7 @@ struct SharedSubscriptionStoreTests {
         try link.send(a, .unsubscribe(2, [Array(Self.group.utf8)]))
         for _ in 1...20 { link.turn() }
         #expect(try drain(link, "b") == Array(3...300))
-        // What it was sent stays with it [MQTT-3.10.4-3], as long as its session lasts.
+        // Sent messages stay with their client [MQTT-3.10.4-3] until its session ends.
         link.lose(a)
         try end(link, "a", .cleanSession)
         #expect(try drain(link, "b") == [1, 2])

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Shedding of a shard")
 struct SheddingTests {
-    /// A subscriber whose socket takes nothing, with so many messages of 1,000 bytes before it.
+    /// A subscriber that reads nothing, with so many messages of 1,000 bytes for it.
     private static func reader(_ link: ShardLink, _ name: String, _ messages: Int) throws -> Handle
     {
         let reader = try link.connect(name)

@@ -8,10 +8,10 @@ import Store
 import Structures
 import Testing
 
-/// A disk that hangs makes nothing grow without a bound, whatever clients send.
+/// While the disk hangs, memory stays bounded whatever clients send.
 @Suite("What waits for a disk that hangs")
 struct StoreBacklogTests {
-    /// Bytes that may wait.
+    /// The bound of the backlog in bytes.
     private static let bound = 20_000
     private static let payload = String(repeating: "x", count: 1_000)
 
@@ -23,7 +23,7 @@ struct StoreBacklogTests {
             }, isImmediate: false)
     }
 
-    /// A connected client that has nothing stored, while nothing completes.
+    /// Connects a clean session, which needs no store, while nothing completes.
     private func beginClean(_ link: ShardLink, _ identifier: String) throws -> Handle {
         let handle = try link.beginConnect(identifier, cleanSession: true) { $0.keepAlive = 1 }
         #expect(try link.take(handle) == [.connack(.accepted(sessionPresent: false))])
@@ -38,7 +38,7 @@ struct StoreBacklogTests {
         link.shard.isConnectWaiting(handle)
     }
 
-    /// Payloads, filters and identifiers that were submitted and have not completed.
+    /// Bytes of payloads, filters and identifiers in submitted, incomplete groups.
     private func waitingBytes(_ link: ShardLink) -> Int {
         let pending = Set(link.store.pending)
         return link.store.groups.filter { pending.contains($0.ticket) }.flatMap(\.records)
@@ -53,7 +53,7 @@ struct StoreBacklogTests {
             }
     }
 
-    /// What a client may send without limit while no PUBACK is owed to it.
+    /// Packets that a client may send without limit while it waits for no PUBACK.
     enum Flood: CaseIterable {
         case retained, subscribe, unsubscribe
 
@@ -85,11 +85,11 @@ struct StoreBacklogTests {
         let waiting = waitingBytes(link)
         #expect(waiting > Self.bound / 2 && waiting < Self.bound + 2_000)
         #expect(link.reached(.storeBacklog) == 1)
-        // Its silence is ours.
+        // The broker caused the silence.
         link.advance(milliseconds: 60_000)
         #expect(link.closeReasons.isEmpty)
 
-        // Above half of the bound it still waits.
+        // It waits until half of the bound.
         link.store.complete(link.store.pending[0])
         link.turn()
         #expect(isHeld(link, client))
@@ -179,7 +179,7 @@ struct StoreBacklogTests {
         }
         let silent = link.open()
         #expect(waitingBytes(link) == waiting)
-        // Who gives up meanwhile is to be noticed.
+        // A client that disconnects meanwhile must be noticed.
         #expect(
             [session, will, silent, flooder].map { waitsToConnect(link, $0) }
                 == [true, true, false, false])

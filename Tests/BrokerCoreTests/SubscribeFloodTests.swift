@@ -6,7 +6,7 @@ import MQTTCore
 import Structures
 import Testing
 
-/// One SUBSCRIBE holds as many filters as fit a packet: what it costs has a bound all the same.
+/// The cost of one SUBSCRIBE with very many filters is bounded.
 @Suite("Floods of filters")
 struct SubscribeFloodTests {
     @Test("of one SUBSCRIBE 10,000 filters are granted, the rest is refused and counted")

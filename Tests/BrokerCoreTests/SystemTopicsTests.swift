@@ -128,7 +128,7 @@ struct SystemTopicsTests {
         #expect(try link.take(watcher) == [.publish("$SYS/broker/uptime", "3610 seconds")])
         link.advance(milliseconds: 10_000)
         #expect(try link.take(watcher) == [.publish("$SYS/broker/uptime", "3620 seconds")])
-        // The values are never made more often than that, however often the rules change.
+        // Values are computed at most once per interval, however often the rules change.
         for _ in 0..<3 { try link.use(may) }
         #expect(try link.take(watcher).isEmpty)
     }
@@ -312,7 +312,7 @@ struct SystemTopicsTests {
             punctual.add(sample, at: start.advanced(byMilliseconds: UInt64(step) * 10_000))
         }
         #expect(abs(late[.connections, .one] - punctual[.connections, .one]) < 1e-9)
-        // 1,000 in 10 s are 6,000 a minute, smoothed over 10 s, and then 110 s of silence.
+        // 1,000 in 10 s are 6,000 a minute, smoothed over 10 s, then 110 s of silence.
         let expected = 6_000 * (1 - 0.846_481_724_9) * 0.159_879_746_1
         #expect(abs(late[.connections, .one] - expected) < 0.001)
     }
@@ -336,7 +336,7 @@ struct SystemTopicsTests {
 
     // MARK: Help
 
-    // A shard cannot be copied, so expectations look at it from outside of their macro.
+    // A shard cannot be copied, so `#expect` must not capture it.
     private func deadline(of link: ShardLink) -> MonotonicTime? { link.shard.nextDeadline }
     private func counters(of link: ShardLink) -> BrokerCounters { link.shard.counters }
     private func isSampleDue(_ link: ShardLink) -> Bool { link.shard.isSampleDue }
@@ -347,7 +347,7 @@ struct SystemTopicsTests {
         }
     }
 
-    /// Payloads by topic of what a client got since the last look.
+    /// Payloads by topic that a client has received since the last call.
     private func values(_ link: ShardLink, _ client: Handle) throws -> [String: String] {
         var values: [String: String] = [:]
         for publish in publishes(in: try link.take(client)) {
@@ -358,7 +358,7 @@ struct SystemTopicsTests {
 
     private func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
 
-    /// The topics of the tables in docs/metrics.md; load averages stand three in a row.
+    /// The topics in the tables of docs/metrics.md; load averages have three in a row.
     private func documentedTopics() throws -> [String] {
         let root = #filePath.split(separator: "/", omittingEmptySubsequences: false)
             .dropLast(3).joined(separator: "/")

@@ -10,7 +10,7 @@ import Testing
 struct TakeOverTests {
     private static let (here, there, elsewhere): (UInt32, UInt32, UInt32) = (2, 3, 4)
 
-    /// Connects from here and from there in turn: `count` take-overs within as many seconds.
+    /// Connects from two addresses in turn: `count` take-overs within as many seconds.
     private static func fight(
         _ link: ShardLink, _ count: Int, cleanSession: Bool = true
     ) throws -> (connected: Handle, origin: UInt32) {
@@ -27,7 +27,7 @@ struct TakeOverTests {
 
     private static func other(_ origin: UInt32) -> UInt32 { origin == here ? there : here }
 
-    /// Sends CONNECT and does not expect an answer yet.
+    /// Sends CONNECT without waiting for CONNACK.
     private static func come(
         _ link: ShardLink, _ origin: UInt32, cleanSession: Bool = true
     ) throws -> Handle {
@@ -53,7 +53,7 @@ struct TakeOverTests {
             let newcomer = try Self.come(link, origin, cleanSession: cleanSession)
             link.advance(milliseconds: seconds * 1_000 - 10)
             #expect(try link.take(newcomer) == [], "\(seconds) s")
-            // Whoever is connected stays, and is served.
+            // The connected client stays and is served.
             try link.send(connected, .pingreq)
             #expect(try link.take(connected) == [.pingresp])
             link.advance(milliseconds: 100)
@@ -108,7 +108,7 @@ struct TakeOverTests {
         for round in 0..<6 as Range<UInt32> { _ = try link.connect("tv", origin: 2 + round % 3) }
         let newcomer = try Self.come(link, Self.here)
         #expect(try link.take(newcomer) == [])
-        // Somebody new takes over at once.
+        // A new address takes over at once.
         let fresh = try Self.come(link, 99)
         #expect(try Self.isAccepted(link, fresh))
     }

@@ -6,7 +6,7 @@ import MQTTCore
 import Structures
 import Testing
 
-/// One turn does so much and no more, whatever falls due at once.
+/// The work of one turn is bounded, whatever is due.
 @Suite("Work of one turn")
 struct TurnTests {
     @Test("of sessions that expire at once, a turn removes 1,000, and the next one follows")
@@ -17,7 +17,7 @@ struct TurnTests {
         }
         let before = link.notices.count
         for left in [1_500, 500, 0] {
-            // The clock stands still from the first turn on.
+            // The clock stands still after the first turn.
             link.advance(milliseconds: left == 1_500 ? 61_000 : 0)
             #expect(link.shard.figures.sessions == left)
             let deadline = link.shard.nextDeadline
@@ -34,7 +34,7 @@ struct TurnTests {
         return handle
     }
 
-    /// One member of the group with 1,000 messages waiting, another without any.
+    /// One group member with 1,000 waiting messages, another without any.
     private func link() throws -> (ShardLink, full: Handle, empty: Handle) {
         let link = ShardLink({ $0.maxInFlight = 1 })
         let full = try member(link, "full", "$share/g/a")
@@ -68,7 +68,7 @@ struct TurnTests {
         for _ in 1...10 { link.turn() }
         #expect(try link.take(other) == [])
         #expect(link.shard.figures.queued == 0)
-        // One slice had reached the second member, whose own it became.
+        // One slice had been handed to the second member.
         #expect(link.shard.counters.dropped[.away] == 1_000 - 256)
     }
 

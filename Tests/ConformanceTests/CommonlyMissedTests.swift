@@ -2,8 +2,8 @@ import HermesTesting
 import MQTTCodec
 import Testing
 
-/// What implementations commonly miss, as far as no test of a single statement shows it; the whole
-/// list with its tests stands in `docs/conformance.md`.
+/// Errors common in implementations that no single statement's test shows. The whole list with its
+/// tests is in `docs/conformance.md`.
 @Suite("Commonly missed")
 struct CommonlyMissedTests {
     @Test(
@@ -73,7 +73,7 @@ struct CommonlyMissedTests {
         try client.disconnect()
         let again = try broker.connect("client", cleanSession: false, sessionPresent: true)
         try again.expectNothing()
-        // Only who asks gets it, and each who asks.
+        // Only new subscribers get it, and each of them does.
         try again.subscribe(topic, .atMostOnce)
         try again.expect(.publish(topic, "kept", retain: true))
         try again.expectNothing()
@@ -97,7 +97,7 @@ struct CommonlyMissedTests {
             "client", will: PacketContent.Will(topic: topic, message: [0x21]))
         try client.send(wire: packet)
         try client.expectClosed()
-        // A violation, also where a correct packet would have been a farewell.
+        // A violation, even where the correct packet would be DISCONNECT.
         try watcher.expect(.publish(topic, "!"))
     }
 
@@ -114,7 +114,7 @@ struct CommonlyMissedTests {
         let idle = try broker.connect("client")
         try idle.send(wire: packet)
         try idle.expectClosed()
-        // While the broker waits for the very acknowledgement that this pretends to be.
+        // While the broker waits for a similar acknowledgement.
         let topic = broker.topic("a")
         let busy = try broker.subscriber("client", to: topic, .exactlyOnce, cleanSession: false)
         try busy.send(.publish(topic, "x", qos: .exactlyOnce, 1))
@@ -141,8 +141,8 @@ struct CommonlyMissedTests {
                     will: PacketContent.Will(topic: will, message: [UInt8(0x30 + number)])),
                 .subscribe(2, [PacketContent.Request(broker.topic("a"), .atLeastOnce)]))
         }
-        // One stays. Those that were accepted before they were replaced leave their wills; whoever was
-        // replaced before its CONNACK was never accepted, and leaves none.
+        // One connection remains. Those accepted before they were replaced leave their wills; those
+        // replaced before CONNACK leave none.
         var survivors: [(client: Client, will: PacketContent)] = []
         var left: Set<PacketContent> = []
         for (number, rival) in rivals.enumerated() {
@@ -165,7 +165,7 @@ struct CommonlyMissedTests {
         let survivor = survivors[0].client
         let wills = try watcher.takeAll()
         #expect(wills.count == left.count && Set(wills) == left)
-        // The survivor has its subscription and its will.
+        // The remaining connection has its subscription and its will.
         try survivor.publish(broker.topic("a"), "x", qos: .atLeastOnce)
         try survivor.expect(.publish(broker.topic("a"), "x", qos: .atLeastOnce, 1))
         try survivor.finish()

@@ -26,7 +26,7 @@ struct ConnackConformance {
         let again = try broker.open()
         try again.send(broker.connectPacket("client", cleanSession: false), .pingreq)
         var packets = try again.takeAll()
-        // What waits is read from the store behind what was in flight, and may come later.
+        // Waiting messages are loaded after those in flight, and may arrive later.
         let queued = PacketContent.publish(topic, "queued", qos: .atLeastOnce, 3)
         while !packets.contains(queued), let packet = try again.next() { packets.append(packet) }
         #expect(packets.first == .connack(.accepted(sessionPresent: true)))
@@ -61,7 +61,7 @@ struct ConnackConformance {
         _ = try broker.connect("client", cleanSession: true, sessionPresent: false)
         let stored = try broker.subscriber(
             "client", to: broker.topic("a"), .atLeastOnce, cleanSession: false)
-        // Over a session that is connected, and over one that is not.
+        // With a session whose client is connected, and with one whose client is offline.
         _ = try broker.connect("client", cleanSession: true, sessionPresent: false)
         try stored.expectClosed()
         let second = try broker.connect("client", cleanSession: false, sessionPresent: false)
@@ -75,7 +75,7 @@ struct ConnackConformance {
     func sessionFound(transport: Transport) throws {
         let broker = try BrokerUnderTest(transport)
         defer { broker.close() }
-        // Also when it holds nothing at all.
+        // Also for a session without content.
         let first = try broker.connect("client", cleanSession: false, sessionPresent: false)
         try first.disconnect()
         let second = try broker.connect("client", cleanSession: false, sessionPresent: true)
@@ -91,7 +91,7 @@ struct ConnackConformance {
         defer { broker.close() }
         let new = try broker.connect("new", cleanSession: false, sessionPresent: false)
         try new.expectNothing()
-        // A clean session leaves none behind, however it ends.
+        // A clean session leaves nothing, however it ends.
         let clean = try broker.connect("client", cleanSession: true)
         try clean.disconnect()
         let lost = try broker.connect("client", cleanSession: true)
@@ -116,7 +116,7 @@ struct ConnackConformance {
         let foreign = try broker.open()
         try foreign.send(broker.connectPacket("client", cleanSession: false, userName: "mallory"))
         try foreign.expectBytes([0x20, 0x02, 0x00, 0x05])
-        // The session is there still.
+        // The session still exists.
         _ = try broker.connect(
             "client", cleanSession: false, userName: "alice", sessionPresent: true)
     }
@@ -154,7 +154,7 @@ struct ConnackConformance {
             RawPacket.connect(flags: 0x0A, payload: identifier),
             RawPacket.connect(flags: 0x82, payload: identifier),
             RawPacket.connect(flags: 0x02, payload: RawPacket.field([0xFF])),
-            // Larger than a first packet may be: 256 MiB, of which nothing else comes.
+            // Larger than a first packet may be: 256 MiB, of which only this header is sent.
             [0x10, 0xFF, 0xFF, 0xFF, 0x7F],
         ]
         for packet in packets {

@@ -43,7 +43,7 @@ struct ConnectHeaderConformance {
             ]
         for packet in packets {
             let client = try broker.open()
-            // A CONNECT that comes after it is too late.
+            // A later correct CONNECT comes too late.
             try client.send(bytes: packet + connect)
             try client.expectClosed()
         }
@@ -59,7 +59,7 @@ struct ConnectHeaderConformance {
         let packets = [
             try broker.connectPacket("client").encoded(),
             try broker.connectPacket("other", cleanSession: false).encoded(),
-            // Also one of an unsupported level, which as the first would be answered.
+            // Also with an unsupported level, which would get CONNACK in a first CONNECT.
             RawPacket.connect(level: 5, flags: 0x02, payload: RawPacket.field("x")),
             RawPacket.connect(flags: 0x03, payload: RawPacket.field("x")),
         ]
@@ -88,7 +88,7 @@ struct ConnectHeaderConformance {
         let broker = try BrokerUnderTest(transport)
         defer { broker.close() }
         let client = try broker.open()
-        // With the property length of version 5: no other version's fields are looked at.
+        // With the property length of version 5: further fields of other versions are not parsed.
         try client.send(
             bytes: RawPacket.connect(
                 level: level, flags: 0x02, payload: [0x00],

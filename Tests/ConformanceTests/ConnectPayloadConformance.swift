@@ -100,7 +100,7 @@ struct ConnectPayloadConformance {
             try client.subscribe(topic, .atLeastOnce)
             clients.append(client)
         }
-        // Unique: none took over another's session.
+        // Unique: no client took over another's session.
         try clients[0].publish(topic, "x", qos: .atLeastOnce)
         for client in clients {
             try client.expect(.publish(topic, "x", qos: .atLeastOnce, 1))

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("3.1.4 CONNECT: response")
 struct ConnectResponseConformance {
-    /// CONNECT packets that break section 3.1, none of which a return code describes.
+    /// CONNECT packets that break section 3.1 and match no return code.
     static let malformed: [WireBytes] = [
         "10 00",  // no variable header
         "10 06 00 04 4D 51 54 54",  // ends after the protocol name
@@ -42,7 +42,7 @@ struct ConnectResponseConformance {
         let new = try broker.connect(
             "client", cleanSession: cleanSession, sessionPresent: !cleanSession)
         try old.expectClosed()
-        // And the newer one stays.
+        // The newer connection stays.
         try new.expectNothing()
         let newest = try broker.connect(
             "client", cleanSession: cleanSession, sessionPresent: !cleanSession)
@@ -59,17 +59,17 @@ struct ConnectResponseConformance {
         let publisher = try broker.connect("publisher")
         let stored = try broker.subscriber(
             "client", to: topic, .atLeastOnce, cleanSession: false)
-        // 0 after 0: the subscription comes along.
+        // 0 after 0: the subscription remains.
         let resumed = try broker.connect("client", cleanSession: false, sessionPresent: true)
         try stored.expectClosed()
         try publisher.publish(topic, "1", qos: .atLeastOnce)
         try resumed.expect(.publish(topic, "1", qos: .atLeastOnce, 1))
-        // 1 after 0: it is gone, with the unacknowledged message.
+        // 1 after 0: the subscription is removed, with the unacknowledged message.
         let clean = try broker.connect("client", cleanSession: true, sessionPresent: false)
         try resumed.expectClosed()
         try publisher.publish(topic, "2", qos: .atLeastOnce)
         try clean.expectNothing()
-        // 0 after 1: nothing of the clean session is taken over.
+        // 0 after 1: nothing of the clean session remains.
         try clean.subscribe(topic, .atLeastOnce)
         let fresh = try broker.connect("client", cleanSession: false, sessionPresent: false)
         try clean.expectClosed()
@@ -122,7 +122,7 @@ struct ConnectResponseConformance {
             try client.expectClosed()
         }
         try watcher.expectNothing()
-        // The refused take-over left the owner alone, and nothing was retained or opened.
+        // The rejected take-over had no effect on the owner, and its will was not retained.
         try owner.subscribe(topic, .atMostOnce)
         try owner.expectNothing()
         _ = try broker.connect("client", cleanSession: false, sessionPresent: false)

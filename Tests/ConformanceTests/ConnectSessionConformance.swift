@@ -14,7 +14,7 @@ struct ConnectSessionConformance {
         let publisher = try broker.connect("publisher")
         var client = try broker.subscriber("client", to: topic, .exactlyOnce, cleanSession: false)
         for round in UInt16(1)...4 {
-            // By DISCONNECT and without.
+            // With DISCONNECT and without.
             if round % 2 == 0 { try client.finish() } else { try client.disconnect() }
             client = try broker.connect("client", cleanSession: false, sessionPresent: true)
             try client.expectNothing()
@@ -49,7 +49,7 @@ struct ConnectSessionConformance {
         try publisher.publish(broker.topic("else/0"), "no", qos: .exactlyOnce)
 
         let again = try broker.connect("client", cleanSession: false, sessionPresent: true)
-        // At the lower QoS; what is QoS 0 by either is not kept.
+        // At the lower QoS; messages that this makes QoS 0 are not stored.
         try again.expect(
             .publish(broker.topic("two/0"), "two0", qos: .exactlyOnce, 1),
             .publish(broker.topic("one/0"), "one0", qos: .atLeastOnce, 2),
@@ -67,7 +67,7 @@ struct ConnectSessionConformance {
         let topic = broker.topic("a")
         let publisher = try broker.connect("publisher")
         let watcher = try broker.subscriber("watcher", to: broker.topic("w"), .exactlyOnce)
-        // State of every kind: a subscription, in flight, released, queued, received.
+        // State of every kind: subscribed, in flight, released, queued, received.
         let stored = try broker.subscriber("client", to: topic, .exactlyOnce, cleanSession: false)
         try publisher.publish(topic, "in flight", qos: .atLeastOnce)
         try publisher.publish(topic, "released", qos: .exactlyOnce)
@@ -85,13 +85,13 @@ struct ConnectSessionConformance {
         try clean.expectNothing()
         try publisher.publish(topic, "later", qos: .atLeastOnce)
         try clean.expectNothing()
-        // Identifier 9 means a new message.
+        // Identifier 9 is free for a new message.
         try clean.send(.publish(broker.topic("w"), "second", qos: .exactlyOnce, 9))
         try clean.expect(.pubrec(9))
         try watcher.expect(
             .publish(broker.topic("w"), "first", qos: .exactlyOnce, 1),
             .publish(broker.topic("w"), "second", qos: .exactlyOnce, 2))
-        // And its own state ends with its connection.
+        // The clean session's own state ends with its connection.
         try clean.subscribe(topic, .exactlyOnce)
         try clean.finish()
         try publisher.publish(topic, "away", qos: .atLeastOnce)
@@ -113,7 +113,7 @@ struct ConnectSessionConformance {
         let publisher = try broker.connect("publisher", cleanSession: false)
         try publisher.publish(broker.topic("a"), "kept", qos: .atLeastOnce, retain: true)
         try publisher.disconnect()
-        // The session is thrown away.
+        // The session is removed.
         let clean = try broker.connect("publisher", cleanSession: true)
         try clean.publish(broker.topic("b"), "also", qos: .atLeastOnce, retain: true)
         try clean.finish()

@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// A test of this target as its source declares it.
+/// A test of this target, read from its source.
 private struct DeclaredTest {
     let title: String
     let function: String
@@ -9,10 +9,10 @@ private struct DeclaredTest {
     /// From the title to the function's name.
     let declaration: Substring
 
-    /// As `docs/conformance.md` names it: `WillConformance.retained`.
+    /// The name in `docs/conformance.md`: `WillConformance.retained`.
     var name: String { "\(file.dropLast(".swift".count)).\(function)" }
 
-    /// The statements that the title begins with: `MQTT-1.2.3-4, MQTT-1.2.3-5: words`.
+    /// The statements at the beginning of the title: `MQTT-1.2.3-4, MQTT-1.2.3-5: words`.
     var statements: [String] {
         guard title.hasPrefix("MQTT-"), let colon = title.firstIndex(of: ":") else { return [] }
         return title[..<colon].split(separator: ",").map { $0.filter { $0 != " " } }
@@ -22,12 +22,12 @@ private struct DeclaredTest {
 /// A table of `docs/conformance.md` that names the tests of each point of a list.
 struct PointTable: Sendable {
     let heading: String
-    /// What the titles of the list's own tests begin with.
+    /// The prefix in titles of the list's own tests.
     let title: String
     let count: Int
 }
 
-/// Holds the tests against the project's list of statements and against `docs/conformance.md`.
+/// Compares the tests with the list of statements and with `docs/conformance.md`.
 @Suite("The list of statements")
 struct CoverageTests {
     private let tests: [DeclaredTest]
@@ -89,7 +89,7 @@ struct CoverageTests {
             for word in ["withKnownIssue", ".disabled(", ".enabled("] {
                 #expect(!text.contains(word), "\(word) in \(file)")
             }
-            // A test that the scan does not see would not be held against the list.
+            // A test that the scan misses would not be compared.
             let declared =
                 text.split(separator: "@Test", omittingEmptySubsequences: false).count - 1
             #expect(declared == tests.count { $0.file == file }, "tests in \(file)")
@@ -159,7 +159,7 @@ struct CoverageTests {
                 #expect(names.contains(String(name)), "no test \(name): \(row)")
             }
         }
-        // And the other way round: a point's own test is named in its table.
+        // The reverse: each point's own test is named in its table.
         for test in tests where test.title.hasPrefix(table.title) {
             #expect(section.contains { $0.contains("`\(test.name)`") }, "\(test.name)")
         }

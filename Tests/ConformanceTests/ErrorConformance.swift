@@ -30,7 +30,7 @@ struct ErrorConformance {
         let topic = broker.topic("a")
         let other = try broker.subscriber("other", to: topic, .atLeastOnce)
         let client = try broker.connect("client")
-        // What came before counts, what comes behind does not.
+        // Packets before the violation are processed, packets after it are not.
         try client.send(
             bytes: try PacketContent.publish(topic, "before").encoded() + packet.bytes
                 + (try PacketContent.publish(topic, "behind").encoded()))
@@ -48,7 +48,7 @@ struct ErrorConformance {
         let topic = broker.topic("a")
         let watcher = try broker.subscriber("watcher", to: broker.topic("w"), .atMostOnce)
         let client = try broker.connect("client", cleanSession: false)
-        // As many QoS 2 messages as may wait for their PUBREL are taken, the next is not.
+        // The limit of QoS 2 messages without PUBREL is accepted, one more is not.
         for number in UInt16(1)...1_000 {
             try client.send(
                 .publish(topic, "", qos: .exactlyOnce, try #require(PacketIdentifier(number))))
@@ -59,7 +59,7 @@ struct ErrorConformance {
         try client.send(.publish(broker.topic("w"), "too many", qos: .exactlyOnce, 1_001))
         try client.expectClosed()
         try watcher.expectNothing()
-        // A message that the broker did not take may be sent again, once there is room.
+        // A message that was not accepted may be sent again once there is room.
         let again = try broker.connect("client", cleanSession: false, sessionPresent: true)
         try again.send(.pubrel(500))
         try again.expect(.pubcomp(500))

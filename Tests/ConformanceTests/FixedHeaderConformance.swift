@@ -4,7 +4,7 @@ import Testing
 
 @Suite("2.2 Fixed header")
 struct FixedHeaderConformance {
-    /// A well-formed packet of each type that a client sends, CONNECT and PUBLISH left out.
+    /// A well-formed packet of each type that clients send, except CONNECT and PUBLISH.
     static let clientPackets: [WireBytes] = [
         "40 02 00 01", "50 02 00 01", "62 02 00 01", "70 02 00 01",
         "82 06 00 01 00 01 61 00", "A2 05 00 01 00 01 61", "C0 00", "E0 00",
@@ -64,7 +64,7 @@ struct FixedHeaderConformance {
             try client.send(bytes: [0x10 | flags] + connect.dropFirst())
             try client.expectClosed()
         }
-        // Still no session by this name.
+        // There is still no session of this name.
         _ = try broker.connect("client", cleanSession: false, sessionPresent: false)
     }
 }

@@ -2,13 +2,13 @@ import HermesTesting
 import MQTTCodec
 import Testing
 
-/// The one group that waits for real over TCP, with a keep alive of one second.
+/// The only suite that waits in real time over TCP, with a keep alive of one second.
 @Suite("3.1.2.10 Keep alive")
 struct KeepAliveConformance {
-    /// How late the broker may be, by its own promise.
+    /// Milliseconds by which the broker may be late, as documented.
     private let promise = 250
 
-    /// What this machine may add to a wait over TCP.
+    /// Milliseconds that this machine may add to a wait over TCP.
     private func slack(_ transport: Transport) -> Int {
         switch transport {
         case .memory: 0
@@ -16,7 +16,7 @@ struct KeepAliveConformance {
         }
     }
 
-    /// Whether a connection closed in time after the last packet that `send` sends.
+    /// Checks that the broker closes the connection in time after the last packet of `send`.
     private func expectClose(
         _ transport: Transport, after due: Int, _ location: SourceLocation = #_sourceLocation,
         _ send: () throws -> Client
@@ -26,7 +26,7 @@ struct KeepAliveConformance {
         let elapsed = try #require(
             try client.passUntilClosed(within: due + 6_000), "it stayed open",
             sourceLocation: location)
-        // Over TCP the broker read the packet somewhere between these two times.
+        // Over TCP the broker read the packet somewhere between these times.
         let longest = transport == .tcp ? TCPWire.now - start : elapsed
         #expect(longest >= due, sourceLocation: location)
         #expect(elapsed <= due + promise + slack(transport), sourceLocation: location)
@@ -48,7 +48,7 @@ struct KeepAliveConformance {
             try client.send(.publish(broker.topic("a"), "x"))
             return client
         }
-        // As if the network had failed.
+        // The will is published, as after a network failure.
         try watcher.expect(.publish(topic, "!"))
         try watcher.expectNothing()
     }
@@ -82,7 +82,7 @@ struct KeepAliveConformance {
         try client.send(part: beginning.bytes)
         for _ in 0..<8 {
             try broker.pass(milliseconds: 220)
-            // Of the longest packet, byte by byte.
+            // One byte at a time of the longest packet.
             if beginning.count > 3 { try client.send(part: [0x61]) }
         }
         try client.expectClosed()

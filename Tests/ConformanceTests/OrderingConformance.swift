@@ -4,7 +4,7 @@ import Testing
 
 @Suite("4.6 Message ordering")
 struct OrderingConformance {
-    /// Messages 1, 2, … with QoS 1 and 2 in turn, as a receiver gets them.
+    /// Messages 1, 2, … with QoS 1 and 2 in turn, as received.
     private func deliveries(
         _ topic: String, _ numbers: ClosedRange<UInt16>, isDuplicate: Bool = false
     ) throws -> [PacketContent] {
@@ -29,7 +29,7 @@ struct OrderingConformance {
                 topic, "\(number)", qos: number % 2 == 0 ? .exactlyOnce : .atLeastOnce)
         }
         try client.expect(try deliveries(topic, 1...20))
-        // Acknowledged out of order, so that the gaps are filled by what waits.
+        // Acknowledged out of order, so that waiting messages fill the gaps.
         try client.send(.puback(7), .puback(3))
         try client.acknowledge(10, .exactlyOnce)
         try client.expect(try deliveries(topic, 21...23))
@@ -50,7 +50,7 @@ struct OrderingConformance {
     func orderOfPubacks(transport: Transport) throws {
         let broker = try BrokerUnderTest(transport)
         defer { broker.close() }
-        // Every other message is stored for somebody, and every third for everybody to come.
+        // Every other message is stored, and every third is retained.
         let stored = try broker.subscriber(
             "stored", to: broker.topic("1"), .atLeastOnce, cleanSession: false)
         try stored.disconnect()
@@ -81,14 +81,14 @@ struct OrderingConformance {
         let identifiers: [PacketIdentifier] = [9, 3, 0xFFFF, 1, 8, 9, 2, 0x100, 3, 7, 4]
         var bytes: [UInt8] = []
         for (number, identifier) in identifiers.enumerated() {
-            // Repeated ones too: they wait for nothing, and pass nobody.
+            // Repeated ones too, in their order.
             bytes += try PacketContent.publish(
                 broker.topic("\(number % 2)"), "x", qos: .exactlyOnce, identifier
             ).encoded()
         }
         try client.send(bytes: bytes)
         try client.expect(identifiers.map { .pubrec($0) })
-        // And PUBCOMPs in the order of the PUBRELs.
+        // PUBCOMPs in the order of the PUBRELs.
         let released: [PacketIdentifier] = [2, 9, 1, 0xFFFF, 44, 3]
         try client.send(bytes: try released.flatMap { try PacketContent.pubrel($0).encoded() })
         try client.expect(released.map { .pubcomp($0) })
@@ -110,7 +110,7 @@ struct OrderingConformance {
                 .publish(
                     topic, "\(number)", qos: .exactlyOnce, try #require(PacketIdentifier(number))))
         }
-        // Not the order of the messages, but that of the PUBRECs; unknown and repeated among them.
+        // In the order of the PUBRECs, not of the messages; includes unknown and repeated ones.
         let received: [PacketIdentifier] = [5, 2, 8, 99, 1, 5, 3, 7, 4, 6]
         try client.send(bytes: try received.flatMap { try PacketContent.pubrec($0).encoded() })
         try client.expect(received.map { .pubrel($0) })
@@ -164,7 +164,7 @@ struct OrderingConformance {
         func publish(_ numbers: ClosedRange<Int>) throws {
             for number in numbers { try publisher.publish(topic, "\(number)", qos: .atLeastOnce) }
         }
-        // 1 to 20 are sent, 21 to 25 wait behind the window; then the client is away.
+        // 1 to 20 are sent, 21 to 25 wait for the window; then the client goes offline.
         try publish(1...25)
         for number in UInt16(1)...20 {
             try client.expect(
@@ -189,7 +189,7 @@ struct OrderingConformance {
             try client.send(.puback(identifier))
         }
         try client.expectNothing()
-        // With room in the window as well: what waited comes behind what is sent again.
+        // Even with room in the window, waiting messages come after re-sent ones.
         try publish(36...37)
         try client.expect(
             .publish(topic, "36", qos: .atLeastOnce, 36),
@@ -214,7 +214,7 @@ struct OrderingConformance {
         let broker = try BrokerUnderTest(transport)
         defer { broker.close() }
         let topic = broker.topic("a")
-        // Granted QoS 0, so all of them arrive by it; a persistent receiver makes the broker commit.
+        // Granted QoS 0; a persistent receiver makes the broker commit.
         let client = try broker.subscriber("client", to: topic, .atMostOnce)
         let stored = try broker.subscriber("stored", to: topic, .exactlyOnce, cleanSession: false)
         let publisher = try broker.connect("publisher")

@@ -79,7 +79,7 @@ struct PacketIdentifierConformance {
         }
         try subscriber.expectNothing()
         try subscriber.finish()
-        // Both are still owed by their identifiers, and a new message takes another.
+        // Both identifiers are still in use, so a new message gets another.
         let again = try broker.connect("subscriber", cleanSession: false, sessionPresent: true)
         try again.expect(
             .publish(topic, "held", qos: .atLeastOnce, 1, isDuplicate: true), .pubrel(2))
@@ -103,7 +103,7 @@ struct PacketIdentifierConformance {
         let redelivery = PacketContent.publish(topic, "x", qos: .exactlyOnce, 1, isDuplicate: true)
         try publisher.publish(topic, "x", qos: .exactlyOnce)
         try client.expect(delivery)
-        // The client's own messages with identifier 1 leave the broker's delivery where it is.
+        // The client's own messages with identifier 1 do not affect the broker's delivery.
         try client.send(.publish(own, "1", qos: .exactlyOnce, 1))
         try client.expect(.pubrec(1))
         try client.send(.pubrel(1))
@@ -113,7 +113,7 @@ struct PacketIdentifierConformance {
         try client.finish()
         client = try broker.connect("client", cleanSession: false, sessionPresent: true)
         try client.expect(redelivery)
-        // And the answers to that delivery leave the client's message where it is.
+        // Acknowledgements of that delivery do not affect the client's message.
         try client.send(.publish(own, "3", qos: .exactlyOnce, 1))
         try client.expect(.pubrec(1))
         for (answer, reply) in [
@@ -146,7 +146,7 @@ struct PacketIdentifierConformance {
         try first.expect(
             .publish(topic, "1", qos: .atLeastOnce, 1), .publish(topic, "2", qos: .atLeastOnce, 2))
         try second.expect(.publish(topic, "2", qos: .atLeastOnce, 1))
-        // An acknowledgement frees the identifier of its own session only.
+        // An acknowledgement frees the identifier in its own session only.
         try first.send(.puback(1))
         try second.finish()
         try first.expectNothing()
@@ -160,11 +160,11 @@ struct PacketIdentifierConformance {
         defer { broker.close() }
         let topic = Array(broker.topic("a").utf8)
         let client = try broker.subscriber("client", to: broker.topic("a"), .exactlyOnce)
-        // What would be an identifier is payload.
+        // The bytes in place of an identifier are payload.
         let packet = RawPacket.publish(topic: topic, payload: [0x00, 0x00, 0x01])
         try client.send(bytes: packet)
         try client.expectBytes(packet)
-        // Lowered from QoS 1 and 2, it loses its identifier.
+        // Downgraded from QoS 1 and 2, it has no identifier.
         try client.subscribe(broker.topic("a"), .atMostOnce)
         for firstByte: UInt8 in [0x32, 0x34] {
             let publisher = try broker.connect("publisher")
@@ -191,7 +191,7 @@ struct PacketIdentifierConformance {
         try client.expectBytes([0x50, 0x02, high, low])
         try client.send(.pubrel(identifier))
         try client.expectBytes([0x70, 0x02, high, low])
-        // And PUBREL that of the PUBREC which it answers.
+        // PUBREL has the identifier of its PUBREC.
         try client.send(.pubrec(identifier))
         try client.expectBytes([0x62, 0x02, high, low])
     }

@@ -25,7 +25,7 @@ struct PingAndDisconnectConformance {
         try again.send(.publish(broker.topic("a"), "x", qos: .exactlyOnce, 1, isDuplicate: true))
         try again.expect(.pubrec(1))
         try watcher.expectNothing()
-        // And the broker's own has 0010, also when it is sent again.
+        // The broker's own PUBREL has flags 0010, also when re-sent.
         try again.send(wire: "62 02 00 01")
         try again.expectBytes([0x70, 0x02, 0x00, 0x01])
         try again.subscribe(broker.topic("a"), .exactlyOnce)

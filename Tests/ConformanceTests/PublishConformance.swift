@@ -23,7 +23,7 @@ struct PublishConformance {
                     payload: [0x30 + UInt8(number)]))
         }
         try first.finish()
-        // Each time, until it is acknowledged.
+        // Each time until it is acknowledged.
         for _ in 0..<3 {
             let again = try broker.connect("client", cleanSession: false, sessionPresent: true)
             for (firstByte, number) in packets {
@@ -53,7 +53,7 @@ struct PublishConformance {
             try client.expectBytes(RawPacket.publish(topic: topic, payload: [firstByte]))
             try publisher.send(.pubrel(7))
         }
-        // And a peer that sets it breaks the rule.
+        // A peer that sets it breaks the rule.
         for firstByte: UInt8 in [0x38, 0x39] {
             let violator = try broker.connect("violator")
             try violator.send(bytes: RawPacket.publish(firstByte: firstByte, topic: topic))
@@ -76,14 +76,14 @@ struct PublishConformance {
         for receiver in [client, clean] {
             try receiver.expect(.publish(topic, "x", qos: qos, 1, isDuplicate: false))
         }
-        // To one who is away neither: its first delivery is no re-delivery.
+        // Nor for an offline client: its first delivery is not a re-delivery.
         try client.acknowledge(1, qos)
         try client.disconnect()
         try publisher.send(.publish(topic, "y", qos: qos, 8, isDuplicate: true))
         try publisher.fence()
         let again = try broker.connect("subscriber", cleanSession: false, sessionPresent: true)
         try again.expect(.publish(topic, "y", qos: qos, 2, isDuplicate: false))
-        // Nor to one who asks for what is retained.
+        // Nor for a new subscriber to a retained message.
         try publisher.send(.publish(topic, "z", qos: qos, 9, isDuplicate: true, retain: true))
         try again.expect(.publish(topic, "z", qos: qos, 3, isDuplicate: false))
         let late = try broker.subscriber("late", to: topic, .exactlyOnce)
@@ -117,7 +117,7 @@ struct PublishConformance {
         let topic = Array(broker.topic("a").utf8)
         let watcher = try broker.subscriber("watcher", to: broker.topic("#"), .atLeastOnce)
         let client = try broker.connect("client")
-        // Length and name, then the identifier, then the payload, in both directions.
+        // Topic length and name, packet identifier, payload; in both directions.
         try client.send(
             bytes: [0x32, UInt8(topic.count + 5), 0x00, UInt8(topic.count)] + topic
                 + [0x12, 0x34, 0x78])
@@ -171,7 +171,7 @@ struct PublishConformance {
         let client = try broker.subscriber(
             "client", to: broker.topic(filter), .exactlyOnce, cleanSession: false)
         let publisher = try broker.connect("publisher")
-        // Live, retained, and queued.
+        // Live, retained and queued.
         try publisher.publish(topic, "live", qos: .atMostOnce)
         try client.expect(.publish(topic, "live"))
         try publisher.publish(topic, "kept", qos: .atMostOnce, retain: true)
@@ -241,7 +241,7 @@ struct PublishConformance {
             try client.expectNothing()
             if expected != .atMostOnce { identifier += 1 }
         }
-        // Without its highest, the next one counts.
+        // Without the highest, the next QoS applies.
         let position = try #require(granted.firstIndex(of: highest.rawValue))
         try client.unsubscribe(filters[position])
         var left = granted

@@ -38,7 +38,7 @@ struct QualityOfServiceConformance {
         let topic = broker.topic("a")
         let client = try broker.subscriber("client", to: topic, .atLeastOnce, cleanSession: false)
         let publisher = try broker.connect("publisher")
-        // The window of 20 fills; what is more waits for an acknowledgement.
+        // 20 messages fill the window; further ones wait for an acknowledgement.
         for number in 0..<22 { try publisher.publish(topic, "\(number)", qos: .atLeastOnce) }
         for number in UInt16(0)..<20 {
             try client.expectBytes(
@@ -47,14 +47,14 @@ struct QualityOfServiceConformance {
                     payload: Array("\(number)".utf8)))
         }
         try client.expectNothing()
-        // Answers of QoS 2, and of an identifier that was not given, are none.
+        // QoS 2 acknowledgements and unused identifiers have no effect.
         try client.send(.pubcomp(1), .puback(21), .puback(0xFFFF))
         try client.expectNothing()
         try client.send(.pubrec(2))
         try client.expect(.pubrel(2))
         try client.send(.pubcomp(2))
         try client.expectNothing()
-        // A PUBACK is, once.
+        // PUBACK has, once.
         try client.send(.puback(5))
         try client.expect(.publish(topic, "20", qos: .atLeastOnce, 21))
         try client.send(.puback(5))
@@ -126,7 +126,7 @@ struct QualityOfServiceConformance {
         try client.expect(
             .publish(topic, "1", qos: .exactlyOnce, 1, isDuplicate: true),
             .publish(topic, "2", qos: .exactlyOnce, 2, isDuplicate: true))
-        // PUBREL with the identifier of PUBREC; from now on no PUBLISH, however often it is asked.
+        // PUBREL with the identifier of PUBREC; from now on no PUBLISH, even if PUBREC is repeated.
         try client.send(.pubrec(1))
         try client.expect(.pubrel(1))
         try client.send(.pubrec(1))
@@ -167,7 +167,7 @@ struct QualityOfServiceConformance {
         let client = try broker.connect("client")
         var number: UInt16 = 1
         for isDuplicate in [false, true] {
-            // Every repetition is answered, none is delivered, with DUP or without.
+            // Every repetition is acknowledged and none delivered, with DUP or without.
             try client.send(
                 .publish(topic, "first", qos: .exactlyOnce, 5, isDuplicate: isDuplicate))
             try client.expect(.pubrec(5))
@@ -176,14 +176,14 @@ struct QualityOfServiceConformance {
                     .publish(topic, "again", qos: .exactlyOnce, 5, isDuplicate: flag))
                 try client.expect(.pubrec(5))
             }
-            // Another identifier is another message.
+            // Another identifier means another message.
             try client.send(.publish(topic, "other", qos: .exactlyOnce, 6))
             try client.expect(.pubrec(6))
             try client.send(.pubrel(6))
             try client.expect(.pubcomp(6))
             try client.send(.pubrel(5))
             try client.expect(.pubcomp(5))
-            // A PUBREL whose PUBCOMP was lost is answered again.
+            // A PUBREL whose PUBCOMP was lost is acknowledged again.
             try client.send(.pubrel(5))
             try client.expect(.pubcomp(5))
             try client.expectNothing()
@@ -216,7 +216,7 @@ struct QualityOfServiceConformance {
             try again.expect(.pubrec(5))
         }
         try again.finish()
-        // Released after another reconnect; then it is a new message.
+        // Released after another reconnect; then the identifier means a new message.
         let last = try broker.connect("client", cleanSession: false, sessionPresent: true)
         try last.send(.pubrel(5))
         try last.expect(.pubcomp(5))

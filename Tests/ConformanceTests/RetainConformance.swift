@@ -4,7 +4,7 @@ import Testing
 
 @Suite("3.3.1.3 RETAIN")
 struct RetainConformance {
-    /// What a new subscriber to a filter gets, all of it.
+    /// All messages that a new subscription to a filter brings.
     private func fetch(
         _ broker: BrokerUnderTest, _ filter: String, _ qos: QoS = .exactlyOnce
     ) throws -> [PacketContent] {
@@ -59,7 +59,7 @@ struct RetainConformance {
                     == Set(topics.map { .publish(broker.topic($0), "\($0)2", retain: true) }),
                 "\(filter)")
         }
-        // Whoever was subscribed already gets none of them again.
+        // Existing subscribers do not get them again.
         let established = try broker.subscriber("established", to: broker.topic("b"), .atMostOnce)
         try established.expect(.publish(broker.topic("b"), "b2", retain: true))
         try established.subscribe(broker.topic("c"), .atMostOnce)
@@ -132,7 +132,7 @@ struct RetainConformance {
         try publisher.publish(broker.topic("a"), "x", qos: qos, retain: true)
         let absent = try broker.connect(
             "client\(QoS.exactlyOnce)", cleanSession: false, sessionPresent: true)
-        // The clients of this test in order: publisher, one per granted QoS, and the one again.
+        // The clients of this test in order: publisher, one per granted QoS, and a second one.
         for (client, granted) in [
             (broker.clients[1], QoS.atMostOnce), (broker.clients[2], .atLeastOnce),
             (absent, .exactlyOnce),
@@ -156,7 +156,7 @@ struct RetainConformance {
         let publisher = try broker.connect("publisher")
         try publisher.publish(topic, "kept", qos: .exactlyOnce, retain: true)
         try publisher.publish(broker.topic("b"), "other", retain: true)
-        // Committed: else it would wait in the queue, at a place of its own with an identifier.
+        // After its commit, as it would otherwise be queued with an identifier.
         try broker.fence()
         let client = try broker.subscriber(to: broker.topic("#"), .exactlyOnce)
         _ = try client.takeAll()
@@ -164,7 +164,7 @@ struct RetainConformance {
         let identifier: PacketIdentifier = 2
         try client.expect(.publish(topic, "", qos: qos, identifier, retain: false))
         #expect(try fetch(broker, topic).isEmpty)
-        // Of this topic only.
+        // Packets of this topic only.
         #expect(
             try fetch(broker, broker.topic("#"))
                 == [.publish(broker.topic("b"), "other", retain: true)])
@@ -183,7 +183,7 @@ struct RetainConformance {
         try publisher.publish(topic, "", qos: qos, retain: true)
         try publisher.publish(topic, "", qos: qos, retain: true)
         #expect(try fetch(broker, broker.topic("+")).isEmpty)
-        // And the topic can be used again.
+        // The topic can be used again.
         try publisher.publish(topic, "again", retain: true)
         #expect(try fetch(broker, topic) == [.publish(topic, "again", retain: true)])
     }

@@ -29,15 +29,15 @@ struct SessionStateConformance {
         if transport == .memory { try broker.pass(milliseconds: 2 * 86_400_000) }
 
         let again = try broker.connect("client", cleanSession: false, sessionPresent: true)
-        // Sent and not acknowledged, released, and waiting.
+        // Unacknowledged, released, and waiting messages.
         try again.expect(
             .publish(topic, "sent", qos: .atLeastOnce, 1, isDuplicate: true), .pubrel(2),
             .publish(topic, "waiting", qos: .exactlyOnce, 3))
-        // Received and not released: no second delivery.
+        // A received QoS 2 message is not delivered again.
         try again.send(.publish(broker.topic("w"), "x", qos: .exactlyOnce, 77, isDuplicate: true))
         try again.expect(.pubrec(77))
         try watcher.expectNothing()
-        // And the subscription.
+        // The subscription.
         try publisher.publish(topic, "new", qos: .atMostOnce)
         try again.expect(.publish(topic, "new"))
         try again.expectNothing()
@@ -54,7 +54,7 @@ struct SessionStateConformance {
         let publisher = try broker.connect("publisher")
         try publisher.publish(topic, "unacknowledged", qos: .atLeastOnce)
         try client.expect(.publish(topic, "unacknowledged", qos: .atLeastOnce, 1))
-        // Longer than a session without its client is kept; over TCP, a moment.
+        // Longer than an offline session is kept; over TCP only a moment.
         if transport == .memory { try broker.pass(milliseconds: 20 * 86_400_000) }
         try publisher.publish(topic, "x", qos: .atLeastOnce)
         try client.expect(.publish(topic, "x", qos: .atLeastOnce, 2))
@@ -94,7 +94,7 @@ struct SessionStateConformance {
             try again.expectNothing()
             try again.finish()
         }
-        // In the end all of it completes.
+        // Finally all exchanges complete.
         let last = try broker.connect("client", cleanSession: false, sessionPresent: true)
         for packet in resent {
             try last.expect(packet)
@@ -158,7 +158,7 @@ struct SessionStateConformance {
             try absent.disconnect()
         }
         let uninvolved = try broker.subscriber("uninvolved", to: broker.topic("b"), qos)
-        // The publisher itself is one of them.
+        // The publisher subscribes too.
         let publisher = try broker.subscriber("publisher", to: topic, qos)
         try publisher.publish(topic, "x", qos: qos)
         for client in connected + [publisher] {

@@ -18,7 +18,7 @@ struct SubscribeConformance {
             let client = try broker.connect("client", cleanSession: false)
             try client.send(bytes: [0x80 | flags] + packet.dropFirst())
             try client.expectClosed()
-            // It subscribed to nothing.
+            // There is no subscription.
             let again = try broker.connect("client", cleanSession: false, sessionPresent: true)
             try again.publish(broker.topic("a"), "x")
             try again.expectNothing()
@@ -57,7 +57,7 @@ struct SubscribeConformance {
     func noFilter(transport: Transport) throws {
         let broker = try BrokerUnderTest(transport)
         defer { broker.close() }
-        // Nothing, less than nothing, a filter without its QoS, a filter cut off.
+        // Empty, too short, a filter without QoS, an incomplete filter.
         let bodies: [[UInt8]] = [
             [0x00, 0x01], [0x00], [], [0x00, 0x01, 0x00, 0x01, 0x61],
             [0x00, 0x01, 0x00, 0x02, 0x61],
@@ -78,7 +78,7 @@ struct SubscribeConformance {
         defer { broker.close() }
         let filter = RawPacket.field(broker.topic("a"))
         let good = RawPacket.field(broker.topic("good")) + [0x00]
-        // Alone, and behind and before a request that is in order: none of them is carried out.
+        // Alone, after and before a valid request: none takes effect.
         for body in [filter + [byte], good + filter + [byte], filter + [byte] + good] {
             let client = try broker.connect("client", cleanSession: false)
             try client.send(bytes: RawPacket.packet(0x82, [0x00, 0x01] + body))
@@ -103,7 +103,7 @@ struct SubscribeConformance {
             try client.expectBytes([0x90, 0x03, 0x00, 0x07, 0x01])
             try client.expectNothing()
         }
-        // As many as were sent at once.
+        // All messages that were sent, at once.
         try client.send(
             .subscribe(1, [Request(broker.topic("b"), .atMostOnce)]),
             .subscribe(1, [Request(broker.topic("c"), .exactlyOnce)]))
@@ -140,7 +140,7 @@ struct SubscribeConformance {
         for filter in [topic, broker.topic("+"), broker.topic("#")] {
             let client = try broker.connect("client")
             var identifier: UInt16 = 1
-            // Up and down: the new QoS counts, and there is one subscription.
+            // Up and down: the new QoS applies, and there is one subscription.
             for qos in [QoS.atLeastOnce, .exactlyOnce, .exactlyOnce, .atMostOnce, .atLeastOnce] {
                 let next = { () throws -> PacketIdentifier in
                     defer { if qos != .atMostOnce { identifier += 1 } }
@@ -171,7 +171,7 @@ struct SubscribeConformance {
         let topic = broker.topic("a")
         let publisher = try broker.connect("publisher")
         let client = try broker.subscriber("client", to: topic, .exactlyOnce, cleanSession: false)
-        // 20 are in flight, 30 wait behind them.
+        // 20 are in flight, 30 wait.
         for number in 0..<50 { try publisher.publish(topic, "\(number)", qos: .atLeastOnce) }
         try client.subscribe(topic, .exactlyOnce)
         for number in UInt16(0)..<50 {
@@ -192,7 +192,7 @@ struct SubscribeConformance {
         let publisher = try broker.connect("publisher")
         for rest in ["a", "b"] { try publisher.publish(broker.topic(rest), "kept", retain: true) }
         let client = try broker.connect("client")
-        // Of one filter twice, the later counts.
+        // The later of two equal filters applies.
         try client.subscribe([
             Request(broker.topic("a"), .atMostOnce), Request(broker.topic("b"), .exactlyOnce),
             Request(broker.topic("c"), .atMostOnce), Request(broker.topic("c"), .atLeastOnce),
@@ -223,7 +223,7 @@ struct SubscribeConformance {
         let broker = try BrokerUnderTest(transport)
         defer { broker.close() }
         let client = try broker.connect("client")
-        // More levels than the limit: refused, the others are not.
+        // A filter with too many levels is rejected, the others are not.
         let deep = broker.topic(String(repeating: "/", count: 127))
         try client.send(
             .subscribe(
@@ -234,7 +234,7 @@ struct SubscribeConformance {
                     Request(broker.topic("1"), .atLeastOnce),
                 ]))
         try client.expectBytes([0x90, 0x06, 0x00, 0x05, 0x00, 0x80, 0x02, 0x01])
-        // The code says what is delivered.
+        // Deliveries have the granted QoS.
         let publisher = try broker.connect("publisher")
         for rest in ["0", "2", "1"] {
             try publisher.publish(broker.topic(rest), "x", qos: .exactlyOnce)

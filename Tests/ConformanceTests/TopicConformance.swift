@@ -4,7 +4,7 @@ import Testing
 
 @Suite("4.7 Topic names and topic filters")
 struct TopicConformance {
-    /// Subscribes to each filter by itself and says which of the topics it gets.
+    /// Subscribes to each filter alone and checks which topics match.
     private func expectMatches(
         _ transport: Transport, _ table: [(filter: String, matches: [String], others: [String])],
         in place: (BrokerUnderTest, String) -> String = { $0.topic($1) },
@@ -19,7 +19,7 @@ struct TopicConformance {
             for topic in others + matches + others {
                 try publisher.send(.publish(place(broker, topic), topic))
             }
-            // What other tests publish meanwhile, `#` gets too.
+            // `#` also brings publications of other tests.
             let mine = try client.takeAll().filter { packet in
                 guard case .publish(let publish) = packet else { return true }
                 return String(decoding: publish.topic, as: UTF8.self).contains(broker.prefix)
@@ -113,7 +113,7 @@ struct TopicConformance {
         let client = try broker.subscriber("client", to: filter, .atLeastOnce)
         let named = try broker.subscriber("named", to: "$\(broker.prefix)/#", .atMostOnce)
         try named.expect(.publish(topics[0], "retained", retain: true))
-        // Before and after the broker has seen who matches.
+        // Without and with a cached match.
         for _ in 0..<2 {
             for topic in topics { try publisher.publish(topic, "x") }
             try named.expect(.publish(topics[0], "x"), .publish(topics[1], "x"))
@@ -137,7 +137,7 @@ struct TopicConformance {
                 ("#", ["$a", "a/$b", "$"], []), ("+", ["$a", "a$"], ["$a/b"]),
                 ("a/+", ["a/$b"], []), ("a/#", ["a/$b/c"], []),
             ])
-        // A filter that names the first level, and wildcards behind it.
+        // A filter that names the first level, followed by wildcards.
         try expectMatches(
             transport,
             [("+", ["a", "$b"], ["a/b"]), ("#", ["", "a/b"], []), ("a/+", ["a/b"], ["a"])],
@@ -161,7 +161,7 @@ struct TopicConformance {
             try client.send(bytes: packet)
             try client.expectClosed()
         }
-        // One character is enough, a separator alone too.
+        // One character is enough, even a separator.
         try expectMatches(transport, [("/", ["/"], ["", "//"])])
         try expectMatches(transport, [("x", ["x"], [])], in: { $0.prefix + $1 })
     }
@@ -212,7 +212,7 @@ struct TopicConformance {
         try publisher.publish(longest, "2", qos: .exactlyOnce)
         try client.expectNothing()
         try publisher.publish(longest, "", retain: true)
-        // As a will topic and as a client identifier.
+        // As will topic and as client identifier.
         let willing = try broker.open()
         try willing.send(
             .connect(

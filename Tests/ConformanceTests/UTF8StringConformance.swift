@@ -46,7 +46,7 @@ struct UTF8StringConformance {
         "80", "BF", "FE", "FF",  // no first byte
     ]
 
-    /// Sends text in a place; the connection must close without any answer.
+    /// Sends text in a place; the broker must close without an answer.
     private func expectRefusal(
         _ broker: BrokerUnderTest, _ text: [UInt8], in place: TextPlace
     ) throws {
@@ -63,7 +63,7 @@ struct UTF8StringConformance {
         let broker = try BrokerUnderTest(transport)
         defer { broker.close() }
         for text in Self.illFormed {
-            // Alone, and inside a longer text.
+            // Alone, and within a longer text.
             try expectRefusal(broker, text.bytes, in: place)
             try expectRefusal(
                 broker, Array("0123456789abcdef".utf8) + text.bytes + Array("z".utf8), in: place)

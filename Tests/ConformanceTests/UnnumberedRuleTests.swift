@@ -2,7 +2,7 @@ import HermesTesting
 import MQTTCodec
 import Testing
 
-/// What the specification says without a number, and what Hermes promises beside it.
+/// Rules of the specification without a number, and further promises of Hermes.
 @Suite("Rules without a number")
 struct UnnumberedRuleTests {
     @Test(
@@ -32,7 +32,7 @@ struct UnnumberedRuleTests {
         try client.expectBytes([0x20, 0x02, 0x00, 0x00])
         try client.send(wire: "C0 80 00 C0 80 80 80 00")
         try client.expectBytes([0xD0, 0x00, 0xD0, 0x00])
-        // What goes out has the shortest form.
+        // The broker encodes lengths in the shortest form.
         let topic = Array(broker.topic("a").utf8)
         try client.subscribe(broker.topic("a"), .atMostOnce)
         let packet = RawPacket.publish(topic: topic, payload: [1])
@@ -101,7 +101,7 @@ struct UnnumberedRuleTests {
         }
         #expect(connack.returnCode == .accepted)
         try again.expect(.publish(topic, "x", qos: .exactlyOnce, 1, isDuplicate: true))
-        // Their name with our level is no protocol that anybody speaks.
+        // The name of MQTT 3.1 with the level of 3.1.1 is no protocol.
         let mixed = try broker.open()
         try mixed.send(
             bytes: RawPacket.connect(

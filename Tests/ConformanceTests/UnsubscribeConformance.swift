@@ -20,7 +20,7 @@ struct UnsubscribeConformance {
             try violator.send(bytes: [0xA0 | flags] + packet.dropFirst())
             try violator.expectClosed()
         }
-        // The subscription is there still.
+        // The subscription still exists.
         let again = try broker.connect("client", cleanSession: false, sessionPresent: true)
         try again.send(.publish(broker.topic("a"), "x"))
         try again.expect(.publish(broker.topic("a"), "x"))
@@ -71,7 +71,7 @@ struct UnsubscribeConformance {
             try client.send(.publish(broker.topic("a/b"), kept))
             try client.expectNothing()
         }
-        // Of several that match, the others remain; of other clients, all.
+        // Other matching subscriptions remain, and those of other clients.
         let other = try broker.subscriber("other", to: broker.topic("a/+"), .atMostOnce)
         let client = try broker.subscriber("client", to: broker.topic("a/+"), .atMostOnce)
         try client.subscribe(broker.topic("a/b"), .atMostOnce)
@@ -94,7 +94,7 @@ struct UnsubscribeConformance {
         try client.expect(.publish(topic, "before", qos: qos, 1))
         try client.acknowledge(1, qos)
         try client.unsubscribe(topic)
-        // Not while connected, not while away, and not on return.
+        // Not while connected, not while offline, and not on reconnecting.
         try publisher.publish(topic, "after", qos: qos, retain: true)
         try client.expectNothing()
         try client.disconnect()
@@ -122,11 +122,11 @@ struct UnsubscribeConformance {
         try client.send(.pubrec(2))
         try client.expect(.pubrel(2))
         try client.unsubscribe(topic)
-        // The exchange goes on where it was,
+        // The exchange continues,
         try client.send(.pubrec(3))
         try client.expect(.pubrel(3))
         try client.finish()
-        // and over a reconnect.
+        // also after a reconnect.
         let again = try broker.connect("client", cleanSession: false, sessionPresent: true)
         try again.expect(
             .publish(topic, "one", qos: .atLeastOnce, 1, isDuplicate: true), .pubrel(2),

@@ -2,8 +2,8 @@ import HermesTesting
 import MQTTCodec
 import Testing
 
-/// Faults that brokers are known for, as far as no test of a single statement shows them; the whole
-/// list with its tests stands in `docs/conformance.md`.
+/// Known faults of brokers that no single statement's test shows. The whole list with its tests is
+/// in `docs/conformance.md`.
 @Suite("Where brokers break the protocol")
 struct WhereBrokersBreakTests {
     @Test(
@@ -50,7 +50,7 @@ struct WhereBrokersBreakTests {
             "client", to: broker.topic("r/#"), qos, cleanSession: false)
         let first = try client.takeAll()
         #expect(first.count == 20)
-        // They come again like any other, and the rest behind them.
+        // They are re-sent like others, with waiting messages after them.
         try client.finish()
         client = try broker.connect("client", cleanSession: false, sessionPresent: true)
         var topics: Set<[UInt8]> = []
@@ -93,7 +93,7 @@ struct WhereBrokersBreakTests {
         let old = try connect("old", sessionPresent: false)
         try old.subscribe(broker.topic("old"), .atLeastOnce)
         let new = try connect("new", sessionPresent: !cleanSession)
-        // The peer of the old connection goes on as if nothing had happened, and says farewell.
+        // The peer of the old connection continues unaware, and sends DISCONNECT.
         try old.send(
             .publish(broker.topic("old"), "late", qos: .atLeastOnce, 1), .disconnect)
         try old.expectClosed()
@@ -124,7 +124,7 @@ struct WhereBrokersBreakTests {
         let publisher = try broker.connect("publisher")
         var client = try broker.subscriber("client", to: topic, .exactlyOnce, cleanSession: false)
         try client.finish()
-        // More than an absent client's queue holds: the oldest go.
+        // More than an offline client's queue holds: the oldest are dropped.
         for number in 1...1_100 { try publisher.publish(topic, "\(number)", qos: .atLeastOnce) }
         for round in 0..<25 {
             client = try broker.connect("client", cleanSession: false, sessionPresent: true)

@@ -2,7 +2,7 @@ import HermesTesting
 import MQTTCodec
 import Testing
 
-/// A way in which a connection ends without a DISCONNECT that counts.
+/// A way in which a connection ends without a valid DISCONNECT.
 enum ConnectionEnd: CaseIterable, Sendable, CustomTestStringConvertible {
     case peerCloses, peerResets, keepAlive, takeOver, takeOverByCleanSession, malformedPacket,
         packetOnlyServersSend, secondConnect, malformedSecondConnect, flagsOfDisconnect,
@@ -26,7 +26,7 @@ enum ConnectionEnd: CaseIterable, Sendable, CustomTestStringConvertible {
         case .flagsOfDisconnect: try client.send(wire: "E1 00")
         case .bytesBehindDisconnect: try client.send(wire: "E0 01 00")
         case .limit:
-            // One QoS 2 message more than may wait for their PUBREL.
+            // One more QoS 2 message than the limit without PUBREL.
             for number in UInt16(1)...1_001 {
                 try client.send(
                     .publish(
@@ -110,7 +110,7 @@ struct WillConformance {
         let fourth = try broker.connect("client", cleanSession: false, sessionPresent: true)
         try fourth.finish()
         try watcher.expectNothing()
-        // A take-over by a client with another will: each goes out with its own connection.
+        // A take-over by a client with another will: each is published with its own connection.
         let fifth = try broker.connect(
             "client", cleanSession: false, will: will, sessionPresent: true)
         let sixth = try broker.connect(
@@ -135,7 +135,7 @@ struct WillConformance {
         let client = try broker.connect("client")
         try end.end(client, "client", of: broker)
         if end == .malformedPacket { try client.expectClosed() }
-        // Over TCP, what other tests publish comes too.
+        // Over TCP, publications of other tests arrive too.
         for packet in try watcher.takeAll() {
             guard case .publish(let publish) = packet else { continue }
             let topic = String(decoding: publish.topic, as: UTF8.self)

@@ -24,7 +24,7 @@ struct GoldenPacketTests {
 
     @Test("asks for exactly what is missing when cut anywhere", arguments: GoldenTable.all)
     func cutAnywhere(row: GoldenPacket) throws {
-        // All rows are shorter than 128 bytes: one byte of type, one of length.
+        // All rows are shorter than 128 bytes, so their fixed header has two bytes.
         for count in 0..<row.wire.count {
             let prefix = Array(row.wire.bytes[..<count])
             let framing = try PacketDecoder.frame(prefix.span.bytes, at: 0, maximumSize: anySize)
@@ -53,7 +53,7 @@ struct GoldenPacketTests {
         #expect(throws: MalformedPacket.packetTooLarge) {
             try decodeFirst(row.wire.bytes, maximumSize: row.wire.count - 1)
         }
-        // Known from the header alone: nothing is collected for a packet that is refused anyway.
+        // The header is enough, so the broker collects nothing for a rejected packet.
         #expect(throws: MalformedPacket.packetTooLarge) {
             try decodeFirst(Array(row.wire.bytes.prefix(2)), maximumSize: row.wire.count - 1)
         }
@@ -91,7 +91,7 @@ struct GoldenPacketTests {
 
 @Suite("Remaining length")
 struct RemainingLengthTests {
-    /// The borders of section 2.2.3, table 2.4.
+    /// The borders in table 2.4 (section 2.2.3).
     static let borders: [(value: Int, wire: WireBytes)] = [
         (0, "00"), (1, "01"), (127, "7F"), (128, "80 01"), (16_383, "FF 7F"),
         (16_384, "80 80 01"), (2_097_151, "FF FF 7F"), (2_097_152, "80 80 80 01"),

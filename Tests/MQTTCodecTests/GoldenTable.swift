@@ -1,7 +1,7 @@
 import HermesTesting
 import MQTTCodec
 
-/// The valid packets, by type; each is read and written.
+/// Valid packets by type; each is decoded and encoded.
 enum GoldenTable {
     static let all =
         connects + connacks + publishes + acknowledgements + subscriptions + emptyPackets

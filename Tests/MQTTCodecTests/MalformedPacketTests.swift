@@ -25,7 +25,7 @@ struct MalformedPacketTests {
                 let packet = try decodeFirst(Array(row.wire.bytes[..<count]))
                 #expect(packet == nil, "cut at \(count)")
             } catch {
-                // Refused early: what breaks the rule has been seen already.
+                // Rejected early: the violation is in the bytes so far.
                 #expect(error == row.error, "cut at \(count)")
             }
         }
@@ -101,7 +101,7 @@ struct MalformedPacketTests {
             let wire = WireBytes.packet(row.wire.bytes[0], Array(body[..<count])).bytes
             do throws(MalformedPacket) {
                 let packet = try decodeFirst(wire)
-                // Only what is a list, or a payload, may end earlier; it then says less.
+                // Only a list or payload may end earlier; it then has less content.
                 switch packet {
                 case .publish, .subscribe, .suback, .unsubscribe:
                     #expect(packet != row.content)

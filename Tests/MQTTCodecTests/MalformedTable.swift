@@ -1,8 +1,8 @@
 import HermesTesting
 import MQTTCodec
 
-/// What is no packet, by rule; together with the generated rows of ``MalformedPacketTests`` they
-/// outnumber the valid ones.
+/// Malformed packets by rule. With the generated rows of ``MalformedPacketTests`` they outnumber
+/// the valid ones.
 enum MalformedTable {
     static let all =
         fixedHeaders + connects + connacks + publishes + topicNames + filters + requests
@@ -186,7 +186,7 @@ enum MalformedTable {
             MalformedRow(.packet(0x30, WireBytes.field(topic.bytes)), error, reason)
         }
 
-    /// Each in a SUBSCRIBE and in an UNSUBSCRIBE.
+    /// Each filter in a SUBSCRIBE and in an UNSUBSCRIBE.
     static let filters: [MalformedRow] =
         [
             ("", .emptyTopic, "an empty filter [MQTT-4.7.3-1]"),

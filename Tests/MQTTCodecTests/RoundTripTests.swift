@@ -64,7 +64,7 @@ struct RoundTripTests {
         var random = SplitMix64(seed: seed)
         for _ in 0..<200 {
             var wire = random.bytes(random.number(in: 0...64))
-            // Nearer to a packet: a legal first byte and a length that fits.
+            // More like a packet: a legal first byte and a correct length.
             if !random.once(in: 4), wire.count > 2 {
                 wire[0] = random.pick(PacketType.allCases).firstByte
                 wire[1] = UInt8(wire.count - 2)
@@ -73,8 +73,7 @@ struct RoundTripTests {
         }
     }
 
-    /// What is taken is encoded again to the very bytes that were taken: nothing was skipped,
-    /// corrected or made up.
+    /// A decoded packet encodes to the same bytes: nothing was skipped, corrected or added.
     private func checkClaim(_ wire: [UInt8], _ comment: Comment) throws {
         var offset = 0
         do throws(MalformedPacket) {
@@ -163,7 +162,7 @@ private func randomIdentifier(_ random: inout SplitMix64) -> PacketIdentifier {
     PacketIdentifier(position: UInt64(random.number(in: 0...65_534)))
 }
 
-/// Without wildcards and U+0000; characters of all sizes.
+/// Without wildcards and U+0000; with characters of all encoded sizes.
 private func randomText(_ random: inout SplitMix64, least: Int) -> String {
     let alphabet: [Character] = [
         "a", "b", "/", "$", " ", "\u{1}", "é", "€", "\u{FEFF}", "\u{1D11E}",

@@ -2,7 +2,7 @@ import HermesTesting
 import MQTTCodec
 import Testing
 
-/// A packet's bytes and what they say, with the reason why the row is there.
+/// A packet's bytes and content, with the reason for the row.
 struct GoldenPacket: Sendable, CustomTestStringConvertible {
     let wire: WireBytes
     let content: PacketContent
@@ -17,7 +17,7 @@ struct GoldenPacket: Sendable, CustomTestStringConvertible {
     var testDescription: String { "\(reason): \(wire)" }
 }
 
-/// Bytes that are no packet, with the rule that they break.
+/// Malformed bytes, with the broken rule.
 struct MalformedRow: Sendable, CustomTestStringConvertible {
     let wire: WireBytes
     let error: MalformedPacket
@@ -36,12 +36,12 @@ struct MalformedRow: Sendable, CustomTestStringConvertible {
 let anySize = 1 << 30
 
 extension WireBytes {
-    /// A packet of this first byte and body; its remaining length is counted.
+    /// A packet of this first byte and body; adds the remaining length.
     static func packet(_ firstByte: UInt8, _ body: [UInt8]) -> WireBytes {
         WireBytes([firstByte] + remainingLength(body.count) + body)
     }
 
-    /// Two bytes of length and the bytes themselves.
+    /// A two-byte length and the bytes.
     static func field(_ bytes: [UInt8]) -> [UInt8] {
         [UInt8(bytes.count >> 8), UInt8(bytes.count & 0xFF)] + bytes
     }
@@ -58,7 +58,7 @@ extension WireBytes {
     }
 }
 
-/// The first packet of `bytes` by content, or `nil` while it is incomplete.
+/// The content of the first packet; `nil` while it is incomplete.
 func decodeFirst(
     _ bytes: [UInt8], at offset: Int = 0, maximumSize: Int = anySize
 ) throws(MalformedPacket) -> PacketContent? {

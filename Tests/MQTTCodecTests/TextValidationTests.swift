@@ -2,7 +2,7 @@ import HermesTesting
 import MQTTCodec
 import Testing
 
-/// The rules one by one over single bytes, to compare the eight-bytes-at-a-time code with.
+/// A byte-by-byte reference for the code that checks eight bytes at a time.
 private enum Reference {
     static func string(_ bytes: [UInt8]) -> Set<MalformedPacket> {
         var broken: Set<MalformedPacket> = []
@@ -36,7 +36,7 @@ private enum Reference {
 
 @Suite("Text validation")
 struct TextValidationTests {
-    /// Compares all three checks of `text`, which stands at `offset` among bytes that are wrong.
+    /// Compares all three checks of `text`, placed at `offset` among invalid bytes.
     private func compare(_ text: [UInt8], at offset: Int, _ comment: Comment) {
         let bytes =
             [UInt8](repeating: 0x00, count: offset) + text + [UInt8](repeating: 0x23, count: 9)
@@ -102,7 +102,7 @@ struct TextValidationTests {
 
     @Test("does not mistake neighbours of the special bytes for them")
     func neighbours() throws {
-        // Borrow in the word-wide test for zero travels from a zero byte to a following 0x01.
+        // In the word-wide test for zero, the borrow of a zero byte reaches a following 0x01.
         for byte: UInt8 in [0x01, 0x22, 0x24, 0x2A, 0x2C, 0x7F] {
             for length in [7, 8, 9, 16, 17] {
                 let text = [UInt8](repeating: byte, count: length)

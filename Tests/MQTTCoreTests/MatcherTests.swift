@@ -1,6 +1,6 @@
 import Testing
 
-/// The matcher that the others are compared with is compared with the specification's own examples.
+/// Checks the reference matcher of other tests against the specification's examples.
 @Suite("Reference matcher")
 struct MatcherTests {
     static let matching = [

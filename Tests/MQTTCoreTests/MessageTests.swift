@@ -58,7 +58,7 @@ struct MessageTests {
         }
     }
 
-    /// QoS 0 has no DUP whatever was asked for [MQTT-3.3.1-2].
+    /// QoS 0 never has DUP [MQTT-3.3.1-2].
     private func delivery(_ qos: QoS, _ isDuplicate: Bool) -> Delivery {
         switch qos {
         case .atMostOnce: .atMostOnce
@@ -91,7 +91,7 @@ struct MessageTests {
                 }
             expected.append(.publish(.init(delivery, topic: "a/b", payload: payload)))
         }
-        // What is queued outlives the message itself.
+        // Queued bytes outlive the message.
         message.release(in: owner.pool)
         #expect(try PacketContent.decode(owner.takeAll(&output)) == expected)
     }

@@ -5,7 +5,7 @@ import Testing
 @testable import MQTTCore
 @testable import Structures
 
-/// A queue beside an array of what it should hold.
+/// A queue and an array with its expected content.
 private struct QueueModel {
     enum State { case waiting, sent, released }
 
@@ -22,7 +22,7 @@ private struct QueueModel {
     var queue: OutboundQueue
     var entries: [Entry] = []
     var end: UInt64
-    /// Tickets whose commits completed, in any order.
+    /// Completed tickets, in any order.
     var committed: Set<UInt64> = []
 
     init(_ owner: TestPool, firstPosition: UInt64) {
@@ -44,7 +44,7 @@ private struct QueueModel {
         end += 1
     }
 
-    /// One step of sending; checks that exactly the model's next message leaves, if any may.
+    /// One step of sending; checks that exactly the model's next message is sent, if any may be.
     mutating func next(limit: UInt32, abandons: Bool, _ comment: Comment) {
         let index = entries.firstIndex { $0.state == .waiting }
         let result = queue.next(limit: limit, pool: owner.pool) { committed.contains($0) }
@@ -93,7 +93,7 @@ private struct QueueModel {
         #expect(item.packetIdentifier == PacketIdentifier(position: entry.position), comment)
     }
 
-    /// PUBACK, PUBREC or PUBCOMP of any identifier, checked against what the model makes of it.
+    /// Handles PUBACK, PUBREC or PUBCOMP with any identifier and compares with the model.
     mutating func receive(_ type: PacketType, _ identifier: PacketIdentifier, _ comment: Comment) {
         let index = entries.firstIndex {
             $0.state != .waiting && PacketIdentifier(position: $0.position) == identifier
@@ -141,7 +141,7 @@ private struct QueueModel {
         #expect(queue.end == end, comment)
     }
 
-    /// Re-sends are in the order of the originals, and of the right kind [MQTT-4.6.0-1].
+    /// Messages are re-sent in the original order and as the right packet [MQTT-4.6.0-1].
     func checkResends(_ comment: Comment) {
         var expected = inFlight[...]
         queue.forEachInFlight { resend in
@@ -180,7 +180,7 @@ struct OutboundQueueTests {
         var before: [Int] = []
         for round in 0..<4 {
             var random = SplitMix64(seed: seed)
-            // Around the wrap of identifiers too.
+            // Includes the wrap of identifiers.
             let first = random.pick([0, 65_500, 65_534, 1_000_000_000] as [UInt64])
             var model = QueueModel(owner, firstPosition: first)
             for step in 0..<700 { act(&model, &random, "seed \(seed), step \(step)") }
@@ -207,7 +207,7 @@ struct OutboundQueueTests {
         case 15 where random.once(in: 30): model.removeAll()
         default:
             let type = random.pick([.puback, .pubrec, .pubcomp] as [PacketType])
-            // Mostly one that is in flight, often the wrong answer to it.
+            // Mostly an identifier in flight, often with the wrong acknowledgement.
             let entry = random.once(in: 5) ? nil : model.entries.randomElement(using: &random)
             let position = entry?.position ?? UInt64(random.number(in: 0...65_534))
             model.receive(type, PacketIdentifier(position: position), comment)
@@ -268,7 +268,7 @@ struct OutboundQueueTests {
         }
         #expect(queue.isFull)
         #expect(Set(sent).count == 65_535)
-        // All but the oldest are done: the holes behind it still count.
+        // All but the oldest have ended: the holes after it still count.
         for identifier in sent.dropFirst().reversed() {
             _ = queue.markReceived(identifier, pool: owner.pool)
             _ = queue.complete(identifier, pool: owner.pool)

@@ -5,7 +5,7 @@ import Testing
 @testable import MQTTCore
 @testable import Structures
 
-/// Retained messages beside a dictionary from topic to payload.
+/// Retained messages and a dictionary from topic to payload.
 private struct Retained: ~Copyable {
     let owner: TestPool
     var messages: RetainedMessages
@@ -30,7 +30,7 @@ private struct Retained: ~Copyable {
 
     mutating func removeAll() { for topic in model.keys.sorted() { remove(topic) } }
 
-    /// Everything that a filter finds in one go, by topic.
+    /// All messages that match a filter, by topic.
     mutating func find(_ filter: String) -> [String: [UInt8]] {
         var cursor = filter.withTopicBytes { messages.cursor($0) }
         var found: [String: [UInt8]] = [:]
@@ -81,7 +81,7 @@ struct RetainedMessagesTests {
         let owner = TestPool()
         var before: [Int] = []
         for round in 0..<4 {
-            // The same steps in each round, so that the pool must end as it did before.
+            // The same steps in each round, so that the pool must end in the same state.
             random = SplitMix64(seed: seed)
             var retained = Retained(owner)
             for _ in 0..<40 { retained.update(random.topic(), random.bytes(3)) }
@@ -132,7 +132,7 @@ struct RetainedMessagesTests {
                 }
             }
         }
-        // A client may also leave in the middle of its walk.
+        // A client may disconnect during its walk.
         for walk in walks { retained.messages.end(walk.cursor) }
     }
 

@@ -107,7 +107,7 @@ struct SharedSubscriptionsTests {
     @Test("a random program agrees with a plain model, and gives all its memory back")
     func model() {
         let bench = Bench(sessions: 12)
-        // The match cache keeps what the first round found; a second round finds the same.
+        // The match cache keeps the result of the first round for the second.
         var freeAfterFirst: [Int] = []
         for round in 0..<2 {
             var random = SplitMix64(seed: 7)
@@ -192,7 +192,7 @@ private final class Bench {
         shared.setOnline(lists[Int(session)], isOnline)
     }
 
-    /// Who gets so many messages, connected members first.
+    /// The sessions that get so many messages, connected members first.
     func winners(_ topic: String, count: Int) -> [UInt32] {
         var winners: [UInt32] = []
         topic.withTopicBytes { topic in

@@ -5,7 +5,7 @@ import Testing
 @testable import MQTTCore
 @testable import Structures
 
-/// A queue whose tail is in a store, beside a plain model of what its receiver must see.
+/// A queue whose end is in a store, and a model of what its receiver must get.
 @Suite("Outbound queue with a store behind it")
 struct StoredQueueTests {
     @Test("a message in the store comes before those that come later, and takes its position")
@@ -120,7 +120,7 @@ struct StoredQueueTests {
     }
 }
 
-/// One session, the store's part of its queue, and everything that its client has seen.
+/// One session, its stored queue, and everything that its client has received.
 private final class StoredSession {
     struct Row {
         var payload: [UInt8]
@@ -130,7 +130,7 @@ private final class StoredSession {
 
     let pool = TestPool()
     var queue = OutboundQueue()
-    /// What a store holds, by position.
+    /// The store's content by position.
     var disk: [UInt64: Row] = [:]
     var inFlight: Set<UInt64> = []
     /// First deliveries, in order.
@@ -171,7 +171,7 @@ private final class StoredSession {
         let identifier = PacketIdentifier(position: position)
         if disk[position]?.qos == .exactlyOnce {
             guard case .accepted(position) = queue.markReceived(identifier, pool: pool.pool) else {
-                // Released before; only the PUBCOMP is missing.
+                // Released before; only PUBCOMP is missing.
                 complete(identifier, position)
                 return
             }
@@ -209,7 +209,7 @@ private final class StoredSession {
         guard isAttached else { return }
         isAttached = false
         queue.unload(pool: pool.pool)
-        // Behind a gap, what was in memory comes back as if it had been sent.
+        // After a gap, messages from memory are loaded as if they had been sent.
         let unsent = disk.keys.filter { $0 < queue.firstStored && !inFlight.contains($0) }.sorted()
         inFlight.formUnion(unsent)
         sent.append(contentsOf: unsent)

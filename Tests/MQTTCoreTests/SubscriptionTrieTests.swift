@@ -6,11 +6,11 @@ import Testing
 @testable import MQTTCore
 @testable import Structures
 
-/// A trie with the lists that its sessions would hold.
+/// A trie with the lists of its sessions.
 private struct Subscribers: ~Copyable {
     var trie: SubscriptionTrie
     var lists: [SubscriptionTrie.List]
-    /// What each session asked for, as a dictionary.
+    /// Each session's subscriptions, as a dictionary.
     var model: [[String: QoS]]
 
     init(sessions: Int, pool: BytePool) {
@@ -40,7 +40,7 @@ private struct Subscribers: ~Copyable {
         model[session] = [:]
     }
 
-    /// Matches in the trie, by session; a session that stands there twice is an error.
+    /// Matches in the trie, by session; a duplicate session is an error.
     mutating func match(_ topic: String, _ comment: Comment = "") -> [Int: QoS] {
         var found: [Int: QoS] = [:]
         topic.withTopicBytes { bytes in
@@ -85,7 +85,7 @@ struct SubscriptionTrieTests {
             case 0...4:
                 subscribers.subscribe(session, random.filter(), random.pick(QoS.allCases))
             case 5:
-                // One of its own, which is then replaced [MQTT-3.8.4-3].
+                // One of its own filters, which is replaced [MQTT-3.8.4-3].
                 guard let filter = subscribers.model[session].keys.sorted().first else { continue }
                 subscribers.subscribe(session, filter, random.pick(QoS.allCases))
             case 6: subscribers.unsubscribe(session, random.filter())
@@ -94,7 +94,7 @@ struct SubscriptionTrieTests {
                 if !own.isEmpty { subscribers.unsubscribe(session, random.pick(own)) }
             case 9 where random.once(in: 10): subscribers.removeAll(session)
             default:
-                // The same topics again and again: most answers come from the cache.
+                // Repeated topics: most results come from the cache.
                 let topic = random.pick(topics)
                 let comment: Comment = "\(topic), seed \(seed), step \(step)"
                 let expected = subscribers.expected(topic)
@@ -209,7 +209,7 @@ struct SubscriptionTrieTests {
                 let found = subscribers.match("\(number)/number/\(isEven ? "even" : "odd")")
                 #expect(found == (isEven ? [0: .atMostOnce] : [1: .exactlyOnce]))
             }
-            // A topic that takes another's slot gives that one's memory back.
+            // A topic that takes another's cache slot frees the memory of the other.
             if round > 1 { #expect(owner.freeCounts == before) }
             before = owner.freeCounts
         }
@@ -239,7 +239,7 @@ struct SubscriptionTrieTests {
         func expectedInIndex() -> Int {
             subscribers.model.map { $0.count > most ? $0.count : 0 }.reduce(0, +)
         }
-        // Filters around the number from which a session's stand in the index, from both sides.
+        // Numbers of filters around the threshold of the index, from both sides.
         for share in [90, 10, 60, 40, 90, 50] {
             for _ in 0..<400 {
                 let session = random.number(in: 0...3)
@@ -286,7 +286,7 @@ struct SubscriptionTrieTests {
         }
         let few = cost(own: 50)
         let many = cost(own: 10_000)
-        // 10,000 steps against 50, if it were a search.
+        // A linear search would take 200 times as long.
         #expect(many < few * 20, "\(few) ns with 50 filters and \(many) ns with 10,000")
     }
 
@@ -312,7 +312,7 @@ struct SubscriptionTrieTests {
         }
         let small = cost(10_000)
         let large = cost(100_000)
-        // Ten times as much by count; a quadratic one would be a hundred times.
+        // Linear cost is ten times as much; quadratic would be a hundred times.
         #expect(large < small * 40, "\(small) ns for 10,000 and \(large) ns for 100,000")
     }
 
@@ -320,7 +320,7 @@ struct SubscriptionTrieTests {
     func stampWraps() {
         let owner = TestPool()
         var subscribers = Subscribers(sessions: 4, pool: owner.pool)
-        // Session 3 alone has been looked for twice: the others have never been stamped.
+        // Session 3 alone has been matched twice; the others have no stamp.
         subscribers.subscribe(3, "x/#", .atMostOnce)
         subscribers.subscribe(3, "x", .exactlyOnce)
         #expect(subscribers.match("x") == [3: .exactlyOnce])
@@ -329,7 +329,7 @@ struct SubscriptionTrieTests {
         subscribers.subscribe(1, "+/b", .atLeastOnce)
         subscribers.trie.stamp = .max
         for _ in 0..<3 {
-            // A change in between, so that no answer comes from the cache.
+            // A change in between, so that no result comes from the cache.
             subscribers.subscribe(0, "c", .atMostOnce)
             #expect(
                 subscribers.match("a/b") == [0: .atMostOnce, 1: .atLeastOnce, 2: .exactlyOnce])
@@ -337,7 +337,7 @@ struct SubscriptionTrieTests {
     }
 }
 
-/// Time of this thread alone: other tests run beside this one.
+/// Time of this thread alone, since tests run in parallel.
 private func threadNanoseconds() -> Int {
     var time = timespec()
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)

@@ -4,15 +4,15 @@ import MQTTCodec
 @testable import MQTTCore
 @testable import Structures
 
-/// A pool that ends with its test.
+/// A pool that is freed at the end of its test.
 final class TestPool {
     let pool = BytePool()
 
     deinit { pool.destroy() }
 
-    /// Free buffers of each class: equal before and after a round that gives everything back.
+    /// Free buffers of each class: equal before and after a round that frees everything.
     ///
-    /// The first round may carve pages; from the second on, a leak shows as another count.
+    /// The first round may carve pages; from the second on, a leak changes a count.
     var freeCounts: [Int] { (0..<BytePool.classCount).map { pool.classes[$0].freeCount } }
 
     func message(
@@ -26,7 +26,7 @@ final class TestPool {
     }
 }
 
-/// Whether a filter matches a topic name, as sections 4.7.1 to 4.7.3 say it.
+/// True when a filter matches a topic name (sections 4.7.1 to 4.7.3).
 func matches(_ filter: String, _ topic: String) -> Bool {
     func match(_ filter: ArraySlice<Substring>, _ topic: ArraySlice<Substring>) -> Bool {
         guard let level = filter.first else { return topic.isEmpty }

@@ -64,7 +64,7 @@ struct TopicTreeTests {
         #expect(tree.count == 1, "the root alone stays, seed \(seed)")
     }
 
-    /// The root and one node for every path that some topic begins with.
+    /// The root, and one node for every prefix of a topic.
     private func expectedNodes(_ topics: some Sequence<String>) -> Int {
         var prefixes: Set<[Substring]> = [[]]
         for topic in topics {

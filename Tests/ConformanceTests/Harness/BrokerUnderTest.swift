@@ -5,22 +5,22 @@ import MQTTCodec
 import Synchronization
 import Testing
 
-/// The broker of one test: a shard of its own in memory, or the shared `hermesd`.
+/// The broker of one test: its own shard in memory, or the shared `hermesd`.
 ///
-/// Client identifiers and topics begin with a prefix of this test alone, because over TCP all tests
-/// use one broker at the same time. Whoever makes one calls ``close()`` at the end, by `defer`.
+/// Client identifiers and topics begin with a prefix of the test, because all tests over TCP share
+/// one broker. The creator calls ``close()`` at the end, by `defer`.
 final class BrokerUnderTest {
-    /// How long a connection may go without a complete CONNECT, in milliseconds: shorter than the
-    /// default, because over TCP it is waited for.
+    /// Time for a complete CONNECT in milliseconds; shorter than the default, because tests over
+    /// TCP wait for it.
     static let connectTimeout = 5_000
     private static let count = Atomic<Int>(0)
 
     let transport: Transport
-    /// Begins every client identifier and topic of this test; letters and digits.
+    /// Prefix of all client identifiers and topics of this test; letters and digits.
     let prefix: String
-    /// Keeps connections open for as long as the test runs.
+    /// Keeps connections open until the test ends.
     private(set) var clients: [Client] = []
-    /// Its session is written to whenever a fence needs a commit.
+    /// A persistent client whose session is changed whenever a fence needs a commit.
     private var committer: Client?
     private let link: ShardLink?
     private let port: UInt16
@@ -47,13 +47,13 @@ final class BrokerUnderTest {
         committer = nil
     }
 
-    /// A topic or filter of this test alone.
+    /// A topic or filter with this test's prefix.
     func topic(_ rest: String) -> String { "\(prefix)/\(rest)" }
 
-    /// A client identifier of this test alone.
+    /// A client identifier with this test's prefix.
     func identifier(_ name: String) -> String { "\(prefix)-\(name)" }
 
-    /// A connection on which nothing was sent yet.
+    /// A new connection.
     func open() throws -> Client {
         let wire: any ConformanceWire =
             if let link { MemoryWire(link) } else { try TCPWire(port: port) }
@@ -76,7 +76,7 @@ final class BrokerUnderTest {
         return .connect(connect)
     }
 
-    /// A client whose CONNECT was accepted, by exactly the CONNACK that the arguments ask for.
+    /// A connected client; checks that CONNACK is as the arguments ask.
     func connect(
         _ name: String, cleanSession: Bool = true, keepAlive: UInt16 = 0,
         will: PacketContent.Will? = nil, userName: String? = nil, sessionPresent: Bool = false,
@@ -101,11 +101,11 @@ final class BrokerUnderTest {
         return client
     }
 
-    /// Waits until the broker has handled and stored all that was sent on any connection so far.
+    /// Waits until the broker has handled and stored everything sent on any connection.
     ///
-    /// A PINGRESP shows that what came before its PINGREQ was handled, but passes by what waits for
-    /// the disk. So a session that is kept subscribes once more behind it: its SUBACK waits for a
-    /// commit that comes after all that the others wait for.
+    /// PINGRESP shows that earlier packets were handled, but it does not wait for the disk. So a
+    /// persistent session subscribes again after it: its SUBACK waits for a commit after all
+    /// others.
     func fence() throws {
         for client in clients where client.needsFence { try client.fence() }
         let committer = try committer ?? connectCommitter()
@@ -121,7 +121,7 @@ final class BrokerUnderTest {
         return client
     }
 
-    /// Lets time pass: exactly in memory, at least so long over TCP.
+    /// Advances the time: exactly in memory, at least so long over TCP.
     func pass(milliseconds: Int) throws {
         guard let client = clients.first else { throw ConformanceFailure("no connection") }
         try client.pass(milliseconds: milliseconds)

@@ -2,19 +2,19 @@ import HermesTesting
 import MQTTCodec
 import Testing
 
-/// One client's end of a connection, as a test plays it: sends packets, and says exactly what comes.
+/// The client's end of a connection: sends packets, and checks exactly what arrives.
 ///
-/// What arrived is kept as it stood on the wire until a test asks for it, packet by packet.
+/// Received bytes are kept until the test asks for them, packet by packet.
 final class Client {
     private let wire: any ConformanceWire
     private let broker: BrokerUnderTest
-    /// Bytes of a packet that has not come whole.
+    /// Bytes of an incomplete packet.
     private var partial: [UInt8] = []
     private var arrived: [[UInt8]] = []
     private var isAccepted = false
     /// Something was sent since the last fence.
     private var hasSent = false
-    /// The broker has closed the connection, and everything before the close was read.
+    /// The broker has closed the connection, and all earlier bytes were read.
     private(set) var isClosed = false
 
     init(_ wire: any ConformanceWire, of broker: BrokerUnderTest) {
@@ -35,13 +35,13 @@ final class Client {
         try wire.send(bytes)
     }
 
-    /// Sends bytes that begin a packet and do not end it: a fence must not follow on this connection.
+    /// Sends the beginning of a packet: no fence may follow on this connection.
     func send(part bytes: [UInt8]) throws {
         try wire.send(bytes)
         isAccepted = false
     }
 
-    /// Subscribes and takes the SUBACK, which grants the QoS; publications are kept.
+    /// Subscribes and consumes SUBACK, which must grant the QoS; publications are kept.
     func subscribe(
         _ filter: String, _ qos: QoS, _ location: SourceLocation = #_sourceLocation
     ) throws {
@@ -55,7 +55,7 @@ final class Client {
         try expectAmongPublications(.suback(0x5B5B, requests.map(\.qos.rawValue)), location)
     }
 
-    /// Unsubscribes and takes the UNSUBACK; publications are kept.
+    /// Unsubscribes and consumes UNSUBACK; publications are kept.
     func unsubscribe(
         _ filters: String..., location: SourceLocation = #_sourceLocation
     ) throws {
@@ -63,7 +63,7 @@ final class Client {
         try expectAmongPublications(.unsuback(0x0B0B), location)
     }
 
-    /// Publishes and completes the exchange of its QoS, so that the broker owns the message on return.
+    /// Publishes and completes the exchange, so that the broker owns the message on return.
     func publish(
         _ topic: String, _ payload: String, qos: QoS = .atMostOnce, retain: Bool = false,
         location: SourceLocation = #_sourceLocation
@@ -81,7 +81,7 @@ final class Client {
         }
     }
 
-    /// Completes the exchange of a PUBLISH that came with this identifier and QoS.
+    /// Completes the exchange of a received PUBLISH.
     func acknowledge(
         _ identifier: PacketIdentifier, _ qos: QoS, location: SourceLocation = #_sourceLocation
     ) throws {
@@ -99,7 +99,7 @@ final class Client {
 
     // MARK: Leaving
 
-    /// DISCONNECT, and the end of the connection; publications that came before are dropped.
+    /// Sends DISCONNECT and waits for the close; earlier publications are dropped.
     func disconnect(_ location: SourceLocation = #_sourceLocation) throws {
         try send(.disconnect)
         while let frame = try nextFrame() {
@@ -112,19 +112,20 @@ final class Client {
         try #require(isClosed, "open after DISCONNECT", sourceLocation: location)
     }
 
-    /// The connection ends in an orderly way without DISCONNECT, and the broker has noticed on return.
+    /// Closes without DISCONNECT; the broker has noticed on return.
     func finish() throws {
         try wire.finish()
         isClosed = true
     }
 
-    /// The connection breaks; over TCP by a reset.
+    /// Breaks the connection; over TCP by a reset.
     func reset() {
         wire.reset()
         isClosed = true
     }
 
-    /// Another connection of the same client identifier; returns when this one was closed by it.
+    /// Connects with the same client identifier; returns when the broker has closed this
+    /// connection.
     func replace(by connect: PacketContent) throws {
         let other = try broker.open()
         try other.send(connect)
@@ -135,7 +136,7 @@ final class Client {
 
     // MARK: What comes
 
-    /// The next packets are exactly these.
+    /// Checks that the next packets are exactly these.
     func expect(
         _ packets: PacketContent..., location: SourceLocation = #_sourceLocation
     ) throws {
@@ -151,7 +152,7 @@ final class Client {
             sourceLocation: location)
     }
 
-    /// The next packets are these in any order: where the specification leaves it open.
+    /// Checks that the next packets are these in any order, where the specification allows it.
     func expectInAnyOrder(
         _ packets: PacketContent..., location: SourceLocation = #_sourceLocation
     ) throws {
@@ -162,7 +163,7 @@ final class Client {
             sourceLocation: location)
     }
 
-    /// The next bytes are exactly these, which are whole packets.
+    /// Checks that the next bytes are exactly these whole packets.
     func expectBytes(
         _ expected: [UInt8], _ location: SourceLocation = #_sourceLocation
     ) throws {
@@ -175,7 +176,7 @@ final class Client {
             sourceLocation: location)
     }
 
-    /// Nothing has come and nothing is on its way: all connections that sent are fenced first.
+    /// Checks that nothing has arrived and nothing is on its way, after a fence of all connections.
     func expectNothing(_ location: SourceLocation = #_sourceLocation) throws {
         try broker.fence()
         try fence()
@@ -186,7 +187,7 @@ final class Client {
         try #require(!isClosed, "the broker closed the connection", sourceLocation: location)
     }
 
-    /// The broker closes the connection and sends nothing before.
+    /// Checks that the broker closes the connection and sends nothing before.
     func expectClosed(_ location: SourceLocation = #_sourceLocation) throws {
         var received: [[UInt8]] = []
         while let frame = try nextFrame() { received.append(frame) }
@@ -196,7 +197,7 @@ final class Client {
         try #require(isClosed, "the broker left the connection open", sourceLocation: location)
     }
 
-    /// All packets that are on their way, after a fence of all connections that sent.
+    /// All packets on their way, after a fence of all connections.
     func takeAll() throws -> [PacketContent] {
         try broker.fence()
         if !isClosed { try fence() }
@@ -213,13 +214,13 @@ final class Client {
 
     var needsFence: Bool { isAccepted && hasSent && !isClosed }
 
-    /// Waits for the answer to a PINGREQ: whatever the broker sends because of earlier packets came before.
+    /// Waits for PINGRESP: the broker's packets for earlier events come before it.
     func fence() throws {
         try wire.send([0xC0, 0x00])
         var passed: [[UInt8]] = []
         while let frame = try nextFrame() {
             guard frame != [0xD0, 0x00] else {
-                // What came behind the PINGRESP at once is kept as well.
+                // Bytes after the PINGRESP are kept too.
                 arrived = passed + arrived
                 hasSent = false
                 return
@@ -232,7 +233,7 @@ final class Client {
 
     func pass(milliseconds: Int) throws { try wire.pass(milliseconds: milliseconds) }
 
-    /// How long the broker took to close the connection, in milliseconds; `nil` when it stayed open.
+    /// Milliseconds until the broker closed the connection; `nil` when it stayed open.
     func passUntilClosed(within milliseconds: Int) throws -> Int? {
         try wire.passUntilClosed(within: milliseconds)
     }

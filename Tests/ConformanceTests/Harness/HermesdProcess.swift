@@ -1,15 +1,15 @@
 import Glibc
 import Synchronization
 
-/// The one `hermesd` that all tests of this process share, started when the first needs it.
+/// The one `hermesd` that all tests of this process share, started on first use.
 ///
-/// A shell stands between: it ends the broker, and removes its folder, as soon as the pipe from this
-/// process closes, so nothing is left behind however the tests end.
+/// A shell runs it, and ends it and removes its folder as soon as the pipe from this process
+/// closes, however the tests end.
 enum HermesdProcess {
     private struct Running {
         var port: UInt16
         var logPath: String
-        /// Stays open as long as the broker shall run.
+        /// The broker runs while this pipe is open.
         var lifeline: CInt
     }
 
@@ -25,7 +25,7 @@ enum HermesdProcess {
         }
     }
 
-    /// The end of its log, for a failure's message.
+    /// The end of the log, for a failure's message.
     static var logTail: String {
         running.withLock { running in
             guard case .success(let running)? = running else { return "hermesd was not started" }
@@ -64,7 +64,7 @@ enum HermesdProcess {
                 + "its log:\n\(read(log).suffix(2_000))")
     }
 
-    /// `HERMESD`, or the program beside the test bundle, where one build puts both.
+    /// `HERMESD`, or the program beside the test bundle.
     private static func executable() throws(ConformanceFailure) -> String {
         var candidates: [String] = []
         if let path = getenv("HERMESD") {
@@ -90,16 +90,16 @@ enum HermesdProcess {
         var ends: [CInt] = [-1, -1]
         guard pipe(&ends) == 0 else { throw ConformanceFailure("pipe: errno \(errno)") }
         defer { close(ends[0]) }
-        // The broker must not hold its own lifeline.
+        // Not inherited, or the broker would hold its own lifeline.
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
         posix_spawn_file_actions_adddup2(&actions, ends[0], STDIN_FILENO)
-        // Whoever reads our output must not wait for the broker's end.
+        // A reader of our output must not wait for the broker's end.
         posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0)
         posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO)
-        // The threads that run tests block signals, which a shell needs to learn of its children.
+        // Test threads block signals, which a shell needs to notice its children.
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }

@@ -1,7 +1,7 @@
 import BrokerTesting
 import Structures
 
-/// A connection to a shard without sockets: what it sends is handled before the call returns.
+/// A connection to a shard without sockets; sent bytes are handled before the call returns.
 final class MemoryWire: ConformanceWire {
     private let link: ShardLink
     private let connection: Handle
@@ -13,7 +13,7 @@ final class MemoryWire: ConformanceWire {
 
     func send(_ bytes: [UInt8]) { link.send(connection, bytes) }
 
-    /// Nothing comes later that is not there already, so there is no waiting.
+    /// All answers are there at once, so nothing is waited for.
     func receive(within milliseconds: Int) -> [UInt8]? {
         let bytes = link.takeBytes(connection)
         return bytes.isEmpty && link.closed.contains(connection) ? nil : bytes
@@ -24,7 +24,7 @@ final class MemoryWire: ConformanceWire {
     func reset() { link.lose(connection) }
 
     func pass(milliseconds: Int) {
-        // In steps, as the real clock would: timers that depend on each other fire in turn.
+        // In steps, as a real clock: timers that depend on each other expire in turn.
         let step = max(10, milliseconds / 10_000)
         for _ in 0..<milliseconds / step { link.advance(milliseconds: UInt64(step)) }
         link.advance(milliseconds: UInt64(milliseconds % step))

@@ -1,13 +1,13 @@
 import HermesTesting
 
-/// Packets as bytes, for those that no encoder of ours would write; independent of the codec under test.
+/// Packets as bytes, including invalid ones; independent of the codec under test.
 enum RawPacket {
-    /// A packet of this first byte and body; its remaining length is counted.
+    /// A packet of this first byte and body; adds the remaining length.
     static func packet(_ firstByte: UInt8, _ body: [UInt8]) -> [UInt8] {
         [firstByte] + remainingLength(body.count) + body
     }
 
-    /// Two bytes of length and the text (section 1.5.3).
+    /// A two-byte length and the text (section 1.5.3).
     static func field(_ text: String) -> [UInt8] { field(Array(text.utf8)) }
 
     static func field(_ bytes: [UInt8]) -> [UInt8] {
@@ -25,7 +25,7 @@ enum RawPacket {
         return bytes
     }
 
-    /// A CONNECT of any contents: the variable header, and the payload's fields as given.
+    /// A CONNECT of any content: the variable header, and the payload's fields as given.
     static func connect(
         name: [UInt8] = Array("MQTT".utf8), level: UInt8 = 4, flags: UInt8, keepAlive: UInt16 = 0,
         payload: [UInt8]...
@@ -36,26 +36,26 @@ enum RawPacket {
                 + payload.flatMap { $0 })
     }
 
-    /// A PUBLISH whose topic is any bytes; without a packet identifier for QoS 0.
+    /// A PUBLISH with any bytes as topic; without packet identifier for QoS 0.
     static func publish(
         firstByte: UInt8 = 0x30, topic: [UInt8], identifier: UInt16? = nil, payload: [UInt8] = []
     ) -> [UInt8] {
         packet(firstByte, field(topic) + integer(identifier) + payload)
     }
 
-    /// A SUBSCRIBE with one filter of any bytes.
+    /// A SUBSCRIBE with any bytes as its filter.
     static func subscribe(
         _ identifier: UInt16 = 1, filter: [UInt8], requestedQoS: UInt8 = 0
     ) -> [UInt8] {
         packet(0x82, integer(identifier) + field(filter) + [requestedQoS])
     }
 
-    /// An UNSUBSCRIBE with one filter of any bytes.
+    /// An UNSUBSCRIBE with any bytes as its filter.
     static func unsubscribe(_ identifier: UInt16 = 1, filter: [UInt8]) -> [UInt8] {
         packet(0xA2, integer(identifier) + field(filter))
     }
 
-    /// Takes the first whole packet off; `nil` when there is none.
+    /// Removes the first whole packet; `nil` when there is none.
     static func removeFirst(from bytes: inout [UInt8]) -> [UInt8]? {
         var length = 0
         for index in 0..<4 where bytes.count > index + 1 {

@@ -1,8 +1,8 @@
 import Glibc
 
-/// A TCP connection on loopback; the socket never blocks, every wait has an end.
+/// A TCP connection on loopback; every wait is bounded.
 final class TCPWire: ConformanceWire {
-    /// How long the broker may take for anything, on a machine that does other work too.
+    /// Milliseconds that the broker may take for anything, on a busy machine.
     static let patience = 15_000
 
     private var descriptor: CInt
@@ -46,7 +46,7 @@ final class TCPWire: ConformanceWire {
             } else if errno == EAGAIN {
                 try wait(for: POLLOUT, milliseconds: Self.patience, "to take \(rest.count) bytes")
             } else if errno == EPIPE || errno == ECONNRESET {
-                // The broker closed it; whoever reads learns of it.
+                // The broker has closed it; the next receive reports this.
                 return
             } else {
                 throw ConformanceFailure("send: errno \(errno)")

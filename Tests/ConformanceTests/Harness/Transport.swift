@@ -1,10 +1,10 @@
 import Testing
 
-/// How a test reaches the broker; every test of a statement runs over each.
+/// The way to the broker; every test of a statement runs over each.
 enum Transport: CaseIterable, Sendable, CustomTestStringConvertible {
-    /// A shard without sockets, on a clock that the test moves.
+    /// A shard without sockets, on a clock that the test advances.
     case memory
-    /// TCP on loopback to a real `hermesd`, which all tests of the process share.
+    /// TCP on loopback to a real `hermesd`, shared by all tests of the process.
     case tcp
 
     static var all: [Transport] { allCases }
@@ -17,7 +17,7 @@ enum Transport: CaseIterable, Sendable, CustomTestStringConvertible {
     }
 }
 
-/// Why a test cannot go on; what the broker did wrong is an issue, not an error.
+/// A test cannot continue; errors of the broker are recorded as issues instead.
 struct ConformanceFailure: Error, CustomStringConvertible {
     let description: String
 

@@ -1,9 +1,9 @@
 /// A numbered normative statement of MQTT 3.1.1 (its appendix B), as this project lists it.
 ///
-/// The words are ours and short: they say which statement is meant, the specification says what it
-/// asks. Two identifiers are printed oddly there: `MQTT-3.1.2.7` is 3.1.2-7 here, `MQTT-3-8.3-4` is 3.8.3-4.
+/// The texts are our own short summaries; the specification defines the rule. It prints two
+/// identifiers irregularly: `MQTT-3.1.2.7` is 3.1.2-7 here, `MQTT-3-8.3-4` is 3.8.3-4.
 struct Statement: Sendable {
-    /// Whom a statement obliges.
+    /// The party that a statement binds.
     enum Party: Sendable {
         case server, client, both
     }
@@ -24,11 +24,11 @@ struct Statement: Sendable {
     static let all: [Statement] = dataRepresentation + connecting + packets + behaviour
 }
 
-/// Why a statement has no test.
+/// A statement without a test, and the reason.
 struct UntestedStatement: Sendable {
-    /// The reasons that a review accepts; each fits certain statements only.
+    /// The accepted reasons; each fits certain statements only.
     enum Excuse: String, Sendable {
-        /// A broker cannot observe whether a client keeps it.
+        /// A broker cannot observe whether a client complies.
         case bindsClients = "binds clients only"
         /// Section 6, until hermesd serves WebSocket.
         case webSocket = "no WebSocket yet"
