@@ -94,7 +94,7 @@ let package = Package(
             "AdminAPI",
             [
                 "AdminTLS", "BrokerAPI", "COpenAPI", "Credentials", "HermesMessages", "MQTTCodec",
-                "PlainText",
+                "OperatorLog", "PlainText",
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),

@@ -3,44 +3,35 @@ import Logging
 import OperatorLog
 import Structures
 
-/// Logs denials by the access rules: each kind of denial of a client once, rate-limited.
+/// Logs denials by the access rules: each kind of denial of a client once in ten minutes, and one line
+/// a second for each event.
 struct AccessLog {
     /// One kind of denial; topics with the same first level count as one.
     private struct Kind: Hashable {
         var event: AccessReport.Event
-        var clientIdentifier: [UInt8]
-        var userName: [UInt8]?
-        var firstLevel: [UInt8]
+        var clientIdentifier: ArraySlice<UInt8>
+        var userName: ArraySlice<UInt8>?
+        var firstLevel: ArraySlice<UInt8>
     }
 
-    /// Known kinds; beyond it the table is cleared, and only the rate limit remains.
-    private static let capacity = 1_024
-    /// Bytes kept of each name, which may be 64 KiB long; a log line shows fewer.
-    private static let bytesKept = 256
-    /// A denial that continues is logged again after this time.
-    private static let memoryMilliseconds: UInt64 = 10 * 60 * 1_000
+    /// Bytes compared of each name, which may be 64 KiB long; a log line shows fewer.
+    private static let bytesCompared = 256
 
-    private var known: Set<Kind> = []
-    private var forgetAt: MonotonicTime?
-    private var limiters: [AccessReport.Event: LogLimiter] = [:]
+    private var limiter = LogLimiter(maximumKeys: 1_024)
 
+    /// A denial that continues is logged again after ten minutes.
     mutating func log(_ report: AccessReport, _ logger: Logger, now: MonotonicTime) {
-        let kind = Self.kind(of: report)
-        guard isNew(kind, now) else { return }
-        let limiter = LogLimiter(intervalMilliseconds: 1_000)
-        guard
-            case .log(let suppressed) = limiters[report.event, default: limiter]
-                .admit(atMilliseconds: now.milliseconds)
-        else { return }
-        // A suppressed denial must not count as known, so that it is logged later.
-        known.insert(kind)
+        let heldBack = limiter.admit(
+            Self.kind(of: report), every: .seconds(600), in: report.event,
+            atMilliseconds: now.milliseconds)
+        guard let heldBack else { return }
         var metadata: Logger.Metadata = [
             LogKeys.client: Self.text(report.clientIdentifier),
             LogKeys.topic: Self.text(report.topic),
             LogKeys.rule: report.line == 0 ? "none" : "\(report.line)",
         ]
         if let userName = report.userName { metadata[LogKeys.user] = Self.text(userName) }
-        if suppressed > 0 { metadata[LogKeys.suppressed] = "\(suppressed)" }
+        metadata = metadata.suppressing(heldBack.ofGroup)
         switch report.event {
         case .publish:
             logger.notice(
@@ -64,20 +55,11 @@ struct AccessLog {
         }
     }
 
-    private mutating func isNew(_ kind: Kind, _ now: MonotonicTime) -> Bool {
-        if known.count >= Self.capacity || forgetAt.map({ $0 <= now }) ?? true {
-            known.removeAll(keepingCapacity: true)
-            forgetAt = now.advanced(byMilliseconds: Self.memoryMilliseconds)
-        }
-        return !known.contains(kind)
-    }
-
     private static func kind(of report: AccessReport) -> Kind {
         Kind(
-            event: report.event,
-            clientIdentifier: Array(report.clientIdentifier.prefix(bytesKept)),
-            userName: report.userName.map { Array($0.prefix(bytesKept)) },
-            firstLevel: Array(report.topic.prefix(bytesKept).prefix { $0 != UInt8(ascii: "/") }))
+            event: report.event, clientIdentifier: report.clientIdentifier.prefix(bytesCompared),
+            userName: report.userName?.prefix(bytesCompared),
+            firstLevel: report.topic.prefix(bytesCompared).prefix { $0 != UInt8(ascii: "/") })
     }
 
     private static func text(_ bytes: [UInt8]) -> Logger.MetadataValue {

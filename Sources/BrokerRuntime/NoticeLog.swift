@@ -10,18 +10,8 @@ import Transport
 /// Turns notices of the shard into log lines, each event once, rate-limited.
 struct NoticeLog {
     private let logger: Logger
-    /// By statement and reason, so that one kind does not hide another.
-    private var violations: [String: LogLimiter] = [:]
-    private var refusals: [String: LogLimiter] = [:]
-    private var closings: [String: LogLimiter] = [:]
-    private var handshakes: [String: LogLimiter] = [:]
-    private var addresses: [Limit: LogLimiter] = [:]
-    private var drops = LogLimiter(intervalMilliseconds: 1_000)
+    private var limiter = LogLimiter()
     private var access = AccessLog()
-    private var descriptors = LogLimiter()
-    private var storeBehind = LogLimiter(intervalMilliseconds: 10_000)
-
-    private static var limiter: LogLimiter { LogLimiter(intervalMilliseconds: 1_000) }
 
     init(logger: Logger) { self.logger = logger }
 
@@ -50,19 +40,12 @@ struct NoticeLog {
             ]
             if let userName { metadata[LogKeys.user] = Self.text(userName) }
             if let setting = reason.setting { metadata[LogKeys.setting] = "\(setting)" }
-            admit(&refusals[reason.name, default: Self.limiter], now, metadata, handle, reactor) {
-                logger, metadata in
-                logger.notice("Connection refused", metadata: metadata)
-            }
+            write(
+                .notice, "Connection refused", of: reason.name, now, metadata, handle, reactor)
         case .dropping(let identifier, .reservedTopic):
-            admit(
-                &violations["reserved topic", default: Self.limiter], now,
-                [LogKeys.client: Self.text(identifier)]
-            ) { logger, metadata in
-                logger.notice(
-                    "Messages below $SYS/ or $CONTROL/ dropped, no client publishes there",
-                    metadata: metadata)
-            }
+            write(
+                .notice, "Messages below $SYS/ or $CONTROL/ dropped, no client publishes there",
+                now, [LogKeys.client: Self.text(identifier)])
         case .dropping(let identifier, let reason):
             var metadata: Logger.Metadata = [
                 LogKeys.client: Self.text(identifier), LogKeys.reason: "\(reason.name)",
@@ -73,25 +56,17 @@ struct NoticeLog {
             case .slowReader: metadata[LogKeys.setting] = Self.settings(.outputBytes)
             case .away, .expired, .reservedTopic, .byOperator, .notAllowed: break
             }
-            admit(&drops, now, metadata) { logger, metadata in
-                logger.warning("Messages dropped", metadata: metadata)
-            }
+            write(.warning, "Messages dropped", now, metadata)
         case .sessionExpired(let identifier):
             logger.debug("Session expired", metadata: [LogKeys.client: Self.text(identifier)])
         case .subscriptionRefused(let identifier, let limit):
-            admit(
-                &drops, now,
-                [LogKeys.client: Self.text(identifier), LogKeys.setting: Self.settings(limit)]
-            ) { logger, metadata in
-                logger.notice("Subscription refused at a limit", metadata: metadata)
-            }
+            write(
+                .notice, "Subscription refused at a limit", now,
+                [LogKeys.client: Self.text(identifier), LogKeys.setting: Self.settings(limit)])
         case .notRetained(let topic, let limit):
-            admit(
-                &drops, now,
-                [LogKeys.topic: Self.text(topic), LogKeys.setting: Self.settings(limit)]
-            ) { logger, metadata in
-                logger.warning("Message not retained, a limit is reached", metadata: metadata)
-            }
+            write(
+                .warning, "Message not retained, a limit is reached", now,
+                [LogKeys.topic: Self.text(topic), LogKeys.setting: Self.settings(limit)])
         case .takeOverDelayed(let report): logTakeOverDelayed(report, peers: [], now: now)
         case .access(let report): access.log(report, logger, now: now)
         case .unreadable(let identifier, let failure):
@@ -107,10 +82,9 @@ struct NoticeLog {
             if let identifier { metadata[LogKeys.client] = Self.text(identifier) }
             logger.debug("Client waits until the store takes more", metadata: metadata)
         case .storeBehind(let bytes):
-            admit(&storeBehind, now, [LogKeys.bytesWaiting: "\(bytes)"]) { logger, metadata in
-                logger.warning(
-                    "The disk is too slow, clients that want more stored wait", metadata: metadata)
-            }
+            write(
+                .warning, "The disk is too slow, clients that want more stored wait",
+                every: .seconds(10), now, [LogKeys.bytesWaiting: "\(bytes)"])
         case .paused(let handle, let identifier, let isPaused):
             logger.debug(
                 isPaused ? "Publisher paused" : "Publisher resumed",
@@ -151,22 +125,16 @@ struct NoticeLog {
 
     /// `setting` is the key that raises the limit.
     mutating func logTurnedAway(_ setting: String, now: MonotonicTime) {
-        admit(&descriptors, now, [LogKeys.setting: "\(setting)"]) { logger, metadata in
-            logger.warning("New connections refused, none is left", metadata: metadata)
-        }
+        write(
+            .warning, "New connections refused, none is left", every: .seconds(10), now,
+            [LogKeys.setting: "\(setting)"])
     }
 
     /// Logs a new connection closed because its address has reached a limit.
     mutating func logAddressTurnedAway(_ limit: Limit, _ peer: PeerAddress, now: MonotonicTime) {
-        guard
-            case .log(let suppressed) = addresses[limit, default: Self.limiter]
-                .admit(atMilliseconds: now.milliseconds)
-        else { return }
-        var metadata: Logger.Metadata = [
-            LogKeys.address: "\(peer.text)", LogKeys.setting: Self.settings(limit),
-        ]
-        if suppressed > 0 { metadata[LogKeys.suppressed] = "\(suppressed)" }
-        logger.warning("New connection closed, its address has had its share", metadata: metadata)
+        write(
+            .warning, "New connection closed, its address has had its share", of: limit.name, now,
+            [LogKeys.address: "\(peer.text)", LogKeys.setting: Self.settings(limit)])
     }
 
     /// Logs a delayed take-over between two peers with one client identifier.
@@ -179,11 +147,9 @@ struct NoticeLog {
             LogKeys.delay: "\(report.milliseconds)",
         ]
         if let userName = report.userName { metadata[LogKeys.user] = Self.text(userName) }
-        admit(&closings["take-over", default: Self.limiter], now, metadata) { logger, metadata in
-            logger.warning(
-                "Two clients with one identifier throw each other out, the newcomer waits",
-                metadata: metadata)
-        }
+        write(
+            .warning, "Two clients with one identifier throw each other out, the newcomer waits",
+            now, metadata)
     }
 
     /// Logs each change of memory shortage.
@@ -207,37 +173,28 @@ struct NoticeLog {
 
     /// Logs that memory is short although no slow reader is left to close.
     mutating func logNothingToShed(used: Int, limit: Int, now: MonotonicTime) {
-        admit(
-            &closings["memory", default: LogLimiter(intervalMilliseconds: 10_000)], now,
+        write(
+            .error,
+            "Memory is short, and no slow reader holds it: sessions, queues or retained messages do",
+            every: .seconds(10), now,
             [
                 LogKeys.memoryUsed: "\(used)", LogKeys.memoryLimit: "\(limit)",
                 LogKeys.setting: Self.settings(.memory),
-            ]
-        ) { logger, metadata in
-            logger.error(
-                "Memory is short, and no slow reader holds it: sessions, queues or retained messages do",
-                metadata: metadata)
-        }
+            ])
     }
 
     /// Logs that connections exceed their rate.
     mutating func logNewcomersWait(_ limit: Limit, now: MonotonicTime) {
-        admit(
-            &addresses[limit, default: Self.limiter], now,
-            [LogKeys.setting: Self.settings(limit)]
-        ) { logger, metadata in
-            logger.warning("New connections come too fast, further ones wait", metadata: metadata)
-        }
+        write(
+            .warning, "New connections come too fast, further ones wait", of: limit.name, now,
+            [LogKeys.setting: Self.settings(limit)])
     }
 
     /// Logs that handshakes have reached their number.
     mutating func logHandshakesWait(now: MonotonicTime) {
-        admit(
-            &closings["handshakes", default: Self.limiter], now,
-            [LogKeys.setting: Self.settings(.maxHandshakes)]
-        ) { logger, metadata in
-            logger.warning("TLS handshakes at their limit, new clients wait", metadata: metadata)
-        }
+        write(
+            .warning, "TLS handshakes at their limit, new clients wait", now,
+            [LogKeys.setting: Self.settings(.maxHandshakes)])
     }
 
     /// Logs a failed TLS handshake. Each reason and each foreign protocol has its own rate limit,
@@ -264,10 +221,7 @@ struct NoticeLog {
             metadata[LogKeys.hint] = "\(opening.hint)"
             kind += " \(opening)"
         }
-        admit(&handshakes[kind, default: Self.limiter], now, metadata, handle, reactor) {
-            logger, metadata in
-            logger.notice("TLS handshake failed", metadata: metadata)
-        }
+        write(.notice, "TLS handshake failed", of: kind, now, metadata, handle, reactor)
     }
 
     private mutating func logClosed(
@@ -309,16 +263,13 @@ struct NoticeLog {
         if case .tlsRecord(let number) = reason, let alert = SecureChannel.Alert(rawValue: number) {
             metadata[LogKeys.tlsFailure] = "\(Self.explanation(alert))"
         }
-        admit(&closings[kind, default: Self.limiter], now, metadata, handle, reactor) {
-            logger, metadata in
-            let level: Logger.Level =
-                switch announcement.severity {
-                case .info: .info
-                case .notice: .notice
-                case .warning: .warning
-                }
-            logger.log(level: level, "\(announcement.message)", metadata: metadata)
-        }
+        let level: Logger.Level =
+            switch announcement.severity {
+            case .info: .info
+            case .notice: .notice
+            case .warning: .warning
+            }
+        write(level, "\(announcement.message)", of: kind, now, metadata, handle, reactor)
     }
 
     private static func explanation(_ alert: SecureChannel.Alert) -> String {
@@ -333,31 +284,26 @@ struct NoticeLog {
     }
 
     /// Writes a line about a connection, with its address.
-    private func admit(
-        _ limiter: inout LogLimiter, _ now: MonotonicTime, _ metadata: Logger.Metadata,
-        _ handle: Handle, _ reactor: borrowing Reactor,
-        _ body: (Logger, Logger.Metadata) -> Void
+    private mutating func write(
+        _ level: Logger.Level, _ message: Logger.Message, of kind: String, _ now: MonotonicTime,
+        _ metadata: Logger.Metadata, _ handle: Handle, _ reactor: borrowing Reactor
     ) {
-        guard case .log(let suppressed) = limiter.admit(atMilliseconds: now.milliseconds) else {
-            return
-        }
-        var metadata = metadata
+        let heldBack = limiter.admit(["\(message)", kind], atMilliseconds: now.milliseconds)
+        guard let heldBack else { return }
+        var metadata = metadata.suppressing(heldBack)
         metadata[LogKeys.address] = "\(reactor.address(of: handle))"
-        if suppressed > 0 { metadata[LogKeys.suppressed] = "\(suppressed)" }
-        body(logger, metadata)
+        logger.log(level: level, message, metadata: metadata)
     }
 
-    private func admit(
-        _ limiter: inout LogLimiter, _ now: MonotonicTime, _ metadata: Logger.Metadata,
-        _ body: (Logger, Logger.Metadata) -> Void
+    /// Writes a line, unless one with the same message and kind was written within the interval.
+    private mutating func write(
+        _ level: Logger.Level, _ message: Logger.Message, of kind: String = "",
+        every interval: Duration = .seconds(1), _ now: MonotonicTime, _ metadata: Logger.Metadata
     ) {
-        switch limiter.admit(atMilliseconds: now.milliseconds) {
-        case .suppress: return
-        case .log(let suppressed):
-            var metadata = metadata
-            if suppressed > 0 { metadata[LogKeys.suppressed] = "\(suppressed)" }
-            body(logger, metadata)
-        }
+        let heldBack = limiter.admit(
+            ["\(message)", kind], every: interval, atMilliseconds: now.milliseconds)
+        guard let heldBack else { return }
+        logger.log(level: level, message, metadata: metadata.suppressing(heldBack))
     }
 
     private static func text(_ bytes: [UInt8]) -> Logger.MetadataValue {

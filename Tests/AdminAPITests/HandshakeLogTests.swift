@@ -51,17 +51,4 @@ struct HandshakeLogTests {
         #expect(
             HandshakeLog.Reason(word).hint == "the client may not trust admin.tls.certificate")
     }
-
-    @Test("kinds of lines have a bound, beyond which they share one throttle")
-    func bound() {
-        let throttles = LogThrottles()
-        let start = ContinuousClock.now
-        for kind in 0..<LogThrottles.maximumKinds {
-            #expect(throttles.admit("\(kind)", at: start) == 0)
-        }
-        #expect(throttles.admit("one more", at: start) == 0)
-        #expect(throttles.admit("another", at: start) == nil)
-        #expect(throttles.admit("0", at: start + .seconds(1)) == 0)
-        #expect(throttles.admit("another", at: start + .seconds(1)) == 1)
-    }
 }

@@ -131,17 +131,6 @@ struct ValueTests {
         #expect(BoringSSLWord.reason(in: text) == reason)
     }
 
-    @Test("one log line a second gets through, with the number of those held back")
-    func logThrottle() {
-        let throttle = LogThrottle()
-        let start = ContinuousClock.now
-        #expect(throttle.admit(at: start) == 0)
-        #expect(throttle.admit(at: start + .milliseconds(1)) == nil)
-        #expect(throttle.admit(at: start + .milliseconds(999)) == nil)
-        #expect(throttle.admit(at: start + .seconds(1)) == 2)
-        #expect(throttle.admit(at: start + .seconds(3)) == 0)
-    }
-
     @Test("long text is cut")
     func visibleCut() {
         #expect(

@@ -2,6 +2,7 @@ import Credentials
 import Hummingbird
 import Logging
 import NIOCore
+import OperatorLog
 import Synchronization
 
 /// Decides who makes a request and whether they may make it; counts and logs who may not.
@@ -13,7 +14,7 @@ final class Gatekeeper: Sendable {
     private let counters: AdminCounters
     private let logger: Logger
     private let budget: Mutex<FailureBudget>
-    private let lines = Mutex(RefusalLines())
+    private let lines: FloodLog
 
     init(
         adminToken: AdminToken, tokens: TokenChecks?, failuresPerMinute: Int,
@@ -24,6 +25,7 @@ final class Gatekeeper: Sendable {
         self.counters = counters
         self.logger = logger
         budget = Mutex(FailureBudget(perMinute: failuresPerMinute))
+        lines = FloodLog(logger: logger, maximumKeys: 1_024)
     }
 
     /// The caller of a request that needs a scope.
@@ -42,7 +44,7 @@ final class Gatekeeper: Sendable {
         if caller.scopes.grant(scope) { return caller }
         counters.count(.missingScope)
         log(.missingScope, of: caller.name, from: peer) { metadata in
-            metadata[LogKeys.scope] = "\(scope.rawValue)"
+            metadata[LogKeys.adminScope] = "\(scope.rawValue)"
             logger.notice("Token lacks a scope", metadata: metadata)
         }
         throw Problem(
@@ -105,13 +107,13 @@ final class Gatekeeper: Sendable {
             }
         counters.count(retryAfterSeconds == nil ? reason : .tooManyFailures)
         log(reason, of: token, from: peer) { metadata in
-            metadata[LogKeys.reason] = "\(reason.rawValue)"
+            metadata[LogKeys.adminReason] = "\(reason.rawValue)"
             logger.notice("Admin request without a good token", metadata: metadata)
         }
         guard let seconds = retryAfterSeconds else { return problem }
         log(.tooManyFailures, of: nil, from: peer) { metadata in
             // It is the address that waits, whatever its port.
-            metadata[LogKeys.peer] = "\(PeerAddress(peer))"
+            metadata[LogKeys.adminPeer] = "\(PeerAddress(peer))"
             metadata[LogKeys.retryAfter] = "\(seconds)"
             metadata[LogKeys.setting] = "admin.max_failures"
             logger.warning(
@@ -132,16 +134,27 @@ final class Gatekeeper: Sendable {
         _ reason: AdminCounters.Refusal, of token: String?, from peer: SocketAddress?,
         _ write: (inout Logger.Metadata) -> Void
     ) {
-        let subject = RefusalLines.Subject(
-            reason: reason, address: PeerAddress(peer), token: token)
-        guard let line = lines.withLock({ $0.note(subject, at: .now) }) else { return }
-        var metadata: Logger.Metadata = [LogKeys.peer: "\(PeerAddress.text(peer))"]
-        if let token { metadata[LogKeys.token] = "\(token)" }
-        if line.suppressed > 0 { metadata[LogKeys.suppressed] = "\(line.suppressed)" }
-        if line.suppressedOfAll > line.suppressed {
-            metadata[LogKeys.suppressedOfAll] = "\(line.suppressedOfAll)"
+        let subject = Subject(reason: reason, address: PeerAddress(peer), token: token)
+        let heldBack = lines.admit {
+            $0.admit(subject, every: .seconds(60), in: reason, atMilliseconds: $1)
         }
+        guard let heldBack else { return }
+        var metadata: Logger.Metadata = [LogKeys.adminPeer: "\(PeerAddress.text(peer))"]
+        if let token { metadata[LogKeys.adminToken] = "\(token)" }
+        if heldBack.ofGroup > heldBack.ofKey {
+            metadata[LogKeys.suppressedOfAll] = "\(heldBack.ofGroup)"
+        }
+        metadata = metadata.suppressing(heldBack.ofKey)
         write(&metadata)
+    }
+
+    /// Refusals that have one line a minute. Over all addresses a reason has one line a second, so
+    /// that many of them do not fill the disk either.
+    private struct Subject: Hashable {
+        var reason: AdminCounters.Refusal
+        var address: PeerAddress
+        /// The name of a token that is known here; `nil` for none and for an unknown one.
+        var token: String?
     }
 
     private static func invalid(_ detail: String) -> Problem {

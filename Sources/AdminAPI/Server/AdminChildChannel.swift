@@ -2,6 +2,7 @@ import Hummingbird
 import HummingbirdCore
 import Logging
 import NIOCore
+import OperatorLog
 import Synchronization
 
 /// Sets up the connections of one listener: Hummingbird's HTTP/1.1 with our guard around it.
@@ -21,14 +22,13 @@ struct AdminChildChannel: ServerChildChannel {
     private let limits: HTTPLimits
     private let counters: AdminCounters
     private let count = ConnectionCount()
-    /// Strangers can cause these lines.
-    private let refusals = LogThrottle()
-    private let stalls = LogThrottle()
+    private let log: FloodLog
 
     init(
         responder: @escaping HTTPChannelHandler.Responder, tls: TLSLayer?, limits: HTTPLimits,
-        counters: AdminCounters
+        counters: AdminCounters, log: FloodLog
     ) {
+        self.log = log
         self.tls = tls
         self.limits = limits
         self.counters = counters
@@ -57,7 +57,7 @@ struct AdminChildChannel: ServerChildChannel {
                 Connection(channel: channel, peer: peer, http: nil))
         }
         return http.setup(channel: channel, logger: logger).flatMapThrowing { value in
-            try ConnectionGuard(limits: limits, peer: peer, stalls: stalls, logger: logger)
+            try ConnectionGuard(limits: limits, peer: peer, log: log)
                 .install(in: channel.pipeline.syncOperations)
             return Connection(channel: channel, peer: peer, http: value)
         }
@@ -68,14 +68,12 @@ struct AdminChildChannel: ServerChildChannel {
             await http.handle(value: connection, logger: logger)
         } else {
             counters.countConnectionRefused()
-            if let suppressed = refusals.admit() {
-                logger.warning(
-                    "Admin connection refused: too many are open",
-                    metadata: [
-                        LogKeys.limit: "\(limits.connections)",
-                        LogKeys.peer: "\(PeerAddress.text(value.peer))",
-                    ].suppressing(suppressed))
-            }
+            log.write(
+                .warning, "Admin connection refused: too many are open",
+                [
+                    LogKeys.adminLimit: "\(limits.connections)",
+                    LogKeys.adminPeer: "\(PeerAddress.text(value.peer))",
+                ])
             await refuse(value.channel)
         }
     }

@@ -2,6 +2,7 @@ import Hummingbird
 import HummingbirdCore
 import Logging
 import NIOCore
+import OperatorLog
 import PlainText
 
 /// Takes one request from its head to its answer, in the order in which it may be refused: target,
@@ -15,7 +16,7 @@ struct AdminResponder: Sendable {
     let maximumBodyBytes: Int
     let date: HTTPDate
     let logger: Logger
-    let refusals: LogThrottle
+    let log: FloodLog
 
     /// Answers one request; throws only when the connection is lost.
     @Sendable
@@ -210,7 +211,7 @@ struct AdminResponder: Sendable {
         logger.info(
             "Administrative request carried out",
             metadata: [
-                LogKeys.token: "\(caller?.name ?? "")",
+                LogKeys.adminToken: "\(caller?.name ?? "")",
                 LogKeys.method: "\(request.method.rawValue)",
                 LogKeys.path: "\((request.head.path ?? "").visible())",
             ])
@@ -225,15 +226,14 @@ struct AdminResponder: Sendable {
         case .crossOrigin, .wrongHost: level = .notice
         default: return
         }
-        guard let suppressed = refusals.admit() else { return }
-        logger.log(
-            level: level, "Admin request refused",
-            metadata: [
+        log.write(
+            level, "Admin request refused",
+            [
                 LogKeys.problem: "\(problem.kind.rawValue)",
                 LogKeys.method: "\(request.method.rawValue)",
                 LogKeys.path: "\((request.head.path ?? "").visible())",
-                LogKeys.peer: "\(PeerAddress.text(channel.remoteAddress))",
-            ].suppressing(suppressed))
+                LogKeys.adminPeer: "\(PeerAddress.text(channel.remoteAddress))",
+            ])
     }
 }
 

@@ -173,13 +173,14 @@ package struct AdminServer: Sendable {
     private func childChannel(
         hosts: HostPolicy, gatekeeper: Gatekeeper?, tls: TLSLayer?
     ) -> AdminChildChannel {
+        let log = FloodLog(logger: logger)
         let responder = AdminResponder(
             routes: routes, hosts: hosts, gatekeeper: gatekeeper, limits: configuration.limits,
             maximumBodyBytes: configuration.maximumBodyBytes, date: HTTPDate(), logger: logger,
-            refusals: LogThrottle())
+            log: log)
         return AdminChildChannel(
             responder: responder.respond, tls: tls, limits: configuration.limits,
-            counters: counters)
+            counters: counters, log: log)
     }
 
     /// Hummingbird announces itself at `info`; the operator hears of the listeners from hermesd.

@@ -1,7 +1,7 @@
 import Hummingbird
-import Logging
 import NIOCore
 import NIOHTTP1
+import OperatorLog
 
 /// Carries out what ``HTTPConnectionMachine`` decides, for one connection on its event loop.
 ///
@@ -10,20 +10,18 @@ import NIOHTTP1
 final class ConnectionGuard {
     private let limits: HTTPLimits
     private let peer: SocketAddress?
-    private let stalls: LogThrottle
-    private let logger: Logger
+    private let log: FloodLog
     private var machine: HTTPConnectionMachine
     private var writeStall: WriteStallMachine
     /// Set while the connection is open.
     private var context: ChannelHandlerContext?
     private var nextTick: Scheduled<Void>?
 
-    /// The `stalls` are those of all connections of the listener.
-    init(limits: HTTPLimits, peer: SocketAddress?, stalls: LogThrottle, logger: Logger) {
+    /// The log is that of all connections of the listener.
+    init(limits: HTTPLimits, peer: SocketAddress?, log: FloodLog) {
         self.limits = limits
         self.peer = peer
-        self.stalls = stalls
-        self.logger = logger
+        self.log = log
         machine = HTTPConnectionMachine(limits: limits, now: .now())
         writeStall = WriteStallMachine(limit: limits.writeStall.timeAmount)
     }
@@ -138,12 +136,9 @@ final class ConnectionGuard {
         let now = NIODeadline.now()
         let unsentBytes = unsentBytes
         if writeStall.tick(bufferedBytes: unsentBytes, at: now) {
-            if let suppressed = stalls.admit() {
-                logger.notice(
-                    "Admin connection closed: the client takes no answer",
-                    metadata: [LogKeys.peer: "\(PeerAddress.text(peer))"]
-                        .suppressing(suppressed))
-            }
+            log.write(
+                .notice, "Admin connection closed: the client takes no answer",
+                [LogKeys.adminPeer: "\(PeerAddress.text(peer))"])
             context.close(promise: nil)
             return
         }

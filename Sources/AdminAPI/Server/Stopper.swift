@@ -1,5 +1,6 @@
 import HummingbirdCore
 import Logging
+import OperatorLog
 import Synchronization
 
 /// Stops the listeners once, from whoever asks first.
@@ -31,7 +32,8 @@ final class Stopper: Sendable {
                 try await listener.shutdownGracefully()
             } catch {
                 logger.warning(
-                    "Admin listener did not stop cleanly", metadata: [LogKeys.reason: "\(error)"])
+                    "Admin listener did not stop cleanly",
+                    metadata: [LogKeys.adminReason: "\(error)"])
             }
         }
     }

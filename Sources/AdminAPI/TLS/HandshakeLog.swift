@@ -1,5 +1,6 @@
 import Logging
 import NIOCore
+import OperatorLog
 
 /// Says in the log which TLS handshakes of a listener failed, and what can be done about it: one line
 /// a second for each reason, so that none hides another and strangers do not fill the disk.
@@ -42,24 +43,24 @@ final class HandshakeLog: Sendable {
     }
 
     private let logger: Logger
-    private let lines = LogThrottles()
+    private let lines: FloodLog
 
     init(logger: Logger) {
         self.logger = logger
+        lines = FloodLog(logger: logger)
     }
 
     func note(_ reason: Reason, from peer: SocketAddress?) {
         var metadata: Logger.Metadata = [
-            LogKeys.reason: "\(reason.word)",
-            LogKeys.peer: "\(PeerAddress.text(peer))",
+            LogKeys.adminReason: "\(reason.word)",
+            LogKeys.adminPeer: "\(PeerAddress.text(peer))",
         ]
         // Scanners and health checks that only connect are no news.
         guard reason != .closed else {
             logger.debug("Admin TLS handshake failed", metadata: metadata)
             return
         }
-        guard let suppressed = lines.admit(reason.word) else { return }
         if let hint = reason.hint { metadata[LogKeys.hint] = "\(hint)" }
-        logger.notice("Admin TLS handshake failed", metadata: metadata.suppressing(suppressed))
+        lines.write(.notice, "Admin TLS handshake failed", kind: reason.word, metadata)
     }
 }

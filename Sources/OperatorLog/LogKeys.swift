@@ -1,0 +1,56 @@
+import Logging
+
+/// The dotted keys of metadata in log lines of both planes.
+package enum LogKeys {
+    package static let hint = "hint"
+    package static let setting = "setting"
+    package static let error = "error"
+    package static let reason = "reason"
+    /// Events like this one that had no line.
+    package static let suppressed = "log.suppressed"
+    /// The same, with those of other addresses.
+    package static let suppressedOfAll = "log.suppressed_of_all"
+
+    // MARK: Data plane
+    package static let connection = "connection.id"
+    package static let address = "connection.address"
+    /// The two peers that compete for a client identifier: the connected one, then the waiting one.
+    package static let peers = "connection.addresses"
+    package static let delay = "delay_ms"
+    package static let memoryUsed = "memory.used_bytes"
+    package static let memoryLimit = "memory.limit_bytes"
+    package static let bytesWaiting = "store.waiting_bytes"
+    package static let client = "client.id"
+    package static let cleanSession = "session.clean"
+    package static let sessionPresent = "session.present"
+    package static let statement = "mqtt.statement"
+    package static let explanation = "mqtt.violation"
+    package static let tlsFailure = "tls.failure"
+    package static let proxyFailure = "proxy.failure"
+    package static let user = "user.name"
+    package static let topic = "topic"
+    package static let rule = "acl.line"
+
+    // MARK: Admin plane
+    package static let adminPeer = "admin.peer"
+    package static let adminReason = "admin.reason"
+    package static let adminLimit = "admin.limit"
+    package static let adminScope = "admin.scope"
+    package static let adminToken = "admin.token_name"
+    package static let messages = "admin.messages"
+    package static let retryAfter = "admin.retry_after_s"
+    package static let durationMicroseconds = "http.duration_us"
+    package static let method = "http.method"
+    package static let path = "http.path"
+    package static let problem = "http.problem"
+    package static let status = "http.status"
+}
+
+extension Logger.Metadata {
+    /// Adds how many events had no line, if there were any.
+    package func suppressing(_ count: Int) -> Self {
+        var result = self
+        if count > 0 { result[LogKeys.suppressed] = "\(count)" }
+        return result
+    }
+}
