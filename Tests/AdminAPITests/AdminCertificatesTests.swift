@@ -7,7 +7,7 @@ import Testing
 
 @Suite("AdminCertificates")
 struct AdminCertificatesTests {
-    /// Certificates over a pair of files that the body may change.
+    /// Certificates from a pair of files that the body may change.
     private func withCertificates(
         _ body: (AdminCertificates, AdminTLSSettings, CapturedLog) throws -> Void
     ) throws {
@@ -21,7 +21,7 @@ struct AdminCertificatesTests {
         }
     }
 
-    /// Beyond a step of the clock that the kernel stamps files with.
+    /// Waits for longer than a step of the kernel's file timestamps.
     private func letTheClockMove() { usleep(20_000) }
 
     @Test("the cure that the log names is noticed at the next connection")

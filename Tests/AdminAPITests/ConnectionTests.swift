@@ -53,7 +53,7 @@ struct ConnectionTests {
                 "GET /healthz HTTP/1.0\r\nHost: localhost\r\n\r\n",
             ] {
                 let connection = try server.connect()
-                // What comes behind it has no effect.
+                // Bytes after it have no effect.
                 try connection.send(
                     request + TestServer.head("DELETE", "/v1/clients/a"))
                 let response = try connection.readResponse()
@@ -147,7 +147,7 @@ struct ConnectionTests {
             try second.send(
                 TestServer.head("POST", "/v1/publish?topic=t", headers: [header]) + part)
             second.reset()
-            // The one thread of the server has seen the reset before it answers this.
+            // The server's single thread has handled the reset before it answers this.
             #expect(try server.request("GET", "/healthz").status == 200)
             #expect(server.broker.publications.isEmpty)
         }
@@ -256,7 +256,7 @@ struct ConnectionTests {
         }
     }
 
-    /// Answers `GET /v1/clients` with 20 MB, more than any kernel keeps for a connection.
+    /// Answers `GET /v1/clients` with 20 MB, more than the kernel buffers for a connection.
     private static let talkative: @Sendable () -> StubBroker = {
         let long = String(repeating: "x", count: 100_000)
         let clients = (0..<200).map { StubBroker.summary("\($0)" + long) }
@@ -279,8 +279,8 @@ struct ConnectionTests {
             try connection.send(TestServer.head("GET", "/v1/clients", headers: headers))
             let head = try connection.readHead()
             #expect(head.status == 200)
-            // Once this one has been idle for too long, the answer has been there for longer than
-            // either limit.
+            // When this connection has been idle for too long, the answer has waited for longer
+            // than both limits.
             let idle = try server.connect()
             #expect(try idle.isClosedByServer())
             #expect(try connection.readBody(of: head).count > 20_000_000)
@@ -304,7 +304,7 @@ struct ConnectionTests {
             try connection.send(TestServer.head("GET", "/v1/clients", headers: headers))
             connection.finishSending()
             let head = try connection.readHead()
-            // The server has seen the end by then.
+            // The server has noticed the end by then.
             let idle = try server.connect()
             #expect(try idle.isClosedByServer())
             #expect(try connection.readBody(of: head).count > 20_000_000)
@@ -372,9 +372,10 @@ struct ConnectionTests {
             let connection = try RawConnection(
                 port: server.endpoints.port, receiveBufferBytes: 4096)
             try connection.send(TestServer.head("GET", "/v1/clients"))
-            // The only place is free again once the server has closed the stalled connection.
+            // The only place is free once the server has closed the stalled connection.
             try await server.waitUntilServed()
-            // What the kernel held: little, or a slow client would look like one that takes nothing.
+            // The bytes in the kernel's buffer: few, so that a slow client is seen to make
+            // progress.
             let received = try connection.readToEnd()
             #expect(received.count < 1_000_000)
         }
@@ -420,7 +421,7 @@ struct ConnectionTests {
                 line.hasPrefix("hermes_admin_connections_refused_total ")
                     ? line.split(separator: " ").last.flatMap { Int($0) } : nil
             }
-            // Those that waited until the server took connections again count as well.
+            // Includes connections that waited until the server accepted again.
             let refused = try #require(counted.first)
             #expect(refused >= 40)
             let lines = log.lines(of: "Admin connection refused: too many are open")
@@ -440,7 +441,7 @@ struct ConnectionTests {
             #expect(try idle.readResponse().status == 200)
             let busy = try server.connect()
             try busy.send(TestServer.head("POST", "/v1/publish?topic=t", body: [1]) + "x")
-            // The stub takes its time, so the request is under way when this one is answered.
+            // The stub answers slowly, so the request is in progress when this one is answered.
             #expect(try server.request("GET", "/healthz").status == 200)
             server.stop()
             let response = try busy.readResponse()
@@ -453,7 +454,7 @@ struct ConnectionTests {
 
     @Test("a stop does not wait longer than its drain time")
     func stopIsBounded() async throws {
-        // The bound tells ten minutes of waiting from none, also where all tests share two cores.
+        // Large enough to tell a delay of ten minutes from none, even on two busy cores.
         let broker = StubBroker { $0.delay = .seconds(600) }
         let start = ContinuousClock.now
         try await TestServer.run(broker, with: .init { $0.limits.drain = .milliseconds(100) }) {
@@ -467,7 +468,7 @@ struct ConnectionTests {
 }
 
 extension TestServer {
-    /// Tries until a new connection is served, and gives its answer; fails after 10 s.
+    /// Retries until a new connection is served, and returns its answer; fails after 10 s.
     @discardableResult
     fileprivate func waitUntilServed(_ target: String = "/healthz") async throws -> RawResponse {
         let deadline = ContinuousClock.now + .seconds(10)

@@ -7,7 +7,7 @@ import Testing
 struct FailureBudgetTests {
     private let start = ContinuousClock.now
 
-    /// Outside of `#expect`, which cannot change what it looks at.
+    /// A function, because `#expect` cannot call mutating methods.
     private func charge(
         _ budget: inout FailureBudget, _ address: PeerAddress, at now: ContinuousClock.Instant
     ) -> Int? {

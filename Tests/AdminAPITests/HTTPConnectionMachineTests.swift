@@ -245,7 +245,7 @@ struct HTTPConnectionMachineTests {
         stall.write(1000)
         #expect(stall.tick(bufferedBytes: 1000, at: at(0)) == false)
         #expect(stall.tick(bufferedBytes: 1000, at: at(29)) == false)
-        // One byte taken is progress, even though more has been written.
+        // One byte taken is progress, even when more has been written.
         stall.write(500)
         #expect(stall.tick(bufferedBytes: 1499, at: at(30)) == false)
         #expect(stall.tick(bufferedBytes: 1499, at: at(59)) == false)

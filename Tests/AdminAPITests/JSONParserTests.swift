@@ -134,7 +134,7 @@ struct JSONParserTests {
     }
 }
 
-/// SplitMix64, by Steele, Lea and Flood: small, and the same everywhere for the same seed.
+/// SplitMix64, by Steele, Lea and Flood; the same sequence everywhere for a seed.
 struct SplitMix: RandomNumberGenerator {
     var state: UInt64
 

@@ -112,7 +112,7 @@ struct MetricsTests {
             let response = try server.request("GET", "/metrics")
             #expect(response.status == 200)
             #expect(response["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8")
-            // The server counts its own requests; the broker's stand-in has made its figures up.
+            // The server adds counters of its own; the stub supplies the broker's figures.
             var expected = StubBroker.figures
             expected.admin = AdminCounters().figures
             #expect(response.text == MetricsText.render(expected))

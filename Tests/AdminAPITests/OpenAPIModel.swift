@@ -2,7 +2,7 @@ import Testing
 
 @testable import AdminAPI
 
-/// An OpenAPI document, as far as the tests look into it.
+/// The parts of an OpenAPI document that tests read.
 struct OpenAPIModel {
     let root: JSONValue
 
@@ -24,7 +24,7 @@ struct OpenAPIModel {
             parameters(in: place).compactMap { $0["name"]?.text }
         }
 
-        /// The schema of an answer in JSON with `status`.
+        /// The JSON schema of the answer with `status`.
         func answer(_ status: Int) -> JSONValue? {
             content["responses"]?["\(status)"]?["content"]?["application/json"]?["schema"]
         }
@@ -43,8 +43,8 @@ struct OpenAPIModel {
         try #require(root["components"]?["schemas"]?[name], "there is no schema \(name)")
     }
 
-    /// Where `value` does not fit `schema`, by the keywords of JSON Schema that the document uses for
-    /// answers. Of an object with named members, a member of another name does not fit.
+    /// The places where `value` violates `schema`, by the keywords that the document uses for
+    /// answers. A member that the schema does not name is a violation.
     func misfits(_ value: JSONValue, _ schema: JSONValue, at place: String) -> [String] {
         if let name = schema["$ref"]?.text?.split(separator: "/").last {
             guard let schema = try? self.schema(String(name)) else { return ["\(place): \(name)"] }
@@ -93,7 +93,7 @@ extension JSONValue {
         if case .number(let text) = self { Int(text) } else { nil }
     }
 
-    /// The word of JSON Schema for its kind.
+    /// The JSON Schema name of its type.
     fileprivate var schemaType: String {
         switch self {
         case .null: "null"

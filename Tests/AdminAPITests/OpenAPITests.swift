@@ -133,7 +133,7 @@ struct OpenAPITests {
             ] {
                 for field in try document.schema(schema)["properties"]?.members ?? [] {
                     let response = try server.post(target, json: #"{"\#(field.name)": null}"#)
-                    // Refused for what is missing, but not as a field that nobody knows.
+                    // Rejected for a missing field, and not for an unknown one.
                     #expect(try !response.problem().detail.contains("known"), "\(field.name)")
                 }
             }
@@ -146,7 +146,7 @@ struct OpenAPITests {
 
     private static func target(_ path: String) -> String { path.replacing("{id}", with: "a") }
 
-    /// Answers about the client "a".
+    /// A broker that knows the client "a".
     private static func broker() -> StubBroker {
         StubBroker { state in
             state.page = ClientPage(clients: [StubBroker.summary("a")], next: "61")

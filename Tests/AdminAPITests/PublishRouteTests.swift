@@ -76,7 +76,7 @@ struct PublishRouteTests {
             ("?topic=a%00b", "invalid-topic", "topic"),
             ("?topic=$SYS/broker/uptime", "invalid-topic", "topic"),
             ("?topic=$SYS", "invalid-topic", "topic"),
-            // A slash and a combining acute accent: one character, and two code points on the wire.
+            // A slash and a combining acute accent: one character, but two code points.
             ("?topic=$SYS/%CC%81x", "invalid-topic", "topic"),
             ("?topic=1/2/3/4/5", "invalid-topic", "topic"),
         ] as [(String, String, String?)])

@@ -2,13 +2,13 @@ import BrokerAPI
 import FoundationEssentials
 import Glibc
 
-/// A failed system call of the test's own.
+/// A system call of the test failed.
 struct SocketError: Error {
     var call: String
     var code: Int32 = errno
 }
 
-/// An HTTP response as it came over the wire.
+/// An HTTP response as received.
 struct RawResponse {
     var status: Int
     var headers: [(name: String, value: String)]
@@ -26,7 +26,7 @@ struct RawResponse {
         try JSONDecoder().decode(type, from: Data(body))
     }
 
-    /// The problem document, whose status and media type must be those of the response.
+    /// The problem document; its status and media type must match the response.
     func problem() throws -> ProblemModel {
         guard self["Content-Type"] == ProblemModel.contentType else {
             throw SocketError(call: "no problem document: \(status) \(headers) \(text)", code: 0)
@@ -39,7 +39,7 @@ struct RawResponse {
     }
 }
 
-/// A blocking client socket, so that tests decide about every byte. Waits at most 20 s for one.
+/// A blocking client socket for tests that control every byte. Waits at most 20 s for each.
 final class RawConnection {
     private let descriptor: CInt
     private var received: [UInt8] = []
@@ -95,7 +95,7 @@ final class RawConnection {
         }
     }
 
-    /// No more will be sent; answers can still come.
+    /// Ends the sending direction; answers can still arrive.
     func finishSending() {
         shutdown(descriptor, Int32(SHUT_WR))
     }
@@ -108,14 +108,14 @@ final class RawConnection {
         shutdown(descriptor, Int32(SHUT_RDWR))
     }
 
-    /// Everything until the server closes.
+    /// All bytes until the server closes.
     func readToEnd() throws -> [UInt8] {
         while try readMore() {}
         defer { received = [] }
         return received
     }
 
-    /// The next response; informational ones too.
+    /// The next response, including informational ones.
     func readResponse(toHead: Bool = false) throws -> RawResponse {
         var response = try readHead()
         if toHead || response.status < 200 { return response }
@@ -123,7 +123,7 @@ final class RawConnection {
         return response
     }
 
-    /// The next response without its body, which comes behind it.
+    /// The head of the next response; its body follows.
     func readHead() throws -> RawResponse {
         var headEnd: Int?
         while headEnd == nil {
@@ -145,7 +145,7 @@ final class RawConnection {
         return RawResponse(status: status, headers: headers, body: [])
     }
 
-    /// The body that belongs to a head.
+    /// The body of a response.
     func readBody(of head: RawResponse) throws -> [UInt8] {
         let length = head["Content-Length"].flatMap { Int($0) } ?? 0
         while received.count < length {
@@ -157,7 +157,7 @@ final class RawConnection {
         return Array(received.prefix(length))
     }
 
-    /// True when the server closes without sending more.
+    /// True when the server closes without further bytes.
     func isClosedByServer() throws -> Bool {
         try received.isEmpty && !readMore()
     }

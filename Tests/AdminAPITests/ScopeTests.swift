@@ -5,11 +5,11 @@ import Testing
 
 @testable import AdminAPI
 
-/// A token file of one test's own, beside the server that reads it.
+/// A token file and its server.
 private struct Tokens {
     let path: String
 
-    /// Makes a token and gives its secret.
+    /// Makes a token and returns its secret.
     @discardableResult
     func make(_ name: String, _ scopes: String, expires: UTCTime? = nil) throws -> String {
         let secret = TokenSecret.prefix + TokenSecret.make()
@@ -55,7 +55,7 @@ struct ScopeTests {
         }
     }
 
-    /// Every request there is but the open ones, with the scope that it needs.
+    /// All requests that need a token, with their scopes.
     private static let requests: [(method: String, path: String, scope: TokenScope)] = [
         ("POST", "/v1/publish?topic=t", .publish), ("POST", "/v1/messages", .publish),
         ("POST", "/v1/orders/o/status", .publish), ("GET", "/v1/status", .read),
@@ -181,7 +181,7 @@ struct ScopeTests {
             let refused = log.lines(of: "Token file unusable, tokens stay as they were")
             #expect(refused.count == 1)
             #expect(refused.first?.metadata["problem"]?.contains("Run: chmod 600 ") == true)
-            // The time of change moves in the steps of the kernel's clock.
+            // File timestamps advance in steps of the kernel's clock.
             usleep(20_000)
             chmod(tokens.path, 0o600)
             #expect(try server.request("GET", "/v1/status", token: secret).status == 401)
@@ -236,7 +236,7 @@ struct ScopeTests {
             #expect(problem.type == "urn:hermes:problem:too-many-failures")
             #expect(["19", "20"].contains(response["Retry-After"]))
             #expect(try server.request("GET", "/v1/status", token: good).status == 200)
-            // Without any token nothing is guessed.
+            // Without a token, no failure is counted.
             #expect(try server.request("GET", "/v1/status", token: nil).status == 401)
             let lines = log.lines(of: "Admin request without a good token")
             let reasons = lines.map { $0.metadata["admin.reason"] }

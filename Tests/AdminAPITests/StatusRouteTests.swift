@@ -33,7 +33,7 @@ struct StatusRouteTests {
             let head = try connection.readResponse(toHead: true)
             #expect(head.status == 200)
             #expect(head["Content-Length"] == get["Content-Length"])
-            // What follows at once is the next response, not a body.
+            // The next bytes are another response and no body.
             try connection.send(TestServer.head("GET", "/healthz"))
             #expect(try connection.readResponse().status == 200)
         }

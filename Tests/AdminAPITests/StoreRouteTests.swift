@@ -24,7 +24,7 @@ struct StoreRouteTests {
             #expect(problem.status == 503)
             #expect(problem.type == "urn:hermes:problem:not-ready")
             #expect(problem.detail == "The disk is nearly full.")
-            // It is alive all the same.
+            // The process is alive nevertheless.
             #expect(try server.request("GET", "/healthz", token: nil).status == 200)
             broker.change { $0.notReadyReason = nil }
             #expect(try server.request("GET", "/readyz", token: nil).status == 200)

@@ -3,18 +3,18 @@ import BrokerAPI
 import Dispatch
 import Synchronization
 
-/// A data plane that remembers what it was asked and answers as it was told.
+/// A data plane that records requests and gives prepared answers.
 final class StubBroker: BrokerControl {
     struct State {
         var publications: [Publication] = []
         var disconnected: [String] = []
         var queries: [ClientQuery] = []
-        /// Answers every question when it is set.
+        /// If set, the answer to every request.
         var unavailable: BrokerUnavailable?
-        /// How long an answer takes.
+        /// The delay of each answer.
         var delay: Duration = .zero
         var details: [String: ClientDetail] = [:]
-        /// What `clients` gives, whatever the query.
+        /// The answer to every client query.
         var page = ClientPage(clients: [], next: nil)
         var counts = PublishCounts(matched: 3, online: 2, queued: 1, dropped: 0)
         var queueQueries: [QueueQuery] = []
@@ -46,7 +46,7 @@ final class StubBroker: BrokerControl {
         if let unavailable {
             command.refuse(unavailable)
         } else if delay > .zero {
-            // Tests block the threads of tasks.
+            // Tests block the threads of the concurrency pool.
             DispatchQueue(label: "stub broker").asyncAfter(
                 deadline: .now() + .milliseconds(Int(delay / .milliseconds(1)))
             ) { self.answer(command) }
@@ -97,7 +97,7 @@ final class StubBroker: BrokerControl {
 
     var process: ProcessFigures { Self.figures.process }
 
-    /// As long as nothing is wrong, there is no store that could say so.
+    /// Without an error there is no store to report one.
     var store: StoreStatus? {
         state.withLock { state in
             state.notReadyReason.map { reason in
@@ -131,7 +131,7 @@ final class StubBroker: BrokerControl {
         bytesReceived: 16, bytesSent: 17, dropped: ["queue_full": 18], protocolViolations: 19,
         limitsReached: ["max_packet": 20], publishersPaused: 21)
 
-    /// Every figure has a value of its own, so that no two can be mistaken for each other.
+    /// Each figure has a distinct value, so that mix-ups show.
     static let figures: BrokerFigures = {
         var figures = BrokerFigures()
         figures.version = "9.9"

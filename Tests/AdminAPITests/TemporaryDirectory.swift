@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// A fresh directory of the test's own, of mode 0700.
+/// Creates a directory of mode 0700 for a test.
 func makeTemporaryDirectory() throws -> String {
     let template = try #require(strdup("/tmp/hermes-test.XXXXXX"))
     defer { free(template) }
@@ -9,21 +9,21 @@ func makeTemporaryDirectory() throws -> String {
     return String(cString: template)
 }
 
-/// A directory of the test's own, removed afterwards.
+/// Runs a test with a directory that is removed afterwards.
 func withTemporaryDirectory(_ body: (String) throws -> Void) throws {
     let path = try makeTemporaryDirectory()
     defer { removeDirectory(path) }
     try body(path)
 }
 
-/// The same for a test that waits.
+/// The same for an asynchronous test.
 func withTemporaryDirectory(_ body: (String) async throws -> Void) async throws {
     let path = try makeTemporaryDirectory()
     defer { removeDirectory(path) }
     try await body(path)
 }
 
-/// Removes a directory that holds files, sockets and empty directories.
+/// Removes a directory with its files, sockets and empty directories.
 func removeDirectory(_ path: String) {
     if let directory = opendir(path) {
         while let entry = readdir(directory) {

@@ -1,12 +1,12 @@
 import Glibc
 import Testing
 
-/// Certificates with P-256 keys that are good for a hundred years, as text.
+/// Certificates with P-256 keys as text, valid for a hundred years.
 struct TestPair {
     let certificate: String
     let key: String
 
-    /// Writes both files into a directory; the key is its owner's alone.
+    /// Writes both files into a directory; only the owner can read the key.
     func write(certificate certificatePath: String, key keyPath: String) throws {
         for (text, path) in [(certificate, certificatePath), (key, keyPath)] {
             let stream = try #require(fopen(path, "w"))

@@ -7,7 +7,7 @@ import Testing
 struct TestServer: Sendable {
     static let token = "test-token-0123456789"
 
-    /// How a test's configuration differs.
+    /// Changes of a test to the configuration.
     struct Changes {
         var apply: (inout AdminServerConfiguration) -> Void
 
@@ -21,7 +21,7 @@ struct TestServer: Sendable {
     /// Begins to stop the server, as SIGTERM would.
     let stop: @Sendable () -> Void
 
-    /// Runs a server while the body runs, and stops it in the way of production.
+    /// Runs a server during the body, and stops it as in production.
     static func run(
         _ broker: StubBroker = StubBroker(), with changes: Changes = Changes { _ in },
         logger: Logger? = nil, body: (TestServer) async throws -> Void

@@ -20,7 +20,7 @@ struct UnixSocketTests {
             let connection = try RawConnection(unixPath: path)
             try connection.send("GET /v1/status HTTP/1.1\r\nHost: any.name\r\n\r\n")
             #expect(try connection.readResponse().status == 200)
-            // Over TCP the token is still needed.
+            // TCP still needs the token.
             #expect(try server.request("GET", "/v1/status", token: nil).status == 401)
         }
         #expect(rmdir(directory) == 0, "the server left files behind")

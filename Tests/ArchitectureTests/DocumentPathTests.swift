@@ -8,7 +8,7 @@ struct DocumentPathTests {
         return pages + ((try? [Repository.file("README.md")]) ?? [])
     }()
 
-    /// First folders of a path that stands in backticks.
+    /// The first folders of paths in backticks.
     private static let folders: Set = [
         "Benchmarks", "Client", "Config", "Fuzz", "Protos", "Sources", "TestSupport", "Tests",
         "docker", "docs", "packaging", "scripts",
@@ -62,7 +62,7 @@ struct DocumentPathTests {
         #expect(Self.path(word[...]) == path)
     }
 
-    /// The lines of a document with their numbers, without its blocks of code.
+    /// The lines of a document with their numbers, without code blocks.
     private static func prose(of document: SourceFile) -> [(line: Int, text: Substring)] {
         var isCode = false
         return document.lines.enumerated().compactMap { index, line in
@@ -74,8 +74,8 @@ struct DocumentPathTests {
         }
     }
 
-    /// The part of a path that must exist: up to a placeholder or what a build leaves. `nil` for a
-    /// word that is no path of this repository.
+    /// The part of a path that must exist: up to a placeholder or build output. `nil` for a word
+    /// that is no path of this repository.
     private static func path(_ word: Substring) -> String? {
         let parts = word.split(separator: "/", omittingEmptySubsequences: false)
         guard word.hasSuffix(".swift") || parts.count > 1 && folders.contains(String(parts[0]))

@@ -1,10 +1,10 @@
 import Testing
 
-/// One folder under Sources, and everything that its sources import.
+/// One folder under Sources, with all its imports.
 struct ModuleRow: Sendable, CustomTestStringConvertible {
     /// The folder below Sources.
     let folder: String
-    /// The name in `import`, where it differs from the folder's.
+    /// The module name, where it differs from the folder's.
     let module: String
     /// Other modules under Sources, each in a row above this one.
     let own: Set<String>
@@ -20,10 +20,10 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
 
     var testDescription: String { folder }
 
-    /// Every module under Sources, from the ground up: a row names only rows above it, so the modules
-    /// form no cycle.
+    /// All modules under Sources, lowest first: a row names only rows above it, so there is no
+    /// cycle.
     static let all = [
-        // C, which the sources import and which imports none of them.
+        // C modules, which import no Swift module.
         ModuleRow("CArgon2"),
         ModuleRow("CChecksum"),
         ModuleRow("CHermesProtos"),
@@ -34,7 +34,7 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
         ModuleRow("CSQLite"),
         ModuleRow("CYAML"),
 
-        // Small, and without MQTT.
+        // Small modules without MQTT.
         ModuleRow("PlainText"),
         ModuleRow("Structures"),
         ModuleRow("Threads", own: "CLinux", outside: "Glibc Synchronization"),

@@ -3,7 +3,7 @@ import Testing
 
 /// The files of this repository, by their paths from its root.
 enum Repository {
-    /// Above `Tests/ArchitectureTests`, where this file stands.
+    /// The folder above `Tests/ArchitectureTests`.
     private static let root = #filePath.split(separator: "/").dropLast(3)
         .reduce("") { "\($0)/\($1)" }
 
@@ -11,7 +11,7 @@ enum Repository {
         FileManager.default.fileExists(atPath: "\(root)/\(path)")
     }
 
-    /// The names in a folder, hidden ones left out.
+    /// The names in a folder, without hidden ones.
     static func names(in folder: String) throws -> [String] {
         try FileManager.default.contentsOfDirectory(atPath: "\(root)/\(folder)")
             .filter { !$0.hasPrefix(".") }.sorted()
@@ -41,7 +41,7 @@ struct SourceFile {
         lines = text.split(separator: "\n", omittingEmptySubsequences: false)
     }
 
-    /// The number of lines, without the empty one behind the last line break.
+    /// The number of lines, without the empty one after the last line break.
     var lineCount: Int { lines.last == "" ? lines.count - 1 : lines.count }
 
     /// The modules that a Swift file imports; lines count from 1.

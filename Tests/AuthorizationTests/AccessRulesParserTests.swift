@@ -128,7 +128,7 @@ struct AccessRulesParserTests {
         #expect(descriptor >= 0 && close(descriptor) == 0)
         #expect(symlink("real", link) == 0)
         #expect(try AccessRules.load(path: link).rules.isEmpty)
-        // Only root can give a link away.
+        // Only root can change the owner of a link.
         guard geteuid() == 0 else { return }
         #expect(lchown(link, 65_534, 65_534) == 0)
         let refusal = #expect(throws: AccessRulesError.self) { try AccessRules.load(path: link) }

@@ -1,12 +1,12 @@
 import Authorization
 
-/// Rules from text, for tests that mean them to be good.
+/// Parses rules that must be valid.
 func rules(_ text: String) throws -> AccessRules {
     try AccessRules(parsing: Array(text.utf8), path: "acl")
 }
 
 extension AccessRules {
-    /// The verdict for names and topics as text; no user name is an anonymous client.
+    /// The decision for names and topics as text; without a user name the client is anonymous.
     func decide(
         _ action: AccessAction, _ topic: String, user: String? = nil, client: String = "client"
     ) -> AccessVerdict {
@@ -29,7 +29,7 @@ extension AccessRules {
         }
     }
 
-    /// What a question costs, in steps.
+    /// The cost of a question in steps.
     func steps(_ filter: String, client: String = "client") -> Int {
         var steps = 0
         _ = ask(nil, Array(client.utf8)) { subject in

@@ -3,11 +3,11 @@ import Testing
 
 @testable import Authorization
 
-/// The algebra of filters against all topics of a small world.
+/// Compares operations on filters with all topics of a small set.
 @Suite("Topic sets")
 struct TopicSetTests {
     static let levels = ["a", "b", "", "$x"]
-    /// One level deeper than any filter, so that what only a `#` reaches is there.
+    /// One level deeper than any filter, to include topics that only `#` reaches.
     static let topics: [String] = {
         var topics: [String] = []
         var last = [""]
@@ -17,7 +17,7 @@ struct TopicSetTests {
             }
             topics += last
         }
-        // With the empty string, which is no topic name [MQTT-4.7.3-1]: the sets count it as one level.
+        // Includes the empty string, which is no topic name [MQTT-4.7.3-1], as one level.
         return topics
     }()
 
@@ -29,7 +29,7 @@ struct TopicSetTests {
         return (one + two + three).filter { !$0.isEmpty }
     }()
 
-    /// The definition, word by word: section 4.7.1 and [MQTT-4.7.2-1].
+    /// The definition of matching in section 4.7.1 and [MQTT-4.7.2-1].
     static func naive(_ filter: String, _ topic: String, reachesDollar: Bool) -> Bool {
         let filter = filter.split(separator: "/", omittingEmptySubsequences: false)
         let topic = topic.split(separator: "/", omittingEmptySubsequences: false)
@@ -171,7 +171,7 @@ struct TopicSetTests {
     }
 }
 
-/// Filters with bytes that sets may borrow as long as this lives.
+/// Filters whose bytes sets may borrow while this object lives.
 private final class Texts {
     let all: [(String, UnsafeRawBufferPointer)]
 

@@ -9,7 +9,7 @@ private func ms(_ milliseconds: UInt64) -> MonotonicTime {
     MonotonicTime(milliseconds: milliseconds)
 }
 
-/// An ``Admission`` behind a reference, so that expectations can call what changes it.
+/// A reference to an ``Admission``, because `#expect` cannot call mutating methods.
 private final class Gate {
     var value = Admission(Admission.Limits(BrokerLimits()), hash: KeyedHash(seed: 5))
 
@@ -41,7 +41,7 @@ struct AdmissionTests {
     private static let phone = PeerAddress(ipv4: 0xC000_0207, port: 40_001)
     private static let loopback = PeerAddress(ipv4: 0x7F00_0001, port: 40_001)
 
-    /// A machine may have all addresses of its /64.
+    /// One machine may have all addresses of a /64.
     private static func six(_ network: UInt64, _ host: UInt64) -> PeerAddress {
         PeerAddress(ipv6High: 0x2001_0DB8_0000_0000 | network, low: host, port: 1)
     }
@@ -132,7 +132,7 @@ struct AdmissionTests {
                 _ = try Self.key(admission.admit(local, isSecured: true, settings, now: ms(0)))
             }
         }
-        // A number says what it says.
+        // A number applies to all addresses.
         settings.connectionsPerAddress = .number(20)
         #expect(
             admission.admit(Self.loopback, isSecured: false, settings, now: ms(0))
@@ -185,7 +185,7 @@ struct AdmissionTests {
         let admission = Gate()
         for _ in 0..<200 { #expect(admission.takeToken(settings, now: ms(0))) }
         #expect(!admission.takeToken(settings, now: ms(0)))
-        // Two at a time: a hundredth of a second's.
+        // Two at a time: a hundredth of the rate.
         #expect(admission.nextToken(settings, now: ms(0)) == ms(10))
         for _ in 0..<2 { #expect(admission.takeToken(settings, now: ms(10))) }
         #expect(!admission.takeToken(settings, now: ms(10)))

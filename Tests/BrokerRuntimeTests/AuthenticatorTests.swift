@@ -8,7 +8,7 @@ import Threads
 
 @Suite("Authenticator")
 struct AuthenticatorTests {
-    /// An authenticator whose full checks each wait for leave, and whose answers are read here.
+    /// An authenticator whose full checks wait for permission, and whose answers the test reads.
     private struct Bench {
         let begun: WorkQueue<String>
         let leave: WorkQueue<Bool>
@@ -137,7 +137,7 @@ struct AuthenticatorTests {
     @Test("a full queue takes places from the address that has most, and none of those without one")
     func displacement() {
         var queue = PasswordQueue()
-        /// Whose request has no place.
+        /// Adds requests; returns the origins of those that had to leave.
         func add(_ origin: UInt32, times: Int = 1) -> Set<UInt32?> {
             Set(
                 (0..<times).map { _ in

@@ -22,7 +22,7 @@ struct HandshakeOrderTests {
         #expect(order.oldest { _ in true }?.connection == handle(0))
         #expect(order.oldest { _ in true }?.endsAt == time(Self.patience))
         order.end(handle(0))
-        // Another connection at the place of one that is over is another handshake.
+        // A new connection at the index of an ended one is another handshake.
         order.begin(handle(0, 2), at: time(3))
         order.end(handle(0, 1))
         #expect(order.oldest { _ in true }?.connection == handle(1))
@@ -40,13 +40,13 @@ struct HandshakeOrderTests {
         order.begin(handle(1), at: time(100))
         order.beginStep(handle(0), at: time(500))
         #expect(order.oldest { $0 == handle(1) }?.connection == handle(1))
-        // The worker was busy for a minute: that is not held against the client.
+        // The minute of waiting for a worker does not count against the client.
         order.awaitClient(handle(0), at: time(60_500))
         order.end(handle(1))
         let left = order.oldest { _ in true }
         #expect(left?.connection == handle(0))
         #expect(left?.endsAt == time(60_000 + Self.patience))
-        // Its own time is not given back, however often it answers a little.
+        // The client's own time is not restored by partial answers.
         for step in 0..<10 {
             let now = 60_500 + UInt64(step) * 300
             order.awaitClient(handle(0), at: time(now))

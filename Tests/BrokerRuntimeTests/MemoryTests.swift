@@ -9,7 +9,7 @@ struct MemoryPressureTests {
     @Test(
         "each step begins at its share of the limit, and ends a little below it",
         arguments: [
-            // From, percent used, to.
+            // Degree before, percent used, degree after.
             (MemoryPressure.none, 99, MemoryPressure.none), (.none, 100, .newcomers),
             (.none, 104, .newcomers), (.none, 105, .publishers), (.none, 110, .readers),
             (.none, 300, .readers), (.newcomers, 96, .newcomers), (.newcomers, 95, .newcomers),
@@ -30,10 +30,10 @@ struct MemoryPressureTests {
     }
 }
 
-/// A folder that stands for the root of the file system.
+/// A folder in place of the root of the file system.
 private final class FakeRoot {
     let path: String
-    /// Files and folders, a folder before what is in it.
+    /// Files and folders; a folder precedes its content.
     private var made: [String] = []
 
     init(_ files: [String: String]) throws {

@@ -2,7 +2,7 @@ import Testing
 
 @testable import OperatorConfiguration
 
-/// Loads a YAML text that stands for `hermes.yaml`.
+/// Loads a YAML text as `hermes.yaml`.
 func load(
     _ yaml: String, environment: [String: String] = [:],
     overrides: CommandLineOverrides = CommandLineOverrides()
@@ -12,7 +12,7 @@ func load(
     ).load()
 }
 
-/// The lines that an operator reads; empty when the configuration is accepted.
+/// The lines shown to an operator; empty when the configuration is accepted.
 func problems(
     _ yaml: String = "", environment: [String: String] = [:],
     overrides: CommandLineOverrides = CommandLineOverrides()
@@ -25,7 +25,7 @@ func problems(
     }
 }
 
-/// A value for every key that is accepted, differs from the default and fits the others.
+/// A value for each accepted key that differs from the default and fits the others.
 let changedValues: [String: String] = [
     "listeners[].address": "::1",
     "listeners[].port": "1884",
@@ -91,9 +91,9 @@ let changedValues: [String: String] = [
 extension Setting: CustomTestStringConvertible {
     public var testDescription: String { pattern }
 
-    /// Values of other keys without which this one is an error, by their patterns.
+    /// Values of other keys that this one requires, by their patterns.
     var companions: [String: String] {
-        // Behind a proxy nobody is let in for being on this machine.
+        // Behind a proxy, loopback does not admit anonymous clients.
         if pattern == "listeners[].proxy_from" { return ["listeners[].allow_anonymous": "true"] }
         let tls = isOfListener ? "listeners[].tls" : "admin.tls"
         guard pattern.hasPrefix(tls) else { return [:] }
@@ -123,10 +123,10 @@ extension Setting: CustomTestStringConvertible {
         return variables
     }
 
-    /// A value for a key that is not set by default.
+    /// A second value for a key that has no default.
     var anotherValue: String { pattern == "listeners[].proxy_from" ? "192.0.2.1" : "/initial" }
 
-    /// The line that ``yaml(_:)`` puts the value in.
+    /// The line of the value in ``yaml(_:)``.
     var line: Int { pattern.split(separator: ".").count }
 
     /// The smallest YAML document that sets the key.

@@ -22,7 +22,7 @@ struct DocumentationTests {
                 let text = line.drop { " -#".contains($0) }
                 guard text.hasPrefix("\(name):") else { return false }
                 let value = text.dropFirst(name.count + 1).drop { $0 == " " }.prefix { $0 != " " }
-                // A key that is not set by default is shown with an example, commented out.
+                // A key without default is shown with an example, commented out.
                 return initial.isEmpty ? line.contains("# ") : value == initial
             })
     }

@@ -122,7 +122,7 @@ struct LayerTests {
             "admin: {address: &a 127.0.0.2}\nlisteners: [{address: *a}]")
         #expect(configuration.listeners[0].address == "127.0.0.2")
 
-        // Each level doubles the one before; as a key, its hash would visit all 2^40 parts.
+        // Each level doubles the former; hashing it as a key would visit all 2^40 parts.
         let levels = (1...40).map { "- &x\($0) [*x\($0 - 1), *x\($0 - 1)]" }
         let bomb = (["- &x0 lol"] + levels + ["- ? *x40\n  : 1"]).joined(separator: "\n")
         #expect(
@@ -204,7 +204,7 @@ struct ConfigurationFileTests {
         #expect(problem(at: marked.path) == nil)
     }
 
-    /// A file that is gone when the test ends.
+    /// A file that is removed at the end of the test.
     private final class TemporaryFile {
         let path: String
 
@@ -244,7 +244,7 @@ struct ListenerAddressTests {
         listener.allowAnonymous = false
         #expect(!configuration.allowsAnonymous(on: listener))
 
-        // Users end the welcome of strangers, also on loopback, unless it is spelled out.
+        // With users, anonymous clients are rejected even on loopback, unless allowed explicitly.
         configuration.passwordFile = "users"
         listener.allowAnonymous = nil
         #expect(!configuration.allowsAnonymous(on: listener))

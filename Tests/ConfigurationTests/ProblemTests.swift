@@ -4,7 +4,7 @@ import Testing
 
 @Suite("What an operator reads when the configuration is wrong")
 struct ProblemTests {
-    /// A document, and the line that it must produce.
+    /// A document, and the expected line.
     static let values: [(yaml: String, problem: String)] = [
         // Numbers.
         (
@@ -220,7 +220,7 @@ struct ProblemTests {
             "listeners: []",
             "hermes.yaml:1: listeners: the list is empty, and a broker without a listener serves nobody. Add one, or delete the key to listen on 127.0.0.1:1883."
         ),
-        // Text that is no YAML that we read.
+        // Text that is no accepted YAML.
         (
             "limits:\n\tmax_packet: 1",
             "hermes.yaml:2: the YAML cannot be read at column 1: found character that cannot start any token. Check this line and the one above: indent with spaces, put a space behind each colon, close quotes and brackets."

@@ -35,7 +35,8 @@ struct SettingTests {
         #expect(setting.show(configuration, 0) == value)
     }
 
-    /// What keeps somebody out: an empty value is an error, because it would let them in.
+    /// Keys that restrict access: an empty value is an error, because it would lift the
+    /// restriction.
     private static let guards = [
         "acl_file", "password_file", "listeners[].tls.crl_file", "admin.tls.client_ca_file",
         "listeners[].proxy_from",
@@ -65,7 +66,7 @@ struct SettingTests {
         }
     }
 
-    /// What certificates need of each other is in suites of their own.
+    /// Rules between the keys of certificates are in suites of their own.
     @Test(
         "without a value is either not set or an error",
         arguments: Setting.all.filter { setting in
@@ -91,7 +92,7 @@ struct SettingTests {
                 == (isOptional ? [] : ["\(variable): \(complaint)"]))
     }
 
-    /// Flags have no settings of their own: each is one of the table's, and takes its text.
+    /// Each flag belongs to a setting and uses its parser.
     @Test("is set by its flag", arguments: Setting.all.filter { $0.flag != nil })
     func fromFlag(setting: Setting) throws {
         let value = try #require(changedValues[setting.pattern])

@@ -136,7 +136,7 @@ struct PasswordFileDiskTests {
                 group.addTask {
                     let userName = try UserName("user\(number)")
                     _ = try PasswordFile.update(path: path, creating: false) { file in
-                        // Longer than a task waits for its turn, so that changes would overlap.
+                        // Longer than the start of a task, so that changes overlap.
                         usleep(2_000)
                         file.set(userName, to: hash)
                     }

@@ -23,7 +23,7 @@ struct PasswordHashTests {
         #expect(!hash.matches(""))
     }
 
-    // Made with the reference program: printf password | argon2 somesalt -id -t 2 -k 256 -e
+    // From the reference program: printf password | argon2 somesalt -id -t 2 -k 256 -e
     @Test("verifies a hash that the reference program made")
     func reference() throws {
         let text = """
@@ -83,7 +83,7 @@ struct PasswordHashTests {
     func strictness() throws {
         let encoded = Array(try cheapHash("secret").encoded.utf8)
         for end in 0..<encoded.count {
-            // A shorter last field can still be a hash, of other bytes: it must not match.
+            // A shorter last field may be a valid hash of other bytes, which must not match.
             if let cut = try? PasswordHash(parsing: encoded[..<end]) {
                 #expect(!cut.matches("secret"), "cut at \(end)")
             }

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("RememberingVerifier")
 struct RememberingVerifierTests {
-    /// A clock that a test sets.
+    /// A clock that the test sets.
     private final class Clock: Sendable {
         let now = Atomic<UInt64>(1_000)
         func advance(_ milliseconds: UInt64) { now.add(milliseconds, ordering: .relaxed) }
@@ -55,7 +55,7 @@ struct RememberingVerifierTests {
         #expect(verifies(verifier, "anna", "one"))
         verifier.use(anna)
         #expect(recalls(verifier, "anna", "one"))
-        // The same password under another hash is another user as far as anybody can tell.
+        // The same password under another hash counts as another user.
         verifier.use(try users([("anna", "one")]))
         #expect(!recalls(verifier, "anna", "one"))
     }
@@ -85,7 +85,7 @@ struct RememberingVerifierTests {
     func lifetime() throws {
         let verifier = subject(try users([("anna", "one")]))
         #expect(verifies(verifier, "anna", "one"))
-        // Half of the lifetime is sure, and all of it the most.
+        // Entries stay for between half of the lifetime and all of it.
         for _ in 0..<29 {
             clock.advance(60_000)
             #expect(recalls(verifier, "anna", "one"))
@@ -109,8 +109,8 @@ struct RememberingVerifierTests {
 
     @Test("a check that began with former users leaves nothing behind")
     func raceWithNewUsers() async throws {
-        // The check of "one" is under way when the users change: it takes some 20 ms, and the change
-        // comes as soon as it has begun. Whichever way the race ends, the old password is not recalled.
+        // The users change while "one" is being checked: the check takes about 20 ms, and the
+        // change follows its begin. Whichever ends first, the old password is not recalled.
         var file = PasswordFile()
         try file.set(
             UserName("anna"), to: PasswordHash(hashing: SecretBytes(copying: Array("one".utf8))))

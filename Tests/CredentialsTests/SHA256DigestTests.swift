@@ -4,8 +4,8 @@ import Testing
 
 @Suite("SHA-256")
 struct SHA256DigestTests {
-    /// The examples of FIPS 180-4's companion and NIST's short-message vectors, and lengths around
-    /// the end of a block, whose digests sha256sum gave.
+    /// The examples of FIPS 180-4 and NIST's short messages, and lengths around the end of a block
+    /// with digests by sha256sum.
     @Test(
         "digests are those of the standard",
         arguments: [

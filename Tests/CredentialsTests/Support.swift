@@ -2,7 +2,7 @@ import Credentials
 import Glibc
 import Testing
 
-/// A folder of one test's own, gone with the value.
+/// A folder for one test, removed with this object.
 final class TemporaryFolder {
     let path: String
 
@@ -60,7 +60,7 @@ final class TemporaryFolder {
 }
 
 extension Argon2Parameters {
-    /// The least work that Argon2 does, so that tests are quick.
+    /// The smallest Argon2 parameters, for fast tests.
     static var cheap: Argon2Parameters {
         get throws {
             try #require(Argon2Parameters(memoryKiB: 8, iterations: 1, parallelism: 1))

@@ -10,7 +10,7 @@ struct TokenFileDiskTests {
         return try TokenFile.update(path: path, creating: true) { $0.add(entry) }
     }
 
-    /// Whatever the umask is, nobody else reads or writes what is made.
+    /// Other users can neither read nor write a new file, whatever the umask.
     @Test("a new file has mode 0600 under the laxest umask; no temporary file stays behind")
     func create() throws {
         let folder = try TemporaryFolder()
@@ -78,7 +78,7 @@ struct TokenFileDiskTests {
                 group.addTask {
                     let entry = try tokenEntry("t\(number)")
                     _ = try TokenFile.update(path: path, creating: true) { file in
-                        // Longer than a task waits for its turn, so that changes would overlap.
+                        // Longer than the start of a task, so that changes overlap.
                         usleep(2_000)
                         return file.add(entry)
                     }
@@ -92,7 +92,7 @@ struct TokenFileDiskTests {
     }
 }
 
-/// A symbolic link that somebody else planted never decides what we read.
+/// Symbolic links of other users are not followed.
 @Suite("Symbolic links of credential files")
 struct CredentialLinkTests {
     @Test("one's own link to one's own file is followed")
@@ -125,7 +125,7 @@ struct CredentialLinkTests {
             #expect(throws: PasswordFileError.foreignLink(path: path, owner: stranger)) {
                 try PasswordFile.load(path: path)
             }
-            // Nor is it changed.
+            // The file behind it stays unchanged.
             #expect(throws: TokenFileError.foreignLink(path: path, owner: stranger)) {
                 try TokenFile.update(path: path, creating: true) { _ in }
             }

@@ -2,12 +2,12 @@ import Testing
 
 @testable import Credentials
 
-/// The digest of that token, as the file writes it.
+/// The digest of a token, as in the file.
 private func digest(_ token: String) -> String {
     "sha256:" + SHA256Digest(of: token.utf8).hexadecimal
 }
 
-/// An entry under that name, for the token of the same text.
+/// An entry named like its token.
 func tokenEntry(
     _ name: String, _ scopes: String = "publish", expires: String? = nil
 ) throws -> TokenFile.Entry {

@@ -10,13 +10,13 @@ struct FileStampTests {
         let path = try folder.write("a", to: "file", mode: 0o666)
         let before = FileStamp(of: path)
         #expect(FileStamp(of: path) == before)
-        // The time of change moves in the steps of the kernel's clock.
+        // File timestamps advance in steps of the kernel's clock.
         while try !hasMoved(folder, since: path) {}
         chmod(path, 0o600)
         #expect(FileStamp(of: path) != before)
     }
 
-    /// True once a file that is changed now gets a later time than that one has.
+    /// True once a file changed now gets a later timestamp than this file.
     private func hasMoved(_ folder: TemporaryFolder, since path: String) throws -> Bool {
         var (old, new) = (stat(), stat())
         try #require(stat(path, &old) == 0)
@@ -33,7 +33,7 @@ struct FileStampTests {
 
 @Suite("WatchedFiles")
 struct WatchedFilesTests {
-    /// In a class, because an expectation cannot hold a call that changes a value.
+    /// A class, because `#expect` cannot call mutating methods.
     private final class Subject {
         private var files = WatchedFiles(inUse: 1)
 

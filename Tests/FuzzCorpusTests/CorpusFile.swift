@@ -6,7 +6,7 @@ struct CorpusFile {
     let path: String
     let bytes: [UInt8]
 
-    /// The files of one check, by name; a folder that does not exist has none.
+    /// The inputs of one check, by name; none if the folder does not exist.
     static func all(in folder: String, of check: FuzzCheck) throws -> [CorpusFile] {
         let directory = "\(repository)/Fuzz/\(folder)/\(check.rawValue)"
         return try names(in: directory).map { name in
@@ -14,7 +14,7 @@ struct CorpusFile {
         }
     }
 
-    /// Above `Tests/FuzzCorpusTests`, where this file stands.
+    /// The folder above `Tests/FuzzCorpusTests`.
     private static var repository: String {
         #filePath.split(separator: "/").dropLast(3).reduce("") { "\($0)/\($1)" }
     }

@@ -1,12 +1,12 @@
 import FuzzChecks
 import Testing
 
-/// Every input that fuzzing kept, through the checks that fuzzing makes.
+/// Runs the checks of fuzzing on every kept input.
 ///
-/// `scripts/fuzz --replay` shows what an input does.
+/// `scripts/fuzz --replay` shows the steps of an input.
 @Suite("Fuzz corpora")
 struct FuzzCorpusTests {
-    /// Small inputs, and few: they run in each `swift test`.
+    /// Few and small inputs, since they run in each `swift test`.
     private static let mostFiles = 300
     private static let mostBytes = 1_024
 

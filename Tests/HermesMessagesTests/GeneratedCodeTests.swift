@@ -10,8 +10,8 @@ struct GeneratedCodeTests {
         let root = String(cString: resolved).split(separator: "/").dropLast(3)
         let script = "/" + root.joined(separator: "/") + "/scripts/generate-protos"
 
-        // A non-zero status means a difference, or a missing protobuf-c-compiler; either way the
-        // script has said which on standard error.
+        // A non-zero status means a difference or a missing protobuf-c-compiler, as the script
+        // reports on standard error.
         #expect(try exitStatus(of: [script, "--check"]) == 0)
     }
 

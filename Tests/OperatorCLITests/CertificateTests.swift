@@ -3,7 +3,7 @@ import Testing
 
 @testable import OperatorCLI
 
-/// A certificate of nobody, with just the fields that names are read from.
+/// A minimal certificate with the fields that contain names.
 private func certificate(issuer: [UInt8], subject: [UInt8], version: Bool = true) -> [UInt8] {
     let fields =
         (version ? [0xA0, 3, 2, 1, 2] : []) + [2, 1, 7] + tagged(0x30, [6, 1, 0x2A])

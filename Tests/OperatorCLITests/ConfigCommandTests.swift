@@ -71,7 +71,7 @@ struct ConfigCommandTests {
         let folder = try TemporaryFolder()
         let data = try TemporaryFolder()
         chmod(data.path, 0o755)
-        // From any working directory up to the root, and down again.
+        // A relative path through the root, valid in any working directory.
         let path = String(repeating: "../", count: 64) + data.path.dropFirst()
         let config = try folder.write("data_directory: \(path)", to: "hermes.yaml")
         let checked = try await run(["config", "check", config])
@@ -106,7 +106,7 @@ struct ConfigCommandTests {
         #expect(!checked.errors.contains("leave out --config"))
     }
 
-    /// RSA of 1024 bits, good for a hundred years: OpenSSL would not serve it.
+    /// An RSA key of 1024 bits, valid for a hundred years, which OpenSSL rejects.
     private static let certificate = """
         -----BEGIN CERTIFICATE-----
         MIIB+jCCAWOgAwIBAgIUfj0nl6Zb8tvczsuHpkfPL8PskTUwDQYJKoZIhvcNAQEL

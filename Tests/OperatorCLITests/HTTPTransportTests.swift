@@ -147,7 +147,7 @@ private final class StubServer: Sendable {
     private let listener: CInt
     private let received = Mutex<[UInt8]>([])
 
-    /// The request as it came, once the server has answered.
+    /// The request as received, once the server has answered.
     var request: [UInt8] { received.withLock { $0 } }
 
     static func onLoopback(answering answer: String?) throws -> StubServer {
@@ -212,7 +212,7 @@ private final class StubServer: Sendable {
         defer { close(connection) }
         readRequest(connection)
         guard let answer else {
-            // Silence until the client gives up.
+            // Sends nothing until the client gives up.
             var byte: UInt8 = 0
             _ = read(connection, &byte, 1)
             return
@@ -221,7 +221,7 @@ private final class StubServer: Sendable {
         _ = write(connection, bytes, bytes.count)
     }
 
-    /// Reads up to the end of the head, and as much body as it announces.
+    /// Reads the head, and as much body as it announces.
     private func readRequest(_ connection: CInt) {
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 4_096)

@@ -79,7 +79,7 @@ struct PasswordPromptTests {
     }
 }
 
-/// A terminal whose keyboard and screen are the test's.
+/// A pseudo terminal with the test at keyboard and screen.
 private final class PseudoTerminal: Sendable {
     let path: String
     private let keyboard: CInt
@@ -90,7 +90,7 @@ private final class PseudoTerminal: Sendable {
     init() throws {
         keyboard = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
         try #require(keyboard >= 0)
-        // What unlockpt and ptsname do, which are not in Swift's import: TIOCSPTLCK, TIOCGPTN.
+        // unlockpt and ptsname, which Swift does not import: TIOCSPTLCK, TIOCGPTN.
         var locked: CInt = 0
         try #require(ioctl(keyboard, 0x4004_5431, &locked) == 0)
         var number: CUnsignedInt = 0
@@ -105,7 +105,7 @@ private final class PseudoTerminal: Sendable {
         close(keyboard)
     }
 
-    /// All that was shown before the last answer was typed.
+    /// The output before the last answer was typed.
     var shown: String { seen.withLock { $0 } }
 
     /// True when typed characters are shown.
@@ -114,8 +114,8 @@ private final class PseudoTerminal: Sendable {
         return tcgetattr(screen, &attributes) == 0 && attributes.c_lflag & tcflag_t(ECHO) != 0
     }
 
-    /// Types each answer once its prompt is shown, on a thread of its own, because the program
-    /// blocks the one it reads on. A prompt that does not come is answered with Ctrl-C.
+    /// Types each answer after its prompt, on a thread of its own, because the program blocks the
+    /// test's. Sends Ctrl-C if a prompt does not appear.
     func type(_ dialogue: [(prompt: String, answer: String)]) {
         DispatchQueue(label: "typist").async { [self] in
             for (prompt, answer) in dialogue {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import OperatorCLI
 
-/// One run of the command line in a world of its own.
+/// One run of `hermesctl` with its own environment.
 struct Run {
     let exitCode: CInt
     let output: String
@@ -14,7 +14,7 @@ struct Run {
     let requests: [AdminRequest]
 }
 
-/// Runs `hermesctl` with the answers that a broker would give, one per request.
+/// Runs `hermesctl` against prepared answers, one per request.
 func run(
     _ arguments: [String], answers: [AdminResponse] = [], columns: Int? = nil,
     environment: [String: String] = ["HERMES_ADMIN_TOKEN": "secret"], input: String = "",
@@ -36,7 +36,7 @@ func run(
 /// 2025-01-31T08:00:00Z, in milliseconds.
 let now: Int64 = 1_738_310_400_000
 
-/// What a command wrote.
+/// The output of a command.
 final class Captured: Sendable {
     private let texts = Mutex((output: [UInt8](), errors: ""))
 
@@ -53,7 +53,7 @@ final class Captured: Sendable {
     }
 }
 
-/// Answers requests in turn; a request too many is an unreachable broker.
+/// Answers requests in order; a request without an answer finds the broker unreachable.
 actor StubTransport: AdminTransport {
     private(set) var requests: [AdminRequest] = []
     private var answers: [AdminResponse]
@@ -73,7 +73,7 @@ actor StubTransport: AdminTransport {
     func close() async {}
 }
 
-/// A descriptor that reads as that text.
+/// A descriptor from which this text can be read.
 final class InputPipe {
     let descriptor: CInt
 
@@ -90,7 +90,7 @@ final class InputPipe {
 }
 
 extension AdminResponse {
-    /// An answer of 200 with that value as JSON.
+    /// An answer with status 200 and this value as JSON.
     static func ok(_ value: some Encodable) throws -> AdminResponse {
         AdminResponse(
             status: 200, mediaType: "application/json", body: Array(try JSONEncoder().encode(value))
@@ -121,7 +121,7 @@ extension ClientSummary {
     }
 }
 
-/// A folder of one test's own, gone with the value.
+/// A folder for one test, removed with this object.
 final class TemporaryFolder {
     let path: String
 

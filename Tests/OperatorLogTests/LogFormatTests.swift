@@ -17,7 +17,7 @@ struct LogFormatTests {
         return String(validating: bytes, as: UTF8.self) ?? "not UTF-8"
     }
 
-    /// The value of the only metadata key, as the text format shows it.
+    /// The value of the only metadata key in text format.
     private func value(_ value: Logger.MetadataValue) -> String {
         let prefix = "2026-11-21T03:04:05.123Z INFO  Message k="
         let line = line(.text, "Message", ["k": value])

@@ -27,7 +27,7 @@ struct OperatorLogTests {
         let logger = log.logger(label: "test")
         for number in 0..<100 { logger.info("Line", metadata: ["n": "\(number)"]) }
         #expect(log.flush())
-        // Nothing is waited for: what flush promised is in the pipe already.
+        // Without waiting: after flush, the output is in the pipe.
         #expect(
             output.lines(100)
                 == (0..<100).map { "2026-11-21T03:04:05.123Z INFO  Line n=\($0)" })
@@ -103,7 +103,7 @@ struct OperatorLogTests {
             ])
     }
 
-    /// The test would hang if a caller waited for the output: nobody reads while it logs.
+    /// Hangs if a caller waits for the output, which is not read meanwhile.
     @Test("a stalled output blocks no caller; dropped lines are counted once there is room")
     func overflow() throws {
         let pipeBytes = try output.shrink()
@@ -114,7 +114,7 @@ struct OperatorLogTests {
 
         let dropped = log.droppedLines
         let lineBytes = "2026-11-21T03:04:05.123Z INFO  Line n=1234\n".utf8.count
-        // All but what the pipe and the buffer hold.
+        // All but the lines in the pipe and the buffer.
         #expect(dropped >= UInt64(5_000 - (pipeBytes + 16_384) / (lineBytes - 3) - 1))
         #expect(dropped < 5_000)
 
@@ -130,7 +130,7 @@ struct OperatorLogTests {
         #expect(output.lines(1).last?.hasSuffix("INFO  Back") == true)
     }
 
-    /// Lines, with those that a line counts as dropped in its place.
+    /// The number of lines, including those counted as dropped.
     private func accounted(for lines: [String]) -> Int {
         lines.reduce(0) { sum, line in
             guard line.contains("log.dropped=") else { return sum + 1 }
@@ -147,7 +147,7 @@ struct OperatorLogTests {
         logger.info("Small")
         log.flush()
         let lines = output.lines(2)
-        // Which of them comes first depends on how quick the log's thread is.
+        // Their order depends on the speed of the log's thread.
         #expect(lines.count == 2)
         #expect(lines.contains { $0.hasSuffix("Small") })
         #expect(lines.contains { $0.hasSuffix("log.dropped=1") })
@@ -171,7 +171,7 @@ struct OperatorLogTests {
             capacityBytes: OperatorLog.defaultCapacityBytes, clock: { LogFormatTests.time })
         let logger = log.logger(label: "test")
         let value = Logger.MetadataValue.string(String(repeating: "x", count: 250))
-        // Some 16 KB, of which the pipe takes 4 KB.
+        // About 16 KB, of which the pipe takes 4 KB.
         logger.info("Long", metadata: ["x": .array(Array(repeating: value, count: 64))])
         #expect(fifo.hasInput())
         fifo.closeReadEnd()

@@ -1,9 +1,9 @@
 import Glibc
 import Testing
 
-/// A pipe that stands for standard error; closes what is still open when it goes away.
+/// A pipe in place of standard error; closes its open ends on release.
 ///
-/// Unchecked because each end is opened and closed by the test's own thread only.
+/// Unchecked, because only the test's own thread opens and closes each end.
 class TestPipe: @unchecked Sendable {
     fileprivate(set) var readEnd: CInt
     let writeEnd: CInt
@@ -30,37 +30,36 @@ class TestPipe: @unchecked Sendable {
         readEnd = -1
     }
 
-    /// Makes the pipe as small as it can be; returns the bytes that a stalled reader leaves room
-    /// for.
+    /// Makes the pipe as small as possible; returns the bytes that fit without a reader.
     func shrink() throws -> Int {
-        // F_SETPIPE_SZ, which the header keeps behind _GNU_SOURCE.
+        // F_SETPIPE_SZ, which the header defines only with _GNU_SOURCE.
         let size = fcntl(writeEnd, 1_031, 4_096)
         try #require(size > 0)
         return Int(size)
     }
 
-    /// Whether something is there to read, waiting up to 5 s for it.
+    /// True when input arrives within 5 s.
     func hasInput() -> Bool {
         var request = pollfd(fd: readEnd, events: Int16(POLLIN), revents: 0)
         return poll(&request, 1, 5_000) > 0
     }
 
-    /// The lines that arrive until there are `count` of them, waiting up to 5 s for each read.
+    /// The first `count` lines, waiting up to 5 s for each read.
     func lines(_ count: Int) -> [String] {
         lines { $0.count >= count }
     }
 
-    /// The lines that arrive until they are enough, waiting up to 5 s for each read.
+    /// Lines until there are enough, waiting up to 5 s for each read.
     func lines(until isEnough: ([String]) -> Bool) -> [String] {
         read(timeoutMilliseconds: 5_000, until: isEnough)
     }
 
-    /// All lines that arrive until 500 ms have passed without one.
+    /// All lines until 500 ms pass without one.
     func drain() -> [String] {
         read(timeoutMilliseconds: 500) { _ in false }
     }
 
-    /// Judges after each read, by the lines that are complete.
+    /// Judges the complete lines after each read.
     private func read(timeoutMilliseconds: CInt, until isEnough: ([String]) -> Bool) -> [String] {
         var bytes: [UInt8] = []
         var lines: [String] = []
@@ -79,7 +78,7 @@ class TestPipe: @unchecked Sendable {
     }
 }
 
-/// A small pipe with a name, whose reader can go away and another come.
+/// A small named pipe whose reader can change.
 final class TestFIFO: TestPipe, @unchecked Sendable {
     private let folder: String
     private var path: String { folder + "/fifo" }

@@ -14,12 +14,12 @@ struct BytePoolTests {
             #expect(capacity >= count)
             #expect(capacity >= 16 && capacity >= last.capacity)
             #expect(index >= last.index && index <= last.index + 1)
-            // No class wastes more than half of what was asked for.
+            // No class wastes more than half of the requested size.
             if count > 16 { #expect(capacity * 2 <= count * 3 + 2, "\(count) in \(capacity)") }
             if count <= 65_536 {
                 #expect(index < BytePool.classCount)
                 #expect(BytePool.capacity(ofClass: index) == capacity)
-                // The capacity of a class belongs to that class.
+                // A class's capacity belongs to that class.
                 #expect(BytePool.classIndex(for: capacity) == index)
             } else {
                 #expect(index >= BytePool.classCount && capacity == count)
@@ -79,7 +79,7 @@ struct BytePoolTests {
     func carving() {
         let owner = TestPool()
         let first = owner.pool.allocate(2_048)
-        // 16 bytes link the pages: seven buffers of 2,048 bytes stand behind them.
+        // 16 bytes link the pages, followed by seven buffers of 2,048 bytes.
         #expect(owner.pool.classes[BytePool.classIndex(for: 2_048)].freeCount == 6)
         owner.pool.deallocate(first, count: 2_048)
         #expect(owner.pool.classes[BytePool.classIndex(for: 2_048)].freeCount == 7)

@@ -19,7 +19,7 @@ struct CompactBytesTests {
         #expect(compact.array == bytes)
         #expect(compact.withBytes { $0.count } == count)
         bytes.withUnsafeBytes { #expect(compact.equals($0)) }
-        // A copy of the value is a copy of the reference: it reads the same.
+        // A copy of the value shares the reference and reads the same.
         let copy = compact
         #expect(copy.array == bytes)
     }

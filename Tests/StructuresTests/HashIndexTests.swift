@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Hash index")
 struct HashIndexTests {
-    /// How hashes are chosen: `distinct` values in steps of `step`, to collide as one likes.
+    /// The distribution of hashes: `distinct` values in steps of `step`, to cause collisions.
     struct Shape: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let distinct: Int
@@ -55,7 +55,7 @@ struct HashIndexTests {
         for (record, hash) in hashes {
             #expect(index.find(hash) { $0 == record } == record, comment)
         }
-        // A record that was never put in is not found, and every candidate has the right hash.
+        // An absent record is not found, and every candidate has the right hash.
         for (_, hash) in hashes {
             var candidates: Set<UInt32> = []
             #expect(

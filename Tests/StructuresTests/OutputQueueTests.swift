@@ -22,7 +22,7 @@ struct OutputQueueTests {
                 bytes.withUnsafeBytes { queue.append($0, pool: owner.pool) }
                 model += bytes
             case 5:
-                // Room that the caller fills in place.
+                // Space that the caller fills in place.
                 let count = random.number(in: 1...30)
                 let room = queue.append(count, pool: owner.pool)
                 room.initializeMemory(as: UInt8.self, repeating: UInt8(step & 0xFF), count: count)

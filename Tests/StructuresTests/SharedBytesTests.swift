@@ -34,7 +34,7 @@ struct SharedBytesTests {
     func releasedTwice(count: Int) async {
         await #expect(processExitsWith: .failure) { [count] in
             let pool = BytePool()
-            // A free buffer behind it, so that its place in the free list is not the last one.
+            // Another free buffer, so that this one is not last in the free list.
             let other = SharedBytes(count: count, pool: pool)
             let shared = SharedBytes(count: count, pool: pool)
             other.release(in: pool)

@@ -25,7 +25,7 @@ struct SlabTests {
             #expect(slab.count == records.count)
         }
         #expect(records.allSatisfy { slab[$0.key] == $0.value }, "replay with seed \(seed)")
-        // Freed indices are used again before new ones are.
+        // Freed indices are reused before new ones.
         #expect(Int(slab.endIndex) < 5_000)
     }
 

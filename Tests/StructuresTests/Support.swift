@@ -1,6 +1,6 @@
 import Structures
 
-/// A pool that ends with its test; whatever the test allocated must be back by then.
+/// A pool freed at the end of its test, when all memory must have been returned.
 final class TestPool {
     let pool = BytePool()
 

@@ -32,7 +32,7 @@ struct TimerWheelTests {
                 wheel.reschedule(timer.index, at: deadline)
                 pending[key] = (timer.index, deadline)
             case 6:
-                // Some that are due stay in the wheel, for the cancellations that follow.
+                // Some due timers stay in the wheel for later cancellations.
                 expire(&wheel, now, &pending, most: 2, "seed \(seed), step \(step)")
             default:
                 now = now.advanced(byMilliseconds: randomSpan(&random))
@@ -44,7 +44,7 @@ struct TimerWheelTests {
             #expect(wheel.count == pending.count)
             checkNextDeadline(wheel.nextDeadline, pending, now, "seed \(seed), step \(step)")
         }
-        // All that remain come, in a time that is late enough for all.
+        // All remaining timers expire after enough time.
         now = now.advanced(byMilliseconds: 100 * Self.lap)
         expire(&wheel, now, &pending, most: .max, "seed \(seed), at the end")
         #expect(pending.isEmpty && wheel.count == 0)
@@ -96,7 +96,7 @@ struct TimerWheelTests {
     ) -> MonotonicTime {
         switch random.number(in: 0...7) {
         case 0:
-            // Past already.
+            // In the past already.
             let back = UInt64(random.number(in: 0...1_000))
             return MonotonicTime(milliseconds: now.milliseconds - min(back, now.milliseconds))
         case 1: return now
@@ -136,7 +136,7 @@ struct TimerWheelTests {
                 Issue.record("a deadline that never comes, seed \(seed)")
                 return
             }
-            // A loop that only sleeps until the wheel's deadline misses nothing and does not spin.
+            // A loop that sleeps until the wheel's deadline misses nothing and does not spin.
             #expect(next > now || wakes == 1)
             now = max(now, next)
             expire(&wheel, now, &pending, most: .max, "seed \(seed)")

@@ -6,7 +6,7 @@ private func ms(_ milliseconds: UInt64) -> MonotonicTime {
     MonotonicTime(milliseconds: milliseconds)
 }
 
-/// The structs under test behind references, so that expectations can call what changes them.
+/// References to the tested structs, because `#expect` cannot call mutating methods.
 private final class Bucket {
     var value = TokenBucket()
 

@@ -4,7 +4,8 @@ import Testing
 
 @testable import TLS
 
-/// What ends the trust in a client's certificate, also where it was verified earlier.
+/// Expiry, revocation and changed authorities end the trust in a client certificate, even after it
+/// was verified.
 @Suite("Clients' certificates that stop counting")
 struct ClientCertificateTests {
     private static let day: Int64 = 86_400
@@ -44,7 +45,7 @@ struct ClientCertificateTests {
         return try OpenSSLClient(options)
     }
 
-    /// Whether a session of `first` is resumed after `seconds`.
+    /// True when a session of `first` is resumed after `seconds`.
     private func isResumed(
         _ version: SecureChannel.Version, _ identity: TestCertificates.Pair,
         chain: [TestCertificates.Pair] = [], from first: TLSContext, in second: TLSContext,
@@ -113,7 +114,7 @@ struct ClientCertificateTests {
         var known = try client(version, phone)
         _ = try ServerEnd(known, context)
         _ = known.read()
-        // A resumed session of TLS 1.3 gets a ticket again; that of TLS 1.2 is shown again.
+        // A resumed session of TLS 1.3 gets a new ticket; one of TLS 1.2 is shown again.
         for hours in [6, 12, 18] {
             clock.set(start + Int64(hours) * 3_600)
             let again = try client(version, phone, session: known.lastSession())
@@ -152,7 +153,7 @@ struct ClientCertificateTests {
                 version, phone, chain: [middle], session: clients[0].2.lastSession())
             #expect(try failure(again, second).reason == .certificate)
         }
-        // Another authority: who was let in by the former one is a stranger.
+        // With another authority, former clients are unknown.
         let other = try certificates.make(commonName: Array("Root".utf8), isAuthority: true)
         #expect(try !context(other).admits(clients[1].1))
     }
@@ -168,7 +169,7 @@ struct ClientCertificateTests {
             (try certificates.lists("none", of: [root, middle]), true),
             (try certificates.lists("middle", of: [root, middle], revoked: [middle]), false),
             (try certificates.lists("phone", of: [root, middle], revoked: [phone]), false),
-            // Without the list of an authority, what it has revoked is not known.
+            // Without an authority's list, its revocations are unknown.
             (try certificates.lists("no root", of: [middle]), false),
             (try certificates.lists("no middle", of: [root]), false),
         ]

@@ -75,7 +75,7 @@ struct HandshakeTests {
         let client = try OpenSSLClient(.init(version: version))
         #expect(try !shake(client, first).isResumed)
         _ = client.read()
-        // One is enough, and saves the other ticket that OpenSSL would make.
+        // One ticket is enough; OpenSSL would make two.
         #expect(client.sessions.count == 1)
         for (context, isResumed) in [(first, true), (second, true), (other, false)] {
             let again = try OpenSSLClient(
@@ -161,7 +161,7 @@ struct HandshakeTests {
     @Test(
         "a common name that cannot be a user name is refused",
         arguments: [
-            // OpenSSL itself takes no certificate whose UTF-8 is wrong.
+            // OpenSSL itself rejects a certificate with invalid UTF-8.
             Array("a\0b".utf8), [0],
             Array("a\nb".utf8), [0x61, 0xC2, 0x85], Array("\u{1B}[31m".utf8), [0x7F],
         ])
@@ -262,7 +262,7 @@ struct HandshakeTests {
         try #require(socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue) | O_NONBLOCK, 0, &pair) == 0)
         defer { pair.forEach { close($0) } }
         let handshake = TLSHandshake(context, descriptor: pair[1])
-        // Records of a ClientHello that claims to be 16 MB long.
+        // Records of a ClientHello that announces 16 MB.
         let header: [UInt8] = [22, 3, 1, 0x10, 0, 1, 0xFF, 0xFF, 0xFF]
         var record = header + [UInt8](repeating: 0, count: 4_092)
         var outcome = TLSHandshake.Outcome.wantsRead
@@ -355,7 +355,7 @@ struct HandshakeTests {
         handshake.withRest { (input, output) = ([UInt8]($0), [UInt8]($1)) }
         #expect(client.read().isEmpty)
         if version == .tls12 {
-            // Our Finished comes last: the client waits for it, and for the ticket before it.
+            // The broker's Finished comes last, after its ticket.
             #expect(input.isEmpty && output.isEmpty)
             #expect(client.sessions.count == 1)
             return
@@ -404,7 +404,7 @@ struct HandshakeTests {
         #expect(trace.sealedRecords == nil)
         header()
         #expect(trace.sealedRecords == 1)
-        // A large one takes several.
+        // A large header takes several records.
         header()
         message(SSL3_MT_NEWSESSION_TICKET)
         #expect(trace.sealedRecords == 2)
@@ -430,7 +430,7 @@ struct HandshakeTests {
     }
 }
 
-/// A clock that a test sets.
+/// A clock that the test sets.
 final class Clock: Sendable {
     private let now: Mutex<Int64>
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import TLS
 
-/// Our record layer against OpenSSL's own.
+/// Our record layer with OpenSSL's as peer.
 @Suite("TLS records with OpenSSL as the peer")
 final class InteroperabilityTests {
     struct Suite: Sendable, CustomTestStringConvertible {
@@ -62,7 +62,7 @@ final class InteroperabilityTests {
         #expect(server.channel.state == .open)
     }
 
-    /// One of the three ways in which keys change.
+    /// Changes keys in one of three ways.
     private func changeKeys(
         _ random: inout SplitMix64, _ client: OpenSSLClient, _ server: inout ServerEnd
     ) throws {
@@ -134,7 +134,7 @@ final class InteroperabilityTests {
         #expect(SSL_shutdown(client.ssl) == 0)
         #expect(server.read(&ciphers) == [7])
         #expect(server.channel.state == .closed)
-        // Ours still goes on, and then ends as well.
+        // Our direction continues, then ends too.
         server.write([8], &ciphers)
         server.send(server.channel.sealed([1, 0], type: SecureChannel.ContentType.alert, &ciphers))
         #expect(client.read() == [8])

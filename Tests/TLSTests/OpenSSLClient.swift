@@ -4,26 +4,26 @@ import Testing
 
 @testable import TLS
 
-/// A client that is OpenSSL alone, over a socket pair whose other end is ours.
+/// A client by OpenSSL alone, over a socket pair.
 final class OpenSSLClient {
     struct Options {
         var version = SecureChannel.Version.tls13
-        /// Of the version; `nil` leaves the choice to OpenSSL.
+        /// The cipher suite; `nil` lets OpenSSL choose.
         var suite: String?
         var serverName: String?
         var identity: TestCertificates.Pair?
-        /// Who vouches for it, sent along.
+        /// Intermediate certificates sent along.
         var chain: [TestCertificates.Pair] = []
         /// A session to resume.
         var session: OpaquePointer?
-        /// As max_fragment_length codes it; 0 does not ask.
+        /// The max_fragment_length code; 0 omits the extension.
         var fragmentCode: UInt8 = 0
     }
 
     let ssl: OpaquePointer
     /// The server's end.
     let descriptor: CInt
-    /// Sessions that the server gave, newest last.
+    /// Sessions from the server, newest last.
     private(set) var sessions: [OpaquePointer] = []
     private let context: OpaquePointer
     private let own: CInt
@@ -65,7 +65,7 @@ final class OpenSSLClient {
         SSL_set_connect_state(ssl)
         if let name = options.serverName { #expect(hermes_ssl_set_server_name(ssl, name) == 1) }
         if let session = options.session {
-            // OpenSSL itself shows a ticket of TLS 1.3 once; a copy is shown as often as we like.
+            // OpenSSL uses a TLS 1.3 ticket once; a copy can be used again.
             let copy = SSL_SESSION_dup(session)
             #expect(SSL_set_session(ssl, copy) == 1)
             SSL_SESSION_free(copy)
@@ -75,7 +75,7 @@ final class OpenSSLClient {
 
     deinit {
         sessions.forEach { SSL_SESSION_free($0) }
-        // A connection without an end would take its session along.
+        // Ending the connection without close_notify would invalidate its session.
         SSL_set_shutdown(ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN)
         SSL_free(ssl)
         SSL_CTX_free(context)
@@ -85,7 +85,7 @@ final class OpenSSLClient {
 
     var isResumed: Bool { SSL_session_reused(ssl) == 1 }
 
-    /// The session that the server gave last.
+    /// The server's latest session.
     func lastSession() throws -> OpaquePointer {
         guard let session = sessions.last else {
             throw TestCertificates.Failure(description: "the server gave no session")
@@ -93,7 +93,7 @@ final class OpenSSLClient {
         return session
     }
 
-    /// The common name of the certificate that the server showed.
+    /// The common name of the server's certificate.
     var serverCommonName: String? {
         guard let certificate = SSL_get0_peer_certificate(ssl) else { return nil }
         guard case .success(let name) = CertificateName.commonName(of: certificate) else {
@@ -102,7 +102,7 @@ final class OpenSSLClient {
         return String(decoding: name, as: UTF8.self)
     }
 
-    /// Both sides in turn, until ours has an end.
+    /// Runs both sides in turn until the server's has ended.
     func shakeHands(_ server: TLSHandshake) throws -> TLSHandshake.Outcome {
         for _ in 0..<100 {
             ERR_clear_error()
@@ -124,7 +124,7 @@ final class OpenSSLClient {
         #expect(SSL_write(ssl, bytes, CInt(bytes.count)) == CInt(bytes.count))
     }
 
-    /// Everything that has arrived.
+    /// All received bytes.
     func read() -> [UInt8] {
         var result: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 20_000)
@@ -135,7 +135,7 @@ final class OpenSSLClient {
         }
     }
 
-    /// Why reading gave nothing: SSL_ERROR_WANT_READ, SSL_ERROR_ZERO_RETURN, SSL_ERROR_SSL.
+    /// The reason for an empty read: SSL_ERROR_WANT_READ, SSL_ERROR_ZERO_RETURN or SSL_ERROR_SSL.
     func readError() -> CInt {
         ERR_clear_error()
         var byte: UInt8 = 0
@@ -143,16 +143,16 @@ final class OpenSSLClient {
     }
 }
 
-/// Our side of the pair, once the handshake is over.
+/// The server's end of the pair after the handshake.
 struct ServerEnd {
     var channel: SecureChannel
     let peer: TLSPeer
     let descriptor: CInt
-    /// Bytes of a record that is not whole.
+    /// Bytes of an incomplete record.
     var kept: [UInt8] = []
-    /// Records that the handshake left for us to send.
+    /// Records of the handshake that the server still has to send.
     private(set) var withheld: [UInt8] = []
-    /// The most bytes of the records that were sealed.
+    /// The largest total size of sealed records.
     var largestSealed = 0
 
     init(_ client: OpenSSLClient, _ context: TLSContext) throws {
@@ -171,11 +171,11 @@ struct ServerEnd {
         withheld = rest.output
         self.peer = peer
         descriptor = client.descriptor
-        // As a broker does: with the first answer, which every client gets.
+        // With the first answer, as a broker does.
         send(withheld)
     }
 
-    /// Opens what has arrived.
+    /// Opens the received bytes.
     mutating func read(_ ciphers: inout RecordCiphers) -> [UInt8] {
         var result: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 50_000)
@@ -187,14 +187,14 @@ struct ServerEnd {
         }
     }
 
-    /// Opens what was kept.
+    /// Opens the kept bytes.
     mutating func open(_ ciphers: inout RecordCiphers) -> [UInt8] {
         let (opened, bytes) = channel.opened(kept, &ciphers)
         kept.removeFirst(opened.consumed)
         return bytes
     }
 
-    /// Seals and sends, in records of at most what the client wants.
+    /// Seals and sends, in records of at most the client's fragment size.
     mutating func write(_ bytes: [UInt8], _ ciphers: inout RecordCiphers) {
         var rest = bytes[...]
         while !rest.isEmpty {
@@ -230,7 +230,7 @@ extension SecureChannel {
         return [UInt8](record[..<size])
     }
 
-    /// What ``open(_:into:_:)`` makes of bytes.
+    /// The result of ``open(_:into:_:)``.
     mutating func opened(
         _ bytes: [UInt8], _ ciphers: inout RecordCiphers
     ) -> (Opened, [UInt8]) {

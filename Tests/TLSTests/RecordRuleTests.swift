@@ -3,8 +3,8 @@ import Testing
 
 @testable import TLS
 
-/// What a peer may not send: the other end is our own record layer with its keys exchanged, which
-/// seals whatever it is told to.
+/// Violations by a peer. The peer is our own record layer with exchanged keys, which seals any
+/// content.
 @Suite("TLS records: rules")
 final class RecordRuleTests {
     typealias ContentType = SecureChannel.ContentType
@@ -65,7 +65,7 @@ final class RecordRuleTests {
             var (ours, _) = Self.pair(kind)
             let (opened, bytes) = ours.opened(changed + second, &ciphers)
             #expect(bytes.isEmpty && opened.produced == 0, "bit \(bit)")
-            // A longer length waits for more bytes; nothing else may pass.
+            // A longer length waits for more bytes; anything else must fail.
             if opened.consumed > 0 { #expect(ours.state == .failed, "bit \(bit)") }
         }
         for stream in [second, first + first, first + second + first] {
@@ -123,7 +123,7 @@ final class RecordRuleTests {
     @Test("padding is taken off, and counts towards the length", arguments: kinds13)
     func padding(kind: Kind) {
         var (ours, peer) = Self.pair(kind)
-        // The type that sealing appends is the last zero; the true one stands before the zeros.
+        // The type appended by sealing is the last zero; the true one is before the zeros.
         let padded: [UInt8] = [1, 2, ContentType.applicationData, 0, 0, 0]
         #expect(ours.opened(peer.sealed(padded, type: 0, &ciphers), &ciphers).1 == [1, 2])
         let zeros = [UInt8](repeating: 0, count: 20)
@@ -210,7 +210,7 @@ final class RecordRuleTests {
             _ = ours.opened(peer.sealed(piece, type: ContentType.handshake, &ciphers), &ciphers)
             #expect(ours.state == .open)
         }
-        // Nothing may come between its pieces.
+        // No record may come between its pieces.
         _ = ours.opened(peer.sealed([1], &ciphers), &ciphers)
         #expect(ours.state == .failed && ours.alert == .unexpectedMessage)
     }
@@ -225,7 +225,7 @@ final class RecordRuleTests {
             let bytes = ours.opened(peer.sealed([UInt8(round)], &ciphers), &ciphers).1
             #expect(bytes == [UInt8(round)])
         }
-        // Data between them is no excuse, unless there is much of it.
+        // Data between them makes a difference only if there is much of it.
         for _ in 0..<1_024 { _ = ours.opened(peer.sealed([1], &ciphers), &ciphers) }
         _ = ours.opened(try keyUpdate(&peer), &ciphers)
         #expect(ours.opened(peer.sealed([1], &ciphers), &ciphers).1 == [1])
@@ -239,13 +239,13 @@ final class RecordRuleTests {
         let clock = TestClock(.max - 500)
         ciphers = RecordCiphers { clock.seconds }
         var (ours, peer) = Self.pair(kind)
-        // Across the clock's end, too.
+        // Includes the wrap of the clock.
         for _ in 0..<200 {
             clock.seconds &+= 10
             _ = ours.opened(try keyUpdate(&peer), &ciphers)
             #expect(ours.opened(peer.sealed([1], &ciphers), &ciphers).1 == [1])
         }
-        // What was saved up is no more than one budget.
+        // The saved budget is capped at one.
         clock.seconds &+= 1_000_000
         for _ in 0..<32 { _ = ours.opened(try keyUpdate(&peer), &ciphers) }
         #expect(ours.opened(peer.sealed([1], &ciphers), &ciphers).1 == [1])
@@ -300,7 +300,7 @@ final class RecordRuleTests {
     }
 }
 
-/// A clock that a test sets.
+/// A clock that the test sets.
 private final class TestClock {
     var seconds: UInt32
 

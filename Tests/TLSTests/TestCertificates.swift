@@ -4,7 +4,7 @@ import Testing
 
 @testable import TLS
 
-/// Makes certificates and keeps them as PEM files in a folder of its own, which goes with it.
+/// Makes certificates as PEM files in a folder of its own, which is removed with it.
 final class TestCertificates {
     /// A certificate with its key, in memory and in files.
     struct Pair {
@@ -43,8 +43,8 @@ final class TestCertificates {
         rmdir(folder)
     }
 
-    /// A certificate with a P-256 key. `commonName` is written as it is, as UTF-8; `issuer` signs it,
-    /// or else its own key. Valid from yesterday until in `days`.
+    /// A certificate with a P-256 key, signed by `issuer` or self-signed. `commonName` is written
+    /// unchanged as UTF-8. Valid from yesterday for `days`.
     func make(
         commonName: [UInt8]?, alternativeNames: String? = nil, issuer: Pair? = nil,
         isAuthority: Bool = false, days: Int = 30, secondName: [UInt8]? = nil
@@ -79,7 +79,7 @@ final class TestCertificates {
         return pair
     }
 
-    /// A file with an authority's revocation list, good from yesterday until in `days`.
+    /// A file with an authority's revocation list, valid from yesterday for `days`.
     func list(
         _ name: String, of authority: Pair, revoked: [Pair] = [], days: Int = 30
     ) throws -> String {
@@ -88,7 +88,7 @@ final class TestCertificates {
         return path
     }
 
-    /// A file with the lists of several authorities, none of which has revoked anything but `revoked`.
+    /// A file with the lists of several authorities; `revoked` is the only revoked certificate.
     func lists(
         _ name: String, of authorities: [Pair], revoked: [Pair] = [], days: Int = 30
     ) throws -> String {

@@ -14,7 +14,7 @@ struct BackpressureTests {
         var server = try EchoServer()
         let (lazy, blocked) = try server.connect(receiveBuffer: 4_096)
         let (other, _) = try server.connect()
-        // Small packets, large ones and shared ones: more runs than one call takes.
+        // Small, large and shared packets: more pieces than one call takes.
         var expected: [UInt8] = []
         var output = OutputQueue()
         while expected.count < 12 << 20 {
@@ -35,7 +35,7 @@ struct BackpressureTests {
         let unsent = try #require(server.connections[blocked]?.output.count)
         #expect(unsent > 0 && unsent < expected.count)
 
-        // The others go on, and nobody asks a full socket again and again.
+        // Other connections continue, and a full socket is not polled repeatedly.
         other.send(frame([1]))
         let isEchoed = try server.turn { $0.connections.values.contains { $0.frames == [[1]] } }
         #expect(isEchoed)
@@ -51,7 +51,7 @@ struct BackpressureTests {
         #expect(received == expected, "replay with seed \(seed)")
         #expect(server.connections[blocked]?.isBlocked == false)
         #expect(server.connections[blocked]?.output.isEmpty == true)
-        // Nothing is left to send, so no event says that it could be.
+        // Nothing is left to send, so no event reports a writable socket.
         #expect(try server.turn(milliseconds: 1) == 0)
         #expect(server.reactor.bytesSent == UInt64(expected.count + 4))
     }
@@ -93,7 +93,7 @@ struct BackpressureTests {
         shared.release(in: server.pool)
         #expect(server.reactor.connectionCount == 0)
         #expect(try server.turn(milliseconds: 1) == 0)
-        // Unread input makes the kernel send a reset rather than an end; either ends the peer.
+        // Unread input makes the kernel send a reset instead of an end; both end the peer.
         for _ in 0..<10_000 where !peer.sawEnd && peer.failure == nil { _ = peer.receive() }
         #expect(peer.sawEnd || peer.failure != nil)
     }

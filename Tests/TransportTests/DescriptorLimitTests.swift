@@ -12,7 +12,7 @@ private func setLimit(_ soft: rlim_t) {
     #expect(setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
 }
 
-/// Opens descriptors until `left` more fit below the limit.
+/// Opens descriptors until `left` more can be opened.
 private func fill(leaving left: Int) -> [CInt] {
     var opened: [CInt] = []
     while true {
@@ -24,7 +24,7 @@ private func fill(leaving left: Int) -> [CInt] {
     return opened
 }
 
-/// Each in a process of its own: the limit holds for the whole process.
+/// Each test runs in its own process, because the limit is per process.
 @Suite("Transport: descriptors run out")
 struct DescriptorLimitTests {
     @Test("newcomers are refused, the others go on, and it recovers")
@@ -44,7 +44,7 @@ struct DescriptorLimitTests {
             for peer in late {
                 #expect(peer.receive() == [] && (peer.sawEnd || peer.failure != nil))
             }
-            // The listener is empty: the loop sleeps instead of spinning.
+            // No connection waits: the loop sleeps instead of spinning.
             #expect(try server.turn(milliseconds: 1) == 0)
             first.send(frame([1]))
             let isServed = try server.turn { $0.connections[handle]?.frames == [[1]] }
@@ -67,7 +67,7 @@ struct DescriptorLimitTests {
             setLimit(200)
             var server = try EchoServer()
             let peers = try (0..<2).map { _ in try #require(TestPeer(server.address)) }
-            // Below everything that is open: closing the spare one makes no room.
+            // Below all open descriptors, so that closing the spare one makes no room.
             setLimit(3)
             for _ in 0..<3 { try server.turn(milliseconds: 1) }
             #expect(server.handles.isEmpty && server.refused == 0)

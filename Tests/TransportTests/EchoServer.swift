@@ -2,10 +2,10 @@ import Structures
 import Testing
 import Transport
 
-/// A handler that shows what a reactor does: echoes frames, and does as a test tells it otherwise.
+/// A handler that tests a reactor: it echoes frames, unless told otherwise.
 ///
-/// A frame is three bytes of length, most significant first, and that many bytes. The server runs in
-/// the test's own thread, turn by turn, so that nothing happens between two lines of a test.
+/// A frame is three bytes of length, most significant first, and that many bytes. The server runs
+/// on the test's thread, turn by turn, so that nothing happens between two lines of a test.
 struct EchoServer: ~Copyable {
     struct Connection {
         var output = OutputQueue()
@@ -17,7 +17,7 @@ struct EchoServer: ~Copyable {
         var isHungUp = false
         var hasProxyHeader = false
         var malformedHeader: MalformedProxyHeader?
-        /// Whether frames are sent back.
+        /// True when frames are echoed.
         var echoes = true
         /// Most frames taken per turn; the rest stays in the reactor's input.
         var mostFrames = Int.max
@@ -29,13 +29,13 @@ struct EchoServer: ~Copyable {
     /// In the order of acceptance.
     private(set) var handles: [Handle] = []
     private(set) var refused = 0
-    /// Why connections could not even be refused.
+    /// Errors of connections that could not even be closed.
     private(set) var unable: [SystemError] = []
     private(set) var staleEvents = 0
     private(set) var mailboxEvents = 0
     let address: String
     var accepts = true
-    /// Whether connections begin with a header of the PROXY protocol.
+    /// True when connections begin with a PROXY header.
     var expectsProxyHeader = false
 
     init(address: String = "127.0.0.1") throws(SystemError) {
@@ -47,7 +47,7 @@ struct EchoServer: ~Copyable {
         self.reactor = reactor
     }
 
-    /// Waits at most `milliseconds` and handles what came; returns how many events that were.
+    /// Waits at most `milliseconds` and handles all events; returns their number.
     @discardableResult
     mutating func turn(milliseconds: CInt = 20) throws(SystemError) -> Int {
         let count = try reactor.wait(milliseconds: milliseconds)
@@ -65,7 +65,7 @@ struct EchoServer: ~Copyable {
         return count
     }
 
-    /// Turns until `isDone`, at most a few seconds; false when it never was.
+    /// Runs turns until `isDone`, for at most a few seconds; false when it stays false.
     mutating func turn(until isDone: (borrowing EchoServer) -> Bool) throws(SystemError) -> Bool {
         for _ in 0..<1_000 {
             if isDone(self) { return true }
@@ -108,7 +108,7 @@ struct EchoServer: ~Copyable {
         }
     }
 
-    /// Goes on with input that was left lying.
+    /// Handles kept input.
     mutating func readKept(_ handle: Handle) {
         let bytes = reactor.keptInput(handle)
         if !bytes.isEmpty { consume(handle, bytes) }

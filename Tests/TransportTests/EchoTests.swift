@@ -107,7 +107,7 @@ struct EchoTests {
             #expect(server.connections[handle]?.frames == Array(frames.prefix(taken)))
             #expect(server.reactor.keptInput(handle).count == (10 - taken) * 2_003 + 2)
         }
-        // The two bytes of a length that lie there are the beginning of what comes.
+        // The two kept bytes of a length are the beginning of the next frame.
         peer.send([1, 7])
         let isComplete = try server.turn { $0.connections[handle]?.frames.count == 11 }
         #expect(isComplete)
@@ -156,7 +156,7 @@ struct EchoTests {
         #expect(server.connections[handle]?.frames == [[1, 2, 3]])
         #expect(server.connections[handle]?.isHungUp == false, "one direction is open")
         #expect(peer.receive() == frame([1, 2, 3]))
-        // No event in a loop for an end that has been seen.
+        // An end that was seen is not reported again.
         #expect(try server.turn(milliseconds: 1) == 0)
         server.reactor.finishSending(handle)
         #expect(peer.receive() == [] && peer.sawEnd)
@@ -173,7 +173,7 @@ struct EchoTests {
         server.reactor.finishSending(handle)
         #expect(peer.receive() == [UInt8](repeating: 9, count: 100))
         #expect(peer.receive() == [] && peer.sawEnd)
-        // The other direction is open.
+        // The other direction is still open.
         peer.send(frame([5]))
         let isRead = try server.turn { $0.connections[handle]?.frames == [[5]] }
         #expect(isRead)
@@ -229,7 +229,7 @@ struct EchoTests {
             Issue.record("the end was not reported")
             return
         }
-        // What it sent before is still there.
+        // Earlier input can still be read.
         server.reactor.resumeReading(handle)
         let hasEnded = try server.turn { $0.connections[handle]?.hasEnded == true }
         #expect(hasEnded)

@@ -59,7 +59,7 @@ struct ListenerTests {
         #expect(
             try error(listeningOn: "", port: 0)
                 == SystemError(call: "parse", subject: "", code: EINVAL))
-        // 192.0.2.0/24 is for documentation and nobody's; nothing is sent there.
+        // 192.0.2.0/24 is reserved for documentation; nothing is sent there.
         #expect(
             try error(listeningOn: "192.0.2.1", port: 0)
                 == SystemError(call: "bind", subject: "192.0.2.1:0", code: EADDRNOTAVAIL))
@@ -119,7 +119,7 @@ struct ListenerTests {
     func options() throws {
         var server = try EchoServer()
         let (peer, _) = try server.connect()
-        // The server's end is the one socket of this process whose peer has our peer's port.
+        // The server's end is the only socket of this process whose peer has the client's port.
         let accepted = (CInt(3)..<4_096).first { peerPort($0) == peer.localPort }
         let descriptor = try #require(accepted)
         #expect(option(descriptor, TCP_NODELAY) != 0)

@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 import Transport
 
-/// A thread of the system's own: a test's tasks must not wait in the shared pool.
+/// A thread of its own, because a test must not block the shared pool.
 private final class TestThread {
     private final class Body: Sendable {
         let run: @Sendable () -> Void
@@ -51,7 +51,7 @@ struct MailboxTests {
         let threads = (0..<4).map { sender in
             TestThread {
                 for number in 0..<letters {
-                    // Bounded by the reader, which takes until everything has come or gives up.
+                    // Bounded by the reader, which stops when all has arrived or at its deadline.
                     while true {
                         switch mailbox.post(Letter(sender: sender, number: number)) {
                         case .accepted: break
@@ -68,7 +68,7 @@ struct MailboxTests {
         }
         var next = [Int](repeating: 0, count: 4)
         var wakes = 0
-        // A lost wake shows as a wait of two seconds without an event.
+        // A lost wake-up shows as two seconds without an event.
         while next != [Int](repeating: letters, count: 4) {
             guard try reactor.wait(milliseconds: 2_000) > 0 else {
                 Issue.record("no wake with \(next) taken")

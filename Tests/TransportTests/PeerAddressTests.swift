@@ -63,7 +63,7 @@ struct PeerAddressTests {
         #expect(PeerAddress(peerOf: -1) == .unknown)
     }
 
-    /// Waits for the end of both directions, without reading.
+    /// Waits until both directions have ended, without reading.
     private func isHungUp(_ server: inout EchoServer) throws -> Bool {
         for _ in 0..<500 {
             let count = try server.reactor.wait(milliseconds: 20)

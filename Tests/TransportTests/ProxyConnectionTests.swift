@@ -36,7 +36,7 @@ struct ProxyConnectionTests {
         }
         #expect(server.connections[handle]?.hasProxyHeader == false)
         #expect(server.reactor.address(of: handle) == "127.0.0.1:\(peer.localPort)")
-        // What has come is taken off the socket: nothing reports it again and again.
+        // The incomplete header was read from the socket, so that no event repeats.
         #expect(try server.turn(milliseconds: 0) == 0)
         peer.send(Self.header.suffix(1) + frame([7]))
         let isEchoed = try server.turn { $0.connections[handle]?.frames == [[7]] }

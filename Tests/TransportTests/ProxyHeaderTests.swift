@@ -4,7 +4,7 @@ import Transport
 
 @Suite("PROXY headers")
 struct ProxyHeaderTests {
-    /// A header of version 2 with a block of addresses and fields behind it.
+    /// A header of version 2 with this block of addresses and fields.
     private static func binary(
         command: UInt8 = 0x21, family: UInt8 = 0x11, _ block: [UInt8] = fourBlock,
         announcing count: Int? = nil
@@ -68,7 +68,7 @@ struct ProxyHeaderTests {
         let header = try #require(try decode(line: line))
         #expect(header.source?.text == source)
         #expect(header.size == line.utf8.count)
-        // What follows does not matter, and nothing less is enough.
+        // Later bytes do not matter, and fewer are not enough.
         let bytes = [UInt8](line.utf8)
         #expect(try decode(bytes + [0x10, 0x00]) == header)
         for count in bytes.indices { #expect(try decode([UInt8](bytes.prefix(count))) == nil) }
@@ -165,7 +165,7 @@ struct ProxyHeaderTests {
                 #expect(header.size == bytes.count)
             }
         }
-        // LOCAL: whatever family and addresses it has.
+        // LOCAL, with any family and addresses.
         for (family, block) in [
             (0x00, []), (0x11, Self.fourBlock), (0x21, []), (0xFF, [1, 2, 3]),
         ] as [(UInt8, [UInt8])] {
@@ -199,7 +199,7 @@ struct ProxyHeaderTests {
             #expect(flaw([UInt8](bytes.prefix(seen))) == error)
             #expect(flaw([UInt8](bytes.prefix(seen - 1))) == nil)
         }
-        // One wrong byte anywhere in the signature.
+        // One wrong byte at each place of the signature.
         for index in 0..<12 {
             var bytes = Self.binary()
             bytes[index] ^= 0x20

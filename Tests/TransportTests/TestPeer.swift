@@ -1,14 +1,14 @@
 import Glibc
 
-/// The other end of a connection: a plain socket on loopback that never blocks once connected.
+/// The peer of a connection: a plain socket on loopback that does not block once connected.
 final class TestPeer {
     private(set) var descriptor: CInt
-    /// True once the end of the stream was read.
+    /// True once the end of the stream has been read.
     private(set) var sawEnd = false
     /// The error that ended it, such as ECONNRESET.
     private(set) var failure: CInt?
 
-    /// Connects to `127.0.0.1:port` or `[::1]:port`; `nil` with ``errno`` set when that fails.
+    /// Connects to `127.0.0.1:port` or `[::1]:port`; `nil` on failure, with ``errno`` set.
     init?(_ address: String, receiveBuffer: CInt? = nil) {
         guard let colon = address.lastIndex(of: ":"),
             let port = UInt16(address[address.index(after: colon)...])
@@ -35,7 +35,7 @@ final class TestPeer {
 
     deinit { if descriptor >= 0 { close(descriptor) } }
 
-    /// Its own address and port, as the other end sees it.
+    /// Its own port, as the server sees it.
     var localPort: UInt16 {
         var address = sockaddr_in()
         var length = socklen_t(MemoryLayout<sockaddr_in>.size)
@@ -47,7 +47,7 @@ final class TestPeer {
         return UInt16(bigEndian: address.sin_port)
     }
 
-    /// Sends what the socket takes; returns how many bytes that was.
+    /// Sends as much as the socket takes; returns the number of bytes.
     @discardableResult
     func send(_ bytes: some Collection<UInt8>) -> Int {
         let count = Array(bytes).withUnsafeBytes {
@@ -56,7 +56,7 @@ final class TestPeer {
         return max(count, 0)
     }
 
-    /// What has arrived, at most `most` bytes; empty when nothing has.
+    /// Received bytes, at most `most`; empty without any.
     func receive(_ most: Int = 1 << 20) -> [UInt8] {
         var buffer = [UInt8](repeating: 0, count: most)
         let count = recv(descriptor, &buffer, most, 0)
@@ -68,7 +68,7 @@ final class TestPeer {
     /// Ends its sending direction.
     func finishSending() { shutdown(descriptor, CInt(SHUT_WR)) }
 
-    /// Closes with a reset instead of an orderly end.
+    /// Closes with a reset.
     func reset() {
         var option = linger(l_onoff: 1, l_linger: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))

@@ -9,7 +9,7 @@ struct UnfinishedInputTests {
         Array(frame([UInt8](repeating: 7, count: size)).prefix(bytes))
     }
 
-    /// Sends, and turns until the reactor holds more than before.
+    /// Sends bytes and runs turns until the reactor holds more input.
     private static func hold(
         _ server: inout EchoServer, _ peer: TestPeer, _ bytes: [UInt8]
     ) throws {
@@ -32,7 +32,7 @@ struct UnfinishedInputTests {
         #expect((100..<200).contains(small))
         try Self.hold(&server, second, Self.begin(60_000))
         #expect(server.reactor.heldInputBytes >= small + 60_000)
-        // It grows in place, and then the packet is whole.
+        // The packet grows in place and is then complete.
         try Self.hold(&server, second, [UInt8](repeating: 7, count: 40_003))
         #expect(server.connections[handle]?.frames.count == 1)
         #expect(server.reactor.heldInputBytes == small)
@@ -61,7 +61,7 @@ struct UnfinishedInputTests {
         #expect(
             server.reactor.unfinishedInputs().map(\.connection)
                 == [2, 0, 1, 3].map { pairs[$0].handle })
-        // The packet of the first ends, and another begins behind it.
+        // The first connection's packet ends, and another begins after it.
         try Self.hold(
             &server, pairs[2].peer,
             [UInt8](repeating: 7, count: 100_003 - 59_000) + Self.begin(20_000))

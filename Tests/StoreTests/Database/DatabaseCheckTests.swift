@@ -7,7 +7,7 @@ struct DatabaseCheckTests {
     private let folder = DatabaseFolder()
     private let database: Database
 
-    /// Two sessions with everything that a session can have.
+    /// Two sessions with every kind of state.
     init() throws {
         database = try Database(directory: folder.path)
         var segment = SegmentBuilder(1)

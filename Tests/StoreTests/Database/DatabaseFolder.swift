@@ -22,7 +22,7 @@ final class DatabaseFolder {
     /// The file of the database.
     var file: String { "\(path)/hermes.sqlite" }
 
-    /// The names of its files, sorted.
+    /// The names of the database's files, sorted.
     var names: [String] {
         guard let directory = opendir(path) else { return [] }
         defer { closedir(directory) }
@@ -36,8 +36,8 @@ final class DatabaseFolder {
         return names.sorted()
     }
 
-    /// What a crash at this moment leaves behind: the files as they are, without the index of the
-    /// write-ahead log, which lives in shared memory.
+    /// A copy as after a crash: the files without the write-ahead log's index, which lives in
+    /// shared memory.
     func copyAfterCrash() -> DatabaseFolder {
         let copy = DatabaseFolder()
         for name in names where !name.hasSuffix("-shm") {

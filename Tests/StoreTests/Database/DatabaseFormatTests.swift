@@ -237,7 +237,7 @@ struct DatabaseFormatTests {
         segment.subscription(1, "a/#", qos: 1)
         segment.sequence("c", 4)
         try segment.apply(to: database)
-        // As an operator's shell has it; the broker itself reads no view.
+        // As in an operator's shell; the broker itself reads no view.
         try database.connection.execute("PRAGMA trusted_schema = ON", "test")
         let views = [
             "session_list", "subscription_list", "queue_list", "retained_list", "will_list",
@@ -254,11 +254,11 @@ struct DatabaseFormatTests {
     }
 }
 
-/// Runs `body` with the file rights of an unprivileged user; the rights are this thread's alone.
+/// Runs `body` with the file access of an unprivileged user, for this thread alone.
 private func asNobody<Result>(_ body: () throws -> Result) rethrows -> Result {
     typealias SetUser = @convention(c) (uid_t) -> CInt
     guard geteuid() == 0, let symbol = dlsym(nil, "setfsuid") else { return try body() }
-    // setfsuid(2) has this signature; the module of the C library leaves it out.
+    // The C library's module omits setfsuid(2), which has this signature.
     let setUser = unsafeBitCast(symbol, to: SetUser.self)
     _ = setUser(65_534)
     defer { _ = setUser(0) }

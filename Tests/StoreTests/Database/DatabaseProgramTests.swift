@@ -29,7 +29,7 @@ struct DatabaseProgramTests {
     }
 }
 
-/// Segments that a broker could have left, drawn from a seed, and the model that they lead to.
+/// Segments as a broker could write them, drawn from a seed, and the model of their content.
 struct SegmentProgram {
     var random: SplitMix64
     private(set) var model = StoreModel()
@@ -154,7 +154,7 @@ struct SegmentProgram {
             }
             let number = message(&segment, topic: Array(name.utf8))
             segment.retained(name, message: number)
-            // It may wait for a receiver as well.
+            // It may also be queued for a receiver.
             if random.once(in: 2), let last = segment.changes.queued.last,
                 let state = segment.changes.sessionStates.last(where: { $0.number == last.session }
                 ),

@@ -103,7 +103,7 @@ struct DatabaseUpkeepTests {
         #expect(DatabaseFolder.mode(copy.file) == 0o600)
         #expect(copy.names == ["hermes.sqlite"])
         var expected = try StoreModel(reading: database, folder: folder)
-        // The copy has no journal, so it waits for none of its segments.
+        // The copy has no journal, so it expects none of its segments.
         expected?.progress.appliedSegment = 0
         let copied = try Database(directory: copy.path)
         #expect(try StoreModel(reading: copied, folder: copy) == expected)

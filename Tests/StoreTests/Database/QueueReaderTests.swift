@@ -7,8 +7,8 @@ struct QueueReaderTests {
     private let folder = DatabaseFolder()
     private let database: Database
 
-    /// Session 1 waits at the positions 1 to 9 and 20, each with a topic of 1 and a payload of 99
-    /// bytes; position 3 is released, and 5 is shared with session 2, where it is at 1.
+    /// Session 1 holds positions 1 to 9 and 20, each with a topic of 1 byte and a payload of 99
+    /// bytes. Position 3 is released; the message of 5 is also at position 1 of session 2.
     init() throws {
         database = try Database(directory: folder.path)
         var segment = SegmentBuilder(1)

@@ -1,6 +1,6 @@
 @testable import Store
 
-/// A journal segment in memory: the changes and the bytes that their locations name.
+/// A journal segment in memory: the changes, and the bytes at their locations.
 struct SegmentBuilder {
     var changes: SegmentChanges
     private(set) var bytes: [UInt8] = []
@@ -25,7 +25,7 @@ struct SegmentBuilder {
                 horizon: horizon, end: end))
     }
 
-    /// Appends content as a journal has it: the payload behind the topic, with its length between.
+    /// Appends content as in a journal: the topic, the payload's length, the payload.
     mutating func message(
         _ number: UInt64, topic: [UInt8], payload: [UInt8], qos: UInt8 = 1, retain: Bool = false,
         expiresAtMs: Int64 = 0
@@ -100,7 +100,7 @@ struct SegmentBuilder {
             SegmentChanges.SequenceChange(channel: Array(channel.utf8), number: number))
     }
 
-    /// Applies the segment, with a content buffer that each call overwrites, as the contract allows.
+    /// Applies the segment with a content buffer that each call overwrites, as the contract allows.
     @discardableResult
     func apply(to database: Database, largestRead: Int = .max) throws -> Bool {
         let buffer = UnsafeMutableRawBufferPointer.allocate(

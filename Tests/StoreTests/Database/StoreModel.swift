@@ -1,6 +1,6 @@
 @testable import Store
 
-/// What a database holds, as plain values: the model that it is compared with.
+/// A model of a database's content, as plain values.
 struct StoreModel: Equatable {
     struct Message: Equatable {
         var number: UInt64
@@ -12,7 +12,7 @@ struct StoreModel: Equatable {
     }
 
     struct Row: Equatable {
-        /// Without topic and payload once it is released.
+        /// Without topic and payload once released.
         var message: Message
         var qos: UInt8
         var retain: Bool
@@ -63,7 +63,7 @@ extension StoreModel.Message {
 }
 
 extension StoreModel {
-    /// Takes a segment in, in the order that ``SegmentChanges`` states.
+    /// Applies a segment in the order that ``SegmentChanges`` defines.
     mutating func apply(_ segment: SegmentBuilder) {
         let changes = segment.changes
         var messages: [UInt64: Message] = [:]
@@ -128,14 +128,14 @@ extension StoreModel {
             lastMessage: max(progress.lastMessage, changes.lastMessage))
     }
 
-    /// A released position needs no content.
+    /// Removes the content, which a released position does not need.
     private func released(_ entry: SegmentChanges.QueuedPosition) -> Message? {
         guard entry.isReleased else { return nil }
         return Message(
             number: entry.message, topic: [], payload: [], qos: 0, retain: false, expiresAtMs: 0)
     }
 
-    /// Everything in a database, by its own ways of reading; `nil` if its sums are wrong.
+    /// Reads everything through the database's own methods; `nil` if its sums are wrong.
     init?(reading database: Database, folder: DatabaseFolder, windowMessages: Int = 7) throws {
         progress = database.progress
         var counted: [UInt64: (messages: Int, bytes: Int)] = [:]

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Store
 
-/// The end of the process at any step of any thread, with and without the end of the machine.
+/// Crashes of the process at any step of any thread, with and without a crash of the machine.
 @Suite("Durable store after a crash")
 struct DurableCrashTests {
     @Test("everything completed is there, whole and in order", arguments: UInt64(1)...24)
@@ -45,7 +45,7 @@ struct DurableCrashTests {
         #expect(next.store.isAccepting)
         var items = try next.wholeQueueItems()
         #expect(items.map(\.position) == Array(1...80))
-        // What comes now goes behind it, and what is acknowledged is gone from it.
+        // New records come after it, and acknowledged ones are removed from it.
         next.submit(message: 81)
         next.submit([.finished(session: 1, position: 1), .finished(session: 1, position: 50)])
         next.settle()
@@ -66,14 +66,14 @@ struct DurableCrashTests {
             store.move()
         }
         store.settle()
-        // The database has these, and will hear of the acknowledgements when the segment is full.
+        // The database holds these, and gets the acknowledgements when the segment is full.
         for number: UInt64 in 1...150 { store.submit([.finished(session: 1, position: number)]) }
         store.commit()
         var request = store.wholeQueue
         request.maxMessages = 64
         var slice = try store.read(request)
         #expect(slice.items.first?.position == 151)
-        // A start writes them again, to a segment that stays where it is.
+        // A start writes them again, to a segment that is not moved.
         let next = try SteppedStore(in: folder.copyAfterCrash())
         next.settle()
         slice = try next.read(request)
@@ -88,7 +88,7 @@ struct DurableCrashTests {
             store.submit(message: number, payload: 3_000)
             store.commit()
         }
-        // The read is on its way, and its loader slow.
+        // The read is in progress, and its loader is slow.
         store.store.read(store.wholeQueue)
         store.commit()
         let pinned = store.committer.journal.segments.map(\.file.path)
@@ -105,7 +105,7 @@ struct DurableCrashTests {
         let items = store.slices.flatMap(\.items)
         #expect(items.map(\.position) == Array(1...30))
         #expect(items.allSatisfy { $0.payload == testPayload($0.position, 3_000) })
-        // They are given back then, and all goes on.
+        // They are returned then, and work continues.
         store.settle()
         #expect(store.completed == Array(1...300))
         #expect(store.committer.journal.segments.count <= 2)
@@ -140,15 +140,15 @@ struct DurableCrashTests {
     }
 }
 
-/// Lives of a store, each of which ends with a crash at a random step or with a close.
+/// Runs of a store, each of which ends with a crash at a random step or with a close.
 private struct CrashProgram {
     private let seed: UInt64
     private var program: RecordProgram
     private var folder = DurableFolder()
     private let durability: DurableStoreOptions.Durability
-    /// What the next start must find at least, and may find at most, in groups.
+    /// The numbers of groups that the next start may find.
     private var allowed: ClosedRange<UInt64> = 0...0
-    /// What the former process had written and not synced, and only the page cache may have.
+    /// Written and not synced by the former process, so perhaps only in the page cache.
     private var inPageCache: Segment?
 
     init(seed: UInt64) {
@@ -170,7 +170,7 @@ private struct CrashProgram {
             "replay with seed \(seed)")
         program.resume(at: groups)
 
-        // Tickets of this life count from 1, groups from the first life on.
+        // Tickets of this run begin with 1; groups count over all runs.
         var synced = groups
         for _ in 1...program.random.number(in: 1...120) {
             try step(store)
@@ -210,7 +210,7 @@ private struct CrashProgram {
         }
     }
 
-    /// Reads see everything that was submitted before.
+    /// Reads return everything submitted before.
     private mutating func read(_ store: SteppedStore) throws {
         let sessions = program.model.sessions.keys.sorted()
         guard let session = sessions.randomElement(using: &program.random),
@@ -228,7 +228,7 @@ private struct CrashProgram {
             "replay with seed \(seed)")
     }
 
-    /// The next start has nothing to do.
+    /// Closes the store, so that the next start finds nothing to do.
     private mutating func close(_ store: SteppedStore) throws {
         #expect(store.close(), "replay with seed \(seed)")
         folder = folder.copyAfterCrash()

@@ -10,7 +10,7 @@ struct DurableDamageTests {
     @Test("damage is set aside, reported until the operator accepts it, and costs nothing else")
     func damagedFrame() throws {
         let folder = try folderWithMessages(12)
-        // In the middle of the first frames: what follows proves that they were synced.
+        // In the middle of the first frames: later frames prove that they were synced.
         let name = try #require(folder.journalNames.first)
         folder.damage(name, at: 3 * 4_096 + 60)
 
@@ -20,17 +20,17 @@ struct DurableDamageTests {
         #expect(model.sessions[1]?.queue.count == 11)
         let record = store.store.figures.damageRecords
         #expect(record.count == 1 && record[0].contains("journal-1.segment"))
-        // Its file is needed until the rest of it has moved.
+        // Its file is needed until the rest of it has been moved.
         store.settle()
         #expect(store.store.figures.setAsideFiles.count == 1)
         let reason = try #require(store.store.figures.notReadyReason)
         #expect(reason.contains("damaged-1.segment") && reason.contains("accept-loss"))
-        // It is no reason not to go on.
+        // The store still accepts records.
         #expect(store.store.isAccepting)
         store.submit(message: 100)
         store.commit()
         #expect(store.completed == [1])
-        // Nor does a restart accept it.
+        // A restart does not accept the damage either.
         #expect(store.close())
         let next = try SteppedStore(in: folder)
         #expect(next.store.recovery.report.damageCount == 0)
@@ -80,7 +80,7 @@ struct DurableDamageTests {
         #expect(next.store.figures.notReadyReason?.contains("accept-loss") == true)
         #expect(next.store.isAccepting)
         #expect(next.close())
-        // Nothing on the disk shows it any more but what was written down.
+        // Only the recorded damage still shows it.
         let last = try SteppedStore(in: copy)
         #expect(last.store.recovery.report.damageCount == 0)
         #expect(last.store.figures.notReadyReason?.contains("is missing") == true)
@@ -188,7 +188,7 @@ struct DurableDamageTests {
         #expect(failure?.kind == .permissions)
     }
 
-    /// As a crash leaves it: nothing is in the database.
+    /// A folder as after a crash, with an empty database.
     private func folderWithMessages(_ count: UInt64) throws -> DurableFolder {
         let folder = DurableFolder()
         let store = try SteppedStore(in: folder)
@@ -199,7 +199,7 @@ struct DurableDamageTests {
         return folder.copyAfterCrash()
     }
 
-    /// Rewrites both copies of a segment's header with a version that is not known yet.
+    /// Sets an unknown version in both copies of a segment's header.
     private static func makeNewer(_ path: String) throws {
         var bytes = DatabaseFolder.read(path)
         for offset in [0, SegmentFormat.headerCopyOffset] {

@@ -4,10 +4,10 @@ import Testing
 
 @testable import Store
 
-/// A disk that refuses: the active segment's file becomes a device that does.
+/// A failing disk: the active segment's descriptor is replaced by a device that fails.
 @Suite("Durable store on a disk that fails")
 struct DurableFailureTests {
-    /// `/dev/full` takes no write; `/dev/null` takes every write and no sync.
+    /// `/dev/full` fails every write; `/dev/null` accepts every write and fails every sync.
     @Test("nothing completes that is not on the disk", arguments: ["/dev/full", "/dev/null"])
     func refusedWrite(device: String) throws {
         let store = try SteppedStore(in: DurableFolder())
@@ -24,7 +24,7 @@ struct DurableFailureTests {
         #expect(store.store.figures.notReadyReason?.contains(failure.description) == true)
         let wakes = store.wakeCount.value
 
-        // The next attempt takes another file, and all that waits.
+        // The next attempt uses another file, for all waiting records.
         store.submit(message: 3)
         store.commit()
         #expect(store.completed == [1, 2, 3])
@@ -44,7 +44,7 @@ struct DurableFailureTests {
             store.commit()
         }
         #expect(store.completed == [1, 2, 3] && store.committer.unsyncedBytes > 0)
-        // Enough for a sync before its time.
+        // Enough bytes for a sync before the interval.
         store.submit(message: 4, payload: 40_000)
         try store.commitFailing(with: device)
         #expect(store.completed == [1, 2, 3])
@@ -105,13 +105,13 @@ struct DurableFailureTests {
         store.waitForRoomCheck()
         #expect(store.store.figures.isBelowReserve && !store.store.isAccepting)
         #expect(store.store.figures.notReadyReason?.contains("nearly full") == true)
-        // Acknowledgements need no room of their own; the segments that are there take them.
+        // Acknowledgements need no space of their own; existing segments take them.
         for number: UInt64 in 2...20 {
             store.submit(message: number)
             store.commit()
         }
         #expect(store.completed.last == 20)
-        // Then there is neither room in the journal nor for the database.
+        // Then neither the journal nor the database has space.
         for number: UInt64 in 21...3_000 {
             store.submit(message: number)
             store.commit()
@@ -140,7 +140,7 @@ struct DurableFailureTests {
         }
         #expect(store.store.figures.waitingSegments == 3 && store.store.figures.isCongested)
         #expect(store.completed.last == number)
-        // Acknowledgements still get through, in more segments than there should be.
+        // Acknowledgements are still written, in more segments than usual.
         while store.completed.last == number, number < 10_000 {
             number += 1
             store.submit(message: number, payload: 1_000)
@@ -190,8 +190,8 @@ extension SteppedStore {
         return items
     }
 
-    /// Lets writes to the active segment, or its syncs, fail during the next attempt to commit: its
-    /// descriptor is another file's meanwhile, and its own file keeps what it has.
+    /// Makes writes or syncs of the active segment fail during the next attempt to commit. Its
+    /// descriptor refers to another file meanwhile; its own file keeps its content.
     func commitFailing(with device: String) throws {
         let file = committer.journal.segments.last?.file
         let descriptor = try #require(file).descriptor
@@ -204,7 +204,7 @@ extension SteppedStore {
         _ = Glibc.close(other)
     }
 
-    /// The room on the disk is looked at once a second.
+    /// Free space is checked once a second.
     func waitForRoomCheck() {
         let before = store.figures.freeBytes
         for _ in 0..<300 where store.figures.freeBytes == before {

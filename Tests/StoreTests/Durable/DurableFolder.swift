@@ -3,9 +3,9 @@ import HermesTesting
 
 @testable import Store
 
-/// A data directory of one test, removed with it.
+/// A data directory, removed at the end of the test.
 final class DurableFolder {
-    /// Removes the files of the database, and the folder.
+    /// Removes the database's files and the folder.
     private let root = DatabaseFolder()
 
     var path: String { root.path }
@@ -19,7 +19,7 @@ final class DurableFolder {
     /// The names in the journal's directory, sorted.
     var journalNames: [String] { Self.names(in: journal) }
 
-    /// What the end of the process at this moment leaves behind.
+    /// A copy as after the end of the process at this moment.
     func copyAfterCrash() -> DurableFolder {
         let copy = DurableFolder()
         for name in root.names where !name.hasSuffix("-shm") && name != "journal" {
@@ -32,18 +32,17 @@ final class DurableFolder {
         return copy
     }
 
-    /// Undoes what was written to a segment behind its last sync, block by block, as a crash of the
-    /// machine may: each block is lost or not.
+    /// Drops some blocks written to a segment after its last sync, as a crash of the machine may.
     func loseUnsynced(_ segment: Segment, _ random: inout SplitMix64) {
         let name = segment.file.path.split(separator: "/").last.map(String.init) ?? ""
         guard journalNames.contains(name) else { return }
         var bytes = DatabaseFolder.read("\(journal)/\(name)")
-        // Another use of the file has written the blocks since.
+        // The file has been reused, which has overwritten the blocks.
         guard case .header(segment.header) = bytes.withUnsafeBytes(SegmentHeader.read) else {
             return
         }
         var block = segment.syncedEnd / 4_096 * 4_096
-        // A synced block is not written again.
+        // A synced block is never written again.
         if segment.syncedEnd % 4_096 > 0 { block += 4_096 }
         while block < segment.end {
             if random.once(in: 2) {

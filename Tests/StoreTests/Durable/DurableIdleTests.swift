@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Durable store that nobody writes to")
 struct DurableIdleTests {
-    /// Segments that these tests do not fill.
+    /// Segments too large for these tests to fill.
     private static func options(idleMilliseconds: UInt64) -> DurableStoreOptions {
         var options = DurableStoreOptions.small()
         options.journal = JournalOptions(segmentBytes: 1 << 20, segmentCount: 3)
@@ -30,7 +30,7 @@ struct DurableIdleTests {
         #expect(store.committer.overlay.messages.allocatedBytes == 0)
         #expect(store.committer.overlay.sessions.allocatedBytes == 0)
         #expect(store.committer.patience == -1, "and sleeps then")
-        // All goes on from there.
+        // Work continues from there.
         #expect(try store.wholeQueueItems().count == 999)
         store.submit(message: 1_000)
         store.submit([.finished(session: 1, position: 1), .finished(session: 1, position: 1_000)])
@@ -64,7 +64,7 @@ struct DurableIdleTests {
             store.commit()
             store.move()
         }
-        // What the open segment has is finished, and its places are known still.
+        // Records of the open segment are finished, and their places are still known.
         store.settle()
         let position = store.committer.overlay.firstPosition(of: 1)
         let first = try #require(position)

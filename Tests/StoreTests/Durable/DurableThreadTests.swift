@@ -6,7 +6,7 @@ import Threads
 
 @testable import Store
 
-/// The store with its own threads and one that submits.
+/// The store with its own threads and one submitting thread.
 @Suite("Durable store with its threads", .serialized)
 struct DurableThreadTests {
     @Test("tickets complete once, in order; reads see what was submitted before", arguments: 1...3)
@@ -50,7 +50,7 @@ struct DurableThreadTests {
         let folder = DurableFolder()
         let gate = try WorkQueue<Int>(name: "gate")
         let store = try DurableStore(directory: folder.path, options: .small()) {
-            // As a disk that does not answer: the committer is held up here.
+            // Holds up the committer, like a disk that hangs.
             _ = gate.takeAll(waitMilliseconds: 10_000)
         }
         try store.start()
@@ -69,7 +69,7 @@ struct DurableThreadTests {
     func deinitialisation() throws {
         let folder = DurableFolder()
         do { _ = try StoreClient(at: folder.path, options: .small(), seed: 1) }
-        // The database can be opened alone once they have.
+        // Then the database can be opened without the log.
         for _ in 0..<500 where access("\(folder.path)/hermes.sqlite-wal", F_OK) == 0 {
             usleep(10_000)
         }
@@ -107,7 +107,7 @@ struct DurableThreadTests {
         #expect(groups >= before)
         #expect(model.comparable == client.program.model(after: groups)?.comparable)
 
-        // The same place again holds a database already.
+        // The folder already holds a database.
         client.store.backup(to: "\(copy.path)") { reply.post($0) }
         #expect(
             reply.takeAll(waitMilliseconds: 10_000)?.first??.reason == "the folder is not empty")
@@ -115,14 +115,14 @@ struct DurableThreadTests {
     }
 }
 
-/// The thread that submits, with the model of what it did.
+/// The submitting thread, with a model of its records.
 private final class StoreClient {
     let store: DurableStore
     var program: RecordProgram
     var batch = WriteBatch(isRecording: true)
     private(set) var completed: [UInt64] = []
     private let wakeups: WorkQueue<Void>
-    /// The model when each read was submitted, which nothing is taken away from until it is answered.
+    /// The model at each read; it only grows until the read is answered.
     private var reads: [(request: QueueRead, items: [QueueItem])] = []
 
     init(at path: String, options: DurableStoreOptions, seed: UInt64) throws {
@@ -152,7 +152,7 @@ private final class StoreClient {
         store.read(request)
     }
 
-    /// Takes what has arrived, after waiting until so many tickets are complete.
+    /// Takes completions and reads, waiting until so many tickets are complete.
     func takeAll(atLeast count: Int) throws {
         while true {
             var tickets: [ClosedRange<UInt64>] = []
@@ -173,8 +173,8 @@ private final class StoreClient {
         try #require(!reads.isEmpty)
         let (request, items) = reads.removeFirst()
         #expect(slice.request == request && slice.failure == nil)
-        // What was submitted since may be in it or not; what was there before is, unless it was
-        // taken away since.
+        // Later submissions may be included or not. Earlier content is included unless it was
+        // removed since.
         let now = program.model.sessions[request.session]?.queue
         let found = slice.items
         let expected = items.filter { $0.position < slice.next }

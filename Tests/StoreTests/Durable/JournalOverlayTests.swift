@@ -54,7 +54,7 @@ struct JournalOverlayTests {
     @Test(
         "records that contradict each other are refused",
         arguments: [
-            // Content of another group, the same position again, a number that is not new.
+            // Content of another group, a repeated position, a number that is not new.
             [.queued(session: 1, position: 1, message: 7, qos: 1, retain: false, isInWindow: true)],
             [.retained(message: 7)],
             [.will(session: 1, message: 7)],
@@ -89,7 +89,7 @@ extension JournalOverlay {
     }
 }
 
-/// Journal, overlay and database without the threads between them.
+/// Journal, overlay and database without threads.
 private final class OverlayParts {
     let folder = DurableFolder()
     var program: RecordProgram
@@ -99,7 +99,7 @@ private final class OverlayParts {
     private let loader: QueueLoader
     private let seed: UInt64
     private var sealed: [SegmentChanges] = []
-    /// Segments that the database has and the overlay does not know of yet.
+    /// Segments that the database holds and the overlay does not know of yet.
     private var reported = 0
     private var ticket: UInt64 = 0
     private var content = SegmentBytes()
@@ -179,7 +179,7 @@ private final class OverlayParts {
         sealed.append(changes)
     }
 
-    /// What the mover does.
+    /// The step of the mover.
     private func move() throws {
         guard reported < sealed.count else { return }
         let changes = sealed[reported]
@@ -191,7 +191,7 @@ private final class OverlayParts {
         reported += 1
     }
 
-    /// What the committer does when it hears of that.
+    /// The step of the committer after a move.
     private func report() {
         guard reported > 0 else { return }
         let number = sealed.removeFirst().segment
@@ -200,7 +200,7 @@ private final class OverlayParts {
         reported -= 1
     }
 
-    /// Reads some of a queue, in windows, between which nothing happens.
+    /// Reads part of a queue, in windows without other steps between.
     private func read() throws {
         let sessions = program.model.sessions.keys.sorted()
         guard let session = sessions.randomElement(using: &program.random) else { return }

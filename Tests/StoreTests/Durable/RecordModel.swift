@@ -1,6 +1,6 @@
 @testable import Store
 
-/// What a group of records means, in the plainest way: everything at once to dictionaries.
+/// The meaning of a group of records, applied to dictionaries at once.
 extension StoreModel {
     mutating func apply(_ records: [StoreRecord]) {
         var messages: [UInt64: Message] = [:]
@@ -51,8 +51,8 @@ extension StoreModel {
         }
     }
 
-    /// Without what two right answers may differ in, the segment and since when an attached client was
-    /// away, and without what a queue does not tell, the numbers of its messages.
+    /// Without values that may differ between two correct results: the segment, and the offline
+    /// time of an attached client. Also without message numbers, which a queue does not return.
     var comparable: StoreModel {
         var model = self
         model.progress.appliedSegment = 0
@@ -76,7 +76,7 @@ extension StoreModel {
     }
 }
 
-/// A message of a queue, with its own copy of the bytes.
+/// A queued message with its own copy of the bytes.
 struct QueueItem: Equatable {
     var position: UInt64
     var topic: [UInt8]
@@ -115,7 +115,7 @@ struct QueueItem: Equatable {
 }
 
 extension QueueSlice {
-    /// Hands over the positions as rows of a model, whose messages have the number 0.
+    /// Returns the positions as rows of a model; their messages have the number 0.
     func forEachRow(_ body: (UInt64, StoreModel.Row) -> Void) {
         for item in items {
             let message = StoreModel.Message(
@@ -137,10 +137,10 @@ extension QueueSlice {
     }
 }
 
-/// Builds the model of what a store hands over to a starting broker; without the queues.
+/// A model of the content that a store restores, without queues.
 struct ModelVisitor: StoreVisitor {
     var model = StoreModel()
-    /// What each session's queue adds up to, as the store counts it.
+    /// The size of each session's queue, as the store counts it.
     var waiting: [UInt64: (messages: Int, bytes: Int)] = [:]
     var holdShared: Set<UInt64> = []
 

@@ -2,21 +2,21 @@ import HermesTesting
 
 @testable import Store
 
-/// Groups of records that a broker could submit, drawn from a seed, and the model of all of them.
+/// Groups of records as a broker could submit them, drawn from a seed, and a model of each.
 ///
-/// Each group sets the channel ``marker`` to its number, so that what is found later tells how much
-/// of the program it holds.
+/// Each group sets the channel ``marker`` to its number, so that a restored store shows how many
+/// groups it holds.
 struct RecordProgram {
     static let marker = [UInt8]("marker".utf8)
 
     var random: SplitMix64
-    /// Payloads are smaller than this.
+    /// Payloads are smaller than this size.
     var largestPayload = 400
-    /// Acknowledges also what never was, or is done already.
+    /// Also acknowledges positions that never existed or have ended.
     var finishesUnknown = true
-    /// How many groups were drawn.
+    /// The number of groups drawn.
     private(set) var groupCount: UInt64 = 0
-    /// After each group that was drawn since the last ``resume(at:)``, the first one before any.
+    /// The model after each group since the last ``resume(at:)``; the first is the one before any.
     private(set) var models: [StoreModel] = [StoreModel()]
     private var firstGroup: UInt64 = 0
     private var records: [StoreRecord] = []
@@ -31,7 +31,7 @@ struct RecordProgram {
         return models[Int(group - firstGroup)]
     }
 
-    /// Goes on from a model that a restart has found; what came after it is lost.
+    /// Continues from the model that a restart has found; later groups are lost.
     mutating func resume(at group: UInt64) {
         guard let model = model(after: group) else { preconditionFailure("group \(group)") }
         models = [model]
@@ -39,7 +39,7 @@ struct RecordProgram {
         groupCount = group
     }
 
-    /// Appends a group with its ticket.
+    /// Appends a group and its ticket.
     mutating func addGroup(to batch: inout WriteBatch) {
         records = []
         var model = model
@@ -53,7 +53,8 @@ struct RecordProgram {
 
     private mutating func add(_ record: StoreRecord, _ model: inout StoreModel) {
         records.append(record)
-        // A message counts only within its group, so the group so far is applied to the model before.
+        // A message number is valid only within its group, so the group is applied to the model
+        // before it.
         model = self.model
         model.apply(records)
     }
@@ -113,7 +114,7 @@ struct RecordProgram {
                 userName: random.once(in: 2) ? text(5) : nil), &model)
     }
 
-    /// Mostly in order, sometimes any, sometimes what is not there.
+    /// Mostly in order, sometimes not, sometimes unknown positions.
     private mutating func finish(
         _ session: UInt64, _ queue: [UInt64], _ model: inout StoreModel
     ) {
@@ -173,7 +174,7 @@ struct RecordProgram {
         if random.once(in: 6) { add(.retained(message: number), &model) }
     }
 
-    /// One of a few texts, so that they meet again.
+    /// One of few texts, so that they repeat.
     private mutating func text(_ count: Int) -> [UInt8] {
         [UInt8]("text/\(random.number(in: 1...count))".utf8)
     }

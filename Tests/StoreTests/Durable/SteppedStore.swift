@@ -3,26 +3,26 @@ import Testing
 
 @testable import Store
 
-/// A durable store whose threads are run step by step by a test, on the test's own thread, so that
-/// it can stop the world at any of them.
+/// A durable store whose threads a test runs step by step on its own thread, so that it can stop at
+/// any step.
 final class SteppedStore {
     /// The data directory.
     let path: String
-    /// Removes it in the end, if it is the store's own.
+    /// Removes the directory at the end, if the store created it.
     private let folder: DurableFolder?
     let store: DurableStore
     let committer: Committer
     let mover: Mover
     let loader: QueueLoader
     let wakeCount = WakeCount()
-    /// Tickets that were reported, in the order in which they were.
+    /// Reported tickets, in order.
     private(set) var completed: [UInt64] = []
     private(set) var slices: [QueueSlice] = []
     private(set) var batch: WriteBatch
-    /// What a starting broker was given.
+    /// The content restored at the start.
     let restored: ModelVisitor
 
-    /// Opens a store in a folder, takes what it hands over, and starts it.
+    /// Opens a store in a folder, restores its content, and starts it.
     convenience init(
         in folder: DurableFolder, options: DurableStoreOptions = .small()
     ) throws {
@@ -59,7 +59,8 @@ final class SteppedStore {
         store.submit(&batch)
     }
 
-    /// Submits a message for a session, which the record before it makes if it is the first.
+    /// Submits a message for a session; the first message is preceded by a record that creates the
+    /// session.
     func submit(message number: UInt64, for session: UInt64 = 1, payload: Int = 100) {
         let start: [StoreRecord] =
             number == 1 ? [.session(session, clientIdentifier: [1], userName: nil)] : []
@@ -98,8 +99,8 @@ final class SteppedStore {
         return slice
     }
 
-    /// What was handed over, with the queues as they are read now; `nil` if its sums are wrong.
-    /// The counts cannot be exact if the journal may have acknowledgements of what never was.
+    /// The restored content, with the queues as read now; `nil` if its sums are wrong. Counts are
+    /// inexact if the journal may acknowledge unknown positions.
     func restoredModel(countsAreExact: Bool = true) throws -> StoreModel? {
         var model = restored.model
         let isReplayed = store.recovery.report.frameCount > 0
@@ -122,7 +123,7 @@ final class SteppedStore {
         return model
     }
 
-    /// Every thread in turn until nothing is left to do.
+    /// Runs each thread in turn until nothing is left to do.
     func settle() {
         for _ in 0..<64 {
             commit()
@@ -131,7 +132,7 @@ final class SteppedStore {
         }
     }
 
-    /// Ends the threads one after the other; true if nothing is left.
+    /// Ends the threads one after the other; true if no work is left.
     func close() -> Bool {
         store.tasks.post(.close)
         var isStored: Bool?
@@ -153,7 +154,7 @@ final class SteppedStore {
     }
 }
 
-/// Counts how often the submitter was woken.
+/// Counts wake-ups of the submitter.
 final class WakeCount: Sendable {
     private let count = Atomic<Int>(0)
 
@@ -162,8 +163,7 @@ final class WakeCount: Sendable {
 }
 
 extension DurableStoreOptions {
-    /// Segments of 64 KiB, no reserve, another attempt as soon as there is one, and nothing that only
-    /// the time brings about.
+    /// Segments of 64 KiB, no reserve, immediate retries, and no action by time alone.
     static func small(
         _ durability: Durability = .sync, segmentCount: Int = 3
     ) -> DurableStoreOptions {
@@ -177,7 +177,7 @@ extension DurableStoreOptions {
     }
 }
 
-/// Bytes that tell which message they belong to.
+/// Bytes that identify their message.
 func testPayload(_ number: UInt64, _ count: Int) -> [UInt8] {
     (0..<count).map { UInt8(truncatingIfNeeded: number &* 31 &+ UInt64($0) &* 7) }
 }

@@ -14,7 +14,7 @@ struct StoreOutboxTests {
         outbox.deliver(slice)
         #expect(wakes.value == 2)
         outbox.takeCompletions(&tickets)
-        // The slice still waits; completions do not hide behind it.
+        // The slice still waits and does not hold completions back.
         outbox.complete(2...2, buffers: []) { _ in }
         #expect(wakes.value == 3)
         outbox.takeSlices(&slices)

@@ -1,7 +1,7 @@
 @testable import Store
 
 extension WriteBatch {
-    /// Appends a record that is a value.
+    /// Appends a record given as a value.
     mutating func append(_ record: StoreRecord) {
         switch record {
         case .session(let number, let identifier, let userName):

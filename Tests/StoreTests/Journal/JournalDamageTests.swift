@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Journal damage")
 struct JournalDamageTests {
-    /// What was appended, and the segment's file then.
+    /// The appended frames, and the segment's file after them.
     private struct Written {
         var frames: [JournalFolder.Found] = []
         var file: [UInt8] = []
@@ -17,7 +17,7 @@ struct JournalDamageTests {
         }
     }
 
-    /// One segment with frames of these sizes, each synced or all but the first unsynced.
+    /// One segment with frames of these sizes; each is synced, or only the first.
     private static func write(
         _ folder: borrowing JournalFolder, sizes: [Int], isSynced: Bool = true
     ) throws -> Written {
@@ -45,13 +45,13 @@ struct JournalDamageTests {
         let start = Int(written.frames[2].offset) - 24
         let end = Int(written.frames[2].offset) + 77
         for cut in start..<end {
-            // What an earlier use left there, instead of the rest.
+            // Bytes of an earlier use of the file instead of the rest.
             let rest = [UInt8](repeating: 0xA5, count: end - cut)
             try folder.overwrite("journal-1.segment", at: cut, with: rest)
             let (frames, report) = try folder.replay()
             #expect(frames == [JournalFolder.Found](written.frames[..<2]))
             #expect(report.damage == [])
-            // With the salt and the place of the frame before, the frame is recognised.
+            // The salt and the offset of the former frame are enough to recognise the frame.
             let torn = cut >= start + 16 ? report.tornTail : nil
             #expect(torn?.segment == (cut >= start + 16 ? 1 : nil))
             #expect(torn.map(\.offset) == (cut >= start + 16 ? written.end(ofFrame: 1) : nil))
@@ -160,7 +160,7 @@ struct JournalDamageTests {
             damage.offset + damage.byteCount
                 == SegmentFormat.roundedUp(Int(last.offset) + 10_000, to: 8))
 
-        // The same if the file itself is short.
+        // The same for a truncated file.
         try #require(truncate(folder.path + "/journal-1.segment", off_t(last.offset)) == 0)
         #expect(try folder.replay().report.damage == [damage])
     }
@@ -172,11 +172,11 @@ struct JournalDamageTests {
         unlink(folder.path + "/journal-\(missing).segment")
         let (frames, report) = try folder.replay()
         #expect(frames.map(\.segment) == (1...4).filter { $0 != missing })
-        // Nothing tells of a newest segment that is gone.
+        // A missing newest segment cannot be noticed.
         let expected: [ClosedRange<UInt64>?] = missing == 4 ? [] : [missing...missing]
         #expect(report.damage.map(\.segments) == expected)
         #expect(report.damage.allSatisfy { $0.kind == .missingSegments })
-        // What the database has is not missed.
+        // Segments that the database has applied are not missing.
         #expect(try folder.replay(appliedSegment: 3).report.damage == [])
     }
 
@@ -209,7 +209,7 @@ struct JournalDamageTests {
         #expect(try folder.replay(appliedSegment: 2).report.damage == [])
         let (frames, report) = try folder.replay(appliedSegment: 1)
         #expect(frames.map(\.bytes) == [payload(3)])
-        // The file of segment 2 became that of segment 3.
+        // Segment 2's file was reused for segment 3.
         #expect(report.damage.map(\.segments) == [2...2])
         #expect(try folder.replay().report.damage.count == 1)
     }
@@ -303,13 +303,13 @@ struct JournalDamageTests {
         let known = Set(written.frames)
         #expect(frames.allSatisfy(known.contains))
         #expect(frames == frames.sorted { $0.offset < $1.offset })
-        // Whatever is not there is told of, unless it is the end of the newest segment.
+        // Each missing frame is reported, unless it is the end of the newest segment.
         if let last = frames.last, last != written.frames.last {
             #expect(report.damageCount > 0 || written.frames.starts(with: frames))
         }
     }
 
-    /// Segments with one frame each.
+    /// Segments of one frame each.
     private static func writeSegments(_ count: Int, _ folder: borrowing JournalFolder) throws {
         var journal = try folder.journal()
         for number in 1...count {

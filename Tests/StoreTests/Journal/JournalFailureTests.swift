@@ -29,14 +29,14 @@ struct JournalFailureTests {
         do {
             var journal = try folder.journal()
             try journal.commit(payload(1))
-            // Reaches the file, and may reach the disk, but is never acknowledged from there.
+            // Written and perhaps on disk, but never acknowledged.
             try journal.write(payload(2))
             try journal.breakActiveFile()
             #expect(throws: StoreFailure.self) { try journal.sync() }
             try journal.restart()
             #expect(journal.failure == nil)
             #expect(journal.segmentNumbers == [1, 2])
-            // The header and one frame, and another header.
+            // A header and one frame, and another header.
             #expect(journal.usedBytes == 4_096 + 224 + 4_096)
             try journal.commit(payload(2))
             try journal.commit(payload(3))
@@ -71,7 +71,7 @@ struct JournalFailureTests {
             try journal.restart()
             try journal.commit(payload(2))
         }
-        // Its file may have reached the disk, or not.
+        // Its file may be on disk or not.
         for _ in 1...2 {
             let (frames, report) = try folder.replay()
             #expect(frames.map(\.segment) == [1, 3])
@@ -121,7 +121,7 @@ struct JournalFailureTests {
         try journal.commit(payload(1))
         try journal.beginSegment()
         try journal.commit(payload(2))
-        // Three segments of 64 KiB do not fit together with what the file system needs itself.
+        // Three segments of 64 KiB do not fit beside the file system's own data.
         try volume.fill()
         let failure = #expect(throws: StoreFailure.self) { try journal.beginSegment() }
         #expect(failure?.kind == .outOfSpace)
@@ -132,7 +132,7 @@ struct JournalFailureTests {
         #expect(throws: StoreFailure.self) { try spare.make() }
         journal.finishSpare(nil)
 
-        // Room that was made ahead of time is there; the failed number is not missed.
+        // Preallocated space is available; the failed number is not missing.
         try journal.commit(payload(3))
         while !journal.isFull(for: 200) { try journal.commit(payload(4)) }
         journal.free(through: 1)
@@ -164,7 +164,7 @@ struct JournalFailureTests {
         #expect(frames.map(\.bytes) == [payload(2), payload(3)])
         #expect(report.damage == [])
 
-        // Without such a file there is nothing left, and it can be tried again later.
+        // Without it the segment has no file; a later attempt creates one.
         try journal.breakActiveFile()
         #expect(throws: StoreFailure.self) { try journal.write(payload(4)) }
         let failure = #expect(throws: StoreFailure.self) { try journal.restart() }

@@ -3,9 +3,9 @@ import Testing
 
 @testable import Store
 
-/// A new directory with a journal in it, gone with its files when it leaves scope.
+/// A new directory with a journal, removed when it leaves scope.
 struct JournalFolder: ~Copyable {
-    /// A frame that a replay handed over.
+    /// A frame returned by a replay.
     struct Found: Hashable, Sendable {
         var segment: UInt64
         var offset: UInt32
@@ -29,7 +29,7 @@ struct JournalFolder: ~Copyable {
         _ = rmdir(root)
     }
 
-    /// A journal of small segments that was replayed; what it found is lost.
+    /// A journal of small segments after its replay, whose result is dropped.
     func journal(appliedSegment: UInt64 = 0, segmentCount: Int = 8) throws -> Journal {
         var journal = try opened(appliedSegment: appliedSegment, segmentCount: segmentCount)
         _ = try journal.replay { _, _, _ in }
@@ -46,7 +46,7 @@ struct JournalFolder: ~Copyable {
             appliedSegment: appliedSegment)
     }
 
-    /// What the next start would find.
+    /// The result of a replay at the next start.
     func replay(appliedSegment: UInt64 = 0) throws -> (frames: [Found], report: ReplayReport) {
         var journal = try opened(appliedSegment: appliedSegment)
         var frames: [Found] = []
@@ -56,7 +56,7 @@ struct JournalFolder: ~Copyable {
         return (frames, report)
     }
 
-    /// What the next start finds, which goes on in a new segment.
+    /// The result of the next start, which continues in a new segment.
     func replayAndBegin() throws -> (frames: [Found], report: ReplayReport) {
         var journal = try opened()
         var frames: [Found] = []
@@ -66,7 +66,7 @@ struct JournalFolder: ~Copyable {
         return (frames, report)
     }
 
-    /// Names of the journal's files, sorted.
+    /// The names of the journal's files, sorted.
     func names() throws -> [String] { try Self.names(in: path).sorted() }
 
     func contents(of name: String) throws -> [UInt8] {
@@ -103,7 +103,7 @@ struct JournalFolder: ~Copyable {
 }
 
 extension Journal {
-    /// Appends one frame, in the next segment if this one is full, without a sync.
+    /// Appends one frame without a sync, to the next segment if this one is full.
     @discardableResult
     mutating func write(_ bytes: [UInt8]) throws -> AppendedFrame {
         if isFull(for: bytes.count) { try beginSegment(payloadBytes: bytes.count) }
@@ -113,7 +113,7 @@ extension Journal {
         return try result.get()
     }
 
-    /// Appends one frame and makes it durable.
+    /// Appends one frame and syncs it.
     @discardableResult
     mutating func commit(_ bytes: [UInt8]) throws -> AppendedFrame {
         let frame = try write(bytes)
@@ -121,11 +121,11 @@ extension Journal {
         return frame
     }
 
-    /// Lets all writes to the active segment, or its syncs, fail from now on: its descriptor becomes
-    /// another file's. The journal's own file keeps what it has.
+    /// Makes all further writes or syncs of the active segment fail by replacing its descriptor.
+    /// The journal's own file keeps its content.
     func breakActiveFile() throws {
         let file = try #require(segments.last?.file)
-        // Every write to this device fails for want of space, and it cannot be synced.
+        // Every write to this device fails for lack of space, and it cannot be synced.
         let full = open("/dev/full", O_RDWR | O_CLOEXEC)
         try #require(full >= 0)
         try #require(dup2(full, file.descriptor) == file.descriptor)
@@ -133,7 +133,7 @@ extension Journal {
     }
 }
 
-/// A payload that tells which one it is.
+/// A payload that contains its number.
 func payload(_ number: Int, count: Int = 200) -> [UInt8] {
     (0..<count).map { UInt8(truncatingIfNeeded: number &* 7 &+ $0 &* 13) }
 }

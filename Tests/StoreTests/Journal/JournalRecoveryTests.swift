@@ -11,7 +11,7 @@ struct JournalRecoveryTests {
             var journal = try folder.journal()
             try journal.commit(payload(1))
             try journal.commit(payload(2))
-            // Proves the two before it, and was written together with the next.
+            // Proves the two frames before it, and was written together with the next.
             try journal.write(payload(3))
             try journal.write(payload(4))
         }
@@ -19,7 +19,7 @@ struct JournalRecoveryTests {
         #expect(frames.map(\.segment) == [1, 1, 2, 2])
         #expect(frames.map(\.bytes) == (1...4).map { payload($0) })
         #expect(report.segments == [1] && report.frameCount == 4)
-        // The page cache had what the disk lost.
+        // The page cache held what the disk has lost.
         try folder.overwrite(
             "journal-1.segment", at: 3 * 4_096, with: Array(repeating: 0, count: 4_096))
         let next = try folder.replay()
@@ -36,7 +36,7 @@ struct JournalRecoveryTests {
         }
         let before = try folder.replay().frames
         _ = try folder.replayAndBegin()
-        // The header is what the crash cut off.
+        // The crash cut off the header.
         try folder.overwrite("journal-2.segment", with: Array(repeating: 0, count: 4_096))
         let (frames, report) = try folder.replay()
         #expect(frames == before)

@@ -37,7 +37,7 @@ struct JournalTests {
         try journal.beginSegment()
         let bytes = payload(1, count: 5_000)
         let result = bytes.withUnsafeBytes { bytes in
-            // More runs than the kernel takes in one call, and an empty one.
+            // More pieces than the kernel takes in one call, and an empty one.
             let pieces = (0..<2_500).map {
                 UnsafeRawBufferPointer(rebasing: bytes[$0 * 2..<$0 * 2 + 2])
             }
@@ -70,7 +70,7 @@ struct JournalTests {
         do {
             var journal = try folder.journal(segmentCount: 3)
             for number in 0..<600 {
-                // Equal frames at equal places: only the salt tells an old one.
+                // Equal frames at equal offsets: only the salt distinguishes an old one.
                 let frame = try journal.commit(payload(number))
                 if frame.segment > applied + 2 {
                     applied = frame.segment - 1
@@ -241,7 +241,7 @@ struct JournalTests {
         try #require(stat(folder.path + "/journal-1.segment", &status) == 0)
         #expect(status.st_mode & 0o777 == 0o600)
         #expect(Int(status.st_size) == JournalFolder.segmentBytes)
-        // Zeros were written: the file has its blocks.
+        // Zeros were written, so the file has its blocks.
         #expect(Int(status.st_blocks) * 512 >= JournalFolder.segmentBytes)
 
         let unfinished = open(folder.path + "/journal-2.segment.new", O_CREAT | O_WRONLY, 0o600)

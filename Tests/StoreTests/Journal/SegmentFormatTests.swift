@@ -12,7 +12,7 @@ struct SegmentFormatTests {
         block.withUnsafeBytes { SegmentHeader.read($0) }
     }
 
-    /// The header with its version raised, checksum and all.
+    /// The header with a higher version and a valid checksum.
     private static func newerBlock() -> [UInt8] {
         var block = header.block()
         block[8] = 3
@@ -60,7 +60,7 @@ struct SegmentFormatTests {
         var block = Self.newerBlock()
         #expect(Self.reading(block) == .newer(3))
         block[20] ^= 1
-        // The copy still is of this version.
+        // The copy still has this version.
         #expect(Self.reading(block) == .header(Self.header))
     }
 
@@ -109,7 +109,7 @@ struct SegmentFormatTests {
         try journal.write([5])
         let file = try folder.contents(of: "journal-1.segment")
         let salt = file[24..<32]
-        // Offset, payload, end of the frame before, synced end.
+        // Offset, payload, end of the former frame, synced end.
         let expected: [(Int, [UInt8], Int, Int)] = [
             (4_096, [1, 2, 3], 4_096, 4_096), (8_192, [4], 4_128, 4_128),
             (8_224, [5], 8_224, 4_128),

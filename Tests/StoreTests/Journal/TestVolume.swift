@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// A small file system of its own in memory, unmounted when it leaves scope.
+/// A small file system in memory, unmounted when it leaves scope.
 struct TestVolume: ~Copyable {
     /// True if this process may mount.
     static let isPermitted: Bool = {
@@ -24,12 +24,12 @@ struct TestVolume: ~Copyable {
     }
 
     deinit {
-        // Whatever is still open keeps the file system alive, but not its name.
+        // Open files keep the file system alive, but not its name.
         _ = umount2(path, CInt(MNT_DETACH))
         _ = rmdir(path)
     }
 
-    /// Takes all the space that is left.
+    /// Takes all free space.
     func fill() throws {
         let file = open(fillPath, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
         try #require(file >= 0)
@@ -39,7 +39,7 @@ struct TestVolume: ~Copyable {
         try #require(errno == ENOSPC)
     }
 
-    /// Gives back what ``fill()`` took.
+    /// Frees the space taken by ``fill()``.
     func empty() throws { try #require(unlink(fillPath) == 0) }
 
     func makeReadOnly() throws { try remount(UInt(MS_REMOUNT | MS_RDONLY)) }
