@@ -26,7 +26,7 @@ struct AdminTokenTests {
         }
     }
 
-    @Test("a look before the start makes nothing, and finds what a start would refuse")
+    @Test("a check before the start creates nothing, and reports the errors of a start")
     func load() throws {
         try withTemporaryDirectory { directory in
             let file = AdminTokenFile(dataDirectory: directory)
@@ -129,7 +129,7 @@ struct AdminTokenTests {
         }
     }
 
-    @Test("what a crash left behind does not matter")
+    @Test("leftovers of a crash do not matter")
     func staleDraft() throws {
         try withTemporaryDirectory { directory in
             let file = AdminTokenFile(dataDirectory: directory)

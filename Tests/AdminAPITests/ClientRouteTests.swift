@@ -63,7 +63,7 @@ struct ClientRouteTests {
         }
     }
 
-    @Test("a client that is away was not disconnected")
+    @Test("disconnecting an offline client reports that it was not connected")
     func away() async throws {
         let detail = StubBroker.detail("a", connected: false)
         try await TestServer.run(StubBroker { $0.details["a"] = detail }) { server in

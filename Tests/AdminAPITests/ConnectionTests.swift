@@ -94,7 +94,7 @@ struct ConnectionTests {
     // MARK: Broken requests
 
     @Test(
-        "what is no HTTP is answered with a problem document, and the connection ends",
+        "bytes that are not HTTP get a problem document, and the connection closes",
         arguments: [
             "HELLO\r\n\r\n", "GET /healthz HTTP/3.7\r\n\r\n", "GET  /healthz\r\n\r\n",
             "GET /healthz HTTP/1.1\r\nHost localhost\r\n\r\n",
@@ -312,7 +312,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("a stop lets an answer out whose client has shut its side")
+    @Test("a shutdown sends the answer of a client that has ended its direction")
     func stopAfterHalfClose() async throws {
         try await TestServer.run(
             Self.talkative(),

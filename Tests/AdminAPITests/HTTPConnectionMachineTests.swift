@@ -157,7 +157,7 @@ struct HTTPConnectionMachineTests {
         #expect(body.tick(unsentBytes: 0, at: at(70)) == .reportLateBody)
     }
 
-    @Test("a failure is answered, reported or ignored by what is under way")
+    @Test("a failure is answered, reported or ignored, depending on the state")
     func failures() {
         var waiting = machine()
         #expect(waiting.fail(at: at(0)) == .answer)
@@ -176,7 +176,7 @@ struct HTTPConnectionMachineTests {
         #expect(behind.endResponse(at: at(0)) == .linger)
     }
 
-    @Test("a stop closes what is idle and lets the rest end")
+    @Test("a shutdown closes idle connections and lets the others finish")
     func stop() {
         var idle = machine()
         #expect(idle.stop(unsentBytes: 0, at: at(0)) == .close)

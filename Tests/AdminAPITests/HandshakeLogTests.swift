@@ -34,7 +34,7 @@ struct HandshakeLogTests {
         #expect(lines.last?.metadata["hint"] == nil)
     }
 
-    @Test("whoever only connects is no news, and hides nobody")
+    @Test("connections without a handshake are not logged and hide no others")
     func closed() throws {
         let peer = try SocketAddress(ipAddress: "192.0.2.1", port: 1234)
         let lines = lines([(.closed, peer), (.closed, peer), (.notTLS, peer)])
@@ -42,7 +42,7 @@ struct HandshakeLogTests {
     }
 
     @Test(
-        "what a client says that does not trust the certificate is put into words",
+        "the alert of a client that distrusts the certificate is explained",
         arguments: [
             "bad_packet_length", "tlsv1_alert_unknown_ca", "sslv3_alert_bad_certificate",
             "sslv3_alert_certificate_unknown", "sslv3_alert_certificate_expired",

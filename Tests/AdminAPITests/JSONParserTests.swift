@@ -54,7 +54,7 @@ struct JSONParserTests {
     }
 
     @Test(
-        "what is no JSON is refused where it stops being it",
+        "invalid JSON is rejected at its first invalid byte",
         arguments: [
             ("", 1, 1), ("  ", 1, 3), ("{", 1, 2), ("[1,]", 1, 4), ("[1 2]", 1, 4),
             ("{\"a\":1,}", 1, 8), ("{a:1}", 1, 2), ("{'a':1}", 1, 2), ("{\"a\" 1}", 1, 6),

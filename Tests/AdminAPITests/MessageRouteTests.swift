@@ -43,7 +43,7 @@ struct MessageRouteTests {
         }
     }
 
-    @Test("what hermesctl encodes is understood")
+    @Test("messages encoded by hermesctl are understood")
     func modelIsUnderstood() async throws {
         try await TestServer.run { server in
             let request = MessageRequest(

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("GET /metrics")
 struct MetricsTests {
-    @Test("the text is what Prometheus 0.0.4 asks for, line by line")
+    @Test("the text has the format of Prometheus 0.0.4, line by line")
     func text() {
         let text = MetricsText.render(StubBroker.figures)
         #expect(

@@ -57,7 +57,7 @@ struct OpenAPITests {
         }
     }
 
-    @Test("what the routes answer fits its schema, member by member")
+    @Test("answers of the routes fit their schemas, member by member")
     func answers() async throws {
         let document = try document()
         try await TestServer.run(Self.broker()) { server in

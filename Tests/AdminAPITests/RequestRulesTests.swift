@@ -213,7 +213,7 @@ struct RequestRulesTests {
     }
 
     @Test(
-        "no host, two hosts, and what is none are 400",
+        "a missing, repeated or malformed Host gets 400",
         arguments: [
             [], ["Host: localhost", "Host: localhost"], ["Host: "], ["Host: a b"],
             ["Host: localhost:port"], ["Host: [::1"], ["Host: user@localhost"],

@@ -84,7 +84,7 @@ struct ScopeTests {
         #expect(server.routes.routes.count == Self.requests.count - 1 + open.count)
     }
 
-    @Test("a token reaches what its scopes grant; the rest is 403 and names the missing scope")
+    @Test("a token's scopes decide; other requests get 403 with the missing scope")
     func scopes() async throws {
         try await withServer { server, tokens, _ in
             let secrets = [
@@ -170,7 +170,7 @@ struct ScopeTests {
         }
     }
 
-    @Test("the cure that the log names revokes what was taken out before")
+    @Test("mending the file as the log says revokes the tokens removed before")
     func cure() async throws {
         try await withServer { server, tokens, log in
             let secret = try tokens.make("a", "read")
@@ -253,7 +253,7 @@ struct ScopeTests {
         }
     }
 
-    @Test("the log names who changed something and who publishes, and never a secret")
+    @Test("the log names the token of each change and publish, and never a secret")
     func whoDidWhat() async throws {
         try await withServer { server, tokens, log in
             let publisher = try tokens.make("billing", "publish")

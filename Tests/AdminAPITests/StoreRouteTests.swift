@@ -69,7 +69,7 @@ struct StoreRouteTests {
         }
     }
 
-    @Test("a dropped queue says how much it was, and nobody's is 404")
+    @Test("dropping a queue reports the number of messages; an unknown client gets 404")
     func drop() async throws {
         let page = QueuePage(
             clientID: "a",
@@ -100,7 +100,7 @@ struct StoreRouteTests {
         }
     }
 
-    @Test("accepting a loss says what it was, and the second time that there is none")
+    @Test("accepting a loss reports it; the second time there is none")
     func acceptLoss() async throws {
         try await TestServer.run(StubBroker { $0.damage = ["/data/journal/damaged-1.segment"] }) {
             server in
@@ -113,7 +113,7 @@ struct StoreRouteTests {
         }
     }
 
-    @Test("a backup goes to the folder that is named")
+    @Test("a backup goes to the named folder")
     func backup() async throws {
         try await TestServer.run { server in
             let response = try server.request("POST", "/v1/backup?directory=%2Fb%2Fone%20two")

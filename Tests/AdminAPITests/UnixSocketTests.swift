@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Unix socket of the admin plane")
 struct UnixSocketTests {
-    @Test("no token is needed, the mode is 0600, and the file goes with the server")
+    @Test("no token is needed, the mode is 0600, and a stop removes the file")
     func serves() async throws {
         let directory = try makeTemporaryDirectory()
         defer { removeDirectory(directory) }
@@ -26,7 +26,7 @@ struct UnixSocketTests {
         #expect(rmdir(directory) == 0, "the server left files behind")
     }
 
-    @Test("who comes through it is unix in the log")
+    @Test("the log names its callers unix")
     func peer() async throws {
         let directory = try makeTemporaryDirectory()
         defer { removeDirectory(directory) }
@@ -44,7 +44,7 @@ struct UnixSocketTests {
         #expect(lines.map { $0.metadata["admin.peer"] } == ["unix"])
     }
 
-    @Test("a socket that nobody listens on is replaced")
+    @Test("a socket without a listener is replaced")
     func stale() async throws {
         let directory = try makeTemporaryDirectory()
         defer { removeDirectory(directory) }

@@ -78,7 +78,7 @@ struct ValueTests {
     }
 
     @Test(
-        "the answer to a publish is what JSONEncoder would write",
+        "the answer to a publish equals JSONEncoder's output",
         arguments: ["01a1fc8a-b5fb-70b5-821e-8b8b8cb417c3", "\"", "a\\b\"c/", "~!"])
     func publishResult(messageID: String) throws {
         for duplicate in [true, false] {

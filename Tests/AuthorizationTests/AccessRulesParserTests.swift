@@ -6,7 +6,7 @@ import Testing
 @Suite("Reading ACL files")
 struct AccessRulesParserTests {
     @Test(
-        "each malformed line is named with what is wrong",
+        "each malformed line is reported with its error",
         arguments: [
             ("permit everyone both #", "begins with \"permit\""),
             ("Allow everyone both #", "begins with \"Allow\""),

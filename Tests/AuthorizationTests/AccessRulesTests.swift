@@ -12,7 +12,7 @@ struct AccessRulesTests {
         #expect(rules.subscription("#", user: "alice") == .nothing(line: 0))
     }
 
-    @Test("the first rule that fits decides, and what none fits is denied")
+    @Test("the first rule that fits decides; without one the answer is no")
     func firstMatchWins() throws {
         let rules = try rules(
             """
@@ -74,7 +74,7 @@ struct AccessRulesTests {
         #expect(!rules.decide(.publish, "t/1", user: "u5000").isAllowed)
     }
 
-    @Test("anonymous is nobody's user name, and quotes make a name of a word")
+    @Test("anonymous is no user name unless it stands in quotes")
     func subjectWords() throws {
         let rules = try rules(
             """
@@ -221,7 +221,7 @@ struct AccessRulesTests {
         #expect(rules.subscription("g") == .nothing(line: 0))
     }
 
-    @Test("what a filter costs grows with the rules and no faster")
+    @Test("the cost of a filter grows linearly with the rules")
     func linearCost() throws {
         func text(_ count: Int) -> String {
             let denied = (0..<count).map { "deny everyone subscribe d/\($0)" }
@@ -234,7 +234,7 @@ struct AccessRulesTests {
         }
     }
 
-    @Test("where rules allow only what others deny, the question has a bound")
+    @Test("the cost of a question is bounded when deny rules cover all allowed topics")
     func shadowedRules() throws {
         func text(_ count: Int) -> String {
             let denied = (0..<count).map { "deny everyone subscribe a/\($0)/#" }

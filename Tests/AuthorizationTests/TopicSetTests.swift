@@ -97,7 +97,7 @@ struct TopicSetTests {
         withExtendedLifetime(texts) {}
     }
 
-    @Test("what two have in common is a subset of a third, or is not")
+    @Test("the intersection of two sets is compared with a third")
     func commonPart() throws {
         var random = SplitMix64(seed: 1)
         let texts = Texts(Self.filters)
@@ -145,7 +145,7 @@ struct TopicSetTests {
     }
 
     @Test(
-        "what SUBSCRIBE is answered never leaves out a topic, and promises none",
+        "the answer to SUBSCRIBE agrees with the decisions for all topics",
         arguments: UInt64(1)...40)
     func subscriptionVerdicts(seed: UInt64) throws {
         var random = SplitMix64(seed: seed)

@@ -7,13 +7,13 @@ import MQTTCore
 import Structures
 import Testing
 
-@Suite("Other access rules while clients are connected, away, and owed messages")
+@Suite("New access rules for connected clients, offline clients and queued messages")
 struct AccessReloadTests {
     private static let open = "allow user backend publish #\nallow user anna subscribe #"
     private static let closed =
         "allow user backend publish #\ndeny user anna subscribe secret/#\nallow user anna subscribe #"
 
-    @Test("a live subscription gets nothing once the right is gone, and again once it is back")
+    @Test("a subscription delivers nothing while the right is revoked")
     func liveSubscription() throws {
         let link = try link(Self.open)
         let anna = try link.connect("a", user: "anna")
@@ -40,7 +40,7 @@ struct AccessReloadTests {
         #expect(try link.take(client).count == 2)
     }
 
-    @Test("a durable subscription of an absent client queues nothing that it may not read")
+    @Test("an offline client's subscription queues nothing that the client may not read")
     func durableSubscription() throws {
         let link = try link(Self.open)
         let anna = try link.connect("a", user: "anna", cleanSession: false)
@@ -56,7 +56,7 @@ struct AccessReloadTests {
     }
 
     @Test(
-        "what waits for a client is dropped when it comes back without the right",
+        "queued messages are dropped when their client reconnects without the right",
         arguments: [QoS.atLeastOnce, .exactlyOnce], [true, false])
     func queuedMessages(qos: QoS, isDurable: Bool) throws {
         let link = ShardLink(access: try rules(Self.open), isDurable: isDurable)
@@ -86,7 +86,7 @@ struct AccessReloadTests {
         #expect(link.client("a")?.inFlight == 2)
     }
 
-    @Test("what was in flight is not sent again without the right", arguments: [true, false])
+    @Test("messages in flight are not re-sent without the right", arguments: [true, false])
     func inFlight(isDurable: Bool) throws {
         let link = ShardLink(access: try rules(Self.open), isDurable: isDurable)
         let anna = try link.connect("a", user: "anna", cleanSession: false)
@@ -114,7 +114,7 @@ struct AccessReloadTests {
         #expect(!link.closed.contains(again.handle))
     }
 
-    @Test("what waits behind a window is judged when its turn comes")
+    @Test("messages waiting for the window are checked when they leave the queue")
     func behindTheWindow() throws {
         let link = ShardLink({ $0.maxInFlight = 1 }, access: try rules(Self.open))
         let anna = try link.connect("a", user: "anna", cleanSession: false)
@@ -143,7 +143,7 @@ struct AccessReloadTests {
         #expect(link.shard.figures.inFlight == 0)
     }
 
-    @Test("a QoS 2 message whose sender loses the right before PUBREL was published once, and ends")
+    @Test("a QoS 2 exchange ends normally when its sender loses the right before PUBREL")
     func inboundExactlyOnce() throws {
         let link = try link(Self.open)
         let anna = try link.connect("a", user: "anna")

@@ -36,7 +36,7 @@ struct AccessTests {
         #expect(report.topic == Array("prices/1".utf8) && report.userName == Array("backend".utf8))
     }
 
-    @Test("what was acknowledged before the refusal still leaves")
+    @Test("acknowledgements from before the denial are still sent")
     func earlierAcknowledgements() throws {
         let link = try link("allow everyone publish a")
         let client = try link.connect("c")
@@ -59,7 +59,7 @@ struct AccessTests {
         #expect(payloads(try link.take(watcher)) == ["gone"])
     }
 
-    @Test("what is remembered of one topic says nothing of another, and ends with the rules")
+    @Test("a cached permission applies to its topic only, and ends with the rules")
     func permits() throws {
         let link = try link("allow user u publish a/long/topic/name\nallow user u publish b")
         let client = try link.connect("c", user: "u")
@@ -78,7 +78,7 @@ struct AccessTests {
         #expect(link.refusals("publish") == 2)
     }
 
-    @Test("a user name that no password proved is nobody's")
+    @Test("a user name without a checked password counts as anonymous")
     func unprovenNames() throws {
         let rules = try rules("allow user admin both #\nallow anonymous publish open")
         let link = ShardLink(access: rules, verifiesPasswords: false)
@@ -244,7 +244,7 @@ struct AccessTests {
         #expect(link.shard.counters.dropped[.away] == 0)
     }
 
-    @Test("of absent members too")
+    @Test("also for a group of offline members")
     func sharedAbsentMembers() throws {
         let link = try link("allow user backend publish #\nallow user m2 subscribe #")
         try link.use("allow user backend publish #\nallow user * subscribe #")

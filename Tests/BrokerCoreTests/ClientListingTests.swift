@@ -61,7 +61,7 @@ struct ClientListingTests {
                 == ["phone-1", "phone-10", "phone-100"])
     }
 
-    @Test("filters hold: connected or away, prefix, user name")
+    @Test("lists can be filtered: connected or offline, prefix, user name")
     func filters() throws {
         let link = ShardLink()
         for name in ["a", "b", "c"] {
@@ -137,7 +137,7 @@ struct ClientListingTests {
         #expect(found.first == "a" && found.last == "y" && found[1].utf8.count == 256)
     }
 
-    @Test("whoever waits for a list when the shard stops is told so")
+    @Test("a waiting list gets an error when the shard stops")
     func stop() throws {
         let link = ShardLink()
         let answer = Mutex<BrokerAnswer<ClientPage>?>(nil)
@@ -146,7 +146,7 @@ struct ClientListingTests {
         #expect(answer.withLock { $0 } == .failure(.stopping))
     }
 
-    @Test("a cursor is what a page has named")
+    @Test("a page's cursor leads to the next page")
     func cursors() {
         for key in [[], [0], [0xFF, 0x00, 0x7A], [UInt8](repeating: 7, count: 512)] as [[UInt8]] {
             #expect(ClientCursor(text: ClientCursor(key: key).text)?.key == key)

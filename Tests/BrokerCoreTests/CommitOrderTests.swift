@@ -9,7 +9,7 @@ import Structures
 import Testing
 
 /// Packets that depend on stored state wait for its commit; no others do.
-@Suite("What waits for the store")
+@Suite("Packets and commits")
 struct CommitOrderTests {
     /// A persistent subscriber, a publisher, and a store that completes nothing by itself.
     private struct Scene {
@@ -180,7 +180,7 @@ struct CommitOrderTests {
         #expect(try link.take(scene.subscriber) == [.publish("a/b", "x", qos: .atLeastOnce, 1)])
     }
 
-    @Test("a publisher whose PUBLISHes wait too long is not read, and not timed out for it")
+    @Test("a publisher with too many pending PUBACKs is not read, and its keep alive is suspended")
     func publisherIsPaused() throws {
         let link = ShardLink({ $0.maxUnacknowledgedPublishes = 4 }, isImmediate: false)
         let subscriber = try link.connect("subscriber", cleanSession: false)

@@ -146,7 +146,7 @@ struct ConnectionMachineTests {
     }
 
     @Test(
-        "an active connection takes from a client what a client may send",
+        "an active connection accepts exactly the packets that clients send",
         arguments: PacketType.allCases)
     func packetTypes(type: PacketType) {
         var machine = ConnectionMachine()

@@ -222,7 +222,7 @@ struct CountersTests {
         #expect(reached(link) == [.maxInboundQoS2: 1])
     }
 
-    @Test("a paused publisher, by number and by bytes, and that it goes on")
+    @Test("a publisher paused by number or bytes, and its resumption")
     func pausedPublisher() throws {
         for isByBytes in [false, true] {
             let link = ShardLink(
@@ -279,7 +279,7 @@ struct CountersTests {
         return link
     }
 
-    @Test("a session whose time is over")
+    @Test("an expired session")
     func sessionExpiry() throws {
         let link = ShardLink({ $0.sessionExpiry = .seconds(1) })
         let client = try link.connect("client", cleanSession: false)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import BrokerCore
 
-@Suite("What comes in place of MQTT")
+@Suite("Other protocols than MQTT")
 struct ForeignProtocolTests {
     private static let known: [(String, ForeignProtocol)] = [
         ("GET / HTTP/1.1\r\n", .http), ("POST /x HTTP/1.1\r\n", .http),
@@ -11,7 +11,7 @@ struct ForeignProtocolTests {
         ("\r\n\r\n\0\r\nQUIT\n!", .proxyHeader),
     ]
 
-    @Test("HTTP and PROXY headers are known by what they begin with", arguments: known)
+    @Test("HTTP and PROXY headers are recognised by their first bytes", arguments: known)
     func beginnings(text: String, kind: ForeignProtocol) {
         #expect(Array(text.utf8).withUnsafeBytes { ForeignProtocol(beginning: $0) } == kind)
         #expect(ForeignProtocol(opening: Array(text.utf8.prefix(5))) == kind)

@@ -31,7 +31,7 @@ struct HostilePeerTests {
         #expect(link.closeReasons == [.outputLimit])
     }
 
-    @Test("one unacknowledged message does not cost an absent client the newest ones")
+    @Test("an unacknowledged message costs an offline client none of the newest messages")
     func unacknowledgedHead() throws {
         let link = ShardLink({ $0.queueMessages = 100 })
         let phone = try link.connect("phone", cleanSession: false)
@@ -55,7 +55,7 @@ struct HostilePeerTests {
         #expect(payloads == ["head"] + (69_900..<70_000).map { "\($0)" })
     }
 
-    @Test("a client is not closed for what is redelivered to it")
+    @Test("re-deliveries do not count against a client's output limit")
     func largeRedelivery() throws {
         let link = ShardLink({ $0.outputBytes = 64 * 1_024 })
         let phone = try link.connect("phone", cleanSession: false)
@@ -104,7 +104,7 @@ struct HostilePeerTests {
             try link.take(second) == [.connack(.accepted(sessionPresent: true)), .pubrec(5)])
     }
 
-    @Test("a store that hangs closes nobody, and publishes no will of a client not yet accepted")
+    @Test("a store that hangs closes no connection, and fires no will before CONNACK")
     func hangingStore() throws {
         let link = ShardLink({ $0.connectTimeout = .seconds(2) }, isImmediate: false)
         let handle = link.open()

@@ -28,7 +28,7 @@ struct LimitSessionTests {
     }
 
     @Test(
-        "limits.queue_messages and _bytes: as many as they say wait; then one goes, by limits.queue_policy",
+        "limits.queue_messages and _bytes: messages at the limit wait; one more drops one by limits.queue_policy",
         arguments: QueueLimit.allCases,
         [BrokerLimits.QueuePolicy.dropOldest, .dropNewest])
     func queue(limit: QueueLimit, policy: BrokerLimits.QueuePolicy) throws {
@@ -71,7 +71,7 @@ struct LimitSessionTests {
     }
 
     @Test(
-        "a message larger than limits.queue_bytes is the one that goes, and takes none with it")
+        "a message larger than limits.queue_bytes is dropped alone")
     func tooLargeForQueue() throws {
         let link = ShardLink({ $0.queueBytes = 100 })
         let phone = try link.subscriber("phone", to: "a", .atLeastOnce)
@@ -84,7 +84,7 @@ struct LimitSessionTests {
         #expect(link.reached(.queueBytes) == 1)
     }
 
-    @Test("what waits for a connected client is trimmed to limits.queue_messages once it is away")
+    @Test("a connected client's queue is cut to limits.queue_messages once it is offline")
     func trimmedWhenAway() throws {
         let link = ShardLink({
             $0.queueMessages = 100
@@ -139,7 +139,7 @@ struct LimitSessionTests {
         #expect(figures.subscriptions == 4)
     }
 
-    @Test("shared subscriptions count too, and a new connection inherits what its session has")
+    @Test("shared subscriptions count too, and a new connection inherits its session's count")
     func sharedCount() throws {
         let link = ShardLink({ $0.maxSubscriptions = 2 })
         var client = try link.connect("client", cleanSession: false)
@@ -164,7 +164,7 @@ struct LimitSessionTests {
     // MARK: How many, how long
 
     @Test(
-        "limits.max_sessions: so many persistent ones; the next gets 0x03, who has one comes back")
+        "limits.max_sessions: one persistent session too many gets 0x03; a known client reconnects")
     func maxSessions() throws {
         let link = ShardLink({
             $0.maxSessions = 2
@@ -211,7 +211,7 @@ struct LimitSessionTests {
     }
 
     @Test(
-        "a client that comes back in the moment of its expiry has its session or a new one, whole")
+        "a client that reconnects at the moment of expiry gets the whole session or a new one")
     func expiryRace() throws {
         for early in [true, false] {
             let link = ShardLink({ $0.sessionExpiry = .seconds(60) }, isImmediate: false)

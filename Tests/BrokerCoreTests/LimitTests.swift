@@ -57,7 +57,7 @@ struct LimitTests {
         #expect(!link.closed.contains(patient))
     }
 
-    @Test("limits.max_keep_alive binds who asks for more or for none, and nobody else")
+    @Test("limits.max_keep_alive applies to clients that ask for more or for none")
     func maxKeepAlive() throws {
         for (asked, seconds) in [(0, 30), (31, 30), (30, 30), (10, 10)] as [(UInt16, UInt64)] {
             let link = ShardLink({ $0.maxKeepAlive = .seconds(30) })
@@ -290,7 +290,7 @@ struct LimitTests {
         #expect(link.closeReasons.isEmpty)
     }
 
-    @Test("limits.output_bytes: QoS 0 is dropped, QoS 1 waits, and all goes on once it is read")
+    @Test("limits.output_bytes: QoS 0 is dropped, QoS 1 waits until the client reads")
     func outputBytes() throws {
         let link = ShardLink({ $0.outputBytes = 1_000 })
         let client = try link.subscriber("client", to: "#", .atLeastOnce, cleanSession: true)

@@ -12,7 +12,7 @@ import Testing
 /// The operator's view of queues, and the removal of messages.
 @Suite("Queues for the operator")
 struct QueueTests {
-    @Test("an absent client's queue tells what was in flight, what was released and what waits")
+    @Test("an offline client's queue shows messages in flight, released and waiting")
     func absentClient() throws {
         let link = ShardLink({ $0.maxInFlight = 3 })
         let phone = try link.connect("phone", cleanSession: false)
@@ -77,7 +77,7 @@ struct QueueTests {
         #expect(read == whole)
     }
 
-    @Test("nobody of that name has no queue to show or to drop")
+    @Test("an unknown client has no queue to show or to drop")
     func unknown() throws {
         let link = ShardLink()
         let answers = Answers()
@@ -86,7 +86,7 @@ struct QueueTests {
         #expect(answers.all == ["unknown client", "unknown client"])
     }
 
-    @Test("dropping takes what waits and leaves what is in flight, which comes again")
+    @Test("dropping removes waiting messages; those in flight are re-sent")
     func drop() throws {
         let link = ShardLink({ $0.maxInFlight = 2 })
         let phone = try link.connect("phone", cleanSession: false)
@@ -115,7 +115,7 @@ struct QueueTests {
         #expect(try link.take(again) == [.publish("a", "0", qos: .atLeastOnce, 6)])
     }
 
-    @Test("dropping empties the window in memory and what the store has behind it")
+    @Test("dropping empties the window in memory and the rest in the store")
     func dropConnected() throws {
         let link = ShardLink({ $0.maxInFlight = 2 })
         let phone = try link.connect("phone", cleanSession: false)
@@ -131,7 +131,7 @@ struct QueueTests {
         #expect(try link.take(phone) == [.publish("a", "0", qos: .atLeastOnce, 201)])
     }
 
-    @Test("what is dropped while it comes from the store is not sent")
+    @Test("messages dropped while they are loaded are not sent")
     func dropWhileLoading() throws {
         let link = ShardLink({ $0.maxInFlight = 20 })
         let phone = try link.connect("phone", cleanSession: false)
@@ -195,7 +195,7 @@ struct QueueTests {
         #expect(answers.all == ["dropped 1, bound 1, more false"])
     }
 
-    @Test("a long queue is dropped in parts, and what comes meanwhile is not among it")
+    @Test("a long queue is dropped in parts, without messages that arrive meanwhile")
     func dropInParts() throws {
         let link = ShardLink({ $0.queueMessages = 20_000 })
         let phone = try link.connect("phone", cleanSession: false)
@@ -216,7 +216,7 @@ struct QueueTests {
         #expect(try link.page(of: "phone") == ["10500 waiting a 1"])
     }
 
-    @Test("a shard that stops answers whoever waits for the store")
+    @Test("a shard that stops answers requests that wait for the store")
     func stopping() throws {
         let link = ShardLink()
         let phone = try link.connect("phone", cleanSession: false)

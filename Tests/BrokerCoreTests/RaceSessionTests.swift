@@ -78,7 +78,7 @@ struct RaceSessionTests {
     ///                       CONNACK ----------------->  behind both
     /// ```
     @Test(
-        "DISCONNECT and an immediate CONNECT: CONNACK waits for what the first connection began",
+        "DISCONNECT and an immediate CONNECT: CONNACK waits for the first connection's commits",
         arguments: RaceEnd.allCases, RaceCompletion.allCases)
     func reconnectAtOnce(end: RaceEnd, completion: RaceCompletion) throws {
         let link = ShardLink(isImmediate: false)
@@ -111,7 +111,7 @@ struct RaceSessionTests {
     ///                       slice 2, CONNACK ------------->  whole queue, once
     /// ```
     @Test(
-        "a client that goes while its queue is read and comes back at once gets all of it, once, in order",
+        "a client that reconnects while its queue is loaded gets all of it once, in order",
         arguments: RaceEnd.allCases, [0, 3])
     func goneWhileReading(end: RaceEnd, inFlight: Int) throws {
         let (link, _) = try Self.away(100, inFlight: inFlight)
@@ -145,7 +145,7 @@ struct RaceSessionTests {
     }
 
     @Test(
-        "a client that goes with a part of its queue sent gets the rest behind it, DUP where it was"
+        "a client that disconnects during its queue gets the rest next time, DUP on re-deliveries"
     )
     func goneBetweenSlices() throws {
         let (link, publisher) = try Self.away(200) { $0.maxInFlight = 5 }
@@ -185,7 +185,7 @@ struct RaceSessionTests {
 
     // MARK: Faults that these tests have found
 
-    @Test("what a full queue gives up while it is being read is not sent any more")
+    @Test("messages dropped by a full queue during a load are not sent")
     func droppedWhileReading() throws {
         let large = String(repeating: "x", count: 100)
         let link = ShardLink({ $0.queueBytes = 1_000 }, isImmediate: false)
@@ -216,7 +216,7 @@ struct RaceSessionTests {
         #expect(numbers == Array((1 + Int(dropped))...14))
     }
 
-    @Test("QoS 0 that waits for a commit leaves no gap in the queue of a client that goes")
+    @Test("QoS 0 that waits for a commit leaves no gap in the queue of a disconnecting client")
     func noGapInQueue() throws {
         let link = ShardLink({ $0.maxInFlight = 2 }, isImmediate: false)
         let phone = try link.connect("phone", cleanSession: false)

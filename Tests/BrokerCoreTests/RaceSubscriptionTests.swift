@@ -149,7 +149,7 @@ struct RaceSubscriptionTests {
         }
     }
 
-    @Test("SUBSCRIBE again in place of UNSUBSCRIBE: a new QoS counts for what is routed after it")
+    @Test("a repeated SUBSCRIBE: the new QoS applies to messages routed after it")
     func replacedInFlight() throws {
         let link = ShardLink(isImmediate: false)
         let subscriber = try link.subscriber("subscriber", to: "a", .exactlyOnce)

@@ -73,7 +73,7 @@ struct RaceTests {
     ///                        what is not done goes on --------------->
     /// ```
     @Test(
-        "[MQTT-4.4.0-1] QoS 2 to a client goes on at its step on the next connection, delivered once",
+        "[MQTT-4.4.0-1] outbound QoS 2 continues at its step on the next connection, delivered once",
         arguments: OutboundStep.allCases, RaceEnd.allCases)
     func outboundExchange(step: OutboundStep, end: RaceEnd) throws {
         for completion in RaceCompletion.allCases {

@@ -57,7 +57,8 @@ struct RetainedLimitTests {
     }
 
     @Test(
-        "limits.retained_bytes: of a replacement the difference counts, and the outdated one goes")
+        "limits.retained_bytes: a replacement counts by the difference; the outdated message is removed"
+    )
     func bytes() throws {
         let filler = String(repeating: "x", count: 100)
         // Fixed header, length of the topic, the topic, the identifier, the payload.
@@ -83,7 +84,7 @@ struct RetainedLimitTests {
         #expect(link.shard.figures.retainedBytes == 0)
     }
 
-    @Test("what is not retained is not stored, and nobody waits for a commit of it")
+    @Test("a message that is not retained is not stored, and no commit is waited for")
     func notStored() throws {
         let link = ShardLink({ $0.maxRetained = 1 }, isImmediate: false)
         let client = try link.connect("client")
@@ -139,7 +140,7 @@ struct RetainedLimitTests {
         #expect(link.shard.figures.retained == 1)
     }
 
-    @Test("a limit that is lowered takes nothing away; then only removing and replacing work")
+    @Test("a lowered limit removes nothing; then only removing and replacing work")
     func lowered() throws {
         let link = ShardLink()
         let client = try link.connect("client")

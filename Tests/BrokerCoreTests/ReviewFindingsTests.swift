@@ -9,7 +9,7 @@ import Testing
 /// Suspected errors in durable queues and in rejections, one test for each.
 @Suite("Findings of a review")
 struct ReviewFindingsTests {
-    @Test("QoS 0 held up by a commit leaves no horizon beyond what the store knows of a queue")
+    @Test("QoS 0 delayed by a commit leaves no horizon beyond the stored queue")
     func horizonOfQoS0() throws {
         let link = ShardLink(isImmediate: false)
         let phone = try link.connect("phone", cleanSession: false)

@@ -43,7 +43,7 @@ struct SessionUserTests {
         #expect(try other.take(mallory) == [.suback(1, [0x80]), .suback(1, [0])])
     }
 
-    @Test("who only claims a user's name gets no session of that user", arguments: [true, false])
+    @Test("an unproven user name gives no access to that user's session", arguments: [true, false])
     func theft(isConnected: Bool) throws {
         let link = try link(rulesOfAnna)
         let (anna, _) = try connect(link, certificate: "anna")
@@ -60,7 +60,7 @@ struct SessionUserTests {
                 == .connack(.accepted(sessionPresent: true)))
     }
 
-    @Test("a session that somebody made in a user's name is not handed to that user")
+    @Test("a session created under an unproven name is not given to that user")
     func planted() throws {
         let link = try link(rulesOfAnna)
         let (mallory, _) = try connect(link, claim: "anna")
@@ -76,7 +76,7 @@ struct SessionUserTests {
     }
 
     @Test(
-        "what a record keeps tells proven names from claimed ones, in both kinds of broker",
+        "records distinguish proven from claimed names, with and without a password file",
         arguments: ["anna", "", "\u{FF}", "ÿ"])
     func records(name: String) {
         let bytes = Array(name.utf8)
@@ -95,7 +95,7 @@ struct SessionUserTests {
         }
     }
 
-    @Test("a user whom a certificate proved stays proven when the password file goes")
+    @Test("a user proven by certificate stays proven without the password file")
     func passwordFileRemoved() throws {
         let before = ShardLink(access: try rules(rulesOfAnna), verifiesPasswords: true)
         _ = try connect(before, certificate: "anna")

@@ -37,7 +37,7 @@ struct ShardTests {
     }
 
     @Test(
-        "[MQTT-4.4.0-1] what was in flight comes again first, with DUP, identifiers and order kept")
+        "[MQTT-4.4.0-1] messages in flight are re-sent first, with DUP, identifiers and order kept")
     func redelivery() throws {
         let link = ShardLink({ $0.maxInFlight = 3 })
         let first = try link.connect("phone", cleanSession: false)
@@ -111,7 +111,7 @@ struct ShardTests {
         #expect(link.closed.contains(silent))
     }
 
-    @Test("a session expires after its time, and with it what waited")
+    @Test("a session expires after its time, with its queue")
     func sessionExpiry() throws {
         let link = ShardLink({ $0.sessionExpiry = .seconds(60) })
         let client = try link.connect("client", cleanSession: false)
@@ -127,7 +127,7 @@ struct ShardTests {
         #expect(try link.take(again) == [.connack(.accepted(sessionPresent: false))])
     }
 
-    @Test("an absent client's queue keeps the newest messages, in order")
+    @Test("an offline client's queue keeps the newest messages, in order")
     func offlineQueueLimit() throws {
         let link = ShardLink({ $0.queueMessages = 3 })
         let client = try link.connect("client", cleanSession: false)

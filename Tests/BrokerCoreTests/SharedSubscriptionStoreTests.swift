@@ -7,7 +7,7 @@ import Store
 import Structures
 import Testing
 
-@Suite("Shared subscriptions whose messages lie in the store")
+@Suite("Shared subscriptions with stored messages")
 struct SharedSubscriptionStoreTests {
     private static let group = "$share/g/jobs/#"
 
@@ -111,7 +111,7 @@ struct SharedSubscriptionStoreTests {
     }
 
     @Test(
-        "what an absent member's session leaves behind when it ends goes to another",
+        "messages of an offline member whose session ends go to another member",
         arguments: [End.cleanSession, .expiry])
     func ends(how: End) throws {
         let link = ShardLink({ $0.sessionExpiry = .seconds(3_600) })
@@ -156,7 +156,7 @@ struct SharedSubscriptionStoreTests {
         requireKeptOnce(link)
     }
 
-    @Test("QoS 1 that was sent goes to another when the session ends, QoS 2 stays with it")
+    @Test("when a session ends, sent QoS 1 messages go to another member, and QoS 2 do not")
     func inFlight() throws {
         let link = ShardLink({ $0.maxInFlight = 2 })
         let a = try members(link, ["a"])[0]
@@ -180,7 +180,7 @@ struct SharedSubscriptionStoreTests {
         #expect(try drain(link, "b") == [2, 4, 6, 8, 10, 1, 3, 5, 7, 9])
     }
 
-    @Test("a connected member that leaves the group gives back what only the store has")
+    @Test("a connected member that leaves the group hands over messages that only the store has")
     func unsubscribes() throws {
         let link = ShardLink({ $0.maxInFlight = 2 })
         let a = try members(link, ["a"])[0]
@@ -198,7 +198,7 @@ struct SharedSubscriptionStoreTests {
         requireKeptOnce(link)
     }
 
-    @Test("one that left and went away before all was given back gives it back when it ends")
+    @Test("a member that goes offline during the hand-over finishes it when its session ends")
     func unsubscribesAndGoes() throws {
         let link = ShardLink({ $0.maxInFlight = 2 })
         let a = try members(link, ["a"])[0]
@@ -213,7 +213,7 @@ struct SharedSubscriptionStoreTests {
         requireKeptOnce(link)
     }
 
-    @Test("with nobody left it is dropped, and counted")
+    @Test("without remaining members the message is dropped and counted")
     func nobodyLeft() throws {
         let link = ShardLink()
         link.lose(try members(link, ["a"])[0])

@@ -60,7 +60,7 @@ struct SharedSubscriptionTests {
     }
 
     @Test(
-        "QoS 1 that a leaving member had not acknowledged, and what waited for it, goes to another")
+        "unacknowledged QoS 1 and waiting messages of a leaving member go to another")
     func handedOver() throws {
         let link = ShardLink({ $0.maxInFlight = 2 })
         let members = try members(link, ["a", "b"])
@@ -82,7 +82,7 @@ struct SharedSubscriptionTests {
         #expect(payloads(try link.take(members[1])) == ["4"])
     }
 
-    @Test("QoS 2 that was sent stays with its receiver, who may have it")
+    @Test("sent QoS 2 messages stay with their receiver, which may have them")
     func notTwice() throws {
         let link = ShardLink()
         let members = try members(link, ["a", "b"])
@@ -94,7 +94,7 @@ struct SharedSubscriptionTests {
     }
 
     @Test(
-        "[MQTT-3.10.4-3] unsubscribing leaves what was sent with its receiver; what waits goes to others"
+        "[MQTT-3.10.4-3] after UNSUBSCRIBE sent messages stay with their receiver; waiting ones go to others"
     )
     func unsubscribing() throws {
         let link = ShardLink({ $0.maxInFlight = 1 })
@@ -116,7 +116,7 @@ struct SharedSubscriptionTests {
         #expect(try link.take(members[0]).isEmpty)
     }
 
-    @Test("with nobody connected, one persistent member keeps the message")
+    @Test("without connected members, one persistent member keeps the message")
     func waits() throws {
         let link = ShardLink()
         let members = try members(link, ["a", "b"], cleanSession: false)

@@ -43,7 +43,7 @@ struct SheddingTests {
         #expect(link.shard.counters.limits[.memory] == 2)
     }
 
-    @Test("newcomers go whose CONNECT has not come; who is let in stays")
+    @Test("connections without CONNECT are closed; accepted ones stay")
     func newcomers() throws {
         let link = ShardLink(isImmediate: false)
         let silent = link.open()

@@ -9,7 +9,7 @@ import Structures
 import Testing
 
 /// While the disk hangs, memory stays bounded whatever clients send.
-@Suite("What waits for a disk that hangs")
+@Suite("The backlog of a disk that hangs")
 struct StoreBacklogTests {
     /// The bound of the backlog in bytes.
     private static let bound = 20_000
@@ -111,7 +111,7 @@ struct StoreBacklogTests {
         #expect(link.shard.counters.publishersPaused == 0)
     }
 
-    @Test("what queues at QoS 0 behind waiting messages is stored, and bound like the rest")
+    @Test("QoS 0 queued after waiting messages is stored and counts for the bound")
     func lowered() throws {
         let link = makeLink()
         let phone = try link.subscriber("phone", to: "a", .atLeastOnce)
@@ -146,7 +146,7 @@ struct StoreBacklogTests {
         #expect(link.shard.figures.retained == 60)
     }
 
-    @Test("who has waited longest goes on first: a disk that is too slow for all starves nobody")
+    @Test("the client that has waited longest continues first: a slow disk starves nobody")
     func order() throws {
         let link = makeLink()
         let clients = try (1...60).map { try beginClean(link, "c\($0)") }
@@ -192,7 +192,7 @@ struct StoreBacklogTests {
         }
     }
 
-    @Test("who reads, pings and publishes what is not stored goes on, newcomers too")
+    @Test("reading, pinging and publishing without the store continue, for new clients too")
     func othersGoOn() throws {
         let link = makeLink()
         let reader = try link.subscriber("reader", to: "live/#", .atLeastOnce)
@@ -224,7 +224,7 @@ struct StoreBacklogTests {
         #expect(answers.values.map { (try? $0.get()) != nil } == [false, true])
     }
 
-    @Test("retained messages for persistent sessions wait, and come once the disk goes on")
+    @Test("retained messages for persistent sessions wait until the disk continues")
     func retainedWalk() throws {
         let link = makeLink()
         let publisher = try link.connect("publisher")
@@ -272,7 +272,7 @@ struct StoreBacklogTests {
         #expect(try link.take(client).count == 9)
     }
 
-    @Test("the disk that refuses for want of room does not keep back who waited for another reason")
+    @Test("a full disk does not hold back clients that wait for another reason")
     func refusing() throws {
         let link = makeLink()
         let client = try link.connect("client", cleanSession: false)

@@ -26,7 +26,7 @@ struct SystemTopicsTests {
         #expect(Set(publishes.map(\.topic)).count == publishes.count)
     }
 
-    @Test("afterwards comes only what changed, RETAIN 0, once per interval")
+    @Test("later only changed values follow, RETAIN 0, once per interval")
     func changes() throws {
         let link = ShardLink(systemTopicInterval: .seconds(20))
         link.shard.outside.version = "1.2.3"
@@ -46,7 +46,7 @@ struct SystemTopicsTests {
         #expect(try link.take(watcher) == [.publish("$SYS/broker/uptime", "40 seconds")])
     }
 
-    @Test("nothing is published and no time is waited for while nobody subscribes")
+    @Test("without subscribers nothing is published and no timer is set")
     func sleepsWithoutSubscribers() throws {
         let link = ShardLink()
         #expect(deadline(of: link) == nil)
@@ -73,7 +73,7 @@ struct SystemTopicsTests {
         #expect(deadline(of: link) == nil)
     }
 
-    @Test("whoever subscribes after a long silence gets values of now")
+    @Test("the first subscriber after a long time gets current values")
     func freshAfterSilence() throws {
         let link = ShardLink()
         let first = try link.connect("first")
@@ -113,7 +113,7 @@ struct SystemTopicsTests {
         #expect(counters(of: link).dropped.total == 0)
     }
 
-    @Test("whoever gets the right to them back gets them again")
+    @Test("a client that regains the right to them gets them again")
     func rightComesBack() throws {
         let may = "allow everyone subscribe $SYS/#"
         let link = ShardLink(access: try rules(may))
@@ -133,7 +133,7 @@ struct SystemTopicsTests {
         #expect(try link.take(watcher).isEmpty)
     }
 
-    @Test("members of a shared subscription share what changes")
+    @Test("members of a shared subscription share changed values")
     func sharedSubscription() throws {
         let link = ShardLink()
         let members = [try link.connect("one"), try link.connect("two")]
@@ -223,7 +223,7 @@ struct SystemTopicsTests {
     // MARK: What clients publish there
 
     @Test(
-        "what a client publishes there is acknowledged, goes nowhere and is reported once",
+        "a client's PUBLISH there is acknowledged, dropped, and reported once",
         arguments: ["$SYS", "$SYS/", "$SYS/broker/uptime", "$SYS/x"], [false, true])
     func clientPublishes(topic: String, retain: Bool) throws {
         let link = ShardLink()
@@ -262,7 +262,7 @@ struct SystemTopicsTests {
     }
 
     @Test(
-        "a will there goes nowhere and is counted when it would be published",
+        "a will there is dropped and counted when it is due",
         arguments: [false, true])
     func will(disconnects: Bool) throws {
         let link = ShardLink()

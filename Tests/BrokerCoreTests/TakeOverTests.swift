@@ -113,7 +113,7 @@ struct TakeOverTests {
         #expect(try Self.isAccepted(link, fresh))
     }
 
-    @Test("whoever waits gets in at once when the connected one goes")
+    @Test("the waiting client connects at once when the connected one disconnects")
     func released() throws {
         let link = ShardLink()
         let (connected, origin) = try Self.fight(link, 5)
@@ -125,7 +125,7 @@ struct TakeOverTests {
         #expect(try link.take(newcomer) == [.pingresp])
     }
 
-    @Test("of those who wait only the newest does, and not from the start again")
+    @Test("only the newest client waits, and not from the beginning")
     func oneWaits() throws {
         let link = ShardLink()
         let (connected, origin) = try Self.fight(link, 5)
@@ -138,7 +138,7 @@ struct TakeOverTests {
         #expect(link.closed.contains(connected))
     }
 
-    @Test("whoever waits and goes leaves nothing behind, and its packets count only once it is in")
+    @Test("a waiting client that disconnects leaves nothing; its packets count only after CONNACK")
     func goesWaiting() throws {
         let link = ShardLink()
         let (connected, origin) = try Self.fight(link, 5)

@@ -59,7 +59,7 @@ struct TurnTests {
         #expect(try link.takeAll(empty, rounds: 1_001) == (1...1_000).map { "\($0)" })
     }
 
-    @Test("what has nobody left is dropped, also when its group's place is another's by then")
+    @Test("a message without remaining members is dropped, even if its group's index is reused")
     func groupEnds() throws {
         let (link, full, empty) = try link()
         link.lose(full)
@@ -72,7 +72,7 @@ struct TurnTests {
         #expect(link.shard.counters.dropped[.away] == 1_000 - 256)
     }
 
-    @Test("a stop hands over all at once to who is away and stays")
+    @Test("a shutdown hands all messages over to offline persistent members")
     func shutDown() throws {
         let (link, _, _) = try link()
         let absent = try link.connect("absent", cleanSession: false)

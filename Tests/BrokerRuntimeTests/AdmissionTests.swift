@@ -99,7 +99,7 @@ struct AdmissionTests {
                 == .refused(.connectionsPerAddress))
     }
 
-    @Test("auto is half of what all may have, and no limit on this machine")
+    @Test("auto is half of the total limit, and no limit on loopback")
     func auto() throws {
         var settings = BrokerLimits()
         settings.maxConnections = 10
@@ -139,7 +139,7 @@ struct AdmissionTests {
                 == .refused(.connectionsPerAddress))
     }
 
-    @Test("what is refused for its number takes no token of its address")
+    @Test("a connection rejected for its number takes no token of its address")
     func tokens() throws {
         var settings = BrokerLimits()
         settings.connectionsPerAddress = .number(1)

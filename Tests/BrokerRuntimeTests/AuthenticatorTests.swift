@@ -63,7 +63,7 @@ struct AuthenticatorTests {
         }
     }
 
-    @Test("what is known is answered before what has to be checked, in whatever order it came")
+    @Test("cached passwords are answered before full checks, in any order of arrival")
     func knownFirst() throws {
         let bench = try Bench()
         defer { bench.end() }
@@ -92,7 +92,7 @@ struct AuthenticatorTests {
         #expect(bench.take(1) == ["slow wrong"])
     }
 
-    @Test("a full queue refuses what is not known, and nothing that is")
+    @Test("a full queue rejects unknown passwords and no cached ones")
     func full() throws {
         let bench = try Bench()
         defer { bench.end() }
@@ -109,7 +109,7 @@ struct AuthenticatorTests {
             ])
     }
 
-    @Test("who guesses from one address delays others by one check, and takes no place of theirs")
+    @Test("a guessing address delays others by one check and takes none of their places")
     func turns() throws {
         let bench = try Bench()
         defer { bench.end() }
@@ -159,7 +159,7 @@ struct AuthenticatorTests {
         #expect(taken == [0: 300, 1: 106, 2: 106] && queue.count == 0)
     }
 
-    @Test("what arrives during one check is bounded too, and refused at once")
+    @Test("arrivals during a check are bounded too, and rejected at once")
     func flood() throws {
         let bench = try Bench()
         defer { bench.end() }

@@ -15,7 +15,7 @@ struct HandshakeOrderTests {
         Handle(index: index, generation: generation)
     }
 
-    @Test("who waits longest comes first; who is over, never")
+    @Test("the handshake that waits longest comes first; an ended one never")
     func order() {
         var order = HandshakeOrder()
         for index in 0..<3 { order.begin(handle(UInt32(index)), at: time(UInt64(index))) }
@@ -33,7 +33,7 @@ struct HandshakeOrderTests {
         #expect(order.oldest { _ in true }?.connection == nil)
     }
 
-    @Test("one whose step is under way does not give way, and its patience stands still")
+    @Test("a handshake with a running step is not replaced, and its client's time stops")
     func steps() {
         var order = HandshakeOrder()
         order.begin(handle(0), at: time(0))

@@ -97,7 +97,7 @@ struct MachineMemoryTests {
         #expect(Self.machine > 0)
     }
 
-    @Test("private memory grows with what is used, and not with what is only asked for")
+    @Test("private memory grows with used memory, not with reserved memory")
     func privateBytes() {
         let before = ProcessFigures.privateBytes()
         let size = 64 << 20

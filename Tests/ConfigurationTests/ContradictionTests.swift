@@ -90,7 +90,7 @@ struct ContradictionTests {
         #expect(problems("listeners: [{address: 0.0.0.0}]\npassword_file: ~/x").count == 1)
     }
 
-    @Test("limits that follow max_packet fit it as long as nobody set them")
+    @Test("limits derived from max_packet fit it unless they are set")
     func derivedLimits() throws {
         let small = try load("limits: {max_packet: 64KiB}").limits
         #expect(small.maxConnectPacketBytes == 64 * 1024)

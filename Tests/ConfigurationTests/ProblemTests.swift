@@ -2,7 +2,7 @@ import Testing
 
 @testable import OperatorConfiguration
 
-@Suite("What an operator reads when the configuration is wrong")
+@Suite("Error messages about the configuration")
 struct ProblemTests {
     /// A document, and the expected line.
     static let values: [(yaml: String, problem: String)] = [
@@ -344,7 +344,7 @@ struct ProblemTests {
             ])
     }
 
-    @Test("escapes what could disturb a terminal")
+    @Test("escapes control characters for the terminal")
     func escaping() {
         let right = "\u{202E}"
         #expect(

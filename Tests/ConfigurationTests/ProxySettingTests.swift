@@ -68,7 +68,7 @@ struct ProxySettingTests {
                 == ["hermes.yaml:3: listeners[0].proxy_from: \(problem)"])
     }
 
-    @Test("are some, once the key is there: without them the listener would let in whoever is here")
+    @Test("need a value, because without them a loopback listener admits anonymous clients")
     func empty() {
         for value in ["", "[]", "\"\""] {
             let found = problems(Self.yaml(value))
@@ -86,7 +86,7 @@ struct ProxySettingTests {
             ])
     }
 
-    @Test("end what a loopback address grants: whoever comes through them is not of this machine")
+    @Test("end the admission of anonymous clients on loopback")
     func anonymous() throws {
         let problem =
             "hermes.yaml:2: listeners[0].allow_anonymous: nobody can connect to 127.0.0.1:1883: behind a proxy a client needs a user name, and there are no users. Name users with password_file (hermesctl users add), or set allow_anonymous: true to let everyone in."

@@ -72,7 +72,7 @@ struct TLSSettingTests {
             ])
     }
 
-    @Test("asking for certificates needs somebody who issues them")
+    @Test("client certificates need an authority")
     func issuer() {
         let yaml =
             "listeners:\n  - tls:\n      certificate: /a\n      key: /b\n      client_certificates: required\n"

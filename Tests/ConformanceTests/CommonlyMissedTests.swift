@@ -26,7 +26,7 @@ struct CommonlyMissedTests {
     }
 
     @Test(
-        "Commonly missed 3: a resumed client gets what was sent, by DUP, then what waited, without",
+        "Commonly missed 3: a resumed client gets re-sent messages with DUP, then waiting ones without",
         arguments: Transport.all)
     func resumeOrder(transport: Transport) throws {
         let broker = try BrokerUnderTest(transport)

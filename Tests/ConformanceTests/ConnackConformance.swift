@@ -35,7 +35,7 @@ struct ConnackConformance {
     }
 
     @Test(
-        "MQTT-3.2.0-1: CONNACK comes before the answers to what was sent along with CONNECT",
+        "MQTT-3.2.0-1: CONNACK precedes the answers to packets sent along with CONNECT",
         arguments: Transport.all)
     func connackBeforeAnswers(transport: Transport) throws {
         let broker = try BrokerUnderTest(transport)

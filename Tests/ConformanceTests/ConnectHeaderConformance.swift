@@ -106,7 +106,7 @@ struct ConnectHeaderConformance {
     }
 
     @Test(
-        "MQTT-3.1.2-9: the will goes out with the topic, message and QoS of its CONNECT",
+        "MQTT-3.1.2-9: the will is published with the topic, message and QoS of its CONNECT",
         arguments: Transport.all, QoS.allCases)
     func willFields(transport: Transport, qos: QoS) throws {
         let broker = try BrokerUnderTest(transport)

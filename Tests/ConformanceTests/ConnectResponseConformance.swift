@@ -92,7 +92,7 @@ struct ConnectResponseConformance {
     }
 
     @Test(
-        "MQTT-3.1.4-5: what a client sends behind a rejected CONNECT does nothing",
+        "MQTT-3.1.4-5: packets after a rejected CONNECT have no effect",
         arguments: Transport.all)
     func behindARejectedConnect(transport: Transport) throws {
         let broker = try BrokerUnderTest(transport)

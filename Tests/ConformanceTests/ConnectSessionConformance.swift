@@ -27,7 +27,7 @@ struct ConnectSessionConformance {
     }
 
     @Test(
-        "MQTT-3.1.2-5: QoS 1 and 2 messages for an absent client are stored, and delivered in order",
+        "MQTT-3.1.2-5: QoS 1 and 2 messages for an offline client are stored, and delivered in order",
         arguments: Transport.all)
     func storesForAbsent(transport: Transport) throws {
         let broker = try BrokerUnderTest(transport)

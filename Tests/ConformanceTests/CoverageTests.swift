@@ -96,7 +96,7 @@ struct CoverageTests {
         }
     }
 
-    @Test("The list: 141 statements, each once; excuses fit what they excuse")
+    @Test("The list: 141 statements, each once; excuses fit their statements")
     func listIsWhole() {
         #expect(Statement.all.count == 141)
         #expect(Set(Statement.all.map(\.identifier)).count == 141)
@@ -115,7 +115,7 @@ struct CoverageTests {
         }
     }
 
-    @Test("The list: docs/conformance.md says what is true")
+    @Test("The list: docs/conformance.md is current")
     func documentIsCurrent() throws {
         let tested = Set(tests.flatMap(\.statements))
         let counts: [(String, Int)] = [

@@ -16,7 +16,7 @@ struct OrderingConformance {
     }
 
     @Test(
-        "MQTT-4.6.0-1: what is sent again keeps the order of the first time, QoS 1 and 2 together",
+        "MQTT-4.6.0-1: re-sent messages keep their original order, QoS 1 and 2 together",
         arguments: Transport.all)
     func orderOfRedelivery(transport: Transport) throws {
         let broker = try BrokerUnderTest(transport)
@@ -153,7 +153,7 @@ struct OrderingConformance {
     }
 
     @Test(
-        "MQTT-4.6.0-6: what waited, what was sent again and what is new arrive in published order",
+        "MQTT-4.6.0-6: waiting, re-sent and new messages arrive in published order",
         arguments: Transport.all)
     func orderTowardsSubscribers(transport: Transport) throws {
         let broker = try BrokerUnderTest(transport)

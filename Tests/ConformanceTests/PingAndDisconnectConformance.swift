@@ -52,7 +52,7 @@ struct PingAndDisconnectConformance {
     }
 
     @Test(
-        "MQTT-3.14.1-1: flags of DISCONNECT other than 0 are a violation, so the will goes out",
+        "MQTT-3.14.1-1: flags of DISCONNECT other than 0 are a violation, so the will is published",
         arguments: Transport.all)
     func flagsOfDisconnect(transport: Transport) throws {
         let broker = try BrokerUnderTest(transport)
@@ -71,7 +71,7 @@ struct PingAndDisconnectConformance {
     }
 
     @Test(
-        "MQTT-3.14.4-2: what comes behind DISCONNECT does nothing", arguments: Transport.all)
+        "MQTT-3.14.4-2: packets after DISCONNECT have no effect", arguments: Transport.all)
     func behindDisconnect(transport: Transport) throws {
         let broker = try BrokerUnderTest(transport)
         defer { broker.close() }

@@ -5,7 +5,8 @@ import Testing
 @Suite("3.3 PUBLISH")
 struct PublishConformance {
     @Test(
-        "MQTT-3.3.1-1: a re-delivery has DUP 1 and is else what it was", arguments: Transport.all)
+        "MQTT-3.3.1-1: a re-delivery has DUP 1 and is otherwise identical", arguments: Transport.all
+    )
     func duplicateFlagOfARedelivery(transport: Transport) throws {
         let broker = try BrokerUnderTest(transport)
         defer { broker.close() }
@@ -91,7 +92,7 @@ struct PublishConformance {
     }
 
     @Test(
-        "MQTT-3.3.1-4: QoS 3 closes the connection, and nobody gets the message",
+        "MQTT-3.3.1-4: QoS 3 closes the connection, and the message is not delivered",
         arguments: Transport.all, [0x36, 0x37, 0x3E, 0x3F] as [UInt8])
     func qosThree(transport: Transport, firstByte: UInt8) throws {
         let broker = try BrokerUnderTest(transport)

@@ -5,7 +5,7 @@ import Testing
 @Suite("4.3 Quality of service")
 struct QualityOfServiceConformance {
     @Test(
-        "MQTT-4.3.1-1: QoS 0 goes out once, with QoS 0 and DUP 0, and is never sent again",
+        "MQTT-4.3.1-1: QoS 0 is sent once, with QoS 0 and DUP 0, and never re-sent",
         arguments: Transport.all)
     func atMostOnce(transport: Transport) throws {
         let broker = try BrokerUnderTest(transport)

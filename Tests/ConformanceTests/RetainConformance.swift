@@ -12,7 +12,7 @@ struct RetainConformance {
     }
 
     @Test(
-        "MQTT-3.3.1-5: RETAIN 1 stores the message with its QoS, for all who subscribe later",
+        "MQTT-3.3.1-5: RETAIN 1 stores the message with its QoS, for later subscribers",
         arguments: Transport.all, QoS.allCases)
     func stores(transport: Transport, qos: QoS) throws {
         let broker = try BrokerUnderTest(transport)
@@ -80,7 +80,7 @@ struct RetainConformance {
     }
 
     @Test(
-        "MQTT-3.3.1-8: RETAIN is 1 on what a new subscription fetched",
+        "MQTT-3.3.1-8: RETAIN is 1 on messages sent because of a new subscription",
         arguments: Transport.all, QoS.allCases)
     func flagOfAFetch(transport: Transport, qos: QoS) throws {
         let broker = try BrokerUnderTest(transport)
@@ -117,7 +117,7 @@ struct RetainConformance {
     }
 
     @Test(
-        "MQTT-3.3.1-9: RETAIN is 0 on what established subscriptions get, at every QoS",
+        "MQTT-3.3.1-9: RETAIN is 0 on messages to established subscriptions, at every QoS",
         arguments: Transport.all, QoS.allCases)
     func flagOfALiveDelivery(transport: Transport, qos: QoS) throws {
         let broker = try BrokerUnderTest(transport)

@@ -5,7 +5,7 @@ import Testing
 @Suite("4.1 Session state, 4.4 delivery retry, 4.5 receipt")
 struct SessionStateConformance {
     @Test(
-        "MQTT-4.1.0-1: a session keeps its whole state while its client is away, for a day and more",
+        "MQTT-4.1.0-1: a session keeps its whole state while its client is offline, for a day and more",
         arguments: Transport.all)
     func keepsState(transport: Transport) throws {
         let broker = try BrokerUnderTest(transport)

@@ -129,7 +129,7 @@ struct SubscribeConformance {
     }
 
     @Test(
-        "MQTT-3.8.4-3: an identical filter replaces its subscription, and fetches what is retained",
+        "MQTT-3.8.4-3: an identical filter replaces its subscription, and retained messages are sent again",
         arguments: Transport.all)
     func replaces(transport: Transport) throws {
         let broker = try BrokerUnderTest(transport)
@@ -217,7 +217,7 @@ struct SubscribeConformance {
     }
 
     @Test(
-        "MQTT-3.8.4-5: SUBACK has a return code per filter, what was asked for or a failure",
+        "MQTT-3.8.4-5: SUBACK has a return code per filter, the granted QoS or a failure",
         arguments: Transport.all)
     func returnCodePerFilter(transport: Transport) throws {
         let broker = try BrokerUnderTest(transport)

@@ -42,7 +42,7 @@ struct UnnumberedRuleTests {
     }
 
     @Test(
-        "Section 2.2.3: every size of remaining length comes and goes unchanged",
+        "Section 2.2.3: every size of remaining length is received and sent unchanged",
         arguments: Transport.all, [0, 1, 127, 128, 16_383, 16_384, 200_000])
     func sizes(transport: Transport, size: Int) throws {
         let broker = try BrokerUnderTest(transport)
@@ -111,7 +111,7 @@ struct UnnumberedRuleTests {
     }
 
     @Test(
-        "Section 3.14.4: the broker closes after DISCONNECT, and answers what came before",
+        "Section 3.14.4: the broker closes after DISCONNECT, and answers earlier packets",
         arguments: Transport.all)
     func closesAfterDisconnect(transport: Transport) throws {
         let broker = try BrokerUnderTest(transport)

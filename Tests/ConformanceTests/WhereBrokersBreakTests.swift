@@ -7,7 +7,7 @@ import Testing
 @Suite("Where brokers break the protocol")
 struct WhereBrokersBreakTests {
     @Test(
-        "Where brokers break 1: after a resume new identifiers pass those still in flight by",
+        "Where brokers break 1: after a resume new identifiers skip those still in flight",
         arguments: Transport.all, [QoS.atLeastOnce, .exactlyOnce])
     func identifiersAfterResume(transport: Transport, qos: QoS) throws {
         let broker = try BrokerUnderTest(transport)

@@ -8,7 +8,7 @@ struct FileRefusalTests {
         .system(SystemFailure(action: "open", path: "/users", errno: code))
     }
 
-    @Test("what a person must mend is told from what may pass")
+    @Test("permanent errors are told from transient ones")
     func transience() {
         for code in [EMFILE, ENFILE, ENOMEM, EIO] {
             #expect(Self.failure(code).isTransient, "\(code)")

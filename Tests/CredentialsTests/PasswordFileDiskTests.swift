@@ -111,7 +111,7 @@ struct PasswordFileDiskTests {
                 """)
     }
 
-    @Test("a lock that somebody keeps ends the wait with its name")
+    @Test("a lock held by another process ends the wait with an error that names it")
     func locked() throws {
         let folder = try TemporaryFolder()
         let lockPath = folder.file("users.lock")

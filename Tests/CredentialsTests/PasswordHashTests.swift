@@ -14,7 +14,7 @@ struct PasswordHashTests {
         #expect(!first.matches("Secret"))
     }
 
-    @Test("what is written can be read back, and verifies the same password only")
+    @Test("a formatted hash can be parsed, and verifies the same password only")
     func roundTrip() throws {
         let hash = try PasswordHash(parsing: Array(cheapHash("p\u{0}w").encoded.utf8))
         #expect(hash.matches("p\u{0}w"))
@@ -79,7 +79,7 @@ struct PasswordHashTests {
         #expect(throws: error) { try PasswordHash(parsing: Array(text.utf8)) }
     }
 
-    @Test("what it accepts, libargon2 accepts too, cut or changed at any byte")
+    @Test("libargon2 accepts every accepted hash, cut or changed at any byte")
     func strictness() throws {
         let encoded = Array(try cheapHash("secret").encoded.utf8)
         for end in 0..<encoded.count {

@@ -71,7 +71,7 @@ struct RememberingVerifierTests {
         #expect(recalls(verifier, "anna", "one"))
     }
 
-    @Test("new users end what is remembered, also for those that stay")
+    @Test("new users clear the cache, also for unchanged users")
     func newUsers() throws {
         let verifier = subject(try users([("anna", "one"), ("berta", "two")]))
         #expect(verifies(verifier, "anna", "one") && verifies(verifier, "berta", "two"))
@@ -81,7 +81,7 @@ struct RememberingVerifierTests {
         #expect(verifies(verifier, "anna", "changed"))
     }
 
-    @Test("what is used all the time is checked in full again after an hour")
+    @Test("a constantly used password is fully checked again after an hour")
     func lifetime() throws {
         let verifier = subject(try users([("anna", "one")]))
         #expect(verifies(verifier, "anna", "one"))

@@ -64,7 +64,7 @@ struct SHA256DigestTests {
     }
 
     @Test(
-        "what is no digest is not read",
+        "other text is no digest",
         arguments: [
             "", "0", String(repeating: "0", count: 63), String(repeating: "0", count: 65),
             String(repeating: "A", count: 64), String(repeating: "g", count: 64),

@@ -200,7 +200,7 @@ struct TokenPartTests {
     }
 
     @Test(
-        "what is no time is not read",
+        "other text is no time",
         arguments: [
             "", "2025-01-31", "2025-01-31T08:00:00", "2025-01-31T08:00:00z", "2025-01-31 08:00:00Z",
             "2025-02-29T08:00:00Z", "2025-13-01T08:00:00Z", "2025-01-31T24:00:00Z",

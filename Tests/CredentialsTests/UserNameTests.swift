@@ -12,7 +12,7 @@ struct UserNameTests {
     }
 
     @Test(
-        "refuses what would end the name, widen a pattern or hide",
+        "rejects characters that end a name, act as wildcards or are invisible",
         arguments: [
             ("", UserNameError.empty),
             ("a:b", .reservedCharacter(":")),

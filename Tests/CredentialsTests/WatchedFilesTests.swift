@@ -4,7 +4,7 @@ import Testing
 
 @Suite("FileStamp")
 struct FileStampTests {
-    @Test("changes with the mode, which is what the cure of a refusal changes")
+    @Test("a stamp changes with the mode, which mending a file changes")
     func mode() throws {
         let folder = try TemporaryFolder()
         let path = try folder.write("a", to: "file", mode: 0o666)
@@ -61,7 +61,7 @@ struct WatchedFilesTests {
         #expect(files.isDue(1, at: start))
     }
 
-    @Test("a refusal leaves the stamp in use, so that a reload knows what it changes")
+    @Test("a rejected file leaves the stamp in use, so that a reload sees the change")
     func refusalIsNotUse() {
         #expect(files.refuse(2, "bad", at: start))
         #expect(files.isChanged(by: 2))

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Golden packets")
 struct GoldenPacketTests {
-    @Test("reads as what it says", arguments: GoldenTable.all)
+    @Test("decodes to its content", arguments: GoldenTable.all)
     func reads(row: GoldenPacket) throws {
         #expect(try decodeFirst(row.wire.bytes) == row.content)
     }
@@ -22,7 +22,7 @@ struct GoldenPacketTests {
         #expect(packets == [.pingreq, .puback(7), row.content, .pingresp])
     }
 
-    @Test("asks for exactly what is missing when cut anywhere", arguments: GoldenTable.all)
+    @Test("asks for exactly the missing bytes when cut anywhere", arguments: GoldenTable.all)
     func cutAnywhere(row: GoldenPacket) throws {
         // All rows are shorter than 128 bytes, so their fixed header has two bytes.
         for count in 0..<row.wire.count {

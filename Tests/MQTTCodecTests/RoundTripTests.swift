@@ -5,7 +5,7 @@ import Testing
 @Suite("Packets from a seeded generator")
 struct RoundTripTests {
     @Test(
-        "decode to what was encoded, and encode to the same bytes again", arguments: UInt64(1)...64)
+        "decode to the encoded content, and encode to the same bytes", arguments: UInt64(1)...64)
     func roundTrip(seed: UInt64) throws {
         var random = SplitMix64(seed: seed)
         for _ in 0..<50 {
@@ -42,7 +42,7 @@ struct RoundTripTests {
     }
 
     @Test(
-        "with flipped bytes are refused, or mean exactly what they now say",
+        "with flipped bytes are rejected, or decode to their new content",
         arguments: UInt64(1)...64)
     func mutations(seed: UInt64) throws {
         var random = SplitMix64(seed: seed)

@@ -19,9 +19,9 @@ struct MatcherTests {
         ("a", "A"), ("/a", "a"), ("a", "a/"), ("a/+/#", "a"), ("sport/#", "sports"), ("+/", "a"),
     ]
 
-    @Test("takes what section 4.7 says matches", arguments: matching)
+    @Test("matches the pairs that section 4.7 says match", arguments: matching)
     func match(filter: String, topic: String) { #expect(matches(filter, topic)) }
 
-    @Test("refuses what section 4.7 says differs", arguments: different)
+    @Test("rejects the pairs that section 4.7 says differ", arguments: different)
     func noMatch(filter: String, topic: String) { #expect(!matches(filter, topic)) }
 }

@@ -140,7 +140,7 @@ struct MessageTests {
         #expect(try PacketContent.decode(owner.takeAll(&output)) == [expected])
     }
 
-    @Test("keeps what its publisher said, and the bytes that a queue counts")
+    @Test("keeps its publisher's values, and the bytes that a queue counts")
     func properties() {
         let owner = TestPool()
         let message = owner.message("a/b", payload: [1, 2, 3], qos: .exactlyOnce, retain: true)

@@ -160,7 +160,7 @@ struct RetainedMessagesTests {
         }
     }
 
-    @Test("a topic cleared, set and cleared again during a walk is gone after it")
+    @Test("a topic cleared, set and cleared again during a walk has no message after it")
     func clearedTwice() {
         var retained = Retained()
         retained.update("a/b", [1])

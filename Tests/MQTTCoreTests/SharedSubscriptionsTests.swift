@@ -51,7 +51,7 @@ struct SharedSubscriptionsTests {
         #expect(Set(bench.winners("a", count: 3)) == [0, 1, 2])
     }
 
-    @Test("absent members are asked only when nobody is connected")
+    @Test("offline members are asked only when none is connected")
     func absent() {
         let bench = Bench(sessions: 2)
         bench.join(0, "$share/g/a")

@@ -260,7 +260,7 @@ struct SubscriptionTrieTests {
         #expect(subscribers.trie.sessionIndex.count == 0 && subscribers.trie.nodeCount == 1)
     }
 
-    @Test("what many sessions want costs a session with many filters no search through either")
+    @Test("many subscribers of a filter cost no linear search either")
     func popular() {
         func cost(own: Int) -> Int {
             let owner = TestPool()
@@ -290,7 +290,7 @@ struct SubscriptionTrieTests {
         #expect(many < few * 20, "\(few) ns with 50 filters and \(many) ns with 10,000")
     }
 
-    @Test("100,000 subscriptions cost a session what they cost ten thousand")
+    @Test("100,000 subscriptions cost a session ten times as much as ten thousand")
     func linear() {
         func cost(_ count: Int) -> Int {
             let owner = TestPool()

@@ -26,7 +26,7 @@ struct TopicTreeTests {
         #expect(levels("") == [""])
     }
 
-    @Test("finds what was put in, and only that", arguments: UInt64(1)...16)
+    @Test("finds exactly the inserted topics", arguments: UInt64(1)...16)
     func model(seed: UInt64) {
         var random = SplitMix64(seed: seed)
         let owner = TestPool()

@@ -20,7 +20,7 @@ struct AclCommandTests {
             errors: ran.errors, requests: ran.requests)
     }
 
-    @Test("says which rule decided, and by the exit code what it said")
+    @Test("prints the deciding rule, and exits with the decision")
     func verdicts() async throws {
         let allowed = try await check(["anna", "c1", "subscribe", "orders/anna/7"])
         #expect(allowed.exitCode == 0)
@@ -56,7 +56,7 @@ struct AclCommandTests {
     }
 
     @Test(
-        "nobody publishes to the broker's own topics, whatever the rules say",
+        "publishing to the broker's own topics is denied, whatever the rules say",
         arguments: ["$SYS", "$SYS/x", "$CONTROL", "$CONTROL/a/b"])
     func closedTopics(topic: String) async throws {
         let folder = try TemporaryFolder()

@@ -187,7 +187,7 @@ struct BrokerCommandTests {
         #expect(run.requests.map(\.url) == ["http://127.0.0.1:8080/v1/clients/phone%2F1"])
     }
 
-    @Test("clients kick says what became of the connection")
+    @Test("clients kick reports the result")
     func kick() async throws {
         let done = try await run(
             ["clients", "kick", "--", "-x"],

@@ -42,7 +42,7 @@ struct CertificateNamesTests {
         #expect(try #require(CertificateNames(der: nameless)).issuerName == nil)
     }
 
-    @Test("who is issuer and subject is self-issued")
+    @Test("equal issuer and subject mean self-issued")
     func selfIssued() throws {
         let long = attribute(3, String(repeating: "x", count: 300))
         #expect(
@@ -64,10 +64,10 @@ struct CertificateNamesTests {
     }
 }
 
-@Suite("What went wrong with TLS")
+@Suite("Errors of TLS")
 struct TLSFailureTests {
     @Test(
-        "words of the library become what a person can act on",
+        "the library's errors become advice",
         arguments: [
             ("certificate_verify_failed", TLSFailure.untrusted),
             ("wrong_version_number", .notTLS), ("http_request", .notTLS),

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("config check")
 struct ConfigCommandTests {
-    @Test("what is wrong with all files is shown at once")
+    @Test("the errors of all files are shown at once")
     func allAtOnce() async throws {
         let folder = try TemporaryFolder()
         let data = try TemporaryFolder()
@@ -66,7 +66,7 @@ struct ConfigCommandTests {
         #expect(checked.errors.contains("\(folder.file("data")) is a link to a folder that is not"))
     }
 
-    @Test("a relative data directory need not be the broker's: what is wrong with it is a warning")
+    @Test("an error in a relative data directory is a warning, since the broker's may differ")
     func relativeFolder() async throws {
         let folder = try TemporaryFolder()
         let data = try TemporaryFolder()

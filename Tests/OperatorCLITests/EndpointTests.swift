@@ -19,7 +19,7 @@ struct EndpointTests {
     }
 
     @Test(
-        "refuses what is no plain address",
+        "rejects all but plain addresses",
         arguments: [
             "", "127.0.0.1:8080", "ftp://a", "http://", "http:///x", "http://a:0", "http://a:65536",
             "http://a:b", "http://a:", "http://user@a", "http://a?b", "http://a#b", "http://a b",

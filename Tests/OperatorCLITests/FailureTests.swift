@@ -27,7 +27,7 @@ struct FailureTests {
     }
 
     @Test(
-        "what no Hermes broker sends is named as such",
+        "an answer that no Hermes broker sends is reported as such",
         arguments: [
             AdminResponse(status: 502, mediaType: "text/html", body: Array("<h1>".utf8)),
             AdminResponse(status: 404, mediaType: "application/problem+json", body: []),
@@ -83,7 +83,7 @@ struct FailureTests {
         #expect(run.errors.isEmpty)
     }
 
-    @Test("output that nobody reads ends the command quietly")
+    @Test("a closed output ends the command quietly")
     func outputClosed() async throws {
         let captured = Captured()
         let console = Console(
@@ -98,7 +98,7 @@ struct FailureTests {
     }
 }
 
-@Suite("Where the broker and its token are")
+@Suite("The sources of the broker's address and token")
 struct ConnectionOptionsTests {
     private func refusal() throws -> AdminResponse {
         try .problem(404, "There is no such client", "x")

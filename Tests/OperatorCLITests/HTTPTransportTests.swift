@@ -77,7 +77,7 @@ struct HTTPTransportTests {
         #expect(try result.get().status == 302)
     }
 
-    @Test("a port where nobody listens is named with a cure")
+    @Test("a port without a listener is reported with advice")
     func refused() async throws {
         let port = try StubServer.unusedPort()
         let endpoint = try #require(AdminEndpoint(url: "http://127.0.0.1:\(port)"))

@@ -27,7 +27,7 @@ struct TableTests {
                 """)
     }
 
-    @Test("escapes what would act on the terminal")
+    @Test("escapes control characters for the terminal")
     func escapes() {
         let text = table([["\u{1B}[2J", "1", "a\u{202E}b\nc"]]).rendered(width: nil)
         #expect(text.split(separator: "\n").last == "\\u{1B}[2J      1  a\\u{202E}b\\nc")
@@ -130,7 +130,7 @@ struct JSONOutputTests {
         #expect(JSONOutput.line(Array(json.utf8)) == "{\n  \"a\": \"grün \\n \\u001b\"\n}\n")
     }
 
-    @Test("writes what could act on a terminal as an escape of the same meaning")
+    @Test("JSON writes control characters as escapes of the same meaning")
     func escapes() {
         let json = "{\"a\":\"\u{7F}\u{9B}31m\u{202E}\u{E0001}\u{1B}\"}"
         #expect(

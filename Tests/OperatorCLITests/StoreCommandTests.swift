@@ -17,7 +17,7 @@ struct StoreCommandTests {
             payloadBytes: 8),
     ]
 
-    @Test("queue show lists what a client is owed, oldest first")
+    @Test("queue show lists a client's queue, oldest first")
     func show() async throws {
         let page = QueuePage(clientID: "phone/1", messages: Self.messages)
         let run = try await run(["queue", "show", "phone/1"], answers: [.ok(page)])
@@ -83,7 +83,7 @@ struct StoreCommandTests {
         #expect(done.requests.map(\.url) == ["http://127.0.0.1:8080/v1/clients/a/queue"])
     }
 
-    @Test("store accept-loss asks the broker that is named, and says what was accepted")
+    @Test("store accept-loss asks the named broker, and reports the accepted loss")
     func acceptLoss() async throws {
         let path = "/data/journal/damaged-1.segment"
         let done = try await run(

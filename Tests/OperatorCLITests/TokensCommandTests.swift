@@ -119,7 +119,7 @@ struct TokensCommandTests {
     }
 
     @Test(
-        "a bad --expires is answered with what is good",
+        "a bad --expires is answered with valid examples",
         arguments: ["90", "1s", "0d", "1w", "-1d", "36501d", "1.5h", "9\u{1B}d"])
     func expires(text: String) async throws {
         let run = try await run(["tokens", "create", "a", "--scope", "read", "--expires=\(text)"])

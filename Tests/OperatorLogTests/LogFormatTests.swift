@@ -78,7 +78,7 @@ struct LogFormatTests {
         #expect(self.value(.stringConvertible(Substring(value))) == text)
     }
 
-    @Test("JSON escapes what is unsafe, beyond U+FFFF as two units")
+    @Test("JSON escapes unsafe characters, beyond U+FFFF as two units")
     func jsonEscaping() {
         let line = line(.json, "a\u{1B}\n\u{202E}", ["k": "\u{E0041}\u{7F}é", "b": .bytes([0xFF])])
         #expect(

@@ -187,7 +187,7 @@ struct OperatorLogTests {
         #expect(lines.last?.hasSuffix("log.dropped=1") == true)
     }
 
-    @Test("stop writes what waits, and later lines are dropped")
+    @Test("stop writes pending lines, and later lines are dropped")
     func stop() throws {
         let log = try start()
         let logger = log.logger(label: "test")
@@ -211,7 +211,7 @@ struct OperatorLogTests {
         #expect(UInt64(output.drain().count) <= 1_000)
     }
 
-    @Test("a log that goes away writes its lines first")
+    @Test("a released log writes its lines first")
     func deinitialised() throws {
         do {
             let log = try start()

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Byte pool")
 struct BytePoolTests {
-    @Test("gives at least what was asked for, in classes that only grow")
+    @Test("gives at least the requested size, in ascending classes")
     func classes() {
         var last = (index: 0, capacity: 0)
         for count in 0...70_000 {

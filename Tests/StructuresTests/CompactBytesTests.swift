@@ -6,7 +6,7 @@ import Testing
 @Suite("Compact bytes")
 struct CompactBytesTests {
     @Test(
-        "keeps what it was given",
+        "keeps its bytes",
         arguments: [0, 1, 7, 8, 9, 11, 12, 13, 16, 17, 100, 2_048, 65_535])
     func content(count: Int) {
         let owner = TestPool()
@@ -24,7 +24,7 @@ struct CompactBytesTests {
         #expect(copy.array == bytes)
     }
 
-    @Test("differs from what differs in any byte or in length", arguments: [1, 8, 11, 12, 13, 40])
+    @Test("differs if any byte or the length differs", arguments: [1, 8, 11, 12, 13, 40])
     func difference(count: Int) {
         let owner = TestPool()
         let bytes = (0..<count).map { UInt8($0) }

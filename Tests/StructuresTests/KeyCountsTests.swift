@@ -27,7 +27,7 @@ struct KeyCountsTests {
         for (key, count) in model { #expect(counts[key] == count) }
     }
 
-    @Test("hold nothing for keys that are gone, however many there were")
+    @Test("hold nothing for removed keys, however many there were")
     func bounded() {
         var counts = KeyCounts()
         let empty = counts.allocatedBytes

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Shared bytes")
 struct SharedBytesTests {
-    @Test("hold what was put in, 8-byte aligned", arguments: [1, 8, 16, 2_048, 70_000])
+    @Test("hold their bytes, 8-byte aligned", arguments: [1, 8, 16, 2_048, 70_000])
     func content(count: Int) {
         let owner = TestPool()
         var random = SplitMix64(seed: UInt64(count))

@@ -67,7 +67,7 @@ struct TokenBucketTests {
         #expect(Bucket().time(of: 1, rate: rate, now: ms(3)) == ms(3))
     }
 
-    @Test("a token that was taken for nothing comes back; a lower rate counts at once")
+    @Test("an unused token can be returned; a lower rate applies at once")
     func putBack() {
         let bucket = Bucket()
         #expect(bucket.take(rate: 1, now: ms(0)))

@@ -6,7 +6,7 @@ import Testing
 
 /// Expiry, revocation and changed authorities end the trust in a client certificate, even after it
 /// was verified.
-@Suite("Clients' certificates that stop counting")
+@Suite("Client certificates that are no longer accepted")
 struct ClientCertificateTests {
     private static let day: Int64 = 86_400
 
@@ -66,7 +66,7 @@ struct ClientCertificateTests {
     // MARK: Tickets
 
     @Test(
-        "a session goes on until the first of what it was verified against is over",
+        "a session can be resumed until the first certificate or list of its verification expires",
         arguments: HandshakeTests.versions)
     func verdictEnds(version: SecureChannel.Version) throws {
         let phone = try certificates.make(commonName: Array("phone".utf8), issuer: root)
@@ -85,7 +85,7 @@ struct ClientCertificateTests {
     }
 
     @Test(
-        "an authority that is over, the last or one between, ends sessions",
+        "an expired authority, last or intermediate, ends sessions",
         arguments: HandshakeTests.versions)
     func authorityEnds(version: SecureChannel.Version) throws {
         let shortRoot = try certificates.make(
@@ -160,7 +160,7 @@ struct ClientCertificateTests {
 
     // MARK: Chains
 
-    @Test("an authority that was revoked vouches for nobody", arguments: HandshakeTests.versions)
+    @Test("a revoked authority vouches for no client", arguments: HandshakeTests.versions)
     func revokedAuthority(version: SecureChannel.Version) throws {
         let middle = try certificates.make(
             commonName: Array("Middle".utf8), issuer: root, isAuthority: true)
@@ -194,7 +194,7 @@ struct ClientCertificateTests {
 
     // MARK: What is kept
 
-    @Test("what a ticket carries comes back, and nothing else is taken for it")
+    @Test("a ticket's content is restored, and other bytes are rejected")
     func coding() throws {
         let bytes = (0..<5).flatMap { number in (0..<8).map { UInt8(number * 8 + $0) } }
         for count in 0...bytes.count {

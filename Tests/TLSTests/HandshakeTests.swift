@@ -104,7 +104,7 @@ struct HandshakeTests {
         }
     }
 
-    @Test("tickets of a key that is over are not taken", arguments: versions)
+    @Test("tickets of an expired key are rejected", arguments: versions)
     func oldTickets(version: SecureChannel.Version) throws {
         let now = Mutex(Int64(1_000_000))
         let clock = Clock(now)
@@ -172,7 +172,7 @@ struct HandshakeTests {
         #expect(try failure(client, context(.required, authority)).reason == .certificateName)
     }
 
-    @Test("a certificate with no common name, or with two, names nobody")
+    @Test("a certificate without a common name, or with two, gives no user name")
     func ambiguousNames() throws {
         let authority = try authority()
         let context = try context(.required, authority)
@@ -185,7 +185,9 @@ struct HandshakeTests {
         }
     }
 
-    @Test("whoever needs a certificate and has none, or another's, stays out", arguments: versions)
+    @Test(
+        "without the required certificate, or with a foreign one, clients are rejected",
+        arguments: versions)
     func strangers(version: SecureChannel.Version) throws {
         let authority = try authority()
         let required = try context(.required, authority)
@@ -311,7 +313,7 @@ struct HandshakeTests {
         #expect(isDrip ? (64...256).contains(steps) : steps == 1, "\(steps)")
     }
 
-    @Test("a step of a handshake that nobody wants any more does nothing")
+    @Test("a step of an abandoned handshake does nothing")
     func abandoned() throws {
         let context = try TLSContext(
             TLSSettings(place: "test", certificates: [try pair("localhost")]),
@@ -331,7 +333,7 @@ struct HandshakeTests {
     }
 
     @Test(
-        "what comes behind a handshake is kept, and the ticket of TLS 1.3 waits for the first answer",
+        "bytes after a handshake are kept, and the ticket of TLS 1.3 waits for the first answer",
         arguments: versions)
     func rest(version: SecureChannel.Version) throws {
         let context = try TLSContext(

@@ -126,7 +126,7 @@ final class InteroperabilityTests {
         }
     }
 
-    @Test("close_notify ends one direction, and what came before it counts", arguments: suites)
+    @Test("close_notify ends one direction, after the data before it", arguments: suites)
     func ends(suite: Suite) throws {
         let client = try OpenSSLClient(options(suite))
         var server = try ServerEnd(client, context)
@@ -142,7 +142,7 @@ final class InteroperabilityTests {
         #expect(SSL_shutdown(client.ssl) == 1)
     }
 
-    @Test("a client that begins a new handshake is turned away", arguments: [suites[3]])
+    @Test("renegotiation is rejected", arguments: [suites[3]])
     func renegotiation(suite: Suite) throws {
         let client = try OpenSSLClient(options(suite))
         var server = try ServerEnd(client, context)

@@ -18,7 +18,7 @@ struct LoaderTests {
         }
     }
 
-    @Test("what is wrong with a file is said with its key and its cure, all at once")
+    @Test("all errors of the files are reported together, with key and advice")
     func allProblems() throws {
         let pair = try certificates.make(commonName: Array("a".utf8)).files
         let other = try certificates.make(commonName: Array("b".utf8)).files

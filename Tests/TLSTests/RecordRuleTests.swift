@@ -87,7 +87,7 @@ final class RecordRuleTests {
         #expect(ours.state == .failed && ours.alert == .recordOverflow)
     }
 
-    @Test("a length beyond what TLS allows is refused before its bytes arrive", arguments: kinds)
+    @Test("a length beyond TLS's limit is rejected before its bytes arrive", arguments: kinds)
     func overlongHeader(kind: Kind) {
         let allowed = 16_384 + (kind.version == .tls13 ? 256 : 2_048)
         for (length, isRefused) in [(allowed, false), (allowed + 1, true), (65_535, true)] {
@@ -169,7 +169,7 @@ final class RecordRuleTests {
         }
     }
 
-    @Test("alerts: an end, a cause, what may be passed over, what is none", arguments: kinds)
+    @Test("alerts: close_notify, fatal ones, ignored ones, malformed ones", arguments: kinds)
     func alerts(kind: Kind) {
         let isOld = kind.version == .tls12
         let cases: [([UInt8], SecureChannel.State)] = [
@@ -253,7 +253,7 @@ final class RecordRuleTests {
         #expect(ours.state == .failed && ours.alert == .unexpectedMessage)
     }
 
-    @Test("a key that is over leaves the ciphers of its thread, too", arguments: kinds)
+    @Test("a replaced key is also wiped from its thread's ciphers", arguments: kinds)
     func forgottenKeys(kind: Kind) {
         var (ours, peer) = Self.pair(kind)
         #expect(ours.opened(peer.sealed([1], &ciphers), &ciphers).1 == [1])
@@ -291,7 +291,7 @@ final class RecordRuleTests {
         }
     }
 
-    @Test("erased keys are gone")
+    @Test("erased keys are wiped")
     func erasure() {
         var (ours, _) = Self.pair(Self.kinds[3])
         withUnsafeBytes(of: ours) { #expect($0.filter { $0 == 1 || $0 == 2 }.count > 60) }

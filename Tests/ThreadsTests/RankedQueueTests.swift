@@ -28,7 +28,7 @@ struct RankedQueueTests {
         #expect(queue.takeNow() == nil && queue.take() == nil)
     }
 
-    @Test("closing drops what waits, and sends every worker home")
+    @Test("closing drops waiting tasks and ends every worker")
     func closing() throws {
         let queue = try RankedQueue<Int>(name: "test")
         for task in 0..<1_000 { queue.post(task, task.isMultiple(of: 2) ? .first : .second) }

@@ -45,7 +45,7 @@ struct WorkQueueTests {
         #expect(answers.takeAll(waitMilliseconds: 20_000) == nil)
     }
 
-    @Test("a closed queue gives what waits, takes nothing, and says so")
+    @Test("a closed queue returns waiting items and rejects new ones")
     func closing() throws {
         let queue = try WorkQueue<Int>(name: "test")
         #expect(queue.post(1))

@@ -6,7 +6,7 @@ import Transport
 
 @Suite("Transport: connections")
 struct EchoTests {
-    @Test("many connections are echoed, each what it sent")
+    @Test("many connections get their own frames back")
     func manyConnections() throws {
         var server = try EchoServer()
         let peers = try (0..<300).map { _ in try #require(TestPeer(server.address)) }
@@ -67,7 +67,7 @@ struct EchoTests {
         }
     }
 
-    @Test("a frame of 1 MiB collects over many reads, and its memory goes back")
+    @Test("a frame of 1 MiB is collected over many reads, and its memory is freed")
     func largeFrame() throws {
         var server = try EchoServer()
         let (peer, handle) = try server.connect()
@@ -115,7 +115,7 @@ struct EchoTests {
         #expect(server.reactor.keptInput(handle).isEmpty)
     }
 
-    @Test("a paused connection is not read, and goes on where it was")
+    @Test("a paused connection is not read, and continues where it stopped")
     func paused() throws {
         var server = try EchoServer()
         let (peer, handle) = try server.connect()
@@ -128,7 +128,7 @@ struct EchoTests {
         #expect(goesOn)
     }
 
-    @Test("a paused connection still learns that its peer is gone, and finds what it left")
+    @Test("a paused connection notices that its peer has closed, and can read its last bytes")
     func pausedHangUp() throws {
         var server = try EchoServer()
         let (peer, handle) = try server.connect()
@@ -162,7 +162,7 @@ struct EchoTests {
         #expect(peer.receive() == [] && peer.sawEnd)
     }
 
-    @Test("what was sent before our end is read by the peer, then the end")
+    @Test("the peer reads all output, then the end of the stream")
     func finishSending() throws {
         var server = try EchoServer()
         let (peer, handle) = try server.connect()
@@ -179,7 +179,7 @@ struct EchoTests {
         #expect(isRead)
     }
 
-    @Test("sending to a peer that is gone is an error of that connection, not a signal")
+    @Test("sending to a closed peer is an error of that connection, not a signal")
     func sendToGone() throws {
         var server = try EchoServer()
         let (peer, handle) = try server.connect()
@@ -197,7 +197,7 @@ struct EchoTests {
         #expect(server.reactor.connectionCount == 0)
     }
 
-    @Test("a reactor that goes closes all that it owns")
+    @Test("a released reactor closes all its descriptors")
     func deinitCloses() throws {
         let peers: [TestPeer]
         let address: String
@@ -212,7 +212,7 @@ struct EchoTests {
         #expect(TestPeer(address) == nil && errno == ECONNREFUSED)
     }
 
-    @Test("a connection that is not read tells of its peer's end only when asked to")
+    @Test("a connection that is not read reports its peer's end only when asked to")
     func endAwaited() throws {
         var server = try EchoServer()
         let (peer, handle) = try server.connect()

@@ -163,7 +163,7 @@ struct OwnedDescriptorTests {
         close(kept)
     }
 
-    @Test("a system error says what failed on what")
+    @Test("a system error names call and subject")
     func description() {
         let error = SystemError(call: "bind", subject: "127.0.0.1:1883", code: EACCES)
         #expect(error.description == "bind 127.0.0.1:1883: Permission denied")

@@ -104,7 +104,7 @@ struct MailboxTests {
         #expect(mailbox.take() == [3])
     }
 
-    @Test("refuses everything once it is closed, and gives up what waits")
+    @Test("rejects messages once it is closed, and returns waiting ones")
     func closed() throws {
         let mailbox = try Mailbox<Int>(capacity: 3)
         #expect(mailbox.post(1) == .accepted)

@@ -21,7 +21,7 @@ struct PeerAddressTests {
         #expect(PeerAddress.unknown.text == "unknown")
     }
 
-    @Test("is read from what the kernel fills in")
+    @Test("is read from the kernel's structure")
     func storage() {
         var storage = sockaddr_storage()
         withUnsafeMutableBytes(of: &storage) { bytes in
@@ -121,7 +121,7 @@ struct PeerNetworkTests {
     }
 
     @Test(
-        "refuse what is none",
+        "reject other text",
         arguments: [
             "", "/", "/8", "10.0.0.0/", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/+8", "10.0.0.0/08x",
             "10.0.0.1/8", "10.0.0/8", "10.0.0.0/8/8", "localhost", "::1/129", "::1/64", "::g",
@@ -132,7 +132,7 @@ struct PeerNetworkTests {
         #expect(PeerNetwork(text) == nil)
     }
 
-    @Test("contain what begins alike")
+    @Test("contain addresses with the same prefix")
     func contains() throws {
         func holds(_ network: String, _ address: PeerAddress) throws -> Bool {
             try #require(PeerNetwork(network)).contains(address)

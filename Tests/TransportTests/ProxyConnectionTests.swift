@@ -13,7 +13,7 @@ struct ProxyConnectionTests {
         return server
     }
 
-    @Test("have the address of their header, and what follows is theirs")
+    @Test("have the address of their header, and the bytes after it are theirs")
     func address() throws {
         var server = try proxied()
         let (peer, handle) = try server.connect()
@@ -70,7 +70,7 @@ struct ProxyConnectionTests {
         }
     }
 
-    @Test("may go away before their header is whole")
+    @Test("may close before their header is complete")
     func gone() throws {
         for isReset in [true, false] {
             var server = try proxied()

@@ -155,7 +155,7 @@ struct ProxyHeaderTests {
     }
 
     @Test(
-        "of version 2 leave what is not TCP over IP, and the proxy's own checks, to the connection")
+        "of version 2 for other protocols, or of the proxy's own checks, give no address")
     func withoutSource() throws {
         for family in [0x00, 0x12, 0x22, 0x31, 0x32] as [UInt8] {
             for block in [[], Self.fourBlock, [UInt8](repeating: 1, count: 216)] {

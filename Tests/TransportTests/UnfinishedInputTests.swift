@@ -21,7 +21,7 @@ struct UnfinishedInputTests {
         try #require(hasArrived)
     }
 
-    @Test("what is held counts, and nothing is left when packets are whole or peers go")
+    @Test("buffered input is counted, and nothing is left once packets are complete or peers close")
     func counted() throws {
         var server = try EchoServer()
         #expect(server.reactor.heldInputBytes == 0)
@@ -47,7 +47,7 @@ struct UnfinishedInputTests {
     }
 
     @Test(
-        "whose packet began first stands first, also when it has grown since; small ones stand last"
+        "the oldest packet comes first, even if it has grown since; small ones come last"
     )
     func order() throws {
         var server = try EchoServer()

@@ -39,7 +39,7 @@ struct DatabaseApplyTests {
         #expect(try rows("queue", in: database) == 0)
     }
 
-    @Test("a message goes with the last of its queue rows, retained value and will")
+    @Test("a message is deleted with the last reference: queue row, retained message or will")
     func references() throws {
         let database = try Database(directory: folder.path)
         var segment = SegmentBuilder(1)

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Database against a model")
 struct DatabaseProgramTests {
-    @Test("any program of segments leaves what the model has", arguments: UInt64(1)...16)
+    @Test("after any program of segments the database equals the model", arguments: UInt64(1)...16)
     func programs(seed: UInt64) throws {
         var folder = DatabaseFolder()
         var database = try Database(directory: folder.path)

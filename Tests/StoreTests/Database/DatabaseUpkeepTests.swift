@@ -60,7 +60,7 @@ struct DatabaseUpkeepTests {
         #expect(try database.sizes().writeAheadLog == 0)
     }
 
-    @Test("space comes back after a drain, in slices, and what is needed again soon is kept")
+    @Test("space is freed in slices after a drain, except space needed again soon")
     func reclaim() throws {
         try fill(1, messages: 5_000)
         try fill(2, messages: 100)
@@ -87,7 +87,7 @@ struct DatabaseUpkeepTests {
         #expect(try DatabaseCheck(directory: folder.path).run() == [])
     }
 
-    @Test("a backup holds what is there at its last step, also what was written meanwhile")
+    @Test("a backup holds the state at its last step, including writes during it")
     func backup() throws {
         try fill(1, messages: 500)
         let copy = DatabaseFolder()
@@ -128,7 +128,7 @@ struct DatabaseUpkeepTests {
         #expect(DatabaseFolder.read(copy.file) == [1])
     }
 
-    @Test("a backup to where no folder can be made says what to do about that folder")
+    @Test("a backup to an impossible folder is an error with advice")
     func backupNowhere() throws {
         let failure = #expect(throws: StoreFailure.self) {
             _ = try BackupFolder.prepare("/nonexistent/copy", of: folder.file, bytes: 0)

@@ -105,7 +105,7 @@ struct QueueReaderTests {
     }
 
     @Test(
-        "what is done counts neither as a message nor as bytes",
+        "finished positions count neither as messages nor as bytes",
         arguments: [
             [1...3, 5...5], [0...3, 5...5, 7...30], [UInt64.min...UInt64.max], [3...3, 4...6],
         ])
@@ -125,7 +125,7 @@ struct QueueReaderTests {
         #expect(from == .max)
     }
 
-    @Test("a long run of what is done is passed by a search, its last position included")
+    @Test("a long run of finished positions is skipped by a search, including its last position")
     func longFinished() throws {
         var segment = SegmentBuilder(2)
         segment.state(1, end: 200)
@@ -147,7 +147,7 @@ struct QueueReaderTests {
         }
     }
 
-    @Test("a reader sees what was committed when its read began, and never blocks the writer")
+    @Test("a reader sees the commits before its begin, and never blocks the writer")
     func concurrency() throws {
         let reader = try QueueReader(directory: folder.path)
         var batch = WriteBatch(isRecording: true)
@@ -166,7 +166,7 @@ struct QueueReaderTests {
         #expect(second == .init(messages: 1, bytes: 100, next: .max, hasMore: false))
     }
 
-    @Test("a row whose shared message is gone is damage, told with both numbers")
+    @Test("a row without its shared message is damage, reported with both numbers")
     func missingMessage() throws {
         try database.connection.execute("DELETE FROM messages", "test")
         let failure = #expect(throws: StoreFailure.self) { _ = try read(2) }

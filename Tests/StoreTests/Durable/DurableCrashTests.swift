@@ -56,7 +56,7 @@ struct DurableCrashTests {
         #expect(items.allSatisfy { $0.payload == testPayload($0.position, $0.payload.count) })
     }
 
-    @Test("what the journal knows to be done does not keep a client from what follows it")
+    @Test("positions finished in the journal do not hide the messages after them")
     func readsBehindFinished() throws {
         let folder = DurableFolder()
         let store = try SteppedStore(in: folder)

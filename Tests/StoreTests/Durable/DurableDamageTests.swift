@@ -117,7 +117,7 @@ struct DurableDamageTests {
         #expect(last.store.figures.notReadyReason == nil)
     }
 
-    @Test("a queue that turns out to be damaged is told of, and everything else goes on")
+    @Test("a damaged queue is reported, and everything else continues")
     func damagedQueue() throws {
         let folder = DurableFolder()
         let store = try SteppedStore(in: folder)

@@ -35,7 +35,7 @@ struct DurableFailureTests {
         try expectMessages(3, in: store)
     }
 
-    @Test("what was reported early is written again", arguments: ["/dev/full", "/dev/null"])
+    @Test("records reported early are written again", arguments: ["/dev/full", "/dev/null"])
     func refusedSyncOfInterval(device: String) throws {
         let store = try SteppedStore(
             in: DurableFolder(), options: .small(.interval(milliseconds: 1_000_000)))
@@ -55,7 +55,7 @@ struct DurableFailureTests {
         try expectMessages(4, in: store)
     }
 
-    @Test("reads go on for what was stored before the disk failed")
+    @Test("messages stored before the disk failed can still be read")
     func readsWhileFailing() throws {
         let store = try SteppedStore(in: DurableFolder())
         store.submit(message: 1)
@@ -88,7 +88,7 @@ struct DurableFailureTests {
     }
 
     @Test(
-        "a full disk stops all but what has its room already, and goes on by itself",
+        "a full disk stops only records that need space, and the store recovers by itself",
         .enabled(if: TestVolume.isPermitted))
     func fullDisk() throws {
         let volume = try TestVolume(bytes: 16 << 20)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Store
 
-@Suite("Durable store that nobody writes to")
+@Suite("Durable store without writes")
 struct DurableIdleTests {
     /// Segments too large for these tests to fill.
     private static func options(idleMilliseconds: UInt64) -> DurableStoreOptions {
@@ -12,7 +12,7 @@ struct DurableIdleTests {
         return options
     }
 
-    @Test("after a while what came last is in the database, and takes no memory")
+    @Test("after a while the last records are in the database and take no memory")
     func idle() throws {
         let store = try SteppedStore(
             in: DurableFolder(), options: Self.options(idleMilliseconds: 20))

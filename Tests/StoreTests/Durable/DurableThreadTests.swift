@@ -9,7 +9,7 @@ import Threads
 /// The store with its own threads and one submitting thread.
 @Suite("Durable store with its threads", .serialized)
 struct DurableThreadTests {
-    @Test("tickets complete once, in order; reads see what was submitted before", arguments: 1...3)
+    @Test("tickets complete once, in order; reads see earlier submissions", arguments: 1...3)
     func concurrency(seed: UInt64) throws {
         let folder = DurableFolder()
         let client = try StoreClient(
@@ -31,7 +31,7 @@ struct DurableThreadTests {
         #expect(model?.comparable == client.program.model.comparable)
     }
 
-    @Test("close stores what was just submitted, and leaves one whole database")
+    @Test("close stores the last submissions and leaves one complete database")
     func close() throws {
         let folder = DurableFolder()
         let client = try StoreClient(at: folder.path, options: .small(), seed: 7)
@@ -76,7 +76,7 @@ struct DurableThreadTests {
         #expect(access("\(folder.path)/hermes.sqlite-wal", F_OK) != 0)
     }
 
-    @Test("a backup is a whole store of one moment, and delays nobody")
+    @Test("a backup is a complete store at one moment, and delays no commit")
     func backup() throws {
         let folder = DurableFolder()
         let client = try StoreClient(at: folder.path, options: .small(segmentCount: 8), seed: 5)

@@ -7,7 +7,7 @@ import Threads
 @Suite("Journal overlay")
 struct JournalOverlayTests {
     @Test(
-        "database and overlay together are what all records add up to", arguments: UInt64(1)...24)
+        "database and overlay together equal the model of all records", arguments: UInt64(1)...24)
     func programs(seed: UInt64) throws {
         let parts = try OverlayParts(seed: seed)
         for _ in 1...400 {
@@ -24,7 +24,7 @@ struct JournalOverlayTests {
         #expect(problems == [])
     }
 
-    @Test("what is born and acknowledged within a segment leaves only the session's state")
+    @Test("a message queued and acknowledged within a segment leaves only the session's state")
     func netChanges() throws {
         var overlay = JournalOverlay(activeSegment: 1, lastSession: 0, lastMessage: 0)
         try overlay.apply([

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Store outbox")
 struct StoreOutboxTests {
-    @Test("whoever takes one kind of news is woken for the next of either kind")
+    @Test("after one kind of news is taken, the next of either kind wakes the shard")
     func wakes() {
         let wakes = WakeCount()
         let outbox = StoreOutbox { wakes.add() }
@@ -27,7 +27,7 @@ struct StoreOutboxTests {
         #expect(tickets.count == 2 && wakes.value == 4)
     }
 
-    @Test("one wake-up is enough for what was not taken yet")
+    @Test("one wake-up is enough until the news is taken")
     func wakesOnce() {
         let wakes = WakeCount()
         let outbox = StoreOutbox { wakes.add() }
@@ -38,7 +38,7 @@ struct StoreOutboxTests {
         #expect(tickets == [1...10])
     }
 
-    @Test("whoever waited for the store to accept again is woken")
+    @Test("the shard is woken when the store accepts records again")
     func acceptance() {
         let wakes = WakeCount()
         let outbox = StoreOutbox { wakes.add() }

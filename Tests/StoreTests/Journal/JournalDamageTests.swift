@@ -180,7 +180,7 @@ struct JournalDamageTests {
         #expect(try folder.replay(appliedSegment: 3).report.damage == [])
     }
 
-    @Test("a journal that is gone is missed by the database that has used it")
+    @Test("a missing journal is noticed by the database that used it")
     func missingJournal() throws {
         let folder = try JournalFolder()
         try Self.writeSegments(3, folder)
@@ -192,7 +192,7 @@ struct JournalDamageTests {
         #expect(try folder.replay(appliedSegment: 2).report.damage == [])
     }
 
-    @Test("a database that is older than its journal misses what was freed since")
+    @Test("a database older than its journal notices segments freed since")
     func olderDatabase() throws {
         let folder = try JournalFolder()
         do {

@@ -23,7 +23,7 @@ struct JournalFailureTests {
         #expect(throws: failure) { try journal.beginSegment() }
     }
 
-    @Test("a failed sync is not tried again; a new file takes what was not acknowledged")
+    @Test("a failed sync is not repeated; a new file takes the unacknowledged frames")
     func failedSync() throws {
         let folder = try JournalFolder()
         do {
@@ -94,7 +94,7 @@ struct JournalFailureTests {
         #expect(try folder.names() == ["journal-2.segment"])
     }
 
-    @Test("what was synced in a failed segment is read on", arguments: [0, 1])
+    @Test("synced frames of a failed segment can still be read", arguments: [0, 1])
     func readsSyncedPart(restarts: Int) throws {
         let folder = try JournalFolder()
         var journal = try folder.journal()
@@ -112,7 +112,7 @@ struct JournalFailureTests {
     }
 
     @Test(
-        "a disk without room is told from others, and the journal goes on in the files it has",
+        "a full disk is told from other errors, and the journal continues in its existing files",
         .enabled(if: TestVolume.isPermitted, "mounting a tmpfs needs root"))
     func noSpace() throws {
         let volume = try TestVolume(bytes: 256 << 10)
@@ -193,7 +193,7 @@ struct JournalFailureTests {
         try volume.makeWritable()
     }
 
-    @Test("a failure names what, where, why and what to do, without control characters")
+    @Test("an error names call, file, reason and advice, without control characters")
     func failureText() {
         let failure = StoreFailure(
             operation: "open", path: "/data/\u{1B}[31m\"x\"\n", errno: EACCES)

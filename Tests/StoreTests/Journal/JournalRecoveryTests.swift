@@ -2,9 +2,9 @@ import Testing
 
 @testable import Store
 
-@Suite("Journal: what a start cannot prove to be on the disk")
+@Suite("Journal: frames that a start cannot prove to be on disk")
 struct JournalRecoveryTests {
-    @Test("the last frames are written again, and what became of the old ones is no matter")
+    @Test("the last frames are written again, so the state of the old ones does not matter")
     func writesAgain() throws {
         let folder = try JournalFolder()
         do {

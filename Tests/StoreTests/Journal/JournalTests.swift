@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Journal")
 struct JournalTests {
-    @Test("hands over again what was appended, in order, across segments", arguments: 1...8)
+    @Test("replays the appended frames in order, across segments", arguments: 1...8)
     func roundTrip(seed: UInt64) throws {
         var generator = SplitMix64(seed: seed)
         let folder = try JournalFolder()
@@ -62,7 +62,7 @@ struct JournalTests {
         #expect(offsets == [4_096, 8_192, 12_288, 12_512, 12_736])
     }
 
-    @Test("files are used again, and what an earlier use left in them never counts")
+    @Test("files are reused, and their former content never counts")
     func recycling() throws {
         let folder = try JournalFolder()
         var expected: [JournalFolder.Found] = []
@@ -110,7 +110,7 @@ struct JournalTests {
         #expect(report.damage == [] && report.tornTail == nil)
     }
 
-    @Test("a start goes on with a higher number, behind what it has found")
+    @Test("a start continues with a higher number, after the found frames")
     func restarts() throws {
         let folder = try JournalFolder()
         for round in 1...5 {
@@ -131,7 +131,7 @@ struct JournalTests {
         #expect(frame.segment == 6)
     }
 
-    @Test("locations are read back, also by another thread while the journal goes on")
+    @Test("locations can be read, also by another thread during writes")
     func locations() async throws {
         let folder = try JournalFolder()
         var journal = try folder.journal()
@@ -151,7 +151,7 @@ struct JournalTests {
         #expect(failure?.kind == .damaged)
     }
 
-    @Test("a frame larger than a segment gets a file of its own, which goes when it is freed")
+    @Test("a frame larger than a segment gets its own file, which is deleted when freed")
     func oversized() throws {
         let folder = try JournalFolder()
         let large = payload(1, count: 3_000_000)
@@ -228,7 +228,7 @@ struct JournalTests {
         #expect(second != nil)
     }
 
-    @Test("files and directory are the owner's alone, and what was never finished is removed")
+    @Test("files and directory belong to the owner alone, and unfinished files are removed")
     func filesOnDisk() throws {
         let folder = try JournalFolder()
         do {

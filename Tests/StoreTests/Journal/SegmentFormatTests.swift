@@ -77,7 +77,7 @@ struct SegmentFormatTests {
         #expect(Self.reading(block) == .header(Self.header))
     }
 
-    @Test("a newer format is refused, with what to do about it")
+    @Test("a newer format is rejected with advice")
     func newerFile() throws {
         let folder = try JournalFolder()
         do {
