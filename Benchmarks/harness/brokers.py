@@ -26,7 +26,7 @@ allow_anonymous true
 max_connections -1
 persistence {persistence}
 persistence_location {folder}/
-# Started by root it would become another user, who may not write there.
+# Started by root, it would become another user, who may not write there.
 user root
 set_tcp_nodelay true
 max_inflight_messages {in_flight}
@@ -53,7 +53,7 @@ class Broker:
     name = ""
     start_seconds = 20.0
     stop_seconds = 20.0
-    # Whether what it has acknowledged is still there after SIGKILL.
+    # True if acknowledged messages survive SIGKILL.
     survives_kill = False
 
     def __init__(self, *, has_tls: bool = False) -> None:
@@ -70,7 +70,7 @@ class Broker:
 
     @property
     def data_directory(self) -> Path:
-        """Where it keeps what outlives it."""
+        """Folder of its persistent data."""
         assert self._folder is not None, "the broker has not been started"
         return self._folder / "data"
 

@@ -15,7 +15,7 @@ BENCH = REPOSITORY / "Benchmarks/.build/release/hermes-bench"
 
 
 class ScenarioError(Exception):
-    """A scenario that hermes-bench could not finish, with what it said."""
+    """hermes-bench failed in a scenario; holds its output."""
 
 
 def build(*, broker: bool = True) -> None:

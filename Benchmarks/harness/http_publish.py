@@ -1,7 +1,7 @@
-"""Publishes over hermesd's HTTP API, and measures what that costs its HTTP thread.
+"""Publishes over hermesd's HTTP API and measures the cost for its HTTP thread.
 
-One request is under way per connection. The generator is slower than the broker, and shares the
-machine with it: what counts is the broker's CPU time per publish, by thread.
+Each connection has one request in progress. The generator is slower than the broker and shares
+its machine, so the result is the broker's CPU time per publish, by thread.
 """
 
 from __future__ import annotations

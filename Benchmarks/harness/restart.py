@@ -21,13 +21,13 @@ IDLE_SESSIONS = 99_000
 LONGEST_START_SECONDS = 60.0
 STEP_SECONDS = 300.0
 POLL_SECONDS = 0.000_5
-# When a broker that is being filled is killed: its journal has grown to five segments, because it
-# takes in more than it moves away.
+# Size at which a broker is killed while it is filled: its journal has five segments, because it
+# takes more than it moves to the database.
 BUSY_MESSAGES_PER_SESSION = 3_000
 BUSY_JOURNAL_BYTES = 80 * 1024 * 1024
 LONGEST_BUSY_SECONDS = 30.0
 PUBLISH = 3
-# What hermes-bench counts when everything is drained in the end.
+# Figures of hermes-bench once every queue is empty.
 COUNTS = ["delivered", "lost", "duplicated", "out_of_order", "foreign", "forgotten"]
 
 SUBSCRIBED = [
@@ -158,9 +158,9 @@ def _receive(client: socket.socket, count: int) -> bytes:
 
 
 def drop_from_cache(folder: Path) -> int:
-    """Drops the files of a folder, and no others, from the page cache.
+    """Drops the files of a folder, without subfolders, from the page cache.
 
-    Returns how many of their bytes are still in it, by `fincore`: 0 unless somebody maps them.
+    Returns the number of bytes still cached, by `fincore`: 0 unless a process maps the files.
     """
     files = [path for path in folder.rglob("*") if path.is_file() and path.stat().st_size > 0]
     for path in files:

@@ -1,4 +1,4 @@
-"""What scripts/bench measures: the command lines, the figures to show, and the goals."""
+"""The scenarios of scripts/bench: command lines, figures to show, and goals."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ ACKNOWLEDGED = [
     Figure("acknowledged_p50_us", "publish to acknowledgement p50 (us)", 1),
     Figure("acknowledged_p99_us", "publish to acknowledgement p99 (us)", 1),
 ]
-# How much of the tail is the generator's own, because the machine was busy.
+# Share of the tail latency that the generator caused because the machine was busy.
 LAG = Figure("generator_lag_p99_us", "  generator late, p99 (us)", 1)
 
 
@@ -101,7 +101,7 @@ def fan_in(qos: int, goal: float) -> Scenario:
 def persistent(
     name: str, options: list[str], goal: float | None, *, is_quick: bool = False
 ) -> Scenario:
-    """Pairs whose subscribers have persistent sessions: every message is stored first."""
+    """Pairs with persistent sessions: every message is stored first."""
     return Scenario(
         name,
         ["pairs", *options, "--persistent"],

@@ -1,4 +1,4 @@
-"""The power cut itself: what it must take, and what it must leave."""
+"""The simulated power failure: the changes it must lose and keep."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_keeps_names_of_a_synced_directory(disk: Disk) -> None:
 
 
 def test_a_sync_that_began_earlier_and_returned_later_takes_nothing_back(disk: Disk) -> None:
-    """Two threads make files at once; only what a directory's sync found when it began counts."""
+    """Two threads create files; a directory's sync covers those present when it began."""
     disk.run(OPEN + SYNC_NAMES + "os.rename('a', 'b'); os.fsync(d)")
     log = disk.shim.log.read_bytes()
     starts = [at for at in range(len(log)) if log.startswith(MAGIC, at)]

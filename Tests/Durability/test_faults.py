@@ -74,7 +74,7 @@ QUICK = {("fdatasync-EIO", 2), ("write-EIO", 1), ("write-ENOSPC", 1)}
 def test_a_journal_that_fails_is_never_acknowledged(
     bench: Bench, connect: Connect, operation: Operation, error: int, qos: int
 ) -> None:
-    """The failed sync may have lost what was written, so it is written again elsewhere."""
+    """The failed sync may have lost its writes, so they are written again elsewhere."""
     broker = bench.start()
     absent_subscriber(connect)
     publisher, bystander = connect("publisher"), connect("bystander", clean_session=True)
@@ -87,7 +87,7 @@ def test_a_journal_that_fails_is_never_acknowledged(
     line = broker.log.await_match("CRITICAL.*Nothing can be stored, acknowledgements wait.*")[0]
     assert errno.errorcode[error] in line and ".segment" in line, line
     require_silence(publisher)
-    # Everything else goes on.
+    # Everything else continues.
     bystander.ping()
     other = connect("other", clean_session=True)
     other.publish("free/1", b"at once")
@@ -241,7 +241,7 @@ def test_a_disk_that_hangs_delays_acknowledgements_and_nothing_else(
     eventually(lambda: bench.shim.is_hanging, "the sync to hang")
     answered, was_alarmed = 0, False
     while bench.shim.is_hanging:
-        # The publisher itself, QoS 0, and QoS 1 that nobody stores.
+        # The publisher itself, QoS 0, and QoS 1 without a stored receiver.
         publisher.ping()
         writer.publish("free/1", b"at once", qos=answered % 2)
         assert reader.take_message().payload == b"at once"

@@ -10,7 +10,7 @@ from proof.runner import prove
 
 @pytest.mark.quick
 def test_what_was_acknowledged_survives_kills_and_power_cuts() -> None:
-    """One kill per failpoint, hanging disk and QoS, and what was not synced is lost."""
+    """One kill per failpoint, hanging disk and QoS, with loss of unsynced data."""
     proof = prove(34, seed=20_261, per_cell=1, say=print)
     text, is_proven = verdict(proof)
     print(text)

@@ -1,4 +1,4 @@
-"""What holds with another durability, what a backup's answer says, and that time passes in a crash."""
+"""Promises of other durabilities and of backups, and clocks across a crash."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def queue_for_absent(connect: Connect, name: str = "away") -> None:
 
 
 def waiting(connect: Connect, name: str = "away") -> list[bytes]:
-    """What the client is owed: all that comes before a last message."""
+    """The client's messages up to a last one."""
     client = connect(name)
     publisher = connect("marker", clean_session=True)
     publisher.publish("t/end", b"end", qos=1)
@@ -63,7 +63,7 @@ def test_an_interval_bounds_what_a_power_cut_takes(bench: Bench, connect: Connec
         payload = f"message {len(acknowledged)}".encode()
         publisher.publish("t/1", payload, qos=1)
         acknowledged.append((time.monotonic(), payload))
-        # Time is what is tested: fewer messages than the queue of one client may hold.
+        # The test is about time, so fewer messages than a queue may hold.
         time.sleep(PAUSE)
     end = time.monotonic()
     crash(bench, Loss.EVERYTHING)
@@ -78,7 +78,7 @@ def test_an_interval_bounds_what_a_power_cut_takes(bench: Bench, connect: Connec
 def test_with_an_interval_a_crash_of_the_broker_takes_nothing(
     bench: Bench, connect: Connect
 ) -> None:
-    """The acknowledgement does not wait for the disk, and the kernel has what was written."""
+    """The acknowledgement does not wait for the disk; the kernel has the data."""
     bench.start("--durability", "interval 1m")
     queue_for_absent(connect)
     publisher = connect("publisher")
@@ -167,7 +167,7 @@ def test_a_message_expires_while_the_broker_is_down(bench: Bench, connect: Conne
 
 
 def test_a_session_expires_while_the_broker_is_down(bench: Bench, connect: Connect) -> None:
-    """It counts from the last disconnection; of who was connected, from the start."""
+    """Expiry counts from the last disconnection; for connected clients, from the start."""
     environment = {"HERMES_LIMITS_SESSION_EXPIRY": "2s"}
     bench.start(**environment)
     queue_for_absent(connect, "gone")

@@ -1,4 +1,4 @@
-"""What a start finds: damage, other formats, folders that it must not or cannot use."""
+"""Starts with damage, other formats, and unusable folders."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ MESSAGES = [f"message {number:03} ".encode() * 20 for number in range(30)]
 def fill(
     bench: Bench, connect: Connect, *, segment_bytes: int = 1 << 20, moves: bool = True
 ) -> None:
-    """Queues `MESSAGES` for the absent client `away`, each in a commit of its own, and crashes.
+    """Queues `MESSAGES` for the offline client `away`, each in its own commit, and crashes.
 
-    The database has the session before. By default all messages are in the journal's one segment;
-    without `moves` they stay in the journal however many segments they take.
+    The database already holds the session. By default all messages are in one segment of the
+    journal; without `moves` they stay in the journal whatever their size.
     """
     bench.start()
     away = connect("away")
@@ -60,7 +60,7 @@ def fill(
 
 
 def queued(connect: Connect) -> list[bytes]:
-    """What `away` is owed."""
+    """The queued messages of client `away`."""
     client = connect("away")
     publisher = connect("marker", clean_session=True)
     publisher.publish("t/end", b"end", qos=1)
@@ -101,7 +101,7 @@ def test_damage_in_the_middle_of_the_journal_is_told_and_the_rest_is_there(
     status, body = bench.ready()
     assert status == 503 and "hermesctl store accept-loss" in body, (status, body)
     assert bench.metric("hermes_store_damage") >= 1 and bench.metric("hermes_ready") == 0
-    # It stays red over a restart, until somebody has seen it.
+    # Not ready even after a restart, until an operator accepts the loss.
     assert broker.stop() == 0
     broker = bench.start()
     assert bench.ready()[0] == 503
@@ -118,7 +118,7 @@ def test_a_torn_tail_is_no_damage(bench: Bench, connect: Connect) -> None:
     fill(bench, connect)
     broker = bench.start()
     publisher = connect("publisher")
-    # Behind what the connection had stored, nothing else is left to hang.
+    # After the connection's records nothing else hangs.
     publisher.publish("elsewhere", b"retained", qos=1, retain=True)
     bench.shim.hang(Files.JOURNAL, 60)
     send_message(publisher, "t/1", b"torn" * 2_000)
@@ -166,7 +166,7 @@ def test_a_newer_database_is_refused_and_left_alone(bench: Bench, connect: Conne
 def test_a_database_older_than_it_knows_is_refused_and_left_alone(
     bench: Bench, connect: Connect
 ) -> None:
-    """What an upgrade does is a unit test's."""
+    """A unit test covers the upgrade itself."""
     fill(bench, connect)
     path = bench.data / "hermes.sqlite"
     before = _set_version(path, 0)
@@ -361,8 +361,8 @@ def test_a_disk_that_is_nearly_full_holds_up_new_messages_until_it_has_room(
     assert bench.metric("hermes_ready") == 0
     answer = AdminAPI(broker).request("POST", "/v1/publish?topic=t/1&qos=1", b"refused")
     assert answer.status == 507, answer
-    # What needs no room goes on: deliveries and their acknowledgements, QoS 0, QoS 1 that nobody
-    # stores, subscriptions.
+    # Work without disk space continues: deliveries and acknowledgements, QoS 0, QoS 1 without
+    # stored receivers, subscriptions.
     stored = MESSAGES + late[:-1]
     assert payloads(away.take_messages(len(stored))) == stored
     away.ping()

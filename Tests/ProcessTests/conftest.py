@@ -121,7 +121,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 @pytest.fixture(scope="module")
 def pair(authority: Authority) -> Certificate:
-    """What a listener shows, for `localhost` and 127.0.0.1."""
+    """Certificate of a listener, for `localhost` and 127.0.0.1."""
     return authority.issue("localhost")
 
 

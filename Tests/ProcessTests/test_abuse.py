@@ -1,4 +1,4 @@
-"""What has broken other brokers: each input is refused, and the broker goes on."""
+"""Inputs that have broken other brokers: each is rejected, and the broker continues."""
 
 import pytest
 
@@ -15,7 +15,7 @@ MEBI = 1024 * 1024
     ["10ffffff7f", "1080808001", "30ffffff7f", "82ffffff7f", "c0ffffff7f", "d0ffffff7f"],
 )
 def test_a_large_first_packet_is_refused_by_its_header(header, raw, broker):
-    """CVE-2017-7651, CVE-2023-0809: nothing is allocated before somebody is let in."""
+    """CVE-2017-7651, CVE-2023-0809: no large allocation before a client is accepted."""
     before = broker.resident_bytes()
     connections = [raw() for _ in range(50)]
     for connection in connections:
@@ -80,7 +80,7 @@ def test_qos_2_messages_that_are_never_released(client, names):
 
 @pytest.mark.parametrize("topic", ["$", "$$", "$x", "$SYS", "$SYSTEM/x", "$share", "$share/x"])
 def test_dollar_topics(topic, client):
-    """CVE-2018-12543: publishing to any of them, whoever may, ends nobody but perhaps oneself."""
+    """CVE-2018-12543: publishing to any of these topics ends at most the publisher's connection."""
     publisher = client("pub")
     publisher.send(wire.publish(topic, b"x"), wire.PINGREQ)
     witness = client("witness")
@@ -122,7 +122,7 @@ def test_a_subscription_storm(client, names):
 
 @pytest.mark.hermesd("mosquitto carries out as many as fit a packet")
 def test_an_unsubscribe_of_very_many_filters(client, broker, names):
-    """UNSUBACK could not say which of them stay, so its connection ends before any has gone."""
+    """UNSUBACK could not name the remaining filters, so the connection closes before any change."""
     other = client("other")
     one = client("one")
     assert one.subscribe((names.topic("x"), 0)) == (0,)

@@ -1,4 +1,4 @@
-"""Access rules (docs/security.md): who may publish and subscribe to what, against real clients."""
+"""Access rules (docs/security.md) against real clients: publish and subscribe rights."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.hermesd("access rules are a file of hermesd")
 
 USERS = {"backend": "b-secret", "anna": "a-secret"}
 RULES = """
-# What a phone may: its own orders, its own uplink.
+# A phone's rights: its own orders, its own uplink.
 deny   user anna       subscribe  orders/anna/secret
 allow  user anna       subscribe  orders/%u/#
 allow  user anna       publish    devices/%c/up
@@ -236,7 +236,7 @@ def test_new_rules_hold_for_what_is_live_queued_and_retained(guarded, client, ra
 
 
 def test_a_retained_message_outlives_its_publishers_right(guarded, client):
-    """CVE-2018-12546: as docs/security.md says; who may write the topic removes it."""
+    """CVE-2018-12546, as docs/security.md says: a client with write access removes it."""
     one = guarded("allow everyone both #\n")
     anna = client("a", one.broker, **as_user("anna"))
     anna.publish("orders/anna/1", b"left behind", qos=1, retain=True)
@@ -251,7 +251,7 @@ def test_a_retained_message_outlives_its_publishers_right(guarded, client):
 
 
 def test_an_unfinished_qos_2_message_is_not_published_a_second_time(guarded, client, raw, names):
-    """It counted when it came; after the right is gone its exchange only ends."""
+    """It was allowed on arrival; after the revocation only its exchange ends."""
     one = guarded()
     backend = client("b", one.broker, **as_user("backend"))
     backend.subscribe(("devices/+/up", 2))

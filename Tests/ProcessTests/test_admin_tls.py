@@ -1,4 +1,4 @@
-"""The HTTP API over TLS: who trusts which certificate, and what is said when one does not pass."""
+"""The HTTP API over TLS: trusted certificates, and messages about rejected ones."""
 
 from __future__ import annotations
 
@@ -317,7 +317,7 @@ def control_metrics(broker: Hermesd, authority: Authority) -> str:
 
 
 def test_slow_and_silent_handshakes_are_ended(start_broker, authority):
-    """What comes before the handshake's end has its deadline; meanwhile others are served."""
+    """Bytes before the handshake's end have a deadline; meanwhile others are served."""
     broker = start_broker(**https(authority.issue("admin")))
     begin = time.monotonic()
     with socket.create_connection(broker.admin_address, timeout=PATIENCE) as slow:
@@ -352,14 +352,14 @@ DISTRUST = 'hint="the client may not trust admin.tls.certificate"'
         (lambda broker: send(broker, b"\x10\x0c\x00\x04MQTT\x04\x02\x00\x3c\x00\x00"), "plain_mqtt",
          'hint="this port speaks HTTPS; MQTT has ports of its own'),
         (lambda broker: send(broker, b"\x00" * 600), "not_tls", ""),
-        # What OpenSSL's clients look like that do not know the authority.
+        # The alert of OpenSSL clients that do not know the authority.
         (lambda broker: ask(broker), "bad_packet_length", DISTRUST),
         (lambda broker: ask(broker, "--tls-max", "1.2"), "tlsv1_alert_unknown_ca", DISTRUST),
     ],
     ids=["plain HTTP", "plain MQTT", "neither", "distrust, TLS 1.3", "distrust, TLS 1.2"],
 )
 def test_the_log_says_why_a_handshake_failed(provoke, reason, hint, start_broker, authority):
-    """By whom, and what to do; whoever only connects comes before and is no news."""
+    """The log names peer and advice; connections without a handshake are not logged."""
     broker = start_broker(**https(authority.issue("admin")))
     send(broker, b"")
     broker.log.await_match(

@@ -1,4 +1,4 @@
-"""Who comes in when there are too many: limits by address, the rate of newcomers, handshakes."""
+"""Admission under load: limits by address, the connect rate, handshakes."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_every_way_to_go_frees_the_place(start_broker, raw):
 
 
 def connects(broker: Hermesd, source: str, count: int) -> bool:
-    """Whether so many come in at a time from an address."""
+    """True if this many connections from an address are accepted together."""
     clients = [RawClient(broker.address, source=source) for _ in range(count)]
     try:
         for number, one in enumerate(clients):
@@ -128,7 +128,7 @@ def test_one_address_connects_only_so_fast(start_broker, raw):
 
 
 def test_newcomers_wait_and_all_get_in(start_broker, raw):
-    """Above connect_rate they stay in the kernel's queue; who is connected is served meanwhile."""
+    """Above connect_rate they stay in the kernel's queue; connected clients are served."""
     broker = start_broker(environment={"HERMES_LIMITS_CONNECT_RATE": "20"})
     held = raw(broker)
     held.connect("held")
@@ -204,7 +204,7 @@ def test_limits_by_address_change_while_running(from_file, raw):
     start = broker.reload("limits: {connections_per_address: 5, connect_rate: off}")
     line = broker.log.await_match("Configuration read again", start=start).string
     assert "limits.connections_per_address" in line and "limits.connect_rate" in line
-    # Whoever was there before counts.
+    # Earlier connections count.
     turned_away(broker, raw, HERE)
     for one in held:
         one.ping()
@@ -214,7 +214,7 @@ def test_limits_by_address_change_while_running(from_file, raw):
 
 
 def test_a_lower_connect_rate_owes_nothing_of_the_higher_one(from_file, raw):
-    """Whoever waits gets in within a second of the new rate, and at once when there is none."""
+    """A waiting client is accepted within a second of the new rate, or at once without one."""
     broker = from_file("limits: {connect_rate: 1000, connect_rate_per_address: off}")
     for _ in range(900):
         raw(broker).close()

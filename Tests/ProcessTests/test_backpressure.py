@@ -1,4 +1,4 @@
-"""No buffer grows without a bound, and nobody waits for somebody else."""
+"""Buffers are bounded, and no client waits for another."""
 
 import select
 import time

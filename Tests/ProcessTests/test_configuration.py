@@ -12,7 +12,7 @@ pytestmark = pytest.mark.hermesd("hermesd's configuration")
 
 
 def refuse(*arguments, environment=None):
-    """Starts hermesd with what it must refuse, and returns its errors."""
+    """Starts hermesd with an invalid configuration; returns its errors."""
     done = subprocess.run(
         [str(Hermesd.executable()), *arguments], env=environment or {}, capture_output=True,
         timeout=PATIENCE, check=False,
@@ -130,7 +130,7 @@ def test_a_missing_password_file(tmp_path):
 
 
 def test_an_open_listener_needs_users_or_an_explicit_word(tmp_path):
-    """Nobody opens a broker to the world by accident."""
+    """No listener is opened to the network by accident."""
     errors = refuse(
         "--port", "0", "--admin-port", "0", "--data-dir", str(tmp_path / "data"),
         environment={"HERMES_LISTENERS_0_ADDRESS": "0.0.0.0"},

@@ -1,4 +1,4 @@
-"""Sections 3.1 and 3.2: who is let in, how, and how soon."""
+"""Sections 3.1 and 3.2: accepted and rejected CONNECTs, and deadlines."""
 
 import time
 
@@ -108,7 +108,7 @@ def test_nothing_after_a_refused_connect_is_processed(refused, raw, client, name
 @pytest.mark.hermesd("mosquitto has no CONNECT deadline to set")
 @pytest.mark.parametrize("sends", ["nothing", "half a CONNECT", "a byte now and then"])
 def test_the_connect_deadline(sends, start_broker, raw, client, names):
-    """What a peer trickles does not buy it time."""
+    """Single bytes do not extend the deadline."""
     broker = start_broker(connect_timeout="1s")
     accepted = client("accepted", broker)
     connection = raw(broker)

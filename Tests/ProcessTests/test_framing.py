@@ -11,7 +11,7 @@ from harness.wire import Connack, Pingresp, Puback, Publish, Suback
 
 @pytest.fixture
 def conversation(names):
-    """Bytes of a whole short life, and what answers it."""
+    """Bytes of a complete short connection, and their answers."""
     topic = names.topic("framing")
     sent = b"".join(
         [
@@ -78,7 +78,7 @@ def test_padded_remaining_lengths_are_read(client, names):
 
 
 def test_a_half_closed_client_is_read_to_its_end(raw, client, names):
-    """What came before the FIN counts."""
+    """Bytes before the FIN are processed."""
     topic = names.topic()
     watcher = client("watcher")
     watcher.subscribe((topic, 0))

@@ -90,7 +90,7 @@ def test_json_messages(fields, payload, api, client, names):
 
 
 def test_the_answer_counts_receivers(api, client, names):
-    """Connected, away with a session, away with QoS 0 only."""
+    """Clients connected, offline with a session, offline with QoS 0 only."""
     topic = names.topic()
     for name, qos in (("online1", 0), ("online2", 1)):
         client(name).subscribe((topic, qos))
@@ -185,7 +185,7 @@ def test_many_publishes_on_one_connection(broker, client, names):
     ],
 )
 def test_a_bad_message_is_explained(body, words, api):
-    """What is wrong, where, and nothing is published."""
+    """The error names the fault and its place, and nothing is published."""
     before = api.status()["publishes_received"]
     problem = api.post_json("/v1/messages", body).problem(400)
     assert words in json.dumps(problem, ensure_ascii=False), problem
@@ -242,7 +242,7 @@ def test_json_needs_its_content_type(api):
     answer.problem(415)
 
 
-# --- who may -------------------------------------------------------------------------------
+# --- authorization -------------------------------------------------------------------------
 
 GUARDED = [
     ("POST", "/v1/publish?topic=a"), ("POST", "/v1/messages"), ("POST", "/v1/orders/1/status"),

@@ -11,7 +11,7 @@ swept_coarsely_by_mosquitto = pytest.mark.mosquitto_deviates(
     "looks at keep alive only every few seconds", strict=False
 )
 
-# One and a half times a keep alive of 1 s, and what a busy machine may add.
+# One and a half times a keep alive of 1 s, and an allowance for a busy machine.
 EARLIEST, LATEST = 1.4, 2.5
 
 
@@ -59,7 +59,7 @@ def test_trickled_bytes_are_no_packets(client, names):
 
 @swept_coarsely_by_mosquitto
 def test_receiving_alone_does_not_count(client, names):
-    """What the broker sends says nothing about the client."""
+    """Packets from the broker do not count as signs of life of the client."""
     receiver = client("receiver", keep_alive=1)
     receiver.subscribe((names.topic(), 0))
     begin = time.monotonic()

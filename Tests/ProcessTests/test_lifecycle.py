@@ -1,4 +1,4 @@
-"""Start and end of the process, and what it writes."""
+"""Start and end of the process, and its output."""
 
 import json
 import re
@@ -39,7 +39,7 @@ def test_a_stop_delivers_what_was_taken(start_broker, client, names):
     subscriber, publisher = client("sub", broker), client("pub", broker)
     subscriber.subscribe((names.topic(), 0))
     payload = b"x" * 10_000
-    # Half a mebibyte: within what one connection's output may hold.
+    # Half a mebibyte, which fits one connection's output.
     publisher.send(*(wire.publish(names.topic(), payload) for _ in range(50)))
     publisher.ping()
     broker.process.send_signal(signal.SIGTERM)
@@ -65,7 +65,7 @@ def test_a_peer_that_does_not_read_delays_a_stop_only_so_long(start_broker, clie
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_second_signal_ends_the_drain(number, start_broker, client, raw, names):
-    """What is stored stays stored, and the exit is as clean."""
+    """Stored messages stay stored, and the exit is clean."""
     broker = start_broker(environment={"HERMES_LIMITS_DRAIN_TIMEOUT": "10m"})
     away = client("away", broker, clean_session=False)
     away.subscribe((names.topic("kept"), 1))
@@ -134,7 +134,7 @@ def test_a_hangup_during_the_start_ends_nothing(tmp_path):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_during_the_start_ends_it(number, tmp_path):
-    """At once, and as process 1 too, for which the kernel ignores what has no handler."""
+    """At once, and as process 1 too, for which the kernel ignores signals without a handler."""
     broker = Hermesd(data=tmp_path / "data")
     process = subprocess.Popen(
         broker.command(), env=inherited_environment() | broker.environment(),
@@ -151,7 +151,7 @@ def test_a_signal_during_the_start_ends_it(number, tmp_path):
 
 
 def catches(pid: int, number: signal.Signals) -> bool:
-    """Whether that process has a handler for the signal."""
+    """True if that process has a handler for the signal."""
     status = Path(f"/proc/{pid}/status").read_text()
     (mask,) = re.findall(r"^SigCgt:\s*(\w+)$", status, re.MULTILINE)
     return int(mask, 16) >> (number - 1) & 1 == 1
@@ -202,7 +202,7 @@ def test_the_data_directory_is_private(start_broker):
 
 @pytest.mark.parametrize("section", ["listeners[0]", "admin"])
 def test_a_port_in_use_is_an_error_that_names_it(section, start_broker, tmp_path):
-    """What, where, and what to do."""
+    """The error names fault, place and remedy."""
     broker = start_broker()
     port = broker.port if section == "listeners[0]" else broker.admin_address[1]
     ports = ("--port", "0", "--admin-port", str(port))

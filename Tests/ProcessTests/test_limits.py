@@ -24,7 +24,7 @@ BUSY = 0.75
 
 
 def reached(broker, limit):
-    """How often a limit was met, as Prometheus sees it."""
+    """The number of times a limit was met, in the metrics."""
     answer = AdminAPI(broker).request("GET", "/metrics")
     for family in text_string_to_metric_families(answer.body.decode()):
         for sample in family.samples:
@@ -160,7 +160,7 @@ def test_a_flood_of_unread_answers_ends_by_name(start_broker, raw):
 
 @pytest.mark.parametrize("kind", ["PUBACK", "PUBCOMP", "PUBREC", "PUBREL"])
 def test_a_flood_of_acknowledgements_is_read_to_its_end(kind, start_broker, raw):
-    """Reading is what frees what they stand for: never paused, and nobody else waits."""
+    """They must be read to free what they acknowledge: never paused, and no other client waits."""
     broker = start_broker()
     flooding, bystander = raw(broker), raw(broker)
     flooding.connect("flooding", clean_session=False)
@@ -345,7 +345,7 @@ def test_retained_messages_have_a_limit(hermesd, raw):
 
 
 def test_sessions_expire(start_broker, raw, names):
-    """Those of absent clients, after their time, with what waits for them."""
+    """Sessions of offline clients expire, with their queues."""
     broker = start_broker(environment={"HERMES_LIMITS_SESSION_EXPIRY": "1s"})
     api = AdminAPI(broker)
     staying, leaving, publisher = raw(broker), raw(broker), raw(broker)
@@ -368,7 +368,7 @@ def test_sessions_expire(start_broker, raw, names):
 @pytest.mark.parametrize("policy", ["drop_oldest", "drop_newest"])
 @pytest.mark.parametrize("limit", ["messages", "bytes"])
 def test_a_full_queue(policy, limit, start_broker, raw):
-    """What is in flight stays; of the rest as many as fit; counted and logged."""
+    """Messages in flight stay; waiting ones are cut to the limit, counted and logged."""
     topic, size = "queue", 1_000
     # PUBLISH: two bytes of remaining length, the topic, the identifier.
     packet = 1 + 2 + 2 + len(topic) + 2 + size
@@ -425,7 +425,8 @@ def test_connections_have_a_limit(start_broker, raw):
 
 
 def test_the_descriptors_run_out(start_broker, raw, names):
-    """ulimit -n: established clients and the HTTP API go on, newcomers are turned away, it recovers."""
+    """ulimit -n: connected clients and the HTTP API continue, new ones are rejected, it recovers.
+    """
     broker = start_broker()
     pid = broker.process.pid
     before = broker.open_descriptors()

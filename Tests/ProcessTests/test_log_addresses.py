@@ -1,4 +1,4 @@
-"""What the log says of peers that break a rule, give up or are refused: their address, and what helps."""
+"""Log lines about misbehaving or rejected peers: their address, and advice."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_tls_on_a_plain_port_names_the_peer(start_broker, tmp_path):
 
 
 def test_a_client_that_refuses_our_certificate_is_named(start_broker, tmp_path):
-    """It sends its alert and is gone before the broker has seen it."""
+    """It sends its alert and closes before the broker has read it."""
     authority, other = Authority(tmp_path / "ca"), Authority(tmp_path / "other")
     broker = start_broker(environment=tls_environment(authority.issue("localhost")))
     for _ in range(5):

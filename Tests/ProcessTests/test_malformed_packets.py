@@ -178,7 +178,7 @@ def bystander(shared_broker):
 
 @pytest.mark.parametrize("data", AFTER_CONNECT)
 def test_a_violation_closes_the_connection(data, client, bystander):
-    """[MQTT-4.8.0-1] without an answer, and nobody else notices."""
+    """[MQTT-4.8.0-1] without an answer, and other clients are not affected."""
     connection = client("violator")
     connection.send(data)
     assert connection.await_closed() == []
@@ -244,7 +244,7 @@ def test_a_password_is_binary(raw, names):
 
 @pytest.mark.hermesd("its log names what was broken")
 def test_the_log_names_the_statement(start_broker, client, names):
-    """So that an operator finds the sentence of the standard, and whose client broke it."""
+    """So that an operator finds the statement of the standard, and the client."""
     broker = start_broker()
     violator = client("named", broker)
     violator.send(bytes.fromhex("36050001610001"))

@@ -1,4 +1,4 @@
-"""Memory that runs short: what is given up, in which order, and who loses nothing."""
+"""Shortage of memory: the order of reactions, and the clients that are not affected."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_slow_readers_go_and_the_others_lose_nothing(from_file, raw):
     assert memory(broker)["pressure"] == "none"
     publisher.publish("news", b"still here", qos=1)
     assert well.take_message().payload == b"still here"
-    # Largest first: who held little is there.
+    # Largest first: a connection with little output stays.
     assert AdminAPI(broker).client("small")["summary"]["connected"]
     raw(broker).connect("newcomer")
     assert AdminAPI(broker).status()["limits_reached"]["memory"] >= 2
@@ -117,7 +117,7 @@ def test_newcomers_wait_until_there_is_memory(from_file, raw):
 
 
 def test_unfinished_packets_have_a_limit_together(start_broker, raw):
-    """Those that began first are closed; whoever finishes its packets is not."""
+    """The oldest incomplete packets close; a client that finishes its packets does not."""
     broker = start_broker(environment={
         "HERMES_LIMITS_UNFINISHED_BYTES": "4MiB", "HERMES_LIMITS_MAX_PACKET": "512KiB",
     })
@@ -149,7 +149,7 @@ def test_unfinished_packets_have_a_limit_together(start_broker, raw):
 
 
 def test_who_is_refused_counts_no_more_as_unfinished(start_broker, raw):
-    """What was sent behind a refused CONNECT costs nobody else a packet."""
+    """Bytes after a rejected CONNECT cost other clients no packet."""
     broker = start_broker(
         users={"anna": "secret"}, environment={"HERMES_LIMITS_UNFINISHED_BYTES": "128KiB"})
     honest = raw(broker)

@@ -1,4 +1,4 @@
-"""GET /metrics: what Prometheus scrapes, in its text format 0.0.4 (docs/metrics.md)."""
+"""GET /metrics for Prometheus, in its text format 0.0.4 (docs/metrics.md)."""
 
 import math
 import re

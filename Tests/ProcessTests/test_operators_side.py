@@ -1,6 +1,6 @@
 """Attacks on the operator's side: files, the HTTP port, the log and hermesctl's tables.
 
-docs/security.md lists them, with what happens and which test tries it.
+docs/security.md lists them with their effect and their test.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ def test_there_is_no_default_password(credentials, start_broker, raw):
 
 
 def test_an_address_cannot_be_made_up_to_guess_on(start_broker):
-    """Headers of proxies say what the caller likes, and count for nothing."""
+    """Proxy headers of HTTP are under the caller's control and have no effect."""
     broker = start_broker(environment={"HERMES_ADMIN_MAX_FAILURES": "3"})
     guesser = AdminAPI(broker, token="guess-0123456789abcdef")
     statuses = [
@@ -179,7 +179,7 @@ def test_an_address_cannot_be_made_up_to_guess_on(start_broker):
 # --- requests that two parsers could read differently --------------------------------------
 
 HEAD = f"POST /v1/publish?topic=outer HTTP/1.1\r\nHost: localhost\r\n{AUTHORIZATION}"
-# What a proxy in front may have taken for the body of the request before it.
+# A proxy in front may have taken these bytes for the former request's body.
 HIDDEN = (
     f"POST /v1/publish?topic=smuggled HTTP/1.1\r\nHost: localhost\r\n{AUTHORIZATION}"
     "Content-Length: 1\r\n\r\nx"
@@ -230,7 +230,7 @@ AMBIGUOUS = {
 
 @pytest.mark.parametrize("rest", AMBIGUOUS.values(), ids=AMBIGUOUS.keys())
 def test_nothing_is_smuggled_behind_an_ambiguous_request(rest, broker, client):
-    """One answer, an error; the connection ends, and what came behind has no effect."""
+    """One error as answer; the connection closes, and later bytes have no effect."""
     watcher = client("watcher")
     watcher.subscribe(("smuggled", 1), ("outer", 1))
     answers = exchange(broker, HEAD + rest + HIDDEN)
@@ -273,7 +273,7 @@ def test_a_chunks_extension_is_passed_over(broker, client):
 
 
 def exchange(broker: Hermesd, text: str) -> bytes:
-    """Sends it all on one connection, and returns what comes until the end."""
+    """Sends everything on one connection; returns all bytes until its end."""
     with socket.create_connection(broker.admin_address, timeout=PATIENCE) as connection:
         connection.sendall(text.encode("latin-1"))
         connection.shutdown(socket.SHUT_WR)
@@ -308,7 +308,7 @@ def test_no_page_of_another_site_gets_an_answer(origin, path, api):
 @pytest.mark.parametrize("content_type", [
     "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""])
 def test_no_form_makes_a_json_request(content_type, api):
-    """What a page can send without asking first."""
+    """Requests that a web page can send without a preflight."""
     headers = {"Content-Type": content_type} if content_type else {}
     answer = api.request("POST", "/v1/messages", b'{"topic":"a","payload":"x"}', headers)
     answer.problem(415)

@@ -125,7 +125,7 @@ def test_every_status_in_every_spelling(number, spelling, schemas, broker, names
 
 
 def test_sequences_count_per_channel(schemas, broker, names, client):
-    """One by one for each sales person, whatever the order and whoever listens."""
+    """One by one for each sales person, with or without subscribers."""
     phone = client("phone")
     phone.subscribe((f"orders/{names.client('a')}/#", 1), (f"orders/{names.client('b')}/#", 1))
     for number in range(20):
@@ -137,7 +137,7 @@ def test_sequences_count_per_channel(schemas, broker, names, client):
         seen["a" if update.sales_id == names.client("a") else "b"].append(envelope.sequence)
     assert seen == {"a": list(range(1, 11)), "b": list(range(1, 11))}
 
-    # Counted on while nobody listens, so that the phone sees the hole.
+    # Numbers advance without subscribers, so that the phone sees the gap.
     phone.disconnect()
     post(broker, "unheard", {"salesId": names.client("a"), "status": "FUNDED"})
     phone = client("phone")

@@ -59,7 +59,7 @@ class ServiceManager:
         return {name: value for name, value in pairs}
 
     def received(self) -> list[dict[str, str]]:
-        """What waits, to the last."""
+        """All waiting datagrams."""
         messages = []
         while (message := self.receive_if_any(within=0)) is not None:
             messages.append(message)
@@ -91,7 +91,7 @@ class Service(Hermesd):
         messages = iter(self.manager.receive, None)
         self.ready = next(message for message in messages if "WATCHDOG" not in message)
         addresses = re.findall(r"([0-9.]+):([0-9]+)", self.ready["STATUS"])
-        # Whoever was told may connect at once.
+        # A dependent service may connect at once.
         for host, port in addresses:
             socket.create_connection((host, int(port)), timeout=PATIENCE).close()
         super().await_ready()
@@ -224,7 +224,7 @@ def test_a_stop_asks_for_the_time_of_the_configuration_in_force(path_manager, tm
 
 
 def test_a_stop_asks_for_no_more_than_the_packages_give(path_manager, start_service):
-    """With the default drain timeout; and it keeps to what it asked for."""
+    """With the default drain timeout; and it stays within the time it asked for."""
     broker = start_service(path_manager)
     begin = time.monotonic()
     assert broker.stop() == 0
@@ -357,7 +357,7 @@ def test_a_manager_that_went_away_is_one_warning(path_manager, start_service, cl
 
 
 def hold_thread(process: int, name: str) -> Callable[[], None]:
-    """Stops one thread and no other, see ptrace(2); returns what lets it go on."""
+    """Stops one thread, see ptrace(2); returns a function that resumes it."""
     seize, interrupt, detach, wait_for_threads = 0x4206, 0x4207, 17, 0x40000000
     library = ctypes.CDLL(None, use_errno=True)
     library.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
@@ -446,7 +446,7 @@ def test_the_unit_exposes_little(systemd_analyze):
     )
     assert done.returncode == 0, done.stdout + done.stderr
     open_points = {row["name"] for row in json.loads(done.stdout) if row["set"] is False}
-    # What a server on the network cannot do without, and what belongs to the machine's operator.
+    # Needs of a network server, and settings of the machine's operator.
     assert open_points <= {
         "RestrictAddressFamilies=~AF_(INET|INET6)", "RestrictAddressFamilies=~AF_UNIX",
         "PrivateNetwork=", "IPAddressDeny=", "RootDirectory=/RootImage=", "DeviceAllow=",
@@ -584,7 +584,7 @@ def test_the_health_check_of_the_image_asks_where_the_broker_listens():
 
 @pytest.mark.parametrize("asked", ["plain", "https", "with client certificates"])
 def test_the_health_check_of_the_image(asked, start_service, tmp_path):
-    """Exit code 0 while the broker answers, 3 when it is gone; by no address, token or certificate."""
+    """Exit code 0 while the broker answers, 3 when it has ended; whatever address, token or TLS."""
     (words,) = re.findall(r"^HEALTHCHECK .*CMD (\[.*\])$", stages()[1], re.MULTILINE)
     program, *arguments = json.loads(words)
     assert program == "hermesctl"

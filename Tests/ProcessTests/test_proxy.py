@@ -64,7 +64,7 @@ def proxy():
 
 @pytest.fixture
 def from_proxy(proxy):
-    """A raw connection from the proxy's address, which sends what the test sends and nothing else."""
+    """A raw connection from the proxy's address; the test sends the header."""
     clients: list[RawClient] = []
 
     def open_one(broker, *pieces: bytes) -> RawClient:
@@ -87,7 +87,7 @@ def closed(broker, reason: str) -> int:
     return int(next(one for one in text.splitlines() if one.startswith(name)).removeprefix(name))
 
 
-# --- whose address it is --------------------------------------------------------------------
+# --- the client's address -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("header", "peer"), HEADERS.values(), ids=HEADERS)
@@ -193,7 +193,7 @@ def test_headers_that_stall_count_as_handshakes(
 
 
 def test_a_check_that_only_connects_is_no_news(broker, from_proxy):
-    """What load balancers do every few seconds."""
+    """The health checks of load balancers, every few seconds."""
     start = len(broker.log.lines)
     for header in (b"", SIGNATURE + b"\x20\x00\x00\x00"):
         from_proxy(broker, header).close()
@@ -232,7 +232,7 @@ def test_the_limits_of_an_address_count_whom_the_header_names(
         one.close()
 
 
-# --- what is refused ------------------------------------------------------------------------
+# --- rejected headers ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

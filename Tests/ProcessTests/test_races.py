@@ -59,7 +59,7 @@ def counts(broker, *names):
 
 @pytest.mark.parametrize("end", ["disconnect", "close", "reset", "take_over"])
 def test_reconnecting_while_commits_are_pending(end, races, raw, connect):
-    """QoS 2 under way, the end, CONNECT and what the client resends: all in one breath."""
+    """A QoS 2 exchange, the close, CONNECT and the re-sent packets, all in one write."""
     witness = connect("witness")
     witness.subscribe(("race", 2))
     expected = []
@@ -123,7 +123,7 @@ def test_taking_over_at_every_step_of_qos_2(races, raw, connect):
             phone.send(wire.pubcomp(packet.packet_id))
         step += 1
         if step % 3 == 0 and step < 200:
-            # What the old connection still had for us is lost; its session is not.
+            # Packets on their way to the old connection are lost; its session is not.
             old, phone = phone, raw(races)
             assert phone.connect("phone", clean_session=False) == Connack(True, 0)
             old.close()
@@ -167,7 +167,7 @@ def test_connecting_while_the_queue_is_read(clean_session, races, raw, connect):
 
 
 def test_subscribing_while_retained_messages_are_published(races, connect):
-    """Whoever subscribes gets a value that was acknowledged or newer, and none older after it."""
+    """A new subscriber gets an acknowledged value or a newer one, and none older after it."""
     publisher = connect("publisher")
     subscriber = connect("subscriber", clean_session=True)
     latest = -1
@@ -471,5 +471,5 @@ def test_one_identifier_and_a_thousand_connections(races, crowd, connect):
     wills = [message.payload for message in watcher.take_messages(accepted - 1)]
     assert len(set(wills)) == len(wills)
     extra = watcher.messages_so_far()
-    # Accepted by the broker and thrown out before its CONNACK could be read.
+    # Accepted and taken over before its CONNACK could be read.
     assert len({one.payload for one in extra} | set(wills)) == len(wills) + len(extra)

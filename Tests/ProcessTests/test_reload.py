@@ -1,4 +1,4 @@
-"""SIGHUP: the configuration is read again, checked whole, then swapped; nobody is dropped."""
+"""SIGHUP: the configuration is read again, checked and replaced; no client is disconnected."""
 
 from __future__ import annotations
 

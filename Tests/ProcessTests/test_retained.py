@@ -7,7 +7,7 @@ from harness.wire import Publish
 
 
 def retained_at(client, name, topic, qos=2):
-    """What a new subscriber is given at once, its exchanges completed."""
+    """Retained messages for a new subscriber, their exchanges completed."""
     subscriber = client(name)
     subscriber.subscribe((topic, qos))
     messages = subscriber.messages_so_far()

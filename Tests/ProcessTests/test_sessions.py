@@ -1,4 +1,4 @@
-"""Sections 3.1.2.4 and 4.4: what a session keeps, and what a resumed one sends."""
+"""Sections 3.1.2.4 and 4.4: the state of a session, and re-delivery after a reconnect."""
 
 import paho.mqtt.client as paho
 import pytest
@@ -72,7 +72,7 @@ def test_messages_wait_in_order_for_an_absent_client(ends_cleanly, resume, clien
 
 
 def test_unacknowledged_qos_1_is_sent_again(resume, client, names):
-    """[MQTT-4.4.0-1] same identifiers, same order, DUP; then what was queued, without DUP."""
+    """[MQTT-4.4.0-1] same identifiers, same order, DUP; then queued messages without DUP."""
     topic = names.topic()
     phone, _ = resume("phone")
     phone.subscribe((topic, 1))

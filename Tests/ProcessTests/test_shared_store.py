@@ -1,4 +1,4 @@
-"""Shared subscriptions whose members are away: no crash and no end of a session costs a message."""
+"""Shared subscriptions of offline members: neither a crash nor a session's end loses a message."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def killed(hermesd, broker, **settings):
 
 
 def absent(broker, *names):
-    """Persistent members whose clients are away."""
+    """Persistent members whose clients are offline."""
     for name in names:
         client = RawClient(broker.address)
         client.connect(name, clean_session=False)
@@ -35,7 +35,7 @@ def publish(broker, numbers, qos=1):
 
 
 def owed(broker, name):
-    """What waits for a member, taken and acknowledged until nothing is left."""
+    """A member's queue, received and acknowledged until it is empty."""
     client = RawClient(broker.address)
     assert client.connect(name, clean_session=False).session_present
     received = []
@@ -88,7 +88,7 @@ def test_a_session_that_is_thrown_away_gives_its_share_back(hermesd, crash):
     throw_away(broker, "a")
     if crash != "before":
         broker = killed(hermesd, broker)
-    # In slices, behind the answer to the client that threw it away.
+    # In slices, after the answer to the client that removed the session.
     eventually(lambda: waiting(broker, "b") == 300, "all to wait for the other member")
     assert sorted(owed(broker, "b")) == list(range(300))
     assert broker.stop() == 0
@@ -134,8 +134,8 @@ def test_leaving_the_group_before_a_crash_gives_back_what_was_not_sent(hermesd):
     client.await_packet(wire.Unsuback)
     broker = killed(hermesd, broker, max_in_flight=5)
     client.close()
-    # What the crash cut off goes on when the former member comes back. What may have been sent to it
-    # stays with it; a crash makes that more than what was.
+    # The hand-over cut off by the crash continues when the former member reconnects. Messages that
+    # may have been sent to it stay with it; after a crash these are more.
     kept = owed(broker, "a")
     assert kept[:5] == [int(one.payload) for one in sent]
     eventually(lambda: waiting(broker, "b") == 200 - len(kept), "the rest to wait for the other one")

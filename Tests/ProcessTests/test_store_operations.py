@@ -1,4 +1,4 @@
-"""What an operator does with the store: readiness, damage, queues, backups, a full disk."""
+"""Operating the store: readiness, damage, queues, backups, a full disk."""
 
 import os
 import re
@@ -54,7 +54,7 @@ def metric(broker, name, **labels):
 
 
 def absent_phone(broker, topic="a", qos=1):
-    """A persistent session whose client is away."""
+    """A persistent session whose client is offline."""
     phone = RawClient(broker.address)
     phone.connect("phone", clean_session=False)
     phone.subscribe((topic, qos))
@@ -158,7 +158,7 @@ def test_damage_keeps_it_red_until_the_loss_is_accepted(hermesd):
     assert curl(f"{broker.admin_url}/healthz").status == 200
     assert metric(broker, "hermes_ready") == 0 and metric(broker, "hermes_store_damage") >= 1
     broker.log.await_match("Stored data was damaged")
-    # Everything else is there, and new messages are taken.
+    # Everything else is there, and new messages are accepted.
     phone = returning_phone(broker)
     kept = numbered([*range(7), *range(8, 20)])
     assert [one.payload for one in phone.take_messages(19)] == kept
@@ -263,7 +263,7 @@ def test_check_finds_damage_within_the_database(hermesd):
 
 
 def test_it_does_not_start_on_sessions_that_cannot_be_loaded(hermesd):
-    """Most of such a database can still be saved, so nothing is thrown away."""
+    """Most of such a database can still be saved, so nothing is deleted."""
     broker = hermesd()
     absent_phone(broker)
     assert broker.stop() == 0
@@ -516,7 +516,7 @@ def test_a_nearly_full_disk_refuses_what_it_would_have_to_store(hermesd, volume)
     assert problem["type"].endswith("disk-full") and refused.headers["retry-after"]
     assert "nearly full" in reason(broker)
     broker.log.await_match("Disk nearly full, new messages wait")
-    # What need not be stored goes on.
+    # Messages that need no store continue.
     assert post(broker, "nobody/stores/this").status == 200
     phone = returning_phone(broker)
     assert phone.take_message().payload == b"x" * 1_000
@@ -550,7 +550,7 @@ def test_a_first_start_on_a_full_disk_says_so(hermesd, volume):
             assert re.search("disk is full", said) and re.search("[Ff]ree .*file system", said), said
         finally:
             broker.remove_files()
-    # What it began is no hindrance once there is room.
+    # Its partial folder does not hinder it once there is space.
     filler.unlink()
     broker = hermesd(data=data, environment={"HERMES_DISK_RESERVE": "16MiB"})
     absent_phone(broker)

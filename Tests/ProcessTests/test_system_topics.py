@@ -1,4 +1,4 @@
-"""$SYS/broker/...: what the broker tells of itself, seen by mosquitto_sub (docs/metrics.md)."""
+"""The broker's own topics $SYS/broker/..., seen by mosquitto_sub (docs/metrics.md)."""
 
 import re
 
@@ -73,7 +73,7 @@ def test_the_figures_are_those_of_metrics(start_broker, client):
 
 
 def test_clients_do_not_publish_there(start_broker, client):
-    """Acknowledged, gone, counted, and logged once."""
+    """Acknowledged, dropped, counted, and logged once."""
     broker = start_broker()
     watcher = client("watcher", broker)
     watcher.subscribe(("$SYS/broker/uptime", 0), ("$SYS/forged", 0))

@@ -35,7 +35,7 @@ def test_the_old_connection_closes_and_the_new_one_works(clean_session, client, 
 
 
 def test_the_session_moves_with_its_messages(raw, client, names):
-    """What the old connection had not acknowledged goes to the new one."""
+    """Messages that the old connection had not acknowledged go to the new one."""
     topic = names.topic()
     old = client("device", clean_session=False)
     old.subscribe((topic, 1))

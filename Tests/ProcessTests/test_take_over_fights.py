@@ -19,7 +19,7 @@ PEERS = ("127.0.0.2", "127.0.0.3")
 
 
 def fight(broker: Hermesd, raw, count: int, **options):
-    """As many immediate take-overs, from two addresses in turn; returns who is connected."""
+    """As many immediate take-overs, from two addresses in turn; returns the connected client."""
     connected = raw(broker, source=PEERS[0])
     connected.connect("tv", **options)
     for round in range(1, count + 1):
@@ -52,7 +52,7 @@ def test_the_sixth_take_over_waits_and_both_are_named(start_broker, raw):
     shown = hermesctl("clients", "show", "tv", broker=broker).output
     assert re.search(rf"fought over by +{PEERS[1]}:\d+ and {PEERS[0]}:\d+, 5 take-overs", shown)
 
-    # Whoever is connected is served until the other one's time has come.
+    # The connected client is served until the other one's delay has ended.
     connected.ping()
     assert newcomer.expect(Connack) == Connack(False, 0)
     assert time.monotonic() - begin >= 1.0
@@ -64,7 +64,7 @@ def test_the_sixth_take_over_waits_and_both_are_named(start_broker, raw):
 def test_whoever_waits_gets_in_when_the_other_goes(start_broker, raw):
     broker = start_broker()
     connected = fight(broker, raw, 5)
-    # Each delay is twice the one before: the next is 8 s, longer than what follows takes.
+    # Each delay is twice the former: the next is 8 s, longer than the rest of the test.
     for round in range(3):
         former, connected = connected, raw(broker, source=PEERS[round % 2])
         connected.connect("tv")

@@ -77,7 +77,7 @@ def test_many_packets_share_a_record(tls_broker, authority):
 
 
 def copies(broker, secret: bytes) -> int:
-    """How often the broker's memory holds these bytes."""
+    """Number of times the broker's memory contains these bytes."""
     count = 0
     with (
         open(f"/proc/{broker.process.pid}/maps") as maps,
@@ -104,8 +104,8 @@ def test_keys_are_in_no_free_place_and_are_wiped_at_the_end(tls_broker, authorit
         for line in (tmp_path / "keys").read_text().splitlines()
         if "_TRAFFIC_SECRET_0 " in line]
     assert len(secrets) == 6
-    # Its connection has it; a stack may hold what the compiler left there. A place for a connection
-    # that is copied from another's would be hundreds.
+    # One place is the connection's; the compiler may have left others on a stack. A copy per
+    # connection would make hundreds.
     held = [copies(tls_broker, secret) for secret in secrets]
     assert all(1 <= count <= 8 for count in held), held
 

@@ -1,6 +1,6 @@
-"""What an attacker does to a TLS listener: floods, forged tickets, garbage, records that are not his.
+"""Attacks on a TLS listener: floods, forged tickets, garbage, foreign records.
 
-The attacks are those of docs/security.md; after each the broker serves whoever was connected.
+The attacks are those of docs/security.md; after each the broker still serves connected clients.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def test_a_key_update_now_and_then(tls_broker, authority):
     with OpenSSLClient(tls_broker, authority.certificate, "-tls1_3") as client:
         client.await_handshake()
         client.command("K", "KEYUPDATE")
-        # Not MQTT: what is read with the new key is judged, and the connection closed for it.
+        # Not MQTT: bytes under the new key are parsed, and close the connection.
         assert client.process.stdin is not None
         client.process.stdin.write(b"no packet\n")
         client.process.stdin.flush()
@@ -102,7 +102,7 @@ def test_records_of_somebody_in_between(tls_broker, authority, held, version, ta
         while client.read():
             pass
     tls_broker.log.await_match("Connection closed, its TLS was broken.*was not sealed by")
-    # What came before it counts, once; nothing after it does.
+    # Data before it counts once; nothing after it does.
     expected = [b"1"] if tampering in ("repeated", "changed") else []
     received = [watcher.take_message() for _ in range(len(expected) + 1)]
     assert [one.payload for one in received if one.topic == "between"] == expected
@@ -184,7 +184,7 @@ def test_garbage_in_a_client_hello(tls_broker, authority, held):
                     pass
             except ConnectionResetError:
                 pass
-    # Those whose hello was only read above count, too.
+    # Includes those whose ClientHello has only been read.
     eventually(
         lambda: api.metric("hermes_tls_handshake_failures_total") == 400,
         "every handshake to fail")

@@ -32,7 +32,7 @@ def metric(broker, name: str) -> float:
 
 
 def refused_mosquitto(broker, *arguments: str) -> str:
-    """What mosquitto_pub says when it cannot connect."""
+    """The error of mosquitto_pub when it cannot connect."""
     done = subprocess.run(
         ["mosquitto_pub", "-h", broker.address[0], "-p", str(broker.port), "-t", "a", "-m", "b",
          "-d", *arguments],
@@ -48,7 +48,7 @@ def refused_paho(paho_client, broker, context: ssl.SSLContext) -> str:
 
 
 def assert_refused_by_clients(broker, paho_client, authority_file, reason: str) -> None:
-    """Both clients refuse; the broker says so once, and what it counts."""
+    """Both clients refuse; the broker logs it once, with advice, and counts it."""
     start = len(broker.log.lines)
     assert "certificate verify failed" in refused_mosquitto(
         broker, "--cafile", str(authority_file))
@@ -90,7 +90,7 @@ def test_a_certificate_for_another_host(start_broker, authority, paho_client):
         broker, "--cafile", str(authority.certificate))
     refusal = refused_paho(paho_client, broker, client_context(authority.certificate))
     assert "Hostname mismatch" in refusal
-    # Whoever does not look gets in: the check is the client's.
+    # A client that does not check connects: the check is the client's.
     mosquitto_pub(
         broker, "--cafile", str(authority.certificate), "--insecure", "-t", "a", "-m", "b")
 
@@ -100,7 +100,7 @@ def test_a_self_signed_certificate(start_broker, authority, paho_client, tmp_pat
     broker = start_broker(environment=tls_environment(pair))
 
     assert_refused_by_clients(broker, paho_client, authority.certificate, "alert")
-    # Whoever has it as an authority gets in.
+    # A client with this authority connects.
     mosquitto_pub(broker, "--cafile", str(pair.certificate), "-t", "a", "-m", "b", "-q", "1")
     paho_client("trusting", to=broker, context=client_context(pair.certificate))
 
@@ -114,7 +114,7 @@ def test_a_certificate_for_each_name(start_broker, authority):
         client = TLSClient(broker, context, server_name=name)
         assert client.connect("named").return_code == 0
         client.disconnect()
-    # Nobody's name: the first certificate, which the client refuses.
+    # A name without a certificate gets the first one, which the client rejects.
     with pytest.raises(ssl.SSLCertVerificationError):
         TLSClient(broker, context, server_name="nobody.example")
 
@@ -172,7 +172,7 @@ def test_a_renewed_certificate_is_served_and_nobody_is_dropped(
             within=RELOAD_PATIENCE)
 
     eventually(lambda: serial(broker, context) != former, "the new certificate")
-    # Who was connected stays, and sessions go on.
+    # Connected clients stay, and sessions can be resumed.
     client.publish("a", b"still here", qos=1)
     assert client.take_message().payload == b"still here"
     resumed = TLSClient(broker, context, session=session)
@@ -295,7 +295,7 @@ def test_a_certificate_revoked_by_a_reloaded_list(
             again.connect("again")
     with pytest.raises((ssl.SSLError, ConnectionError, AssertionError)):
         paho_client("lost", to=strict, context=context)
-    # Who is connected is closed; others stay.
+    # The revoked client is closed; others stay.
     assert live.await_closed() == []
     strict.log.await_match(
         "Connection closed, its certificate counts no more.*reason=certificate_revoked", start=start)
@@ -329,7 +329,7 @@ def test_a_handshake_that_began_before_its_certificate_was_revoked(strict, own_a
     start = len(strict.log.lines)
     strict.process.send_signal(signal.SIGHUP)
     strict.log.await_match("Configuration read again", start=start)
-    # What was read is in use once the broker has had another turn.
+    # New files are in use after one more turn of the broker.
     metric(strict, "hermes_tls_connections")
 
     client.socket.sendall(outgoing.read())
@@ -426,7 +426,7 @@ def test_a_certificate_list_that_is_too_large(strict, own_authority, tmp_path):
 def test_nobody_claims_the_name_or_the_session_of_a_certificate(
     start_broker, own_authority, paho_client, tmp_path
 ):
-    """Certificates alone prove names here: what a client without one says of itself is passed over."""
+    """Only certificates prove names here: a user name in CONNECT is ignored."""
     rules = tmp_path / "acl"
     rules.write_text("allow user * both users/%u/#\nallow anonymous both public/#\n")
     broker = start_broker(
@@ -455,7 +455,7 @@ def test_nobody_claims_the_name_or_the_session_of_a_certificate(
 
 
 def test_a_session_of_a_certificates_user_outlives_the_password_file(hermesd, own_authority):
-    """Without the file names prove nothing, and whoever claims this one gets nowhere."""
+    """Without password file no name is proven, and claiming this one gives no access."""
     environment = tls_environment(
         own_authority.issue("localhost"), client_certificates="optional",
         client_ca_file=own_authority.certificate, user_name_from_certificate="true")

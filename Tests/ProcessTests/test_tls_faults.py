@@ -1,4 +1,4 @@
-"""What goes wrong on a TLS listener: wrong protocols, stalled handshakes, cut streams, bad settings."""
+"""Faults on a TLS listener: wrong protocols, stalled handshakes, cut streams, bad settings."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ class Flood:
 
 @pytest.mark.timeout(240)
 def test_more_handshakes_than_can_be_made_keep_nobody_out(start_broker, authority):
-    """Each step waits for seconds in the workers' queue: that is nobody's fault but ours."""
+    """Each step waits for seconds in the workers' queue, which the clients have not caused."""
     most = 600
     pair = authority.issue("slow", rsa=4096)
     broker = start_broker(
@@ -270,7 +270,7 @@ def test_the_broker_says_close_notify(tls_broker, authority):
 
 
 def refused_start(environment: dict[str, str], tmp_path) -> str:
-    """What hermesd says when it does not start."""
+    """The errors of a hermesd that does not start."""
     done = subprocess.run(
         [str(Hermesd.executable()), "--port", "0", "--admin-port", "0", "--data-dir",
          str(tmp_path / "data")],

@@ -1,4 +1,4 @@
-"""Tokens of the HTTP API: made and revoked while the broker runs, and what each may do."""
+"""Tokens of the HTTP API: made and revoked at run time, and their rights."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def test_the_token_of_the_first_start_is_left_alone(start_broker):
 
 
 def test_a_link_to_somebody_elses_file_is_refused(start_broker, tmp_path: Path):
-    """Who planted it would otherwise say who is let in."""
+    """Its owner could otherwise decide about access."""
     if os.geteuid() != 0:
         pytest.skip("only root can give files away")
     for name in ("tokens", "passwords"):

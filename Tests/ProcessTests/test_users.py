@@ -68,7 +68,7 @@ def test_anything_else_is_refused(user_name, password, guarded, raw, names):
 
 
 def test_a_wrong_name_and_a_wrong_password_look_alike(guarded, raw, names):
-    """Nobody learns from outside which users there are."""
+    """User names cannot be guessed from outside."""
     answers = {
         connack(raw, guarded, names.client(), user_name=user_name, password=b"guess")
         for user_name in ("alice", "nobody")
@@ -152,7 +152,7 @@ def test_another_users_client_identifier_is_refused(clean_session, guarded, raw,
     assert answer == Connack(False, NOT_AUTHORIZED)
     phone.ping()
 
-    # Nor while she is away: the session and what it holds stay hers.
+    # Nor while she is offline: the session and its queue stay hers.
     phone.disconnect()
     office = raw(guarded)
     office.connect(names.client("office"), **bob)
@@ -213,7 +213,7 @@ def test_a_trailing_newline_is_no_part_of_the_password(
 
 @made_by_hermesctl
 def test_changes_count_from_the_next_connect_on(start_broker, raw, names):
-    """Without a restart: added, removed; who is connected stays."""
+    """Without a restart: added, removed; connected clients stay."""
     broker = start_broker(users={"alice": "x"})
     file = ("--password-file", str(broker.directory / "passwords"))
     new = {"user_name": "new", "password": b"y"}

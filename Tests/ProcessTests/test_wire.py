@@ -1,4 +1,4 @@
-"""The harness's own codec: what it builds and what it refuses."""
+"""The harness's own codec: packets it builds and packets it rejects."""
 
 import pytest
 

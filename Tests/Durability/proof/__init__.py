@@ -1,1 +1,1 @@
-"""What the durability proof is made of; see Tests/Durability/README.md."""
+"""The parts of the durability proof; see Tests/Durability/README.md."""

@@ -1,4 +1,4 @@
-"""What all clients of the proof have in common: a session that outlives connections and crashes."""
+"""The base of all clients in the proof: a session that outlives connections and crashes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Actor:
         self.is_connected = False
         """CONNACK has come on this connection."""
         self.session_exists = {False}
-        """What is possible: CONNECT may have worked without a CONNACK."""
+        """The possible states: CONNECT may have worked although CONNACK is missing."""
         self._next_identifier = 0
 
     def connect(

@@ -46,7 +46,7 @@ class Bench:
         return broker
 
     def refuse(self, *arguments: str, **environment: str) -> str:
-        """A start that must fail; returns what the operator reads."""
+        """Runs a start that must fail; returns the error message."""
         broker = self.make(*arguments, **environment)
         try:
             broker.start()

@@ -1,4 +1,4 @@
-"""Everybody who plays in a history, and what they do together."""
+"""All clients of a history, and their common steps."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from .witness import Witness
 PUBLISHERS = 3
 RETAINED_TOPICS = 6
 SENTINEL = "sentinel"
-"""A topic that every subscriber has: what was queued before its message came before it."""
+"""A topic of every subscriber: messages queued before its message arrive before it."""
 
 
 class RetainedReader(Actor):
-    """A new clean client, which sees what is retained."""
+    """A new clean client, which gets the retained messages."""
 
     def __init__(self, network: Network, ledger: Ledger, name: str) -> None:
         super().__init__(network, ledger, name)
@@ -77,7 +77,7 @@ class Cast:
             Subscriber(network, ledger, "wills-1", [("w/#", 1), (SENTINEL, 1)]),
         ]
         self.pool = Pool(ledger)
-        # One stays in the group, so that nothing is published to nobody.
+        # One member stays, so that the group always has one.
         self.members = [
             SharedMember(network, ledger, f"member{n}", self.pool, restless=n > 0)
             for n in range(2)]
@@ -126,7 +126,7 @@ class Cast:
         return total
 
     def state(self) -> str:
-        """Who waits for what, for a failure's message."""
+        """Each client with the messages it waits for, for a failure's message."""
         return "; ".join(
             f"{actor.name}: {actor.outstanding}" for actor in self.everyone
             if isinstance(actor, Actor) and actor.outstanding
@@ -135,13 +135,13 @@ class Cast:
     # --- after a start -------------------------------------------------------------------
 
     def begin(self, address: tuple[str, int], admin: tuple[str, int]) -> None:
-        """A broker listens there; nobody publishes anything new for now."""
+        """The broker accepts connections; nothing new is published for now."""
         self._address, self._admin = address, admin
         for sender in self.senders:
             sender.is_publishing = False
 
     def watch(self) -> None:
-        """The witness, and a client that reads what is retained."""
+        """The witness, and a client that reads the retained messages."""
         self.witness.connect(self._address, clean_session=True)
         self._reader = RetainedReader(self.network, self.ledger, "retained-reader")
         self._reader.connect(self._address, clean_session=True)
@@ -159,8 +159,8 @@ class Cast:
             last = self.ledger.last_certain(topic)
             allowed = [messages[last - 1].payload if last else b""]
             allowed += [one.payload for one in messages[last:]]
-            # What was repeated after a crash: at QoS 1 it is a new message, which at QoS 2 the next
-            # ones, stored before the crash, are not.
+            # A message repeated after a crash is a new message at QoS 1; QoS 2 messages stored
+            # before the crash are not.
             for one in reversed(messages[:last]):
                 if one.sends == 1:
                     break
@@ -182,7 +182,7 @@ class Cast:
         for restless in self.restless:
             restless.connect(self._address)
         for quitter in self.quitters:
-            # What was theirs is the keeper's.
+            # Their messages go to the keeper.
             quitter.connect(self._address, clean_session=True)
         for watcher in self.watchers:
             watcher.held_back = rng.choice((0, 0, 3, 9))
@@ -234,7 +234,7 @@ class Cast:
 
     @property
     def _missing_of_quitters(self) -> Message | None:
-        """What ended sessions left behind goes to the keeper in its own time."""
+        """Messages that ended sessions left are handed to the keeper over time."""
         if self.keeper.link is None:
             return None
         topic = self.sharer.topics[0][0]

@@ -1,11 +1,11 @@
-"""Reads what the shim noted, and takes back what a power cut would have taken.
+"""Reads the shim's record, and undoes writes as a power failure may.
 
-A write is durable if the first sync of its file that began after it succeeded: after a failed one
-the kernel may have dropped it, whatever later ones say. A name (created, renamed, removed) is
-durable if its directory was synced after it. Everything else is volatile.
+A write is durable if the first sync of its file that began after it succeeded. After a failed
+sync the kernel may have dropped it, whatever later syncs report. A name (created, renamed,
+removed) is durable if its directory was synced after it. Everything else is volatile.
 
-A record that has not seen every change would prove nothing, so it is checked: undone from its end to
-its beginning, it must give the files that the process began with.
+A record that misses a change proves nothing, so it is checked: undone completely, it must give
+the files at the process's start.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class _Type(enum.IntEnum):
 
 
 class Loss(enum.Enum):
-    """What the power cut does to volatile changes."""
+    """The effect of the power failure on volatile changes."""
 
     NOTHING = "kept"
     """A killed process: the page cache lives on."""
@@ -54,13 +54,13 @@ class _Record:
     old_size: int
     body: bytes
     after: bytes = b""
-    """What a write wrote."""
+    """The bytes of a write."""
     new_size: int = 0
 
 
 @dataclass
 class CutReport:
-    """What a power cut took."""
+    """The changes lost in a power failure."""
 
     writes: int = 0
     """Volatile writes that were taken back, whole or in part."""
@@ -112,7 +112,7 @@ def cut_power(
     for record in records:
         if record.type in (_Type.WRITE, _Type.RESIZE, _Type.SYNC, _Type.SYNC_FAILED):
             changes.setdefault(record.inode, []).append(record)
-    # Without a path nobody can open it any more.
+    # Without a path no process can open it any more.
     files = {
         inode: _undo(paths[inode], history) for inode, history in changes.items()
         if inode in paths}
@@ -123,7 +123,7 @@ def cut_power(
     for file in files.values():
         _cut_file(file, loss, rng, report)
     _cut_names(records, loss, rng, report)
-    # An index of a log that may be gone; SQLite makes it anew.
+    # The index of a log that may be lost; SQLite rebuilds it.
     for index in data.rglob("*-shm"):
         index.unlink()
     return report
@@ -131,7 +131,7 @@ def cut_power(
 
 @dataclass
 class _File:
-    """A file with what happened to it."""
+    """A file and its changes."""
 
     path: Path
     history: list[_Record]
@@ -165,7 +165,7 @@ def _check(
     records: list[_Record], files: dict[int, _File], paths: dict[int, Path], data: Path,
     before: Path,
 ) -> None:
-    """What the record says that the files were is what they were."""
+    """Checks that the record's final state equals the files."""
     inodes = {path: inode for inode, path in paths.items()}
     for record in reversed(records):
         if record.type not in (_Type.CREATE, _Type.RENAME, _Type.UNLINK):
@@ -201,7 +201,7 @@ def _cut_file(file: _File, loss: Loss, rng: random.Random, report: CutReport) ->
     volatile = [record for record in file.writes if record.sequence not in durable]
     if not volatile:
         return
-    # From the beginning: what is durable first, then what may have got to the disk besides.
+    # In order: first durable changes, then those that may have reached the disk.
     content = file.original
     for record in file.writes:
         if record.sequence in durable:
@@ -274,14 +274,14 @@ def _cut_names(
             names = [Path(name.decode()) for name in record.body.split(b"\0") if name]
             if record.sequence > synced.get(str(names[0].parent), 0):
                 volatile.append((record, names))
-    # A file system keeps the order of such changes, so what is lost are the last ones.
+    # A file system keeps the order of such changes, so the last ones are lost.
     first_lost = 0 if loss is Loss.EVERYTHING else rng.randrange(len(volatile) + 1)
     for record, names in reversed(volatile[first_lost:]):
         report.names += 1
         if record.type is _Type.CREATE:
             names[0].unlink(missing_ok=True)
         elif record.type is _Type.MAKE_DIRECTORY:
-            # With all in it, also what was synchronised: nothing leads there.
+            # Including synchronised content, since no name leads there.
             shutil.rmtree(names[0], ignore_errors=True)
         elif record.type is _Type.RENAME:
             names[1].rename(names[0])

@@ -34,8 +34,8 @@ PACKETS = ("PUBACK", "PUBREC", "PUBCOMP", "SUBACK", "UNSUBACK", "CONNACK", "HTTP
 
 @dataclass(frozen=True)
 class Trigger:
-    """What ends a life: a failpoint, an acknowledgement that has just come, a disk that hangs (what
-    leaves meanwhile must not speak of what was not synchronised), or any moment."""
+    """The end of a life: a failpoint, a received acknowledgement, a hanging disk (packets sent
+    meanwhile must not depend on unsynced records), or any moment."""
 
     kind: str
     """`failpoint`, `received`, `hang` or `random`."""
@@ -59,7 +59,7 @@ class LifePlan:
 
 @dataclass
 class Kill:
-    """How a life ended."""
+    """The way a life ended."""
 
     label: str
     loss: Loss
@@ -77,7 +77,7 @@ class Kill:
 class History:
     """Runs lives on one data directory.
 
-    `close` removes it; its folder `before` holds what the last start found.
+    `close` removes it; its folder `before` holds the files found by the last start.
     """
 
     def __init__(self, seed: int, *, environment: dict[str, str] | None = None) -> None:
@@ -98,9 +98,9 @@ class History:
     # --- lives ---------------------------------------------------------------------------
 
     def live(self, plan: LifePlan) -> Kill:
-        """One life from start to kill, and what the power cut leaves.
+        """Runs one life from start to kill, and the power failure.
 
-        Raises `Violation` when something that was acknowledged is not there.
+        Raises `Violation` when something acknowledged is missing.
         """
         self.ledger.life += 1
         variables = dict(self._environment)
@@ -117,7 +117,7 @@ class History:
         return self._die(label, plan.loss)
 
     def end(self) -> None:
-        """A last life: all come and get what they are owed; then the broker stops as it should."""
+        """A last life: all clients receive their messages; then the broker stops properly."""
         self.ledger.life += 1
         self._begin(dict(self._environment))
         self._verify((1, 2), everybody=True)
@@ -142,7 +142,7 @@ class History:
     def _begin(self, variables: dict[str, str]) -> None:
         self._phase = "start"
         self.ledger.cut_off = {}
-        # What the broker was given, should it go wrong.
+        # The data directory before the start, for a failure.
         before = self.directory / "before"
         shutil.rmtree(before, ignore_errors=True)
         shutil.copytree(self.data, before)
@@ -168,7 +168,7 @@ class History:
         broker.process.kill()
         broker.process.wait()
         self.shim.release()
-        # What had left the broker is still to be read.
+        # Bytes sent by the broker are still to be read.
         self.network.run_until(lambda: self.network.open_links == 0, PATIENCE, "EOF")
         outstanding = dict(self.ledger.cut_off)
         if not broker.was_killed:
@@ -186,7 +186,7 @@ class History:
     # --- phases --------------------------------------------------------------------------
 
     def _await(self, condition: Callable[[], bool], awaited: str) -> None:
-        """Waits; ends the life when the broker is gone."""
+        """Waits; ends the life when the broker has ended."""
         self.network.run_until(
             lambda: condition() or not self._is_up, PATIENCE)
         if not self._is_up:
@@ -196,7 +196,7 @@ class History:
                 f"waited {PATIENCE:g} s for {awaited}: {self.cast.state()}\n{self.log}")
 
     def _verify(self, levels: Sequence[int], *, everybody: bool = False) -> None:
-        """Everything that was acknowledged is there."""
+        """Checks that nothing acknowledged is missing."""
         self._phase = "verification"
         broker = self._broker
         assert broker is not None
@@ -216,7 +216,7 @@ class History:
         self.cast.check_drained()
 
     def _traffic(self, plan: LifePlan) -> str:
-        """Everybody publishes and moves about until the trigger; returns what ended it."""
+        """Runs all clients until the trigger; returns the reason for the end."""
         self._phase = "traffic"
         cast, ledger, trigger = self.cast, self.ledger, plan.trigger
         cast.start_traffic(plan.levels)

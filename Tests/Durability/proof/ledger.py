@@ -1,4 +1,4 @@
-"""What was sent, what was acknowledged, and what therefore must arrive."""
+"""Sent and acknowledged messages, and the deliveries that must follow."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Message:
     life: int
     """The broker's life in which it was first sent."""
     sends: int = 0
-    """How often it was sent: at QoS 1 each may become a message of its own."""
+    """Number of times it was sent; at QoS 1 each may become a message of its own."""
     is_acknowledged: bool = False
     """PUBACK or PUBREC has come, or HTTP 2xx: the broker owns it."""
     is_seen: bool = False
@@ -50,11 +50,11 @@ class Ledger:
     life: int = 0
     topics: dict[str, list[Message]] = field(default_factory=dict)
     acknowledgements: dict[str, int] = field(default_factory=dict)
-    """How many of each kind have come."""
+    """Received messages of each kind."""
     cut_off: dict[int, int] = field(default_factory=dict)
     """Exchanges that waited for the broker when it ended, by QoS; 0 is anything but a message."""
     _seen: dict[str, set[int]] = field(default_factory=dict)
-    """Per topic, what was seen without having been acknowledged, and is not repeated."""
+    """Per topic: messages received without having been acknowledged, and not repeated."""
 
     def note_cut_off(self, outstanding: dict[int, int]) -> None:
         for qos, count in outstanding.items():
@@ -83,7 +83,7 @@ class Ledger:
         return message
 
     def see(self, message: Message) -> None:
-        """A receiver has it: it is stored for all whose sessions want it, before that."""
+        """A receiver got it, so it must be stored for all subscribed sessions already."""
         if not message.is_acknowledged and not message.is_repeated:
             self._seen.setdefault(message.topic, set()).add(message.sequence)
         message.is_seen = True
@@ -95,7 +95,7 @@ class Ledger:
             (one.sequence for one in messages if one.is_acknowledged or one.is_seen), default=0)
 
     def seen_before(self, topic: str, sequence: int) -> list[Message]:
-        """What was seen up to there without having been acknowledged, and is not repeated."""
+        """Messages up to there that were received but never acknowledged, and not repeated."""
         return [
             self.topics[topic][one - 1]
             for one in sorted(self._seen.get(topic, ())) if one <= sequence]
@@ -115,7 +115,7 @@ class _Arrivals:
 
 
 class Mailbox:
-    """What one persistent session was given, checked as it comes."""
+    """Deliveries to one persistent session, checked on arrival."""
 
     def __init__(self, ledger: Ledger, owner: str) -> None:
         self._ledger = ledger
@@ -125,9 +125,9 @@ class Mailbox:
     def deliver(
         self, message: Message, qos: int, packet_id: int, *, is_duplicate: bool
     ) -> bool:
-        """Takes a delivery; true if the message had not come before.
+        """Notes a delivery; true if the message is new.
 
-        In QoS 2 the caller has filtered what the protocol itself recognises as repeated.
+        For QoS 2 the caller has removed repetitions that the protocol itself recognises.
         """
         self._ledger.see(message)
         arrivals = self._topics.setdefault(message.topic, _Arrivals())

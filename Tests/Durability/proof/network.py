@@ -1,4 +1,4 @@
-"""Many sockets on one thread: what arrives is handed over as packets, in order, and nothing waits."""
+"""Many sockets on one thread: received packets are passed on in order, and nothing blocks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Link:
             self._unsent += b"".join(packets)
 
     def close(self, *, abruptly: bool = False) -> None:
-        """Ends the connection from our side; what is unsent is tried once."""
+        """Closes the connection; unsent bytes are tried once."""
         if not self.is_open:
             return
         self._flush()
@@ -82,7 +82,7 @@ class Link:
         except BlockingIOError:
             pass
         except OSError:
-            # What the broker sent before it ended is still to be read.
+            # Bytes that the broker sent before its end are still to be read.
             self._unsent.clear()
 
     def _end(self) -> None:
@@ -145,7 +145,7 @@ class Network:
         return len(self._links)
 
     def step(self, timeout: float = 0.02) -> None:
-        """Handles what has arrived, and sends what can be sent."""
+        """Handles received packets and sends pending ones."""
         for link in self._links:
             events = selectors.EVENT_READ
             if link.wants_to_write:

@@ -18,7 +18,7 @@ MOVES = ("beforeMove", "afterMove")
 
 
 def cells() -> list[tuple[str, int]]:
-    """What must have its kills: each failpoint, and each disk that hangs, with each QoS."""
+    """The cells that need kills: each failpoint and each hanging disk, with each QoS."""
     labels = [*FAILPOINTS, *(Trigger("hang", name).label for name in HANGS)]
     return [
         (label, qos) for label in labels for qos in (1, 2)
@@ -41,7 +41,7 @@ def plan(
     while len(triggers) < kills:
         levels = rng.choice([(1,), (2,), (1, 2)])
         if rng.random() < 0.5:
-            # A short life dies while it still gets what its predecessor owes.
+            # A short life ends while it still delivers messages of the previous one.
             most = rng.choice([60, 400, 2_000])
             triggers.append((Trigger("random", count=rng.randint(1, most)), levels))
         else:

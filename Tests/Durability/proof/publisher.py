@@ -24,7 +24,7 @@ class _Outgoing:
 
 
 class Publisher(Actor):
-    """Keeps `window` messages on their way, and repeats after a crash what was not acknowledged."""
+    """Keeps `window` messages in flight, and repeats unacknowledged ones after a crash."""
 
     def __init__(
         self, network: Network, ledger: Ledger, name: str,
@@ -159,7 +159,7 @@ class HTTPPublisher:
 
     def _answered(self, status: int) -> None:
         self.ledger.count(f"HTTP {status}")
-        # After a refusal it waits until somebody calls `fill`.
+        # After a refusal it waits for a call of `fill`.
         if status == 200:
             self.fill()
 
@@ -182,9 +182,9 @@ class OrderPublisher(HTTPPublisher):
         self._sales_id = sales_id
         self.posted = 0
         self.acknowledged: list[str] = []
-        """Order identifiers whose update must arrive."""
+        """Identifiers of orders whose update must arrive."""
         self.refused: set[str] = set()
-        """Those whose update must not."""
+        """Identifiers of orders whose update must not arrive."""
         self._order: str | None = None
 
     @property

@@ -1,4 +1,4 @@
-"""What a proof has shown, for people: its table, and whether it suffices."""
+"""The result of a proof as a table, and whether it suffices."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .runner import Proof
 
 
 def verdict(proof: Proof) -> tuple[str, bool]:
-    """The table and what follows from it; false when there were too few kills."""
+    """Prints the table and its verdict; false with too few kills."""
     received = ", ".join(
         f"{count} {kind}" for kind, count in sorted(proof.acknowledgements.items()))
     lines = [
@@ -34,7 +34,7 @@ def verdict(proof: Proof) -> tuple[str, bool]:
 
 
 def table(kills: list[Kill]) -> str:
-    """Kills that count, by what ended the life, QoS outstanding and what was lost."""
+    """Counted kills, by end of life, outstanding QoS and lost data."""
     labels = sorted({kill.label for kill in kills}, key=_rank)
     lines = [
         f"{'killed at':<20}{'kills':>7}{'counted':>9}{'QoS 1':>7}{'QoS 2':>7}"

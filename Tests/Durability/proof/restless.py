@@ -1,4 +1,4 @@
-"""Clients that change what the broker keeps about them: subscriptions, sessions, wills."""
+"""Clients that change their state in the broker: subscriptions, sessions, wills."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from .subscriber import Subscriber
 
 FILTERS = 4
 MARK = FILTERS
-"""The filter behind the others, whose message comes behind theirs."""
+"""The last filter, whose message arrives after the others'."""
 Granted = int | None
 """The QoS of a subscription, or `None` where there is none."""
 
 
 class Restless(Actor):
-    """Subscribes, unsubscribes, leaves, comes back, and throws its session away."""
+    """Subscribes, unsubscribes, disconnects, reconnects, and removes its session."""
 
     def __init__(self, network: Network, ledger: Ledger, name: str) -> None:
         super().__init__(network, ledger, name)
         self._possible: list[set[Granted]] = [{None} for _ in range(FILTERS + 1)]
-        """Per filter, what its subscription may be."""
+        """The possible subscriptions per filter."""
         self._asked: tuple[int, int, Granted] | None = None
-        """Packet identifier, filter, and what the answer will make it."""
+        """Packet identifier, filter, and the subscription after the acknowledgement."""
         self._probes: dict[int, bytes] = {}
         self._probe_qos = 2
         self._arrived: dict[int, int] = {}
@@ -104,11 +104,11 @@ class Restless(Actor):
             elif packet.qos == 2:
                 self.send(wire.pubrec(packet.packet_id or 0))
             index = int(packet.topic.rsplit("/", 1)[1])
-            # What answers an earlier question, which a crash cut off, is no answer now.
+            # An acknowledgement of an earlier request, which a crash cut off, does not count.
             if packet.payload == self._probes.get(index):
                 self._arrived[index] = packet.qos
 
-    # --- what the broker knows -------------------------------------------------------------
+    # --- state in the broker ---------------------------------------------------------------
 
     def expect(self, probes: list[Message]) -> None:
         """One message per filter is under way, the mark's last; all have the same QoS."""
@@ -135,9 +135,9 @@ class Restless(Actor):
 
 
 class Mortal(Actor):
-    """Connects with a will and dies with the broker, or says goodbye before.
+    """Connects with a will; ends with the broker, or with DISCONNECT before.
 
-    Now and then it comes without a will: then its CONNACK says that the old one is gone.
+    Sometimes it has no will: then CONNACK means that the old will is removed.
     """
 
     def __init__(self, network: Network, ledger: Ledger, name: str, qos: int) -> None:

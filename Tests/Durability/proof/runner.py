@@ -26,7 +26,7 @@ SETTINGS = (
 
 @dataclass
 class Proof:
-    """What a run has shown."""
+    """The results of a run."""
 
     wanted: int
     """Kills with acknowledgements outstanding."""
@@ -46,7 +46,7 @@ class Proof:
 
     @property
     def missing(self) -> dict[tuple[str, int], int]:
-        """How many kills each cell lacks."""
+        """Number of kills that each cell lacks."""
         return missing(self.kills, self.per_cell)
 
 
@@ -54,11 +54,11 @@ def prove(
     kills: int, seed: int, *, per_cell: int, settings: Sequence[dict[str, str]] = SETTINGS,
     losses: Sequence[Loss] = LOSSES, say: Callable[[str], None] = lambda _: None,
 ) -> Proof:
-    """At least `kills` kills that count, and `per_cell` for each failpoint and QoS.
+    """Runs at least `kills` counted kills, and `per_cell` for each failpoint and QoS.
 
-    Histories take the broker's `settings` in turn, and each life ends in one of `losses`.
+    Histories use the broker's `settings` in turn, and each life ends in one of `losses`.
 
-    Raises `Violation`, with what replays it as far as timing allows.
+    Raises `Violation` with a command that replays it as far as timing allows.
     """
     rng = random.Random(seed)
     proof = Proof(wanted=kills, per_cell=per_cell, seed=seed)

@@ -1,4 +1,4 @@
-"""Members of a shared subscription: each message is one member's, and no crash makes it nobody's."""
+"""Members of a shared subscription: each message goes to one member, and no crash loses it."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ from .subscriber import Subscriber
 
 FILTER = "$share/pool/sh/#"
 QUITTERS_FILTER = "$share/quitters/sh/1"
-"""A group with members whose sessions end; its messages are QoS 1."""
+"""A group with members whose sessions end; its messages have QoS 1."""
 
 
 class Pool:
-    """What all members together were given.
+    """Deliveries to all members together.
 
-    If all sessions are persistent and none ends, a QoS 2 message comes to one of them, once. There is
-    no order across members, and none within one that was given what another had not been sent.
+    If all sessions are persistent and none ends, a QoS 2 message arrives once, at one of them.
+    Order holds neither across members nor within a member that takes over another's messages.
     """
 
     def __init__(self, ledger: Ledger, *, sessions_end: bool = False) -> None:
-        """With `sessions_end` another member gets what a session left unacknowledged."""
+        """With `sessions_end`, another member gets the unacknowledged messages of an ended
+        session."""
         self._ledger = ledger
         self._sessions_end = sessions_end
         self._arrivals: dict[tuple[str, int], set[tuple[str, int]]] = {}
-        """Per topic and sequence, who got it with which packet identifiers."""
+        """Per topic and sequence: the receivers and their packet identifiers."""
 
     def deliver(self, member: str, message: Message, packet: Publish) -> None:
         self._ledger.see(message)
@@ -41,12 +42,12 @@ class Pool:
         arrivals.add(arrival)
 
     def require_complete(self, topic: str, through: int) -> None:
-        """What was acknowledged up to this sequence has come to somebody."""
+        """Checks that each acknowledged message up to this sequence has arrived."""
         missing = self.missing(topic, through)
         require(missing is None, f"no member of the shared subscription got {missing}")
 
     def missing(self, topic: str, through: int) -> Message | None:
-        """The first acknowledged message up to this sequence that has come to nobody yet."""
+        """The first acknowledged message up to this sequence that has not arrived."""
         for message in self._ledger.topics.get(topic, [])[:through]:
             if message.is_acknowledged and (topic, message.sequence) not in self._arrivals:
                 return message
@@ -76,7 +77,7 @@ class SharedMember(Subscriber):
         return topic == "sentinel"
 
     def step(self) -> None:
-        """Leaves the group, now and then: what it was not sent becomes another member's."""
+        """Sometimes leaves the group: its unsent messages go to another member."""
         if self._restless and self.is_connected and self.is_subscribed and not self._leaving:
             self._leaving = self.next_identifier()
             # Whatever becomes of it, the next connection subscribes.
@@ -104,7 +105,7 @@ class SharedMember(Subscriber):
 
 
 class Quitter(Actor):
-    """A member that leaves half of its messages unacknowledged and throws its session away."""
+    """A member that acknowledges half of its messages and then removes its session."""
 
     def __init__(self, network: Network, ledger: Ledger, name: str, pool: Pool) -> None:
         super().__init__(network, ledger, name)
@@ -128,7 +129,7 @@ class Quitter(Actor):
             return
         require(isinstance(packet, Publish), f"{self.name} got {packet}")
         assert isinstance(packet, Publish)
-        # What it does not acknowledge does not count: the others must get it.
+        # Unacknowledged messages do not count: other members must get them.
         if self.ledger.rng.random() < 0.5:
             self._pool.deliver(
                 self.name, self.ledger.find(packet.topic, packet.payload), packet)

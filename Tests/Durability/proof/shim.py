@@ -1,4 +1,4 @@
-"""The preloaded disk shim: compiled once, told by a shared page what shall fail or hang."""
+"""The preloaded disk shim: compiled once, controlled through a shared page."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Shim:
         self._control = _Control.from_buffer(self._map)
 
     def environment(self) -> dict[str, str]:
-        """For a broker's start; what an earlier process left in the log goes to `disk.log.last`."""
+        """Prepares a broker's start; moves an earlier process's log to `disk.log.last`."""
         if self.log.exists():
             self.log.rename(self.log.with_suffix(".log.last"))
         self.trash.mkdir(exist_ok=True)
@@ -117,7 +117,7 @@ class Shim:
         self._control.faults[operation].error = 0
 
     def hits(self, operation: Operation) -> int:
-        """How often the fault struck since `fail`."""
+        """Number of faults since `fail`."""
         return self._control.faults[operation].hits
 
     def calls(self, operation: Operation) -> int:
@@ -136,5 +136,5 @@ class Shim:
         return self._control.hanging > 0
 
     def write_by_halves(self, files: Files) -> None:
-        """Every write writes half of what it was asked for, which is allowed."""
+        """Makes every write short, which POSIX allows."""
         self._control.short_files = files

@@ -1,4 +1,4 @@
-"""Subscribers with persistent sessions, which remember what a real client would keep on its disk."""
+"""Subscribers with persistent sessions, which keep what a real client would keep on disk."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class Subscriber(Actor):
         self._received: dict[int, Message] = {}
         """QoS 2 between our PUBREC and the PUBREL that answers it."""
         self._owed_again: list[int] = []
-        """What has to be sent again on this connection, in this order."""
+        """Packets that must be re-sent on this connection, in this order."""
         self._arrivals: dict[int, tuple[int, Message]] = {}
-        """When a packet identifier came first, by the count of messages, and with what."""
+        """Per packet identifier: the message and its number when it first arrived."""
 
     @property
     def outstanding(self) -> dict[int, int]:
@@ -56,7 +56,7 @@ class Subscriber(Actor):
         self.send(wire.subscribe(self.next_identifier(), *self.filters))
 
     def closed(self) -> None:
-        # What was not sent is as if it had not been decided; the message comes again.
+        # An unsent decision does not count; the message arrives again.
         self._acknowledgements.clear()
 
     def acknowledge(self, keep: int = 0) -> None:
@@ -145,7 +145,7 @@ class Subscriber(Actor):
             self._acknowledgements.append((identifier, wire.pubrec(identifier), False))
 
     def _check_order(self, packet: Publish, identifier: int, message: Message) -> None:
-        """What is sent again comes in the order in which it came first [MQTT-4.6.0-1]."""
+        """Re-sent messages arrive in the order of their first delivery [MQTT-4.6.0-1]."""
         if identifier in self._owed_again:
             require(
                 self._owed_again[0] == identifier,

@@ -11,10 +11,10 @@ from .network import Network
 
 
 class Witness(Actor):
-    """Sees what the broker lets out, and that no crash takes it back.
+    """Records all packets that leave the broker, and checks that no crash revokes them.
 
-    The broker owes it nothing across connections, so each message comes to it once: what comes a
-    second time after a crash had been delivered before it was stored, and then was published again.
+    Its clean session gets each message once: a second delivery after a crash means that the
+    message was delivered before it was stored, and then published again.
     """
 
     FILTERS = (("t/#", 2), ("h/#", 2), ("w/#", 2), ("r/#", 2), ("sh/#", 2))

@@ -1,1 +1,1 @@
-"""What the process tests share: brokers to start, clients to drive, and bounded waits."""
+"""Shared by the process tests: brokers, clients, and bounded waits."""

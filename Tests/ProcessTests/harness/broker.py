@@ -1,7 +1,7 @@
 """Starts a broker as a child process on a free loopback port, and ends it.
 
-Two backends with one face: `Hermesd`, the subject, and `Mosquitto`, an independent broker that
-tells whether a test asks for what MQTT 3.1.1 asks.
+Two backends with one interface: `Hermesd` is under test; `Mosquitto` is an independent broker
+that shows whether a test asks only for MQTT 3.1.1.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ STOP_PATIENCE = 15.0
 
 @dataclass(frozen=True)
 class Settings:
-    """What a test asks of its broker; `None` leaves the default."""
+    """Options of a test's broker; `None` leaves the default."""
 
     max_in_flight: int | None = None
     max_packet_bytes: int | None = None
@@ -342,7 +342,7 @@ def assert_names_known_limits(text: str) -> None:
 
 
 def inherited_environment() -> dict[str, str]:
-    """Ours, less what would configure the broker."""
+    """The environment without variables that configure the broker."""
     return {name: value for name, value in os.environ.items() if not name.startswith("HERMES_")}
 
 

@@ -113,9 +113,9 @@ class Authority:
     def write_list(
         self, path: Path, *others: Authority, days: int = 30
     ) -> Path:
-        """Writes the list of what has been revoked so far, with those of `others` behind it.
+        """Writes the list of certificates revoked so far, followed by the lists of `others`.
 
-        It is good until in so many days, which may be over.
+        It is valid for this many days; a negative number makes it expired.
         """
         fresh = path.with_suffix(".new")
         texts = []
@@ -137,7 +137,7 @@ class Authority:
 
 
 def self_signed(directory: Path, name: str = "localhost") -> Certificate:
-    """A certificate that nobody vouches for."""
+    """A certificate without a trusted authority."""
     directory.mkdir(parents=True, exist_ok=True)
     pair = Certificate(directory / "self.crt", directory / "self.key")
     subprocess.run(

@@ -31,7 +31,7 @@ def mosquitto_pub(broker: Broker, *arguments: str, stdin: bytes | None = None) -
 
 
 def mosquitto_sub_once(broker: Broker, *arguments: str) -> str:
-    """Runs mosquitto_sub to its end (give it -E, or -C and -W) and returns what it printed."""
+    """Runs mosquitto_sub to its end (give it -E, or -C and -W); returns its output."""
     return _run_to_end("mosquitto_sub", broker, arguments, None)
 
 
@@ -96,9 +96,9 @@ class MosquittoSub:
         self._finish()
 
     def stop(self) -> list[Received]:
-        """SIGTERM: it sends DISCONNECT. Returns what was left to take.
+        """Sends SIGTERM, at which it sends DISCONNECT; returns the remaining messages.
 
-        Its signal handler prints; in the middle of another print that line would come twice. So
+        Its signal handler prints. In the middle of another print that line would come twice, so
         the signal waits until the process sleeps in its loop.
         """
         eventually(self._is_asleep, "mosquitto_sub to wait for the network")

@@ -1,4 +1,4 @@
-"""openssl s_client, which does to a TLS server what no library for applications does."""
+"""openssl s_client, which can misuse TLS as no client library can."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .waiting import PATIENCE
 
 
 class OpenSSLClient:
-    """An s_client that runs until it is closed; what it prints is in `output`."""
+    """An s_client that runs until it is closed; `output` holds its output."""
 
     def __init__(self, broker: Hermesd, authority: Path, *arguments: str) -> None:
         self.process = subprocess.Popen(
@@ -27,7 +27,7 @@ class OpenSSLClient:
         self.close()
 
     def await_handshake(self) -> str:
-        """Returns "New" or "Reused" once the handshake is over."""
+        """Waits for the handshake; returns "New" or "Reused"."""
         return self.output.await_match(r"^(New|Reused), TLS").group(1)
 
     def send(self, data: bytes) -> None:
@@ -37,7 +37,7 @@ class OpenSSLClient:
         self.process.stdin.flush()
 
     def command(self, letter: str, echo: str) -> None:
-        """One of its commands, which it reads one at a time: awaits what it prints for it."""
+        """Sends one interactive command, and waits for its output."""
         start = len(self.output.lines)
         assert self.process.stdin is not None
         self.process.stdin.write(f"{letter}\n".encode())

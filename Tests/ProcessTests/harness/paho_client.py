@@ -110,7 +110,7 @@ class PahoClient:
             network.close()
 
     def stop(self) -> list[Received]:
-        """DISCONNECT; returns what was left to take."""
+        """Sends DISCONNECT; returns the remaining messages."""
         self.client.disconnect()
         self.client.loop_stop()
         return list(self._messages.queue)

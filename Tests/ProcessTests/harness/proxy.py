@@ -1,4 +1,4 @@
-"""A small TCP proxy that writes a PROXY header, as HAProxy and nginx do, in front of what it passes on."""
+"""A small TCP proxy that sends a PROXY header first, as HAProxy and nginx do."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _pump(source: socket.socket, target: socket.socket) -> None:
             target.sendall(data)
         target.shutdown(socket.SHUT_WR)
     except OSError:
-        # Either end may be gone: so is the other, then.
+        # One end has closed, so close the other.
         for one in (source, target):
             try:
                 one.shutdown(socket.SHUT_RDWR)

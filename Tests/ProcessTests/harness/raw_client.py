@@ -71,14 +71,14 @@ class RawClient:
         return received
 
     def await_packet(self, kind: type[Kind], timeout: float = PATIENCE) -> Kind:
-        """The first packet of this kind; what came before it stays for later calls."""
+        """The first packet of this kind; earlier ones stay for later calls."""
         deadline = Deadline(timeout, f"a {kind.__name__}")
         received = self._receive(lambda one: isinstance(one, kind), deadline)
         assert isinstance(received, kind)
         return received
 
     def await_closed(self, timeout: float = PATIENCE) -> list[ServerPacket]:
-        """Waits until the broker has closed, and returns what it had sent before."""
+        """Waits until the broker has closed; returns the bytes before that."""
         deadline = Deadline(timeout, "the broker to close the connection")
         try:
             while True:
@@ -176,7 +176,7 @@ class RawClient:
         assert self.await_packet(Pubcomp) == Pubcomp(identifier)
 
     def ping(self) -> None:
-        """One round trip: what the broker had for us before it, has arrived."""
+        """One round trip: earlier packets of the broker have arrived."""
         self.send(wire.PINGREQ)
         self.await_packet(Pingresp)
 
@@ -218,9 +218,9 @@ class RawClient:
             self._complete(self.await_packet(Pubrel))
 
     def messages_so_far(self) -> list[Publish]:
-        """What has been delivered up to a ping, not acknowledged: proves that nothing (more) came.
+        """Messages delivered before a ping's answer, not acknowledged: proves that no more came.
 
-        The caller has first awaited that the broker took the publication in question.
+        The caller has first waited for the broker to take the publication in question.
         """
         self.ping()
         messages = [one for one in self._arrived if isinstance(one, Publish)]

@@ -31,7 +31,7 @@ def client_context(
     certificate: Certificate | None = None,
     ciphers: str | None = None,
 ) -> ssl.SSLContext:
-    """What a careful client uses: it trusts `authority` alone and checks the name."""
+    """A strict client context: it trusts only `authority` and checks the name."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.load_verify_locations(authority)
     if version is not None:
@@ -44,7 +44,7 @@ def client_context(
 
 
 class RecordClient:
-    """A TLS client whose records a test holds in its hands before they go out, if they do."""
+    """A TLS client whose records a test can inspect, change or hold back."""
 
     def __init__(
         self, broker: Hermesd, context: ssl.SSLContext, *, server_name: str = "localhost"

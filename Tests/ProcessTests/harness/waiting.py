@@ -16,7 +16,7 @@ POLL_INTERVAL = 0.01
 
 
 class Deadline:
-    """A point in time on the monotonic clock, with what was to happen by then."""
+    """A deadline on the monotonic clock, with the awaited event."""
 
     def __init__(self, seconds: float, awaited: str) -> None:
         self.seconds = seconds

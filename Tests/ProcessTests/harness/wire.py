@@ -1,8 +1,8 @@
 """A small, strict MQTT 3.1.1 codec of our own.
 
-Builders make what a client sends; `packet` frames any bytes, so that a test can break a rule on
-purpose. `PacketReader` accepts only what the specification lets a server send, and raises
-`BrokerViolation` for anything else.
+Builders make a client's packets; `packet` frames any bytes, so that a test can break a rule.
+`PacketReader` accepts only packets that a server may send, and raises `BrokerViolation` for
+anything else.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class BrokerViolation(AssertionError):
     """The broker sent something that the specification forbids."""
 
 
-# --- what clients send ---------------------------------------------------------------------
+# --- packets of clients --------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ PINGREQ = packet(PacketType.PINGREQ, 0)
 DISCONNECT = packet(PacketType.DISCONNECT, 0)
 
 
-# --- what brokers send ---------------------------------------------------------------------
+# --- packets of brokers --------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -261,7 +261,7 @@ class PacketReader:
 
 
 def decode(first: int, body: bytes) -> ServerPacket:
-    """Reads one packet from its first byte and what follows the remaining length."""
+    """Reads one packet from its first byte and the bytes after the remaining length."""
     kind, flags = first >> 4, first & 0x0F
     if kind == PacketType.PUBLISH:
         return _decode_publish(flags, body)
