@@ -1,10 +1,10 @@
 import Glibc
 
-/// An address that cannot be listened on: which, why, and what to do.
+/// An address that cannot be listened on, with reason and advice.
 package struct ListenFailure: Error, Equatable, CustomStringConvertible {
     /// The section of the configuration, such as `listeners[0]`.
     package let section: String
-    /// With its port.
+    /// The address with its port.
     package let address: String
     /// The value of `errno`.
     package let code: CInt

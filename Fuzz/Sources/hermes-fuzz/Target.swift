@@ -14,7 +14,7 @@ public func testOneInput(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     return 0
 }
 
-/// Which claim is searched; `scripts/fuzz` names it.
+/// The claim to check; `scripts/fuzz` sets it.
 private let target: FuzzCheck = {
     let name = environment("HERMES_FUZZ_TARGET") ?? ""
     guard let target = FuzzCheck(rawValue: name) else {
@@ -25,7 +25,7 @@ private let target: FuzzCheck = {
     return target
 }()
 
-/// Prints what an input does, step by step, when `HERMES_FUZZ_TRACE` is set.
+/// Prints the steps of an input when `HERMES_FUZZ_TRACE` is set.
 private let trace: (@Sendable (String) -> Void)? = {
     guard environment("HERMES_FUZZ_TRACE") != nil else { return nil }
     return { line in

@@ -1,16 +1,17 @@
-/// `GET /v1/status`: the broker at a glance. Counters run since the start.
+/// Answer of `GET /v1/status`. Counters run since the start.
 package struct BrokerStatus: Codable, Sendable, Equatable {
     package var version: String
     package var startedAtMs: Int64
     package var uptimeSeconds: Int64
     /// "none", "interval" or "sync".
     package var durability: String
-    /// What a power cut may take back, in milliseconds; `nil` unless `durability` is "interval".
+    /// Data of this many milliseconds may be lost in a power failure; `nil` unless `durability` is
+    /// "interval".
     package var durabilityIntervalMs: Int?
-    /// Addresses that accept MQTT, with the ports in use.
+    /// Addresses that accept MQTT, with their actual ports.
     package var listeners: [String]
     package var connections: Int
-    /// Connections that wait for their CONNECT or for the password check.
+    /// Connections without CONNACK.
     package var connectionsPending: Int
     package var connectionsTotal: UInt64
     package var connectionsRefused: UInt64
@@ -25,14 +26,14 @@ package struct BrokerStatus: Codable, Sendable, Equatable {
     package var publishesSent: UInt64
     package var bytesReceived: UInt64
     package var bytesSent: UInt64
-    /// Messages given up, by reason.
+    /// Lost messages, by reason.
     package var dropped: [String: UInt64]
     package var protocolViolations: UInt64
-    /// How often limits were met, by the keys below `limits` in the configuration.
+    /// Number of times each limit was met, by its key below `limits`.
     package var limitsReached: [String: UInt64]
-    /// Clients that are not read at present.
+    /// Clients that are not read at the moment.
     package var publishersPaused: Int
-    /// `nil` of a broker that does not tell.
+    /// `nil` if the broker does not report it.
     package var memory: MemoryFigures?
     /// `nil` with `durability: none`.
     package var store: StoreStatus?

@@ -1,27 +1,27 @@
-/// One client in full.
+/// The details of one client.
 package struct ClientDetail: Codable, Sendable, Equatable {
     package var summary: ClientSummary
     package var subscriptionList: [ClientSubscription]
-    /// Topic of the will that this connection left; `nil` without one.
+    /// Topic of this connection's will; `nil` without one.
     package var willTopic: String?
-    /// Milliseconds since the last complete packet; `nil` while away.
+    /// Milliseconds since the last complete packet; `nil` while offline.
     package var lastPacketMsAgo: Int64?
-    /// QoS 2 identifiers received and not yet released.
+    /// Received QoS 2 identifiers without PUBREL.
     package var inboundQoS2: Int
-    /// PUBLISH, SUBSCRIBE and UNSUBSCRIBE packets of this client that await our acknowledgement.
+    /// PUBLISH, SUBSCRIBE and UNSUBSCRIBE packets of this client without acknowledgement.
     package var unacknowledgedPublishes: Int
-    /// Bytes we could not send yet.
+    /// Unsent bytes of output.
     package var unsentBytes: Int
-    /// True while we do not read from it because too much of what it sent waits.
+    /// True while the client is not read, because too much from it waits.
     package var readingPaused: Bool
     package var publishesReceived: UInt64
     package var publishesSent: UInt64
     package var publishesAcknowledged: UInt64
-    /// Messages this session lost, by reason.
+    /// Messages lost by this session, by reason.
     package var dropped: [String: UInt64]
-    /// Why the last connection ended; `nil` when there was none before.
+    /// The reason for which the last connection ended; `nil` without one.
     package var lastDisconnectReason: String?
-    /// Two peers throw each other out; `nil` when there are none.
+    /// Repeated take-overs by two peers; `nil` without any.
     package var takeOvers: RepeatedTakeOvers?
 
     enum CodingKeys: String, CodingKey {
@@ -65,15 +65,15 @@ package struct ClientDetail: Codable, Sendable, Equatable {
     }
 }
 
-/// Two peers have one client identifier and throw each other out again and again.
+/// Two peers that keep taking over one client identifier from each other.
 package struct RepeatedTakeOvers: Codable, Sendable, Equatable {
-    /// Take-overs since the last quiet minute.
+    /// Take-overs since the last minute without one.
     package var count: Int
-    /// How long the next one waits.
+    /// Delay of the next take-over.
     package var delayMs: Int64
-    /// Addresses of the two when the last one had to wait: who was connected, and who waited.
+    /// Addresses of both at the last delayed take-over: the connected peer, then the waiting one.
     package var peers: [String]
-    /// Address of the one who waits now; `nil` when nobody does.
+    /// Address of the waiting peer; `nil` when none waits.
     package var waiting: String?
 
     enum CodingKeys: String, CodingKey {

@@ -1,21 +1,21 @@
-/// One client as lists show it: a live connection, or a session that waits for its client.
+/// One client in a list: connected, or an offline session.
 package struct ClientSummary: Codable, Sendable, Equatable {
     package var clientID: String
     package var userName: String?
     package var connected: Bool
-    /// Peer address and port; `nil` while away.
+    /// Peer address and port; `nil` while offline.
     package var address: String?
     /// "3.1" or "3.1.1".
     package var protocolVersion: String
     package var cleanSession: Bool
-    /// As the client asked; 0 is "none".
+    /// Seconds, as in CONNECT; 0 means none.
     package var keepAliveSeconds: Int
     /// UNIX time in milliseconds of the current connection, or of the last disconnection.
     package var sinceMs: Int64
     package var subscriptions: Int
-    /// Sent, and not yet acknowledged.
+    /// Messages sent and not acknowledged.
     package var inFlight: Int
-    /// Waiting behind the in-flight window.
+    /// Messages waiting for the in-flight window.
     package var queued: Int
     package var queuedBytes: Int
 
@@ -53,11 +53,11 @@ package struct ClientSummary: Codable, Sendable, Equatable {
     }
 }
 
-/// A page of a list in the order of client identifiers, by their bytes; `next` continues it. A client
-/// that stays is on one page, whoever comes and goes meanwhile.
+/// A page of clients in the order of their identifiers' bytes; `next` continues it. A client that
+/// exists throughout is on exactly one page.
 package struct ClientPage: Codable, Sendable, Equatable {
     package var clients: [ClientSummary]
-    /// Pass as `cursor` for the next page; `nil` at the end.
+    /// The `cursor` of the next page; `nil` at the end.
     package var next: String?
 
     package init(clients: [ClientSummary], next: String?) {

@@ -2,7 +2,7 @@
 package struct ReadinessModel: Codable, Sendable, Equatable {
     /// "ready".
     package var status: String
-    /// "none", "interval" or "sync": what the broker is ready to promise.
+    /// "none", "interval" or "sync".
     package var durability: String
 
     package init(status: String, durability: String) {
@@ -13,7 +13,7 @@ package struct ReadinessModel: Codable, Sendable, Equatable {
 
 /// Answer of `POST /v1/store/accept-loss`.
 package struct AcceptLossResult: Codable, Sendable, Equatable {
-    /// What nobody asks about any more: files as they were called.
+    /// The accepted losses, by file.
     package var accepted: [String]
 
     package init(accepted: [String]) { self.accepted = accepted }
@@ -21,7 +21,7 @@ package struct AcceptLossResult: Codable, Sendable, Equatable {
 
 /// Answer of `POST /v1/backup`.
 package struct BackupResult: Codable, Sendable, Equatable {
-    /// The folder, on the broker's machine, that a broker can be started on.
+    /// The backup's folder on the broker's machine; a broker can be started with it.
     package var directory: String
 
     package init(directory: String) { self.directory = directory }
@@ -30,7 +30,7 @@ package struct BackupResult: Codable, Sendable, Equatable {
 /// Answer of `DELETE /v1/clients/{id}`.
 package struct DisconnectResult: Codable, Sendable, Equatable {
     package var clientID: String
-    /// False when the client was away already; its session stays either way.
+    /// False when the client was offline already; its session stays either way.
     package var disconnected: Bool
 
     enum CodingKeys: String, CodingKey {

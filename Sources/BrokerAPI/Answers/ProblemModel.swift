@@ -1,16 +1,16 @@
-/// What every error answers: a problem document (RFC 9457, `application/problem+json`).
+/// The body of every error answer: a problem document (RFC 9457, `application/problem+json`).
 package struct ProblemModel: Codable, Sendable, Equatable, Error {
-    /// Names the kind for programs: `urn:hermes:problem:` and a word of docs/http-api.md.
+    /// The kind for programs: `urn:hermes:problem:` and a word of docs/http-api.md.
     package var type: String
     /// The kind in words; the same for every occurrence.
     package var title: String
     /// The HTTP status code of the answer.
     package var status: Int
-    /// What is wrong with this request, and where.
+    /// The fault in this request, and its place.
     package var detail: String
-    /// The query parameter, header or JSON field at fault; `nil` when it is none of them.
+    /// The query parameter, header or JSON field at fault; `nil` for other faults.
     package var field: String?
-    /// What to do about it; `nil` when the detail says it.
+    /// Advice; `nil` when the detail contains it.
     package var fix: String?
 
     /// Media type of the document.

@@ -23,20 +23,20 @@ package struct PublishCounts: Sendable, Equatable {
     }
 }
 
-/// What every publish over HTTP answers.
+/// Answer of every publish over HTTP.
 package struct PublishResult: Codable, Sendable, Equatable {
     package var messageID: String
-    /// "none", "interval" or "sync": what the answer promises.
+    /// "none", "interval" or "sync": the durability of the message.
     package var durability: String
     /// Sessions with a matching subscription.
     package var matched: Int
     /// Of these, connected ones.
     package var online: Int
-    /// Of these, sessions of absent clients that queued it.
+    /// Of these, sessions of offline clients that queued it.
     package var queued: Int
-    /// Of these, receivers that lost it at once (a limit, or QoS 0 while away).
+    /// Of these, receivers that lost it at once (a limit, or QoS 0 while offline).
     package var dropped: Int
-    /// True when an earlier publish with this message_id already gave this answer.
+    /// True when an earlier publish with this message_id got this answer.
     package var duplicate: Bool
 
     enum CodingKeys: String, CodingKey {

@@ -1,8 +1,8 @@
-/// `GET /v1/clients/{id}/queue`: a page of what a client is owed, oldest first. `next` continues it.
+/// Answer of `GET /v1/clients/{id}/queue`: a page of a client's queue, oldest first.
 package struct QueuePage: Codable, Sendable, Equatable {
     package var clientID: String
     package var messages: [QueuedMessage]
-    /// Pass as `cursor` for the next page; `nil` at the end.
+    /// The `cursor` of the next page; `nil` at the end.
     package var next: String?
 
     enum CodingKeys: String, CodingKey {
@@ -22,22 +22,22 @@ package struct QueuedMessage: Codable, Sendable, Equatable {
     package enum State: String, Codable, Sendable {
         /// Not sent yet.
         case waiting
-        /// Sent, or perhaps sent before the client went away, and not acknowledged.
+        /// Sent and not acknowledged; for an offline client, perhaps sent.
         case inFlight = "in_flight"
-        /// QoS 2: the client has the message, and only the last step is open.
+        /// QoS 2: the client has sent PUBREC; PUBCOMP is missing.
         case released
     }
 
-    /// Counts the messages of this client; it never changes.
+    /// Numbers the messages of this client; it never changes.
     package var position: UInt64
     package var state: State
-    /// `nil` once it is released: the message is gone.
+    /// `nil` once released, because the content has been deleted.
     package var topic: String?
-    /// As it goes to this client: 0, 1 or 2.
+    /// QoS of the delivery to this client: 0, 1 or 2.
     package var qos: Int
     package var retain: Bool
     package var payloadBytes: Int
-    /// UNIX time in milliseconds; `nil` keeps it.
+    /// UNIX time in milliseconds; `nil` never expires.
     package var expiresAtMs: Int64?
 
     enum CodingKeys: String, CodingKey {
@@ -60,13 +60,13 @@ package struct QueuedMessage: Codable, Sendable, Equatable {
     }
 }
 
-/// Part of a queue was dropped.
+/// The result of dropping part of a queue.
 package struct QueueDrop: Sendable, Equatable {
-    /// Messages that waited and are gone.
+    /// Number of dropped messages.
     package var dropped: Int
-    /// The end of the queue when dropping began: what came later stays.
+    /// The end of the queue when dropping began; later messages stay.
     package var bound: UInt64
-    /// More waits below the bound: the command is to be given again with it.
+    /// True when messages below the bound remain: repeat the command with it.
     package var hasMore: Bool
 
     package init(dropped: Int, bound: UInt64, hasMore: Bool) {
@@ -79,7 +79,7 @@ package struct QueueDrop: Sendable, Equatable {
 /// Answer of `DELETE /v1/clients/{id}/queue`.
 package struct QueueDropResult: Codable, Sendable, Equatable {
     package var clientID: String
-    /// Messages that waited and are gone.
+    /// Number of dropped messages.
     package var dropped: Int
 
     enum CodingKeys: String, CodingKey {

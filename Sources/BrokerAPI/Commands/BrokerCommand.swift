@@ -1,27 +1,27 @@
-/// One question or order of the admin plane, with the way back for its answer.
+/// One command of the admin plane, with a closure for its answer.
 ///
-/// An HTTP route makes it, a mailbox carries it, and the shard answers it: the values in it and in its
-/// answer keep their shape all the way. Every reply is called exactly once, on the shard's thread.
+/// An HTTP route creates it, a mailbox passes it on, and the shard answers it. Its values keep
+/// their types all the way. Each reply is called exactly once, on the shard's thread.
 package enum BrokerCommand: Sendable {
     case status(Reply<BrokerStatus>)
-    /// Counters and gauges; the answer leaves figures of the process and the store to its reader.
+    /// Counters and gauges; the caller adds figures of process and store.
     case figures(Reply<BrokerFigures>)
     case clients(ClientQuery, Reply<ClientPage>)
-    /// `nil` when there is neither a connection nor a session of that client identifier.
+    /// `nil` without a connection or session of that client identifier.
     case client(String, Reply<ClientDetail?>)
-    /// Closes the client's connection as a network failure would, so that its will is published and its
-    /// session stays; false when it was not connected.
+    /// Closes the client's connection like a network failure, so that its will is published and its
+    /// session stays; false when it was offline.
     case disconnect(String, Reply<Bool>)
-    /// `nil` when there is no such client.
+    /// `nil` for an unknown client.
     case queue(QueueQuery, Reply<QueuePage?>)
-    /// Drops messages that wait for a client, never those in flight, and answers once that is stored;
-    /// `nil` when there is no such client. A long queue takes several commands: `below` is `nil` in the
-    /// first, and then ``QueueDrop/bound`` of the answer before.
+    /// Drops a client's waiting messages, never those in flight, and answers when that is stored;
+    /// `nil` for an unknown client. A long queue takes several commands: `below` is `nil` in the
+    /// first, then ``QueueDrop/bound`` of the previous answer.
     case dropQueue(clientID: String, below: UInt64?, Reply<QueueDrop?>)
-    /// Answered once the message is stored as `durability` promises.
+    /// Answers when the message is stored as `durability` requires.
     case publish(Publication, Reply<PublishCounts>)
 
-    /// Answers with an error, whatever was asked.
+    /// Answers any command with an error.
     package func refuse(_ error: BrokerUnavailable) {
         switch self {
         case .status(let reply): reply(.failure(error))
@@ -43,13 +43,12 @@ package typealias Reply<Value> = @Sendable (BrokerAnswer<Value>) -> Void
 package enum BrokerUnavailable: Error, Sendable, Equatable {
     /// The data plane's mailbox is full.
     case overloaded
-    /// The broker stops; of a publish that was under way nobody knows whether it was stored.
+    /// The broker stops; a publish in progress may have been stored or not.
     case stopping
-    /// The store takes no new messages at present: the disk refuses, or cannot keep up. Nothing was
-    /// published.
+    /// The store accepts no messages: the disk fails, or is too slow. Nothing was published.
     case storeRefuses
-    /// The disk is full, or nearly; nothing was published.
+    /// The disk is full or nearly full; nothing was published.
     case diskFull
-    /// The store could not read a queue; the reason is safe to show.
+    /// The store could not read a queue; the reason can be shown.
     case unreadable(String)
 }

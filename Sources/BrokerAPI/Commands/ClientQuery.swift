@@ -1,14 +1,14 @@
-/// Which clients a list shows.
+/// The clients to list.
 package struct ClientQuery: Codable, Sendable, Equatable {
-    /// Only connected ones, or only those away; `nil` for both.
+    /// True for connected clients only, false for offline ones; `nil` for both.
     package var connected: Bool?
-    /// Only identifiers that begin with this.
+    /// Prefix of the client identifiers.
     package var prefix: String?
-    /// Only this user's.
+    /// User name of the clients.
     package var userName: String?
     /// 1 to 1,000.
     package var limit: Int
-    /// The `next` of the page before.
+    /// The `next` of the previous page.
     package var cursor: String?
 
     package init(
@@ -23,21 +23,20 @@ package struct ClientQuery: Codable, Sendable, Equatable {
     }
 }
 
-/// The place in the list of clients behind which the next page begins.
-///
-/// Callers pass it on as it is: hexadecimal digits of what the list is ordered by.
+/// The end of a page in the list of clients: the hexadecimal sort key of its last client. Callers
+/// pass it back unchanged.
 package struct ClientCursor: Sendable, Equatable {
-    /// What the last client of the page before is ordered by.
+    /// The sort key of the last client on the previous page.
     package let key: [UInt8]
 
-    /// Room for any key, and little enough for a URL.
+    /// Fits any key, and short enough for a URL.
     package static let maximumKeyBytes = 512
 
     package init(key: [UInt8]) {
         self.key = key
     }
 
-    /// `nil` for what no page has named.
+    /// `nil` for text that is no cursor.
     package init?(text: String) {
         let digits = text.utf8
         guard digits.count.isMultiple(of: 2), digits.count <= 2 * Self.maximumKeyBytes else {

@@ -1,5 +1,4 @@
-/// Body of `POST /v1/messages`, for programs that send it. Absent fields take the server's
-/// defaults.
+/// Body of `POST /v1/messages`, for programs that send it. Absent fields get the server's defaults.
 package struct MessageRequest: Codable, Sendable, Equatable {
     package var topic: String
     /// The payload as text; give this or `payloadBase64`.
@@ -9,7 +8,7 @@ package struct MessageRequest: Codable, Sendable, Equatable {
     /// 0, 1 or 2.
     package var qos: Int?
     package var retain: Bool?
-    /// 1 to 128 visible ASCII characters; the server makes one when it is absent.
+    /// 1 to 128 visible ASCII characters; if absent, the server creates one.
     package var messageID: String?
     /// Seconds after which the message is no longer delivered; 1 to 4,294,967,295.
     package var expiresInSeconds: Int64?

@@ -1,15 +1,15 @@
 import MQTTCodec
 
-/// A message that the admin plane publishes. Its maker has checked it: the topic name is UTF-8 without
-/// wildcards, and topic and payload keep to the limits.
+/// A message from the admin plane, checked by its creator: the topic name is UTF-8 without
+/// wildcards, and topic and payload are within the limits.
 package struct Publication: Sendable, Equatable {
     package var topic: [UInt8]
     package var payload: [UInt8]
     package var qos: QoS
     package var retain: Bool
-    /// UNIX time in milliseconds after which it is no longer delivered; `nil` keeps it.
+    /// UNIX time in milliseconds after which it is not delivered; `nil` never expires.
     package var expiresAtMs: Int64?
-    /// Asks the shard to count in a channel and append the number to the payload.
+    /// Asks the shard to append the next number of a channel to the payload.
     package var sequence: SequenceStamp?
 
     package init(
@@ -25,8 +25,8 @@ package struct Publication: Sendable, Equatable {
     }
 }
 
-/// A channel to count in. The number belongs to the message that the shard takes, so the shard assigns
-/// it: it appends `tag` and the channel's next number, as a protobuf varint field, to the payload.
+/// A sequence of numbers. The shard assigns them in the order of messages: it appends `tag` and the
+/// channel's next number to the payload, as a protobuf varint field.
 package struct SequenceStamp: Sendable, Equatable {
     package var channel: [UInt8]
     /// The field's tag byte: number << 3 | 0 (varint). The field is the last of its message.

@@ -1,9 +1,9 @@
-/// Which part of a queue a page shows.
+/// The part of a queue for a page.
 package struct QueueQuery: Sendable, Equatable {
     package var clientID: String
     /// 1 to 1,000.
     package var limit: Int
-    /// The position that the page begins at, or the next one there is.
+    /// The first position of the page; if it is missing, the next one.
     package var from: UInt64
 
     package init(clientID: String, limit: Int = 100, from: UInt64 = 0) {

@@ -1,8 +1,8 @@
-/// What the admin plane counts of itself.
+/// Figures of the admin plane.
 package struct AdminFigures: Sendable, Equatable {
-    /// Requests that were not let in, by reason.
+    /// Rejected requests, by reason.
     package var refused: [BrokerFigures.Count] = []
-    /// Connections that were refused, because their listener had as many as it may have.
+    /// Connections closed because their listener had reached its limit.
     package var connectionsRefused: UInt64 = 0
     /// The certificate of HTTPS; `nil` with plain HTTP.
     package var certificate: Certificate?
@@ -10,7 +10,7 @@ package struct AdminFigures: Sendable, Equatable {
     /// A certificate in use.
     package struct Certificate: Sendable, Equatable {
         package var file: String
-        /// Until it ends; below 0 once it has.
+        /// Days until it expires; negative once it has.
         package var daysLeft: Double
 
         package init(file: String, daysLeft: Double) {

@@ -1,7 +1,8 @@
-/// What the broker counts and measures, at one moment: `GET /metrics` and the `$SYS` topics show the
-/// same figures. Counters run since the start; everything else is how things stand.
+/// All counters and gauges at one moment, for `GET /metrics` and the `$SYS` topics. Counters run
+/// since the start.
 package struct BrokerFigures: Sendable, Equatable {
-    /// A count of a case, such as a reason: the cases are fixed, so that the number of series is.
+    /// The count of one case, such as a reason. The cases are fixed, which bounds the number of
+    /// series.
     package struct Count: Sendable, Equatable {
         /// A word of lower-case letters, digits, `_` and `.`.
         package var label: String
@@ -28,12 +29,12 @@ package struct BrokerFigures: Sendable, Equatable {
         package var total: UInt64 { atMostOnce + atLeastOnce + exactlyOnce }
     }
 
-    /// A file of a TLS listener that is over one day: a certificate, or revocation lists.
+    /// A file of a TLS listener that expires: a certificate or revocation lists.
     package struct ExpiringFile: Sendable, Equatable {
         /// The listener's number in the configuration.
         package var listener: Int
         package var file: String
-        /// Until it ends, or the first in it does; below 0 once it has.
+        /// Days until the first certificate or list in the file expires; negative once it has.
         package var daysLeft: Double
 
         package init(listener: Int, file: String, daysLeft: Double) {
@@ -53,7 +54,7 @@ package struct BrokerFigures: Sendable, Equatable {
     package var connections = 0
     /// Connections that wait for their CONNECT, the password check or the store.
     package var connectionsPending = 0
-    /// The most clients that were connected at a time.
+    /// The largest number of clients connected at one time.
     package var connectionsPeak = 0
     package var connectionsLimit = 0
     package var connectionsOpened: UInt64 = 0
@@ -64,30 +65,30 @@ package struct BrokerFigures: Sendable, Equatable {
     /// By reason.
     package var connectionsClosed: [Count] = []
     package var protocolViolations: UInt64 = 0
-    /// Take-overs that had to wait, because two peers threw each other out again and again.
+    /// Take-overs that were delayed, because two peers repeated them.
     package var takeOversDelayed: UInt64 = 0
 
     package var sessions = 0
     package var persistentSessions = 0
     package var sessionsExpired: UInt64 = 0
-    /// Without shared ones.
+    /// Plain subscriptions.
     package var subscriptions = 0
     package var sharedSubscriptions = 0
-    /// Without the broker's own.
+    /// Without the broker's own messages.
     package var retained = 0
     package var retainedBytes = 0
-    /// Subscriptions whose retained messages are on their way.
+    /// Subscriptions whose retained messages are being sent.
     package var retainedWalks = 0
 
     package var packetsReceived: UInt64 = 0
     package var packetsSent: UInt64 = 0
-    /// From clients and over HTTP.
+    /// From clients and the HTTP API.
     package var publishesReceived = ByQoS()
     package var publishesSent = ByQoS()
-    /// Payloads alone.
+    /// Bytes of payloads.
     package var publishBytesReceived: UInt64 = 0
     package var publishBytesSent: UInt64 = 0
-    /// Over the connections of clients.
+    /// On the connections of clients.
     package var bytesReceived: UInt64 = 0
     package var bytesSent: UInt64 = 0
 
@@ -96,33 +97,33 @@ package struct BrokerFigures: Sendable, Equatable {
     package var queued = 0
     package var queuedBytes = 0
     package var inFlight = 0
-    /// How often a limit was met, by its setting.
+    /// Number of times each limit was met.
     package var limitsReached: [Count] = []
 
-    /// What the access rules refused, by what was attempted.
+    /// Denials by the access rules, by action.
     package var accessRefusals: [Count] = []
 
-    /// Clients that are not read at present.
+    /// Clients that are not read at the moment.
     package var publishersPaused = 0
     /// Password checks that have not begun.
     package var authenticationsWaiting = 0
-    /// Groups of writes that the store has not confirmed.
+    /// Groups of records that have not been committed.
     package var commitsPending = 0
 
-    /// Connections that speak TLS, their handshake being over.
+    /// Connections that have completed a TLS handshake.
     package var tlsConnections = 0
     package var tlsHandshakesUnderWay = 0
     /// By kind: full or resumed.
     package var tlsHandshakes: [Count] = []
     /// By reason.
     package var tlsHandshakeFailures: [Count] = []
-    /// Handshakes that succeeded, by version.
+    /// Successful handshakes, by version.
     package var tlsVersions: [Count] = []
     package var certificates: [ExpiringFile] = []
     package var revocationLists: [ExpiringFile] = []
 
     package var memory = MemoryFigures()
-    /// 0 for none to 3: what is given up because memory is short.
+    /// Memory shortage, from 0 (none) to 3 (readers).
     package var memoryPressure = 0
 
     /// All 0 with `durability: none`.
@@ -130,7 +131,7 @@ package struct BrokerFigures: Sendable, Equatable {
 
     package var process = ProcessFigures()
 
-    /// Known to the admin plane alone; empty elsewhere.
+    /// Set by the admin plane; empty elsewhere.
     package var admin = AdminFigures()
 
     package init() {}

@@ -1,4 +1,4 @@
-/// A reason or a limit that is counted: its raw values count from 0.
+/// A reason or limit with a counter; raw values begin with 0.
 package protocol CountLabel: CaseIterable, RawRepresentable<UInt8>, Sendable {
     /// A word of lower-case letters, digits, `_` and `.`, for tables, logs and metrics.
     var name: String { get }

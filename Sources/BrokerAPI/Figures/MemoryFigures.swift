@@ -1,12 +1,12 @@
-/// How the broker does with its memory.
+/// The memory of the process, and the broker's reaction to shortage.
 package struct MemoryFigures: Codable, Sendable, Equatable {
-    /// Resident memory of the process that it shares with nobody.
+    /// Private resident memory.
     package var usedBytes: Int
-    /// Above it connections are given up; `nil` without a limit.
+    /// The limit, above which the broker closes connections; `nil` without one.
     package var limitBytes: Int?
-    /// "none", "newcomers", "publishers" or "readers": what is given up at present.
+    /// "none", "newcomers", "publishers" or "readers": the degree of shortage.
     package var pressure: String
-    /// Buffers of unfinished packets, of all connections together.
+    /// Buffers of incomplete packets, of all connections together.
     package var unfinishedBytes: Int
 
     enum CodingKeys: String, CodingKey {

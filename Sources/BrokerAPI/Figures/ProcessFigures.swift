@@ -1,4 +1,4 @@
-/// What the kernel says of the process.
+/// Figures of the process from the kernel.
 package struct ProcessFigures: Sendable, Equatable {
     package var residentBytes = 0
     package var peakResidentBytes = 0

@@ -1,34 +1,34 @@
-/// How the durable store does: part of `GET /v1/status`, and shown by `GET /metrics`.
+/// The state of the durable store, for `GET /v1/status` and `GET /metrics`.
 package struct StoreStatus: Codable, Sendable, Equatable {
-    /// Why not everything is acknowledged durably, or what an operator has to look at; `nil` when all
-    /// is well.
+    /// The reason for which messages are not stored durably, or an error that needs an operator;
+    /// `nil` when all is well.
     package var notReadyReason: String?
-    /// Groups of writes that were made durable, and their bytes.
+    /// Groups of records made durable, and their bytes.
     package var commits: UInt64 = 0
     package var committedBytes: UInt64 = 0
-    /// Attempts to write or synchronise that failed.
+    /// Failed writes and syncs.
     package var failures: UInt64 = 0
     /// Time spent waiting for the disk, and the longest wait, in microseconds.
     package var syncMicroseconds: UInt64 = 0
     package var longestSyncMicroseconds: UInt64 = 0
-    /// The longest time that a group waited for its commit, whatever held it up.
+    /// The longest time between submission and commit of a group.
     package var longestCommitMicroseconds: UInt64 = 0
-    /// Journal segments moved to the database, messages with them, and segments that wait for it.
+    /// Journal segments moved to the database, their messages, and segments that wait to be moved.
     package var movedSegments: UInt64 = 0
     package var movedMessages: UInt64 = 0
     package var waitingSegments = 0
     /// Files on the disk.
     package var journalBytes = 0
     package var databaseBytes = 0
-    /// On the file system of the data directory, when it was last asked.
+    /// Free space on the data directory's file system, when last checked.
     package var freeBytes: UInt64 = 0
-    /// Damaged files and lost parts whose loss nobody has accepted yet, in words.
+    /// Damaged files and lost parts, in words, until an operator accepts the loss.
     package var damage: [String] = []
-    /// How far a backup has come; `nil` while none is made.
+    /// Progress of the backup; `nil` when none is running.
     package var backupPercent: Int?
 
     package var isReady: Bool { notReadyReason == nil }
-    /// The disk has no room for new messages; no field of the answer.
+    /// True when the disk has no space for new messages; not part of the answer.
     package var isFull = false
 
     enum CodingKeys: String, CodingKey {

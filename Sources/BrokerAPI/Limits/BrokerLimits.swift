@@ -1,10 +1,10 @@
-/// The limits of a broker: the configuration fills them, and the data plane keeps to them. A reload
-/// replaces them as a whole. docs/configuration.md has the meaning of each, and docs/limits.md what
-/// happens at it; ``Limit`` names the one that was met.
+/// The limits of a broker, set by the configuration; a reload replaces all of them.
+/// docs/configuration.md describes each, docs/limits.md the behaviour at it; ``Limit`` names the
+/// one that was met.
 package struct BrokerLimits: Sendable, Equatable {
     /// From accept to a complete CONNECT.
     package var connectTimeout: Duration = .seconds(10)
-    /// Binds clients that ask for a longer keep alive, or for none; `nil` leaves them alone.
+    /// Largest keep alive, also for clients that ask for none; `nil` means unlimited.
     package var maxKeepAlive: Duration?
     /// Bytes of the first packet, before CONNECT is accepted.
     package var maxConnectPacketBytes = 330 * 1024
@@ -13,12 +13,12 @@ package struct BrokerLimits: Sendable, Equatable {
     package var maxTopicLevels = 128
     /// Subscriptions of one session; a filter counts once for every eight of its levels.
     package var maxSubscriptions: UInt32 = 100_000
-    /// Outgoing QoS 1 and 2 messages without their final acknowledgement, per client; 1 to 65,535.
+    /// Outbound QoS 1 and 2 messages without their final acknowledgement, per client; 1 to 65,535.
     package var maxInFlight: UInt32 = 20
     /// Inbound QoS 2 identifiers without their PUBREL, per session.
     package var maxInboundQoS2: UInt32 = 1_000
-    /// PUBLISH, SUBSCRIBE and UNSUBSCRIBE packets of one client that await our acknowledgement: above
-    /// it we stop reading.
+    /// PUBLISH, SUBSCRIBE and UNSUBSCRIBE packets of one client without acknowledgement; above it
+    /// the client is not read.
     package var maxUnacknowledgedPublishes = 1_000
     package var maxUnacknowledgedPublishBytes = 4 * 1024 * 1024
     /// Messages, and their bytes, that wait in one session.
@@ -31,53 +31,53 @@ package struct BrokerLimits: Sendable, Equatable {
     package var retainedBytes = 256 * 1024 * 1024
     /// From disconnection to removal of a persistent session.
     package var sessionExpiry: Duration = .seconds(14 * 86_400)
-    /// `nil` takes what the descriptor limit leaves after a reserve.
+    /// `nil` takes the descriptor limit less a reserve.
     package var maxConnections: Int?
     /// Connections of one address at a time.
     package var connectionsPerAddress = AddressLimit.auto
-    /// Connections accepted in a second; `nil` accepts as fast as they come.
+    /// Connections accepted per second; `nil` means unlimited.
     package var connectRate: Int? = 10_000
-    /// Of one address in a second.
+    /// Connections of one address per second.
     package var connectRatePerAddress = AddressLimit.auto
     /// TLS handshakes at a time.
     package var maxHandshakes = 1_000
-    /// Of one address at a time.
+    /// TLS handshakes of one address at a time.
     package var handshakesPerAddress = AddressLimit.auto
-    /// Private memory of the process, above which connections are given up.
+    /// Private memory of the process, above which the broker closes connections.
     package var memory = MemoryLimit.auto
-    /// Unfinished packets of all connections together.
+    /// Incomplete packets of all connections together.
     package var unfinishedBytes = 128 * 1024 * 1024
     /// Unsent bytes of one connection above which QoS 0 is dropped and QoS 1 and 2 wait.
     package var outputBytes = 1024 * 1024
-    /// How long a stop waits for unsent output.
+    /// Time for unsent output during a shutdown.
     package var drainTimeout: Duration = .seconds(5)
 
-    /// Bytes of records that wait for the disk; no key sets it. A working disk is never so far behind, and
-    /// one that hangs makes the process no larger than this.
+    /// Bytes of records that wait for the disk. It has no key: a working disk never reaches it, and
+    /// it bounds the memory while a disk hangs.
     package var storeBacklogBytes = 32 * 1024 * 1024
 
     package init() {}
 
-    /// ``maxConnections`` as a number; no bound as long as `auto` has not been replaced.
+    /// ``maxConnections`` as a number; unlimited until `auto` is replaced.
     package var mostConnections: Int { maxConnections ?? .max }
 
-    /// ``memory`` as a number; `nil` is no limit.
+    /// ``memory`` as a number; `nil` means unlimited.
     package var memoryBytes: Int? {
         guard case .bytes(let bytes) = memory else { return nil }
         return bytes
     }
 
-    /// What one peer address may have of something: an IPv4 address, or the /64 network of an IPv6 one.
+    /// A limit per peer address: an IPv4 address, or the /64 network of an IPv6 address.
     package enum AddressLimit: Sendable, Equatable {
-        /// Half of what all together may have; without a limit on a loopback address.
+        /// Half of the limit for all addresses; unlimited for loopback.
         case auto
         case off
         case number(Int)
     }
 
-    /// How much memory the process may use.
+    /// The limit of the process's memory.
     package enum MemoryLimit: Sendable, Equatable {
-        /// 80 % of what its control group or the machine has.
+        /// 80 % of the memory of its control group or machine.
         case auto
         case off
         case bytes(Int)

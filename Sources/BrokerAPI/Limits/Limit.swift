@@ -17,13 +17,13 @@ package enum Limit: UInt8, CountLabel {
     case retainedBytes
     case sessionExpiry
     case maxConnections
-    /// No setting of ours: the process may open no more files (ulimit -n).
+    /// Without a key: the limit of open files (ulimit -n).
     case openFiles
     case outputBytes
     case maxHandshakes
-    /// No setting: filters of one SUBSCRIBE.
+    /// Without a key: filters of one SUBSCRIBE.
     case subscribeFilters
-    /// No setting: bytes that wait for the disk, ``BrokerLimits/storeBacklogBytes``.
+    /// Without a key: bytes that wait for the disk, ``BrokerLimits/storeBacklogBytes``.
     case storeBacklog
     case connectionsPerAddress
     case connectRate
@@ -31,9 +31,9 @@ package enum Limit: UInt8, CountLabel {
     case handshakesPerAddress
     case memory
     case unfinishedBytes
-    /// No setting: filters of one UNSUBSCRIBE.
+    /// Without a key: filters of one UNSUBSCRIBE.
     case unsubscribeFilters
-    /// No setting: a filter `$share/...` that names no group or no filter.
+    /// Without a key: a filter `$share/...` without group or filter.
     case sharedFilter
 
     package var name: String {
@@ -71,7 +71,7 @@ package enum Limit: UInt8, CountLabel {
         }
     }
 
-    /// The key of the configuration that raises it; `nil` for a limit without one.
+    /// The configuration key that raises it; `nil` without one.
     package var key: String? {
         switch self {
         case .openFiles, .subscribeFilters, .storeBacklog, .unsubscribeFilters, .sharedFilter: nil

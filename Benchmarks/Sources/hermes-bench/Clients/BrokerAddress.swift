@@ -1,7 +1,7 @@
 import CBench
 import Glibc
 
-/// Where a broker listens on this machine.
+/// The loopback address of a broker.
 struct BrokerAddress: Sendable, CustomStringConvertible {
     private static var probeMilliseconds: CInt { 3_000 }
 

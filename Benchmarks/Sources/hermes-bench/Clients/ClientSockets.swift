@@ -6,11 +6,10 @@ import MQTTCodec
 import Structures
 import Transport
 
-/// The client side of many connections over one epoll: what ``Reactor`` is to a broker.
+/// The client side of many connections over one epoll, the counterpart of ``Reactor``.
 ///
-/// It differs where a load generator must: it opens connections instead of accepting them, it keeps
-/// nothing bounded by a peer's patience, and a connection that ends is a finding for its scenario.
-/// Output collects per connection and leaves with one send each at the end of a turn.
+/// Unlike a broker it opens connections, has no bounds against slow peers, and reports a lost
+/// connection to its scenario. Output is collected per connection and sent at the end of a turn.
 struct ClientSockets: ~Copyable {
     struct Socket: BitwiseCopyable {
         var descriptor: CInt
@@ -24,7 +23,7 @@ struct ClientSockets: ~Copyable {
         var isDirty = false
         /// Closes once its output has been sent.
         var isFinishing = false
-        /// Its TLS; `nil` for plain TCP.
+        /// Its TLS connection; `nil` for plain TCP.
         var ssl: OpaquePointer?
     }
 
@@ -33,10 +32,10 @@ struct ClientSockets: ~Copyable {
     private static var segmentCapacity: Int { 64 }
     /// Of one TLS record.
     private static var recordBytes: Int { 16_384 }
-    /// No packet of a scenario is longer; a longer one shows that the stream is out of step.
+    /// No packet of a scenario is longer; a longer one means that the stream is corrupt.
     private static var largestPacket: Int { 16 * 1_024 * 1_024 }
 
-    /// What connections speak TLS with; `nil` for plain TCP.
+    /// The settings of TLS; `nil` for plain TCP.
     private let tls: ClientTLS?
     private let poller: OwnedDescriptor
     private let pool = BytePool()
@@ -112,7 +111,7 @@ struct ClientSockets: ~Copyable {
         sockets.remove(client)
     }
 
-    /// Says DISCONNECT and closes as soon as that has been sent.
+    /// Sends DISCONNECT and closes after it.
     mutating func disconnect(_ client: UInt32) {
         append(client, 2).storeBytes(of: 0x00E0, as: UInt16.self)
         sockets[client].isFinishing = true
@@ -211,7 +210,7 @@ struct ClientSockets: ~Copyable {
         let consumed = try deliver(client, bytes, &handler)
         guard sockets[client].generation == generation else { return }
         keep(client, bytes, from: consumed)
-        // What OpenSSL has opened and not handed over makes no event.
+        // Data that OpenSSL has decrypted causes no event.
         if let ssl = sockets[client].ssl, SSL_has_pending(ssl) == 1 {
             try receive(client, &handler)
         }
@@ -222,7 +221,7 @@ struct ClientSockets: ~Copyable {
     ) -> ClientTLS.Step {
         if let ssl = sockets[client].ssl, let tls {
             let step = tls.read(ssl, target, room)
-            // Reading carries the handshake on, and with its end output may leave.
+            // Reading continues the handshake; at its end output can be sent.
             if !sockets[client].output.isEmpty, SSL_is_init_finished(ssl) == 1 {
                 markDirty(client)
             }
@@ -303,7 +302,7 @@ struct ClientSockets: ~Copyable {
     private mutating func flush<Handler: PacketHandler & ~Copyable>(
         _ handler: inout Handler
     ) throws(BenchFailure) {
-        // What a handler appends on hearing of a lost connection goes out in the next turn.
+        // Output that a handler appends for a lost connection is sent in the next turn.
         swap(&dirty, &flushing)
         for index in 0..<flushing.count {
             let client = flushing[index]
@@ -319,7 +318,7 @@ struct ClientSockets: ~Copyable {
         flushing.removeAll()
     }
 
-    /// Sends with TLS what fits one record at a time; returns what went wrong.
+    /// Sends with TLS, one record at a time; returns an error.
     private mutating func send(_ client: UInt32, _ ssl: OpaquePointer, _ tls: ClientTLS) -> String?
     {
         while !sockets[client].output.isEmpty {
@@ -346,7 +345,7 @@ struct ClientSockets: ~Copyable {
         return nil
     }
 
-    /// Sends as much as the socket takes; returns what went wrong with it.
+    /// Sends as much as the socket takes; returns an error.
     private mutating func send(_ client: UInt32) -> String? {
         if let ssl = sockets[client].ssl, let tls { return send(client, ssl, tls) }
         let descriptor = sockets[client].descriptor

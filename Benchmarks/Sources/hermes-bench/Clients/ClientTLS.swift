@@ -2,16 +2,16 @@ import COpenSSL
 import CBench
 import Glibc
 
-/// What the TLS connections of a run have in common: OpenSSL alone, as a phone would have it.
+/// Shared by the TLS connections of a run; OpenSSL alone, like a phone.
 ///
-/// The certificate is not checked: that costs the client, not the broker that is measured.
+/// The certificate is not checked, since that costs the client and not the measured broker.
 final class ClientTLS {
-    /// How a step with a connection ended.
+    /// The result of a step.
     enum Step {
         case done(Int)
         case wantsRead
         case wantsWrite
-        /// The peer is gone, or TLS has failed.
+        /// The peer has closed, or TLS has failed.
         case failed(String)
     }
 
@@ -79,7 +79,7 @@ final class ClientTLS {
 
     func close(_ ssl: OpaquePointer) {
         if SSL_session_reused(ssl) == 1 { resumed += 1 }
-        // With close_notify, as a client that leaves; quiet where the handshake is not over.
+        // With close_notify, unless the handshake is incomplete.
         if SSL_is_init_finished(ssl) == 1 {
             SSL_set_quiet_shutdown(ssl, 0)
             SSL_shutdown(ssl)

@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// Which broker to load, and where the figures go.
+/// The broker to load, and the destination of the figures.
 struct BrokerOptions: ParsableArguments {
     @Option(help: "Address of the broker, on this machine.")
     var host = "127.0.0.1"
@@ -35,7 +35,7 @@ struct BrokerOptions: ParsableArguments {
 
     var patienceNanoseconds: UInt64 { UInt64(patience) * 1_000_000_000 }
 
-    /// What the connections speak; `nil` for plain TCP.
+    /// The TLS settings of the connections; `nil` for plain TCP.
     func clientTLS(_ address: BrokerAddress) throws(BenchFailure) -> ClientTLS? {
         guard tls else { return nil }
         let result = try ClientTLS()

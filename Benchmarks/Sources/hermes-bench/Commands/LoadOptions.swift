@@ -10,7 +10,7 @@ extension QoS: ExpressibleByArgument {
     public static var allValueStrings: [String] { allCases.map { String($0.rawValue) } }
 }
 
-/// What the message scenarios have in common.
+/// Options of all message scenarios.
 struct LoadOptions: ParsableArguments {
     @Option(help: "QoS of publishing and of subscribing.")
     var qos = QoS.atMostOnce
@@ -70,7 +70,7 @@ struct LoadOptions: ParsableArguments {
     }
 }
 
-/// How many messages a publisher may have under way.
+/// The number of messages that a publisher may have in flight.
 struct WindowOptions: ParsableArguments {
     @Option(
         help: """
@@ -86,7 +86,7 @@ struct WindowOptions: ParsableArguments {
     }
 }
 
-/// Throws unless `count` clients are some, and no more than any machine has ports for.
+/// Throws unless `count` is at least 1 and within the number of ports.
 func checkClients(_ count: Int, _ option: String) throws {
     guard (1...32_000).contains(count) else {
         throw ValidationError("\(option) takes 1 to 32000.")

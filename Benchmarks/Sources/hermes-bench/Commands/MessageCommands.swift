@@ -90,7 +90,7 @@ struct OpenLoop: ParsableCommand {
     }
 }
 
-/// Runs a plan and shows its figures; with `--strict`, fails when a message fared badly.
+/// Runs a plan and prints its figures; with `--strict` any lost or misplaced message is an error.
 private func runMessages(
     _ scenario: String, _ plan: LoadPlan, _ load: LoadOptions, _ broker: BrokerOptions
 ) throws(BenchFailure) {

@@ -1,6 +1,6 @@
 import CBench
 
-/// What the kernel lets this process do.
+/// The limits of this process.
 enum ProcessLimits {
     /// Standard streams, epoll and a few to spare.
     private static var otherDescriptors: Int { 16 }

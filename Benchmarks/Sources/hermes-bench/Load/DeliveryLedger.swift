@@ -1,6 +1,7 @@
-/// What arrived on each stream, a publisher's messages to one subscriber: in order, late, or twice.
+/// Arrivals on each stream (one publisher's messages to one subscriber): in order, late, or
+/// duplicate.
 struct DeliveryLedger: ~Copyable {
-    /// How far behind the newest a message may be to be told from a duplicate.
+    /// Distance behind the newest message within which late messages are told from duplicates.
     private static var memory: UInt64 { 1_024 }
     private static var wordsPerStream: Int { Int(memory) / 64 }
 
@@ -13,7 +14,7 @@ struct DeliveryLedger: ~Copyable {
     }
 
     private let next: UnsafeMutablePointer<UInt64>
-    /// Which of the last 1,024 sequences arrived, per stream, as a ring of bits.
+    /// The last 1,024 sequences per stream, as a ring of bits that are set on arrival.
     private let arrived: UnsafeMutablePointer<UInt64>
 
     init(streams: Int) {

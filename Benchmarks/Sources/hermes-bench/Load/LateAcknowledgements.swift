@@ -1,7 +1,7 @@
 import MQTTCodec
 import Structures
 
-/// Answers that slow subscribers still owe; all of them wait equally long, so first in, first out.
+/// Pending acknowledgements of slow subscribers, first in, first out, as all wait equally long.
 struct LateAcknowledgements: ~Copyable {
     struct Entry: BitwiseCopyable {
         /// Monotonic nanoseconds.
@@ -16,7 +16,7 @@ struct LateAcknowledgements: ~Copyable {
 
     var isEmpty: Bool { entries.count == 0 }
 
-    /// When the next one is to leave; `nil` when none is owed.
+    /// Time of the next one; `nil` without any.
     var nextDue: UInt64? { isEmpty ? nil : entries[0].due }
 
     /// Keeps an answer; its time must not be before that of the one kept last.

@@ -1,6 +1,6 @@
 import MQTTCodec
 
-/// What a message scenario does: who publishes to whom, how much at a time, and for how long.
+/// A message scenario: publishers and subscribers, their rate, and the duration.
 struct LoadPlan {
     enum Shape {
         /// Publisher i to subscriber i.
@@ -12,8 +12,8 @@ struct LoadPlan {
     }
 
     enum Pace {
-        /// A publisher has at most so many messages under way: not yet acknowledged to it, or not yet
-        /// seen by all its subscribers.
+        /// Largest number of a publisher's messages in progress: without acknowledgement, or not
+        /// received by all its subscribers.
         case window(Int)
         /// Messages per second of all publishers together, on a fixed schedule.
         case rate(Double)
@@ -33,9 +33,9 @@ struct LoadPlan {
     var payloadBytes: Int
     /// Subscribers connect with clean session 0.
     var subscribersPersist: Bool
-    /// How long a subscriber takes to answer PUBLISH, in nanoseconds; 0 answers in the same turn.
+    /// Delay of a subscriber's acknowledgement in nanoseconds; 0 answers in the same turn.
     var acknowledgeAfter: UInt64
-    /// How long nothing may arrive before the run is given up, in nanoseconds.
+    /// Time without any arrival after which the run is ended, in nanoseconds.
     var patience: UInt64
 
     var publishers: Int {

@@ -17,16 +17,16 @@ struct MessageLoad: ~Copyable {
         var client: UInt32
         /// Messages sent so far, which is also the next sequence.
         var sent: UInt64 = 0
-        /// The oldest message that is still under way; `sent` when there is none.
+        /// The oldest message in progress; `sent` without any.
         var oldest: UInt64 = 0
         var isListed = false
     }
 
-    /// A message that is under way.
+    /// A message in progress.
     struct Message: BitwiseCopyable {
         enum Stage: UInt8 { case awaitsFirstAcknowledgement, awaitsPubcomp, acknowledged }
         var stage: Stage
-        /// When it was sent, or due in an open loop; monotonic nanoseconds.
+        /// Time of sending, or the scheduled time in an open loop; monotonic nanoseconds.
         var time: UInt64
         /// Subscribers that have not seen it.
         var unseen: UInt32
@@ -65,12 +65,12 @@ struct MessageLoad: ~Copyable {
     var latency = LatencyHistogram()
     /// Until PUBACK or PUBCOMP reached its publisher.
     var acknowledgementLatency = LatencyHistogram()
-    /// How late messages left against their schedule, in an open loop.
+    /// Delay of messages against their schedule, in an open loop.
     var lag = LatencyHistogram()
     private var scheduleStart: UInt64 = 0
     private var scheduled: UInt64 = 0
     private var phaseStart: UInt64 = 0
-    /// Grows whenever a client joins, a message arrives or one is done with.
+    /// Grows whenever a client joins, or a message arrives or ends.
     private var advances: UInt64 = 0
     private var lastAdvance: UInt64
     private(set) var begin: (mark: CPUMark, counts: LoadCounts)?
@@ -119,7 +119,7 @@ struct MessageLoad: ~Copyable {
         messages.deallocate()
     }
 
-    /// How long a turn may wait.
+    /// The longest time that a turn may wait.
     func longestWait(now: UInt64) -> Int64 {
         var wait: UInt64 = 50_000_000
         if let due = owed.nextDue { wait = min(wait, due > now ? due - now : 0) }
@@ -162,7 +162,7 @@ struct MessageLoad: ~Copyable {
         }
     }
 
-    /// Publishes what the schedule says is due, each publisher in turn.
+    /// Publishes all messages that are due, each publisher in turn.
     private mutating func publishOnSchedule(_ rate: Double, _ sockets: inout ClientSockets) {
         let now = Clock.nanoseconds()
         while true {
@@ -283,7 +283,8 @@ struct MessageLoad: ~Copyable {
             counts.delivered += 1
         case .inOrder(let skipped):
             counts.delivered += 1
-            // What is passed over counts as seen: at QoS 0 nothing else would open the window again.
+            // A skipped message counts as received, since at QoS 0 nothing else would open the
+            // window.
             for sequence in stamp.sequence - skipped...stamp.sequence {
                 message(publisher, sequence).pointee.unseen -= 1
             }
@@ -292,7 +293,7 @@ struct MessageLoad: ~Copyable {
         latency.record(sockets.now > stamp.time ? sockets.now - stamp.time : 0)
     }
 
-    /// Answers a PUBLISH at once, or when the plan's delay is over.
+    /// Acknowledges a PUBLISH at once, or after the plan's delay.
     private mutating func answer(
         _ client: UInt32, _ type: PacketType, _ identifier: PacketIdentifier,
         _ sockets: inout ClientSockets
@@ -376,7 +377,7 @@ extension MessageLoad: PacketHandler {
         }
     }
 
-    /// Opens connections, few at a time, and no publisher before every subscriber is there.
+    /// Opens connections, few at a time: all subscribers before the first publisher.
     private mutating func join(_ sockets: inout ClientSockets) throws(BenchFailure) {
         let last =
             joined < plan.subscribers ? plan.subscribers : plan.subscribers + plan.publishers

@@ -1,15 +1,15 @@
 import MQTTCodec
 import Structures
 
-/// Many clients that all connect at once, as after a broken network.
+/// Many clients that connect at once, as after a network failure.
 struct ConnectStorm {
     struct Settings {
         var clients: Int
-        /// Storms one after another; each begins when the clients of the one before have gone.
+        /// Storms one after another; each begins when the former clients have disconnected.
         var rounds: Int
         /// Each client subscribes to a topic of its own.
         var subscribes: Bool
-        /// Each client publishes one QoS 1 message, which nobody receives.
+        /// Each client publishes one QoS 1 message, without receivers.
         var publishes: Bool
         /// Connections being made at a time.
         var mostJoining: Int
@@ -42,7 +42,7 @@ struct ConnectStorm {
             ownCPU += end.own - begin.own
             spans.append(crowd.lastDone - begin.time)
             try crowd.leave(&sockets, patience: patience)
-            // The broker may still be busy with the clients that went.
+            // The broker may still be busy with the former clients.
             if round + 1 < settings.rounds, let process {
                 try Calm.await(
                     process, intervals: 1, atMost: Self.longestCalming, &sockets, &crowd)
@@ -120,10 +120,10 @@ struct StormCrowd: PacketHandler, ~Copyable {
     private var lastArrival = Clock.nanoseconds()
     /// When the last client of this round was done.
     private(set) var lastDone: UInt64 = 0
-    /// Clients that have been answered for, by connection.
+    /// Clients with a result, by connection.
     private var isSettled: [Bool]
-    /// From when on a client's time counts, by connection: when it was due at a rate, else the begin of
-    /// the round, in which all want in at once.
+    /// The beginning of a client's time, by connection: its scheduled time at a rate, else the
+    /// beginning of the round.
     private var dueAt: [UInt64]
     /// Of all rounds.
     private(set) var done = 0
@@ -139,7 +139,7 @@ struct StormCrowd: PacketHandler, ~Copyable {
         dueAt = Array(repeating: 0, count: settings.clients)
     }
 
-    /// Lets all clients in; returns when each has its last answer or nothing more arrives.
+    /// Connects all clients; returns when each has its last answer or nothing more arrives.
     mutating func start(
         _ round: Int, _ sockets: inout ClientSockets, patience: UInt64
     ) throws(BenchFailure) {
@@ -156,13 +156,13 @@ struct StormCrowd: PacketHandler, ~Copyable {
         }
     }
 
-    /// How long to wait for answers before more clients are begun.
+    /// Time to wait for answers before more clients begin.
     private var turnNanoseconds: Int64 {
         guard opened < settings.clients else { return 50_000_000 }
         return settings.perSecond == nil ? 0 : 1_000_000
     }
 
-    /// Lets all clients go.
+    /// Disconnects all clients.
     mutating func leave(
         _ sockets: inout ClientSockets, patience: UInt64
     ) throws(BenchFailure) {

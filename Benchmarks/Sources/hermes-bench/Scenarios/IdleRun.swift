@@ -1,9 +1,9 @@
 import MQTTCodec
 
-/// Connections that do nothing, or sessions whose clients are away, and the memory they cost.
+/// The memory of idle connections, or of sessions whose clients are offline.
 struct IdleRun {
     struct Settings {
-        /// How many connections to measure at; ascending.
+        /// Numbers of connections to measure at; ascending.
         var steps: [Int]
         /// Each client subscribes to a topic of its own.
         var subscribes: Bool
@@ -11,12 +11,12 @@ struct IdleRun {
         var qos = QoS.atLeastOnce
         /// Clients connect with clean session 0.
         var persists: Bool
-        /// Clients leave as soon as their session is there, so that sessions alone are measured; memory
-        /// of connections that were is then shared by few.
+        /// Clients disconnect once their session exists, so that sessions alone are measured. The
+        /// memory of former connections is then shared by few.
         var leaves: Bool
         /// Of every client; none when `nil`.
         var userName: String?
-        /// Seconds; longer than the run takes, so that nobody has to ping.
+        /// Seconds; longer than the run, so that no client has to ping.
         var keepAlive: UInt16
     }
 

@@ -8,7 +8,7 @@ struct MessageRun {
     let tls: ClientTLS?
     let isQuiet: Bool
 
-    /// The figures, and how many messages or acknowledgements fared badly.
+    /// The figures, and the number of lost or misplaced messages and acknowledgements.
     func run() throws(BenchFailure) -> (report: Report, faults: UInt64) {
         var sockets = try ClientSockets(tls: tls)
         var load = MessageLoad(plan, address, process, Progress(scenario, isQuiet: isQuiet))
@@ -99,7 +99,7 @@ struct MessageRun {
         report.add("acknowledged_max_us", "until \(name) max (us)", nanoseconds: latency.maximum)
     }
 
-    /// What the whole run, with warming up and draining, did to the messages.
+    /// The messages of the whole run, including warming up and draining.
     private func addTotals(_ load: borrowing MessageLoad, _ report: inout Report) {
         let counts = load.counts
         report.add("published", "published in all", count: counts.published)

@@ -1,8 +1,8 @@
 import MQTTCodec
 
-/// Messages for clients that are away: subscribe and leave, fill, come back and drain.
+/// Messages for offline clients: subscribe and disconnect, fill, reconnect and drain.
 struct OfflineRun {
-    /// Which steps to take; what one run fills, another may drain.
+    /// The steps to take; one run may drain the messages of another.
     enum Part { case fill, drain, both }
 
     /// Two and a half seconds without work: the broker gives memory back after a pause, and may rest between two batches of what it moves.
@@ -27,16 +27,16 @@ struct OfflineRun {
         var disk: DataDirectory.Usage?
     }
 
-    /// What a step took.
+    /// The cost of a step.
     struct Step {
         var begin: CPUMark
-        /// When its last client was served.
+        /// The time at which its last client was served.
         var end: CPUMark
-        /// When the broker was idle after it.
+        /// The time at which the broker was idle after it.
         var calm: CPUMark
     }
 
-    /// The figures, and how many messages fared badly.
+    /// The figures, and the number of lost or misplaced messages.
     func run() throws(BenchFailure) -> (report: Report, faults: UInt64) {
         var report = Report("offline", address, process)
         report.parameters = parameters
@@ -46,7 +46,7 @@ struct OfflineRun {
         return (report, faults)
     }
 
-    /// Each of these clients subscribes and leaves; returns the CPU time that took the broker.
+    /// Each of these clients subscribes and disconnects; returns the broker's CPU time.
     private func subscribe() throws(BenchFailure) -> UInt64 {
         var sockets = try ClientSockets()
         var crowd = IdleCrowd(
@@ -120,7 +120,7 @@ struct OfflineRun {
         let step = Step(begin: begin, end: end, calm: try CPUMark(process))
 
         let lost = plan.messages - min(plan.messages, drain.delivered)
-        // Where messages are missing, the rest would be counted for a second time.
+        // After a loss, the rest would be counted twice.
         let left = lost == 0 ? try visitAgain() : Leftovers()
         let duplicated = drain.duplicates + left.messages
         let foreign = drain.foreign + left.foreign
@@ -145,7 +145,7 @@ struct OfflineRun {
         return lost + duplicated + drain.outOfOrder + foreign + forgotten
     }
 
-    /// What the broker had for clients that should have had it all.
+    /// Messages left for clients that should have received all.
     private struct Leftovers {
         var messages: UInt64 = 0
         var foreign: UInt64 = 0

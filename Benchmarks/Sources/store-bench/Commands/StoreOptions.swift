@@ -1,7 +1,7 @@
 import ArgumentParser
 import Glibc
 
-/// What all measurements take.
+/// Options of all measurements.
 struct StoreOptions: ParsableArguments {
     @Argument(help: "A directory on the disk to be measured.")
     var directory: String
@@ -9,7 +9,7 @@ struct StoreOptions: ParsableArguments {
     @Option(help: "Also write the figures to this file, as JSON.")
     var json: String?
 
-    /// Runs with a new directory inside the one given, which is gone afterwards with its files.
+    /// Runs with a new directory inside the given one, which is deleted afterwards.
     func withScratchDirectory<Result>(
         _ body: (String) throws -> Result
     ) throws -> Result {
@@ -23,9 +23,9 @@ struct StoreOptions: ParsableArguments {
     }
 }
 
-/// Deletes what a measurement has left.
+/// Deletes the files of a measurement.
 enum ScratchDirectory {
-    /// Deletes a directory with the files and directories in it; what cannot be deleted stays.
+    /// Deletes a directory with its content, as far as possible.
     static func remove(_ path: String) {
         if let stream = opendir(path) {
             var names: [String] = []

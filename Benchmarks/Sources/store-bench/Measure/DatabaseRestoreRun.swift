@@ -8,7 +8,7 @@ struct DatabaseRestoreRun {
     let subscriptions: Int
     let queued: Int
 
-    /// What came out of one start.
+    /// The content restored by one start.
     private struct Loaded {
         var sessions = 0
         var subscriptions = 0

@@ -3,7 +3,7 @@ import Store
 
 /// A durable store under one submitting thread, as a broker's shard would use it.
 final class DurableRun {
-    /// What one part of the measurement took.
+    /// The cost of one part of the measurement.
     private struct Part {
         var cpu = CPUTime.now()
         var begin = Clock.nanoseconds()
@@ -82,7 +82,7 @@ final class DurableRun {
         let first = ends
         let fill = try measureToTheEnd(messages) { run in
             for _ in 0..<max(1, messages / run.group) {
-                // As a broker does, which holds publishers back meanwhile.
+                // As a broker does, which pauses publishers meanwhile.
                 while !run.store.isAccepting { run.wakeup.wait() }
                 try run.commit { $0.putGroup() }
             }
@@ -94,7 +94,7 @@ final class DurableRun {
         return row
     }
 
-    /// CPU and time per message until all is in the database, and the slowest commits.
+    /// CPU and time per message until all are in the database, and the slowest commits.
     private func measureToTheEnd(
         _ messages: Int, _ body: (DurableRun) throws -> Void
     ) throws -> [Double?] {
@@ -146,7 +146,7 @@ final class DurableRun {
         return messages
     }
 
-    /// Reads all queues, windows of a few sessions at a time, and acknowledges what came.
+    /// Reads all queues, windows of a few sessions at a time, and acknowledges the messages.
     private func drain(from first: [UInt64]) throws {
         var next = first
         var session = 0

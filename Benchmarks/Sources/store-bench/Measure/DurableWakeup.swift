@@ -1,7 +1,7 @@
 import CLinux
 import Glibc
 
-/// What wakes the submitting thread, as the reactor's mailbox does in a broker.
+/// Wakes the submitting thread, as the reactor's mailbox does in a broker.
 final class DurableWakeup: Sendable {
     private let descriptor: CInt
 
@@ -19,7 +19,7 @@ final class DurableWakeup: Sendable {
         _ = write(descriptor, &one, 8)
     }
 
-    /// Returns once somebody has signalled since the last call.
+    /// Returns once signalled since the last call.
     func wait() {
         var count: UInt64 = 0
         _ = read(descriptor, &count, 8)
