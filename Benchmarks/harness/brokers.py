@@ -370,7 +370,7 @@ def _free_port() -> int:
 
 
 def mosquitto_binary() -> str:
-    """Where mosquitto is; Debian keeps it where only root looks."""
+    """The path of mosquitto, which Debian keeps in a folder for root."""
     path = os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin"
     binary = shutil.which("mosquitto", path=path)
     if binary is None:

@@ -53,7 +53,7 @@ def disk(tmp_path: Path) -> Disk:
 
 OPEN = "f = os.open('a', os.O_RDWR | os.O_CREAT, 0o600)\n"
 MAGIC = b"DISK"
-"""What each record begins with, and the type of one below."""
+"""The beginning of each record, and the type of one below."""
 SYNC_DIRECTORY = 9
 SYNC_NAMES = "d = os.open('.', os.O_RDONLY)\nos.fsync(d)\n"
 

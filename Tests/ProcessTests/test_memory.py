@@ -85,7 +85,8 @@ def test_slow_readers_go_and_the_others_lose_nothing(from_file, raw):
 
 
 def test_newcomers_wait_until_there_is_memory(from_file, raw):
-    """Those without a CONNECT are closed, later ones wait in the kernel, and get in afterwards."""
+    """Connections without CONNECT are closed; later ones wait in the kernel and are accepted
+    after."""
     rest = "output_bytes: 256MiB, connect_timeout: 60s"
     broker = from_file(f"limits: {{memory: off, {rest}}}")
     silent = raw(broker)

@@ -18,10 +18,10 @@ from harness.waiting import eventually
 pytestmark = pytest.mark.hermesd("proxy_from is its own setting")
 
 LISTED = "127.0.0.2"
-"""Where proxies connect from; everything else on this machine comes from 127.0.0.1."""
+"""Address of the proxies; everything else on this machine comes from 127.0.0.1."""
 FOUR, SIX = "192.0.2.7", "2001:db8::7"
 FIELDS = b"\x01\x00\x04mqtt" + b"\x05\x00\x80" + bytes(128) + b"\x04\x00\x00"
-"""What proxies add in version 2: ALPN, a unique identifier, NOOP."""
+"""Fields that proxies add in version 2: ALPN, a unique identifier, NOOP."""
 HEADERS = {
     "v1-ipv4": (line(FOUR, 50_001), f"{FOUR}:50001"),
     "v1-ipv6": (line(SIX, 50_002), f"[{SIX}]:50002"),

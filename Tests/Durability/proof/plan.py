@@ -1,4 +1,4 @@
-"""Which kills a proof consists of, and whether those that came suffice."""
+"""The kills that a proof consists of, and whether those so far suffice."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Proof:
     wanted: int
     """Kills with acknowledgements outstanding."""
     per_cell: int
-    """Those of them for each failpoint and QoS."""
+    """Counted kills for each failpoint and QoS."""
     seed: int
     kills: list[Kill] = field(default_factory=list)
     acknowledgements: dict[str, int] = field(default_factory=dict)

@@ -229,7 +229,7 @@ static void escape(const char *call, int descriptor) {
     note_names(ESCAPE, 0, path, "");
 }
 
-// What lies between `offset` and `end`, as far as the file goes, is about to be replaced.
+// Returns the bytes between `offset` and `end`, within the file, which a write is about to replace.
 static void note_replaced(
     uint32_t type, int descriptor, off_t offset, size_t count, off_t old_size) {
     if (log_descriptor < 0) return;
@@ -394,7 +394,7 @@ int close(int descriptor) {
 
 // MARK: Writing
 
-// How many bytes to write, or -1 with the error to fail with.
+// The number of bytes to write, or -1 with the error to return.
 static ssize_t allowed(int descriptor, size_t count) {
     uint32_t kind = files[descriptor].kind;
     int error = fault_of(ON_WRITE, kind);

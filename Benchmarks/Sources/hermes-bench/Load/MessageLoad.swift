@@ -445,7 +445,7 @@ extension MessageLoad: PacketHandler {
         case .warmingUp, .measuring:
             throw BenchFailure("nothing new arrived for \(waited) s. \(counts.summary)")
         case .draining, .done:
-            // What has not come by now is lost.
+            // Messages that have not arrived by now are lost.
             try finish()
         }
     }

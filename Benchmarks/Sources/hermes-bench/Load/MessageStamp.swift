@@ -1,4 +1,4 @@
-/// What stands at the beginning of every payload, so that its receiver can account for it.
+/// The beginning of every payload, by which its receiver accounts for it.
 ///
 /// Layout, in the byte order of the machine: run (4 bytes), publisher (4), sequence (8), time (8).
 struct MessageStamp {

@@ -28,7 +28,7 @@ struct OfflineDrain: ~Copyable {
     private var held: HeldIdentifiers
     private var lastArrival = Clock.nanoseconds()
 
-    /// What is known of the client behind each connection.
+    /// The state of the client of each connection.
     struct Visit {
         var session: Int
         var began: UInt64

@@ -1,6 +1,6 @@
 import MQTTCodec
 
-/// Messages for sessions whose clients are away: how many, and who publishes what.
+/// Messages for sessions of offline clients: their number and their publishers.
 ///
 /// Each session has a topic of its own, and one publisher sends everything to that topic, so the
 /// messages of a session have an order. Publisher `p` of `P` serves the sessions `p`, `p + P`,
@@ -32,7 +32,7 @@ struct OfflinePlan {
         UInt64(sessions(of: publisher)) * messagesPerSession
     }
 
-    /// Where the message at `position`, counted from 0, of a publisher goes.
+    /// The session that gets a publisher's message at `position`, which counts from 0.
     func destination(
         publisher: Int, position: UInt64
     ) -> (session: Int, sequence: UInt64) {

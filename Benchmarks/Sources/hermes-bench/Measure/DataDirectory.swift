@@ -38,7 +38,7 @@ struct DataDirectory {
             }
             guard name != ".", name != ".." else { continue }
             var status = stat()
-            // A file that has gone since is none of the broker's data any more.
+            // The broker has deleted the file in the meantime.
             guard lstat("\(folder)/\(name)", &status) == 0 else { continue }
             switch status.st_mode & S_IFMT {
             case S_IFREG:

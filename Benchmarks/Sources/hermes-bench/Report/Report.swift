@@ -4,7 +4,7 @@ struct Report {
     struct Metric {
         /// The figure's name in JSON, with its unit.
         let key: String
-        /// What people read, with its unit.
+        /// The name for people, with the unit.
         let label: String
         let text: String
         let value: JSONValue

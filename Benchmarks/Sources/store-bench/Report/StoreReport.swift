@@ -3,7 +3,7 @@ struct StoreReport {
     struct Column {
         /// The figure's name in JSON, with its unit.
         let key: String
-        /// What people read, with its unit.
+        /// The name for people, with the unit.
         let label: String
         let digits: Int
 
