@@ -97,8 +97,7 @@ struct Admission: ~Copyable {
     /// Returns the token of a connection that was not accepted.
     mutating func putTokenBack() { tokens.putBack() }
 
-    /// The time to accept again: when a hundredth of the rate is available, so that pauses cost
-    /// little.
+    /// The time to accept again: once a hundredth of the rate is available, to limit pauses.
     mutating func nextToken(now: MonotonicTime) -> MonotonicTime {
         guard let rate = limits.connectRate else { return now }
         return tokens.time(of: max(1, rate / 100), rate: rate, now: now)

@@ -2,15 +2,12 @@ import BrokerCore
 import Synchronization
 import Threads
 
-/// Checks passwords on a thread of its own: Argon2 takes tens of milliseconds, which would delay
-/// all clients.
+/// Checks passwords on its own thread: Argon2 takes tens of milliseconds.
 ///
 /// Cached passwords are answered first, between two full checks, so that returning clients do not
-/// wait behind strangers who guess. Both queues are bounded; a request without room gets an answer
-/// at once.
+/// wait behind strangers who guess. Both queues are bounded; overflow is answered at once.
 package final class Authenticator: Sendable {
-    /// Requests that may wait for the cache lookup. It takes microseconds and begins at the latest
-    /// after the running check.
+    /// Requests waiting for the cache lookup, which begins at the latest after the running check.
     package static let arrivedCapacity = 8_192
 
     private let arrived: WorkQueue<AuthenticationRequest>
@@ -20,8 +17,7 @@ package final class Authenticator: Sendable {
     private let check: PasswordCheck
     private let answer: @Sendable (AuthenticationRequest, PasswordCheck.Outcome) -> Void
 
-    /// Calls `answer` on the authenticator's thread, once per accepted request, unless ``stop()``
-    /// comes first.
+    /// Calls `answer` on its thread, once per accepted request, unless ``stop()`` comes first.
     package init(
         _ check: PasswordCheck,
         answer: @escaping @Sendable (AuthenticationRequest, PasswordCheck.Outcome) -> Void

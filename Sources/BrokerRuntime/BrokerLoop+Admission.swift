@@ -79,8 +79,7 @@ extension BrokerLoop {
         return true
     }
 
-    /// Admits a connection whose PROXY header has named the client; false when the client's address
-    /// has reached a limit.
+    /// Admits a connection whose PROXY header has named the client; false when a limit closed it.
     mutating func admitProxied(_ handle: Handle) -> Bool {
         let peer = reactor.peerAddress(of: handle)
         guard let origin = admit(peer, isSecured: reactor.isShakingHands(handle)) else {
@@ -105,8 +104,7 @@ extension BrokerLoop {
         }
     }
 
-    /// True when `limits.connections_per_address` makes this connection share resources with others
-    /// from its address.
+    /// True when `limits.connections_per_address` applies to this connection's address.
     func sharesByAddress(_ handle: Handle) -> Bool {
         settings.limits.connectionsPerAddress.bound(
             of: settings.limits.maxConnections,

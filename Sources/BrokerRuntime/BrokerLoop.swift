@@ -12,8 +12,7 @@ import TLS
 import Threads
 import Transport
 
-/// Drives one shard with sockets, in turns: a batch of events becomes one commit, and one send per
-/// connection.
+/// Drives one shard with sockets: each turn is one commit, and one send per connection.
 ///
 /// The loop is thin on purpose: it moves bytes between reactor and shard, tells the time, and logs
 /// notices. All decisions are in ``Shard``.

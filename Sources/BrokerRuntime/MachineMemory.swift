@@ -9,12 +9,10 @@ package enum MachineMemory {
         return (bounds + (machine > 0 ? [machine] : [])).min()
     }
 
-    /// Share of the available memory that `limits.memory: auto` uses; the rest is for the kernel
-    /// and others.
+    /// Share of the memory that `limits.memory: auto` uses; the kernel and others get the rest.
     package static var usualPercent: Int { 80 }
 
-    /// A control group of the process: the folder of its hierarchy, its path in it, and the name of
-    /// its limit's file.
+    /// A control group of the process: its hierarchy's folder, its path, and its limit's file.
     private struct ControlGroup {
         var folder: String
         var path: String

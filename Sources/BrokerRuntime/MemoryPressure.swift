@@ -3,8 +3,7 @@ package enum MemoryPressure: UInt8, CaseIterable, Comparable, Sendable {
     case none
     /// New connections wait to be accepted, and those without CONNACK are closed.
     case newcomers
-    /// Incomplete packets are limited to an eighth of their bound, and publishers pause at a
-    /// sixteenth of theirs.
+    /// Incomplete packets get an eighth of their bound, and publishers a sixteenth of theirs.
     case publishers
     /// Connections that do not read are closed, largest unsent output first.
     case readers

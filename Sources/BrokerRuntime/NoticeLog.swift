@@ -17,8 +17,7 @@ struct NoticeLog {
 
     var wantsLifecycle: Bool { logger.logLevel <= .debug }
 
-    /// Asks the reactor for the connection's address, a system call, only for lines that are
-    /// written.
+    /// Asks the reactor for an address, a system call, only for lines that are written.
     mutating func log(_ notice: BrokerNotice, in reactor: borrowing Reactor, now: MonotonicTime) {
         switch notice {
         case .opened(let handle, let identifier, let cleanSession, let sessionPresent):

@@ -2,8 +2,7 @@
 package struct PasswordCheck: Sendable {
     package typealias Ask = @Sendable (_ userName: [UInt8], _ password: [UInt8]) -> Bool
 
-    /// True when the password was correct a short while ago; takes microseconds. False means
-    /// unknown.
+    /// True if the password was correct a short while ago, false if unknown; takes microseconds.
     package let recall: Ask
     /// True when the password is correct; may take tens of milliseconds.
     package let verify: Ask

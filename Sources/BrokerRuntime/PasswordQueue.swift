@@ -4,8 +4,7 @@ import BrokerCore
 /// the address with the most requests loses one. So a client that guesses passwords delays others
 /// by one or two checks only.
 ///
-/// Requests of origin 0 form one address that never loses any: it stands for clients without an
-/// address of their own.
+/// Origin 0, for clients without an address of their own, never loses a request.
 struct PasswordQueue {
     /// Longest queue; at about 20 ms each, further requests would miss the CONNECT deadline.
     static let capacity = 512
@@ -18,8 +17,7 @@ struct PasswordQueue {
 
     var isEmpty: Bool { count == 0 }
 
-    /// Adds a request; returns the one that had to leave, which may be another. `nil` when all have
-    /// room.
+    /// Adds a request; returns the one that must leave, if any, which may be another.
     mutating func append(_ request: AuthenticationRequest) -> AuthenticationRequest? {
         guard count == Self.capacity else {
             place(request)

@@ -17,7 +17,6 @@ package enum ShardMessage: Sendable {
     case limits(BrokerLimits)
     /// New access rules; `nil` allows everything.
     case access(AccessRules?)
-    /// Stop accepting, send the unsent output, close, and end the loop. A second one skips the
-    /// sending.
+    /// Stop accepting, send the output, close, and end the loop; a second one skips the sending.
     case stop
 }

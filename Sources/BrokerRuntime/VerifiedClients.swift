@@ -1,8 +1,7 @@
 import Structures
 import TLS
 
-/// The certificates of connected clients, so that a later revocation list can end their
-/// connections.
+/// The certificates of connected clients, for later revocation lists.
 ///
 /// A side table, since only clients with certificates need it: about 100 bytes each, and 8 more for
 /// every intermediate authority.

@@ -4,14 +4,12 @@ struct ConfigurationDraft {
     var problems = ProblemList()
     /// The layer that set each key last. An entry `listeners[1]` says where the list item begins.
     private(set) var origins: [String: ConfigurationOrigin] = [:]
-    /// Keys whose value was rejected. Rules over several keys skip them, so that one mistake is
-    /// reported once.
+    /// Keys with a rejected value. Rules over several keys skip them, to report a mistake once.
     private(set) var refusedKeys: Set<String> = []
     /// Keys that any layer has set, including the built-in one.
     private(set) var givenKeys: Set<String> = []
 
-    /// Parses a value and stores it. On an error it records the problem and keeps the earlier
-    /// value.
+    /// Parses and stores a value. On an error it records the problem and keeps the earlier value.
     mutating func assign(
         _ setting: Setting, at index: Int = 0, _ text: String?, from origin: ConfigurationOrigin
     ) {

@@ -89,8 +89,7 @@ struct ProblemList {
         return ConfigurationError(problems: ordered.map(\.element), omittedCount: omittedCount)
     }
 
-    /// Sort key: first the file by line (at most 2^20, its size limit), then environment, then
-    /// flags.
+    /// Sort key: the file by line (below 2^20, its size limit), then environment, then flags.
     private static func rank(_ problem: ConfigurationProblem) -> Int {
         switch problem.origin {
         case .file(_, line: let line): line ?? 0

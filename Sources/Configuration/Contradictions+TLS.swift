@@ -1,7 +1,7 @@
 /// Rules over the keys of a listener's `tls` section.
 extension ConfigurationDraft {
-    /// Requires certificate and key when any `tls` key is set, so that the listener never falls
-    /// back to plain TCP.
+    /// With any `tls` key set, requires certificate and key: the listener must not become plain
+    /// TCP.
     mutating func checkTLS() {
         for index in configuration.listeners.indices where isTLSMeant(index) {
             checkCertificates(index)

@@ -44,8 +44,7 @@ package struct HermesConfiguration: Sendable, Equatable {
         package var keys: [String] = []
         package var minimumVersion = Version.tls12
         package var clientCertificates = ClientCertificates.off
-        /// PEM file with the certificate authorities of clients; `nil` asks clients for no
-        /// certificate.
+        /// PEM file with the authorities of clients; `nil` asks clients for no certificate.
         package var clientCAFile: String?
         /// PEM file with revocation lists.
         package var crlFile: String?
@@ -90,8 +89,7 @@ package struct HermesConfiguration: Sendable, Equatable {
             /// PEM file with the private key; set whenever the certificate is.
             package var key: String?
             package var minimumVersion = HermesConfiguration.TLS.Version.tls12
-            /// PEM file with the certificate authorities of callers; `nil` asks callers for no
-            /// certificate.
+            /// PEM file with the authorities of callers; `nil` asks callers for no certificate.
             package var clientCAFile: String?
 
             package init() {}

@@ -37,8 +37,7 @@ indirect enum KeyTree: Sendable {
 
 /// Suggestions for an unknown key.
 enum KeySuggestion {
-    /// Advice for an unknown key among `siblings`: the same name elsewhere, the most similar name,
-    /// or the known names here.
+    /// Advice for an unknown key: the same name elsewhere, the most similar one, or all `siblings`.
     static func cure(for name: String, among siblings: some Collection<String>) -> String {
         if let setting = Setting.all.first(where: { leaf($0.pattern) == name }) {
             return "It belongs to \(setting.pattern)."

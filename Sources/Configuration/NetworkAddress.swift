@@ -28,8 +28,7 @@ struct NetworkAddress: Hashable, Sendable {
             || (bytes.starts(with: zeros + [0xFF, 0xFF]) && bytes[12] == 127)
     }
 
-    /// True when two sockets cannot share a port: the addresses are equal, or one is the wildcard
-    /// of the family.
+    /// True when two sockets cannot share a port: equal addresses, or the family's wildcard.
     func overlaps(_ other: Self) -> Bool {
         bytes.count == other.bytes.count && (bytes == other.bytes || isAny || other.isAny)
     }

@@ -10,8 +10,7 @@ struct KeptInput: BitwiseCopyable {
     private var storedCount: UInt32 = 0
     private var storedCapacity: UInt32 = 0
 
-    /// Kept input of at most this size moves to the shared buffer for the next read; reads append
-    /// to larger input.
+    /// Up to this size, kept input moves to the shared buffer; reads append to larger input.
     static var movableBytes: Int { 8 * 1_024 }
 
     var count: Int { Int(storedCount) }

@@ -88,8 +88,7 @@ struct Listeners: ~Copyable {
         .unable(SystemError(call: "accept", subject: addresses[listener], code: code))
     }
 
-    /// Opens the spare descriptor again if it is missing. Called whenever a descriptor may have
-    /// become free.
+    /// Reopens a missing spare descriptor; called whenever one may have become free.
     mutating func takeSpareDescriptor() {
         guard spareDescriptor < 0 else { return }
         spareDescriptor = open("/dev/null", O_RDONLY | O_CLOEXEC)

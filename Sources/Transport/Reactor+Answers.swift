@@ -29,8 +29,7 @@ extension Reactor {
     }
 
     public enum Received {
-        /// All input that has not been consumed, oldest first; valid until the next
-        /// ``receive(_:)``.
+        /// All input not consumed yet, oldest first; valid until the next ``receive(_:)``.
         case bytes(UnsafeRawBufferPointer)
         case wouldBlock
         case endOfStream
@@ -48,8 +47,7 @@ extension Reactor {
         case failed(SystemError)
     }
 
-    /// One step of a handshake. ``TLSHandshake/step()`` runs on another thread; its result goes to
-    /// ``finishStep(_:_:)``.
+    /// ``TLSHandshake/step()``, to run on another thread; its result goes to ``finishStep(_:_:)``.
     public struct HandshakeStep: Sendable {
         public let connection: Handle
         public let handshake: TLSHandshake

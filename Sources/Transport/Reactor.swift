@@ -3,8 +3,7 @@ import Glibc
 import Structures
 import TLS
 
-/// The sockets of one thread, on epoll (level-triggered); independent of the application's
-/// protocol.
+/// The sockets of one thread, on epoll (level-triggered), for any protocol.
 ///
 /// The owner calls ``wait(milliseconds:)``, then ``event(_:)`` for each event, then
 /// ``receive(_:)``, ``accept(_:isOneShot:)`` or ``send(_:_:)`` as the event requires. Bytes pass
@@ -42,8 +41,7 @@ public struct Reactor: ~Copyable {
     public var connectionCount: Int { connections.count }
     /// Sockets of connections, including those closed during a handshake step.
     public var socketCount: Int { connections.count + handshakes.abandonedCount }
-    /// Unfinished handshakes, including those of closed connections whose step is still running;
-    /// each holds a socket.
+    /// Unfinished handshakes, also of closed connections with a running step; each holds a socket.
     public var handshakeCount: Int { handshakes.count }
     /// Connections whose TLS handshake has succeeded.
     public var securedCount: Int { records.count }
@@ -93,9 +91,8 @@ public struct Reactor: ~Copyable {
     /// Closes the listeners; established connections continue.
     public mutating func closeListeners() { listeners.closeAll() }
 
-    /// Accepts one connection, plain until ``begin(_:proxyHeader:tls:)`` chooses stages. With
-    /// `isOneShot`, for a connection that begins with TLS, its socket is reported once, as the
-    /// handshake needs.
+    /// Accepts one connection, plain until ``begin(_:proxyHeader:tls:)``. With `isOneShot`, for one
+    /// that begins with TLS, its socket is reported once, as the handshake needs.
     public mutating func accept(_ listener: Int, isOneShot: Bool = false) -> Accepted {
         let descriptor: CInt
         switch listeners.accept(listener) {
@@ -157,8 +154,7 @@ public struct Reactor: ~Copyable {
         SystemError(call: call, subject: address(of: handle), code: code)
     }
 
-    /// True when input that arrived with the handshake waits for ``receive(_:)``; no event reports
-    /// it.
+    /// True when input that came with the handshake waits for ``receive(_:)`` without an event.
     public func holdsUnopenedInput(_ handle: Handle) -> Bool {
         recordPlace(handle).map { records[$0].isUnopened } ?? false
     }
@@ -244,8 +240,7 @@ public struct Reactor: ~Copyable {
         isOpen(handle) && connections[handle.index].awaitsClient
     }
 
-    /// Requests the next handshake step, since the socket is ready. Events stop until the step has
-    /// ended.
+    /// Requests the next handshake step for a ready socket. Events stop until the step ends.
     private mutating func requestStep(_ handle: Handle) {
         if !connections[handle.index].interest.isOneShot { watchOnce(handle, 0) }
         handshakes.request(handle)
@@ -310,8 +305,7 @@ public struct Reactor: ~Copyable {
 
     // MARK: Closing
 
-    /// Closes a connection and releases its memory. If a handshake step is running, the socket
-    /// closes after it.
+    /// Closes a connection and frees its memory. A running handshake step delays the socket's end.
     public mutating func close(_ handle: Handle) {
         guard isOpen(handle) else { return }
         let index = handle.index
@@ -332,7 +326,7 @@ public struct Reactor: ~Copyable {
         connections.remove(index)
     }
 
-    /// The peer's address and port: from the PROXY header, or else from the kernel, also after a
+    /// The peer's address and port: from the PROXY header, else from the kernel, even after a
     /// reset.
     public func peerAddress(of handle: Handle) -> PeerAddress {
         guard isOpen(handle) else { return .unknown }

@@ -5,13 +5,11 @@ public struct UnfinishedInput: BitwiseCopyable {
     public let connection: Handle
     /// The memory of its buffers in bytes.
     public let bytes: Int
-    /// Ascending by the time at which the packet began; `UInt64.max` for small buffers, which have
-    /// no order.
+    /// Ascends with the beginning of the packet; `UInt64.max` for small buffers.
     let order: UInt64
 }
 
-/// The memory of all incomplete packets and TLS records, and the order in which large packets
-/// began.
+/// The memory of all incomplete packets and TLS records, and the order of large packets.
 struct HeldInput {
     /// The order of packets is recorded from this capacity on.
     private static var notedBytes: Int { 4 * 1_024 }

@@ -8,8 +8,7 @@ import Transport
 
 /// The ACL file, read at the start and at each reload.
 final class AccessFile: Sendable {
-    /// Attempts, 1 ms apart, to pass new rules to a broker whose mailbox is full. A turn empties
-    /// it.
+    /// Attempts, 1 ms apart, to pass new rules to a full mailbox, which a turn empties.
     private static let tries = 5_000
 
     private let path: String

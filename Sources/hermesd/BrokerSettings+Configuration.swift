@@ -33,8 +33,7 @@ extension BrokerLimits {
     /// Descriptors that are not for MQTT clients: HTTP connections, listeners, log, store.
     private static var reservedDescriptors: Int { 320 }
 
-    /// The limits of a configuration. Limits that are not set follow from this machine's memory and
-    /// descriptors.
+    /// The configured limits; unset ones follow from this machine's memory and descriptors.
     init(_ configuration: HermesConfiguration, descriptorLimit: Int) {
         self = configuration.limits
         if maxConnections == nil {

@@ -2,8 +2,7 @@ import Glibc
 import Logging
 import TLS
 
-/// Reloads certificates when their files change, and warns of files that expire soon: at the start
-/// and daily.
+/// Reloads changed certificates, and warns daily and at the start of files that expire soon.
 ///
 /// It compares file stamps every five seconds. That costs microseconds and, unlike inotify, also
 /// works when a renewal replaces a folder. A change counts once the files have been stable for a
@@ -12,8 +11,7 @@ import TLS
 struct CertificateWatch {
     private static let interval = Duration.seconds(5)
     private static let settling = Duration.seconds(1)
-    /// Seconds before expiry from which the log warns. Renewal tools act 30 days ahead, so at 14
-    /// days something is wrong.
+    /// Seconds before expiry from which the log warns; renewal tools act 30 days ahead.
     private static let warningSeconds: Int64 = 14 * secondsOfDay
     private static let secondsOfDay: Int64 = 86_400
 
@@ -26,8 +24,7 @@ struct CertificateWatch {
         self.logger = logger
     }
 
-    /// Runs until the task is cancelled. `use` installs new certificates and returns false on
-    /// failure.
+    /// Runs until cancelled. `use` installs new certificates and returns false on failure.
     mutating func run(_ use: @Sendable (Certificates.Read) -> Bool) async {
         remind()
         while (try? await Task.sleep(for: Self.interval)) != nil {

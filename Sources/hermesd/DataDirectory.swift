@@ -34,8 +34,7 @@ struct DataDirectory: ~Copyable {
 
     deinit { _ = close(lock) }
 
-    /// Syncs the parent folder: without it, a power failure could lose a new folder with its
-    /// content.
+    /// Syncs the parent folder, without which a power failure could lose a new folder.
     private static func synchronizeParent(of path: String) throws(DataFolder.Unusable) {
         let parent = open("\(path)/..", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard parent >= 0 else {

@@ -28,8 +28,7 @@ struct Reload {
     private let parts: [Part]
     private let apply: @Sendable (HermesConfiguration) -> Bool
 
-    /// `apply` installs the limits of a configuration. On failure it logs, keeps the old limits,
-    /// and returns false.
+    /// `apply` installs a configuration's limits. On failure it logs, keeps the old, returns false.
     init(
         loader: ConfigurationLoader, running: HermesConfiguration, log: OperatorLog,
         logger: Logger, parts: [Part], apply: @escaping @Sendable (HermesConfiguration) -> Bool

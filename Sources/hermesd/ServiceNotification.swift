@@ -22,8 +22,7 @@ final class ServiceNotification: Sendable {
     /// A shorter interval would only keep the process busy.
     private static let shortestWatchdogInterval = Duration.milliseconds(1)
 
-    /// Reads `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID`; an invalid value is logged and
-    /// ignored.
+    /// Reads `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID`; logs and ignores invalid values.
     init(environment: [String: String], logger: Logger) {
         self.logger = logger
         guard let name = environment["NOTIFY_SOCKET"], !name.isEmpty else {
@@ -65,8 +64,7 @@ final class ServiceNotification: Sendable {
             "STOPPING=1\nSTATUS=Stopping: sends what waits\nEXTEND_TIMEOUT_USEC=\(microseconds)")
     }
 
-    /// Calls `ask` at every ``watchdogInterval`` until the task is cancelled. Returns at once
-    /// without a watchdog.
+    /// Calls `ask` at every ``watchdogInterval`` until cancelled. Returns at once without one.
     ///
     /// - Parameter ask: Asks the broker's thread to call the argument. Without that call nothing is
     ///   sent, and the service manager restarts the process.

@@ -5,8 +5,7 @@ package struct BrokerStatus: Codable, Sendable, Equatable {
     package var uptimeSeconds: Int64
     /// "none", "interval" or "sync".
     package var durability: String
-    /// Data of this many milliseconds may be lost in a power failure; `nil` unless `durability` is
-    /// "interval".
+    /// Milliseconds of data that a power failure may lose; `nil` unless `durability` is "interval".
     package var durabilityIntervalMs: Int?
     /// Addresses that accept MQTT, with their actual ports.
     package var listeners: [String]

@@ -23,8 +23,7 @@ package struct ClientQuery: Codable, Sendable, Equatable {
     }
 }
 
-/// The end of a page in the list of clients: the hexadecimal sort key of its last client. Callers
-/// pass it back unchanged.
+/// The end of a page of clients, as the hexadecimal sort key of its last client.
 package struct ClientCursor: Sendable, Equatable {
     /// The sort key of the last client on the previous page.
     package let key: [UInt8]

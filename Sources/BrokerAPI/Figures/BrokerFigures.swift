@@ -1,8 +1,6 @@
-/// All counters and gauges at one moment, for `GET /metrics` and the `$SYS` topics. Counters run
-/// since the start.
+/// All figures at one moment, for `GET /metrics` and `$SYS`. Counters run since the start.
 package struct BrokerFigures: Sendable, Equatable {
-    /// The count of one case, such as a reason. The cases are fixed, which bounds the number of
-    /// series.
+    /// The count of one case, such as a reason. Fixed cases bound the number of series.
     package struct Count: Sendable, Equatable {
         /// A word of lower-case letters, digits, `_` and `.`.
         package var label: String

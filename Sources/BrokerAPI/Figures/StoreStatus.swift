@@ -1,7 +1,6 @@
 /// The state of the durable store, for `GET /v1/status` and `GET /metrics`.
 package struct StoreStatus: Codable, Sendable, Equatable {
-    /// The reason for which messages are not stored durably, or an error that needs an operator;
-    /// `nil` when all is well.
+    /// The reason why storing fails, or damage that needs an operator; `nil` when all is well.
     package var notReadyReason: String?
     /// Groups of records made durable, and their bytes.
     package var commits: UInt64 = 0

@@ -1,6 +1,5 @@
-/// The limits of a broker, set by the configuration; a reload replaces all of them.
-/// docs/configuration.md describes each, docs/limits.md the behaviour at it; ``Limit`` names the
-/// one that was met.
+/// The limits of a broker; a reload replaces all of them. docs/configuration.md describes each,
+/// docs/limits.md the behaviour at it; ``Limit`` names the one that was met.
 package struct BrokerLimits: Sendable, Equatable {
     /// From accept to a complete CONNECT.
     package var connectTimeout: Duration = .seconds(10)
@@ -17,8 +16,7 @@ package struct BrokerLimits: Sendable, Equatable {
     package var maxInFlight: UInt32 = 20
     /// Inbound QoS 2 identifiers without their PUBREL, per session.
     package var maxInboundQoS2: UInt32 = 1_000
-    /// PUBLISH, SUBSCRIBE and UNSUBSCRIBE packets of one client without acknowledgement; above it
-    /// the client is not read.
+    /// Unacknowledged PUBLISH, SUBSCRIBE and UNSUBSCRIBE packets after which a client is not read.
     package var maxUnacknowledgedPublishes = 1_000
     package var maxUnacknowledgedPublishBytes = 4 * 1024 * 1024
     /// Messages, and their bytes, that wait in one session.

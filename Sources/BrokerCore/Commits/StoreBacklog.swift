@@ -1,7 +1,6 @@
 import Structures
 
-/// The submitted records that have not completed. Their memory grows while clients produce more
-/// than the disk takes.
+/// Submitted records that have not completed; clients faster than the disk make them grow.
 struct StoreBacklog: ~Copyable {
     struct Batch: BitwiseCopyable {
         var lastTicket: UInt64
@@ -11,8 +10,7 @@ struct StoreBacklog: ~Copyable {
     private var batches = RingBuffer<Batch>()
     private(set) var bytes = 0
 
-    /// Adds a submitted batch, whose last group has this ticket. A store that keeps nothing reports
-    /// 0 bytes.
+    /// Adds a submitted batch, whose last group has this ticket; 0 bytes if nothing is kept.
     mutating func add(bytes: Int, through ticket: UInt64) {
         guard bytes > 0 else { return }
         batches.append(Batch(lastTicket: ticket, bytes: bytes))

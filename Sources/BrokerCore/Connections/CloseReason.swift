@@ -12,8 +12,8 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
     case tlsHandshake
     /// The client began TLS where the listener serves plain TCP.
     case tlsOnPlainListener
-    /// A connection from a proxy does not begin with a valid PROXY header. `flaw` is a code of the
-    /// transport for the error.
+    /// A proxy's connection does not begin with a valid PROXY header; `flaw` is the transport's
+    /// code.
     case proxyHeader(flaw: UInt8)
     /// Reloaded TLS files no longer accept the client's certificate.
     case certificateRevoked
@@ -127,8 +127,7 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
     /// A word for tables, logs and metrics.
     package var name: String { kind.name }
 
-    /// The setting that raises the limit involved, or the limit's name if it has no setting; `nil`
-    /// without one.
+    /// The setting, or the name, of the limit involved; `nil` without one.
     package var setting: String? {
         switch self {
         case .connectTimeout: "limits.connect_timeout"

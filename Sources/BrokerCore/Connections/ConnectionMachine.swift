@@ -146,8 +146,7 @@ struct ConnectionMachine: BitwiseCopyable {
         state = .delayed(connect)
     }
 
-    /// Ends the password check. The caller takes over the reference; `nil` when the connection has
-    /// ended.
+    /// Ends the password check. Passes the reference on; `nil` when the connection has ended.
     mutating func endPasswordCheck() -> HeldConnect? {
         guard case .authenticating(let connect) = state else { return nil }
         state = .opening

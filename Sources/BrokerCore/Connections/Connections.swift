@@ -1,7 +1,6 @@
 import Structures
 
-/// The connections of a shard: their records, their timers, and lists of connections with work in
-/// this turn.
+/// The connections of a shard, their timers, and lists of those with work in this turn.
 struct Connections: ~Copyable {
     /// A connection that ends with the turn.
     struct Ending: Sendable {

@@ -1,8 +1,7 @@
 import MQTTCodec
 import Structures
 
-/// A CONNECT that is kept while it waits, with the user name that the client's TLS certificate
-/// proved.
+/// A CONNECT that waits, with the user name that the client's TLS certificate proved.
 ///
 /// Layout: the size of the user name in four bytes (`UInt32.max` for none), the user name, the
 /// packet. The owner calls ``release(in:)`` once.
@@ -28,8 +27,7 @@ struct HeldConnect: BitwiseCopyable {
         }
     }
 
-    /// The user name that the client's TLS certificate proved; `nil` without one. Valid until the
-    /// release.
+    /// The user name proved by the client's TLS certificate, or `nil`. Valid until the release.
     var certificateUser: UnsafeRawBufferPointer? {
         let count = bytes.bytes.load(as: UInt32.self)
         guard count != Self.noUser else { return nil }

@@ -9,8 +9,8 @@ import Structures
 struct Intake: BitwiseCopyable {
     private enum State: UInt8, BitwiseCopyable {
         case reading
-        /// At `limits.max_unacknowledged_publishes`, `limits.max_unacknowledged_bytes` or
-        /// `limits.output_bytes`.
+        /// At a limit: `max_unacknowledged_publishes`, `max_unacknowledged_bytes` or
+        /// `output_bytes`.
         case paused
         /// The next packet has to wait for the store.
         case awaitingStore

@@ -4,8 +4,7 @@ import Structures
 struct KeepAlive: BitwiseCopyable {
     /// Milliseconds; 0 turns the check off.
     private(set) var interval: UInt32 = 0
-    /// Arrival of the last complete packet, or the end of a pause, during which the broker did not
-    /// read.
+    /// Arrival of the last complete packet, or the end of a pause in reading.
     private(set) var lastPacket = MonotonicTime(milliseconds: 0)
 
     /// Sets the interval from CONNECT, in milliseconds.
@@ -13,8 +12,7 @@ struct KeepAlive: BitwiseCopyable {
 
     mutating func heard(at now: MonotonicTime) { lastPacket = now }
 
-    /// True after one and a half times the keep alive without a packet [MQTT-3.1.2-24]; never
-    /// during a pause.
+    /// True after 1.5 times the keep alive without a packet [MQTT-3.1.2-24]; never during a pause.
     func isOverdue(at now: MonotonicTime, isPaused: Bool) -> Bool {
         guard interval > 0, !isPaused else { return false }
         return now.milliseconds(since: lastPacket) >= patience

@@ -8,8 +8,7 @@ struct Outlet: BitwiseCopyable {
     private(set) var output = OutputQueue()
     /// True when the connection is in the list of those to be sent in this turn.
     private(set) var isListed = false
-    /// Bytes of re-delivered messages in the output. They do not show a slow reader. At most 2^32 -
-    /// 1.
+    /// Re-delivered bytes in the output, which do not show a slow reader. At most 2^32 - 1.
     private var resentBytes: UInt32 = 0
 
     var count: Int { output.count }

@@ -1,7 +1,6 @@
 import Structures
 
-/// Detects client identifiers that two peers keep taking over from each other, and delays further
-/// take-overs.
+/// Detects client identifiers that two peers keep taking over, and delays their take-overs.
 ///
 /// A take-over between two addresses is remembered for a minute. After five within a minute, a peer
 /// that was disconnected by one of them and returns waits 1 s, 2 s, 4 s … 30 s; a minute without
@@ -78,8 +77,7 @@ struct TakeOverDamper {
         return nil
     }
 
-    /// Makes `handle` the connection that waits for this identifier; returns the one that waited
-    /// before.
+    /// Makes `handle` the connection that waits for this identifier; returns the former one.
     mutating func setWaiting(_ key: UInt64, _ handle: Handle) -> Handle? {
         guard let place = find(key) else { return nil }
         let former = entries[place].waiting

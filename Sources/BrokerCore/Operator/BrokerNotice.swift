@@ -23,8 +23,7 @@ package enum BrokerNotice: Sendable {
     case access(AccessReport)
     /// The store could not read the client's queue, for this reason; its connection ends.
     case unreadable(clientIdentifier: [UInt8], String)
-    /// The store could not read the queue of an ended session, whose messages go to other group
-    /// members.
+    /// The store could not read an ended session's queue, whose messages other group members get.
     case unreadableEnded(clientIdentifier: [UInt8], String)
     /// The broker stopped reading from a client (true), or went on (false).
     case paused(Handle, clientIdentifier: [UInt8], Bool)

@@ -5,9 +5,8 @@ import Structures
 /// One page of the client list while it is made: the first clients after a cursor, ordered by the
 /// bytes of their identifiers.
 ///
-/// Sessions are unordered, so a page visits all of them, in slices, and keeps candidates. The order
-/// is independent of sessions that come and go: a reader of all pages meets each lasting session
-/// once.
+/// Sessions are unordered, so a page visits all of them, in slices. The sort order is fixed: a
+/// reader of all pages meets each lasting session once.
 struct ClientListing {
     /// A session with its sort key and index.
     struct Candidate {
@@ -15,8 +14,7 @@ struct ClientListing {
         var session: UInt32
     }
 
-    /// Longer identifiers are sorted by this prefix and their hash, so that a cursor fits into a
-    /// URL.
+    /// Longer identifiers sort by this prefix and their hash, so that a cursor fits into a URL.
     static let prefixBytes = 256
 
     let query: ClientQuery

@@ -2,8 +2,7 @@ import Structures
 
 /// The last topic to which a connection was allowed to publish; publishers tend to reuse one topic.
 ///
-/// Holds the topic itself, because a hash could be made to collide. The owner calls
-/// ``release(in:)`` once.
+/// Holds the topic, since a hash could collide. The owner calls ``release(in:)`` once.
 struct PublishPermit: BitwiseCopyable {
     /// The generation of the rules in four bytes, then the topic.
     private let bytes: SharedBytes

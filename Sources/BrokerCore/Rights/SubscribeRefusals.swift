@@ -10,8 +10,7 @@ package struct SubscribeRefusals {
     package static let maxFilters = 10_000
     /// Rejections after which the rest of a packet gets 0x80 unchecked.
     package static let maxRefusals = 1_000
-    /// Access rules evaluated for one packet, after which its rest gets 0x80 unchecked: 200 for
-    /// each filter.
+    /// Access rules evaluated for one packet (200 per filter); its rest gets 0x80 unchecked.
     package static let maxRuleSteps = 2_000_000
     /// Rejections of each kind that are reported; all are counted.
     private static let reportedOfEachKind = 8

@@ -3,8 +3,7 @@ import MQTTCore
 /// Messages of shared subscriptions that members with a clean session left undelivered. They are
 /// handed over to other members in slices.
 ///
-/// The store does not hold them for the old member. Messages published in the meantime may overtake
-/// them.
+/// The store does not hold them for the old member. Later messages may overtake them.
 struct HandOvers {
     /// The messages that one member left.
     private struct Batch {
@@ -30,7 +29,7 @@ struct HandOvers {
     /// Counts messages that were handed over at once.
     mutating func spend(_ count: Int) { leftInTurn -= count }
 
-    /// Adds messages for later turns and takes over their references. `filter` returns a group's
+    /// Adds messages for later turns and takes their references. `filter` maps a group to its
     /// filter.
     mutating func append(
         _ messages: [OutboundQueue.Returned], filter: (UInt32) -> [UInt8]

@@ -2,14 +2,12 @@ import BrokerAPI
 import MQTTCore
 import Structures
 
-/// The retained messages of a shard. Limits count those of clients, and not the broker's own below
-/// `$SYS/`.
+/// The retained messages of a shard; those below `$SYS/` count for no limit.
 struct RetainedStore: ~Copyable {
     /// The effect of a message with RETAIN on the retained message of its topic.
     enum Effect: Equatable {
         case keep
-        /// The message has no payload [MQTT-3.3.1-10], or exceeds a limit and makes the former one
-        /// outdated.
+        /// No payload [MQTT-3.3.1-10], or beyond a limit, which makes the former message outdated.
         case remove
         /// The message exceeds a limit, and the topic has no retained message.
         case nothing

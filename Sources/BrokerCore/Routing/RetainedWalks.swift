@@ -41,8 +41,7 @@ struct RetainedJob {
     }
 }
 
-/// Delivers retained messages to new subscriptions in slices, with one job for each session that
-/// has subscribed.
+/// Delivers retained messages to new subscriptions in slices; each session has one job.
 ///
 /// A job is either queued for the next slices, or stalled until its session takes more. Its walk
 /// continues after the last slice.
@@ -83,9 +82,8 @@ struct RetainedWalks {
         return job.takeWalk()
     }
 
-    /// Suspends the job of a client that goes offline. With its session present again, the client
-    /// gets the remaining messages, and some perhaps again. Returns the walk, which the caller
-    /// ends.
+    /// Suspends the job of a client that goes offline. A resumed session gets the remaining
+    /// messages, and some perhaps again. Returns the walk, which the caller ends.
     mutating func suspend(_ session: UInt32) -> RetainedJob.Walk? {
         guard !jobs.isEmpty, jobs[session] != nil else { return nil }
         turns.removeAll { $0 == session }

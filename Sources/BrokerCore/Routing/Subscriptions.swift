@@ -146,8 +146,7 @@ struct Subscriptions: ~Copyable {
     /// The member of a group that gets a message.
     enum Choice {
         case member(SharedSubscriptions.Choice)
-        /// Connected members exist, but none may read the topic; `session` is one of them, for the
-        /// log.
+        /// No connected member may read the topic; `session` is one of them, for the log.
         case withheld(session: UInt32)
         /// No member is connected, and no member's session keeps the message.
         case offline
@@ -161,10 +160,9 @@ struct Subscriptions: ~Copyable {
 
     /// Chooses the member of one group that gets the next message of QoS `qos`.
     ///
-    /// Connected members take turns; a member without room is skipped while another has room. If no
-    /// member is connected, those whose session keeps the message take turns. `mayReceive` tells
-    /// whether a session may read the topic, `hasRoom` whether its connected client takes the
-    /// message at once.
+    /// Connected members take turns; one without room is skipped while another has room. If none is
+    /// connected, those whose session keeps the message take turns. `mayReceive` tells whether a
+    /// session may read the topic, `hasRoom` whether its client takes the message at once.
     mutating func chooseMember(
         of group: UInt32, qos: QoS, mayReceive: (UInt32) -> Bool, hasRoom: (UInt32) -> Bool,
         isPersistent: (UInt32) -> Bool
@@ -204,8 +202,7 @@ struct Subscriptions: ~Copyable {
         return online.map { .withheld(session: shared[$0].session) } ?? .offline
     }
 
-    /// The next connected or offline member of a group that may read the topic; `nil` when none
-    /// may.
+    /// The next member of a group that may read the topic; `nil` when none may.
     private func firstPermitted(
         _ group: UInt32, isOnline: Bool, _ mayReceive: (UInt32) -> Bool
     ) -> UInt32? {

@@ -1,7 +1,6 @@
 import Store
 
-/// An ended session whose stored queue still holds messages of shared subscriptions, which other
-/// members get.
+/// An ended session with stored messages of shared subscriptions, which other members get.
 ///
 /// The store has marked it as ended, so that a restart continues. No client can attach to it.
 struct EndedSession {
@@ -33,8 +32,7 @@ struct EndedSession {
     }
 }
 
-/// Ended sessions whose queues must still be read. Few are read at a time, because many sessions
-/// may end at once.
+/// Ended sessions whose queues must still be read, few at a time, as many may end at once.
 struct EndedSessions {
     private static let mostUnderWay = 4
     /// Messages and bytes of one read.

@@ -146,8 +146,7 @@ struct QueueLoad {
         }
     }
 
-    /// Notes that the store's oldest waiting message was dropped: a part being read must not place
-    /// it.
+    /// Notes that the store's oldest waiting message was dropped; a running read must not place it.
     mutating func noteDropped(_ position: UInt64) {
         guard case .reading(var part) = state else {
             guard case .arrived(var part, let slice) = state else { return }

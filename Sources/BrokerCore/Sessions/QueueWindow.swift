@@ -1,7 +1,6 @@
 import MQTTCore
 
-/// The part of a persistent session's queue in memory while its client is connected; the store has
-/// the whole queue.
+/// The part of a connected persistent session's queue that memory holds; the store has all of it.
 enum QueueWindow {
     /// Waiting messages, and their bytes, that one load reads or a window holds.
     static let messages: UInt32 = 64

@@ -162,8 +162,7 @@ extension Shard {
         Array(clientID.utf8).withUnsafeBytes { sessions.find($0) }
     }
 
-    /// Closes a client's connection without DISCONNECT, so its will is published; false when it is
-    /// offline.
+    /// Closes a connection without DISCONNECT, so its will is published; false when offline.
     package mutating func disconnect(_ clientID: String) -> Bool {
         guard let session = find(clientID), let connection = sessions[session].connection else {
             return false

@@ -132,8 +132,7 @@ extension Shard {
         while !handOvers.isEmpty { runHandOvers() }
     }
 
-    /// Closes connections that wait for CONNECT or for their password check, because memory is
-    /// short.
+    /// Closes connections that wait for CONNECT or a password check, because memory is short.
     package mutating func shedNewcomers() {
         guard connections.pendingCount > 0 else { return }
         var newcomers: [Handle] = []

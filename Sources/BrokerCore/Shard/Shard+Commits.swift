@@ -119,8 +119,7 @@ extension Shard {
             }
     }
 
-    /// Lets waiting clients go on, in the order of waiting, because the store accepts messages
-    /// again.
+    /// Resumes waiting clients in the order of waiting, because the store accepts messages again.
     private mutating func resumeStoreWaiters() {
         for handle in connections.takeStoreWaiters() { resumeIfPossible(handle) }
         for session in walks.sessions { resumeRetained(session) }

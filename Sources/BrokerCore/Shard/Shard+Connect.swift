@@ -103,8 +103,7 @@ extension Shard {
         let (handle, connect) = (judged.handle, judged.connect)
         var existing = sessions.find(identifier)
         if let session = existing {
-            // The session belongs to client identifier and user name; no other user may take it
-            // over.
+            // A session belongs to its client identifier and user name; no other user may have it.
             guard sessions[session].isOwned(by: user) else {
                 refuseConnect(
                     handle, .notAuthorized, .notAuthorized, [UInt8](identifier),
@@ -205,8 +204,7 @@ extension Shard {
 
     // MARK: CONNACK
 
-    /// Handles the commit that CONNACK waits for. Sends CONNACK, unless a part of the queue is
-    /// being read.
+    /// CONNACK's commit is complete: sends CONNACK unless a part of the queue is being read.
     mutating func finishCommit(_ handle: Handle) {
         guard connections.isLive(handle) else { return }
         let session = connections[handle].session

@@ -89,8 +89,7 @@ extension Shard {
         }
     }
 
-    /// Puts a part of the queue into memory and sends it, without positions dropped during the
-    /// read.
+    /// Puts a part of the queue into memory and sends it, except positions dropped meanwhile.
     mutating func place(_ slice: QueueSlice, for handle: Handle, dropped: ClosedRange<UInt64>?) {
         let session = connections[handle].session
         let before = sessions[session].outbound

@@ -9,8 +9,7 @@ extension Shard {
     /// First byte of a TLS handshake record (RFC 8446, section 5.1). No CONNECT begins with it,
     /// since its reserved bits are 0 [MQTT-2.2.2-1].
     private static var tlsHandshakeRecord: UInt8 { 22 }
-    /// Bound on a connection's acknowledgements that wait for commits; above the number of
-    /// identifiers.
+    /// Bound on a connection's waiting acknowledgements; above the number of identifiers.
     private static var mostAcknowledgements: UInt32 { 3 * 65_536 }
 
     /// Handles all complete packets in `bytes` and returns the number of bytes consumed. The caller
@@ -101,8 +100,7 @@ extension Shard {
         end(handle, .protocolViolation(violation), opening: opening)
     }
 
-    /// Closes a connection after a malformed packet; only an unsupported level gets CONNACK
-    /// [MQTT-3.1.2-2].
+    /// Closes after a malformed packet; only an unsupported level gets CONNACK [MQTT-3.1.2-2].
     private mutating func endMalformed(
         _ handle: Handle, _ error: MalformedPacket, _ bytes: UnsafeRawBufferPointer, _ offset: Int
     ) {
@@ -197,8 +195,7 @@ extension Shard {
             commits.records.inboundRemoved(
                 session: sessions[session].number, packetIdentifier: identifier.rawValue)
         }
-        // Also sent for an unknown identifier, since the former PUBCOMP may have been lost
-        // [MQTT-4.3.3-2].
+        // Also for an unknown identifier: the former PUBCOMP may have been lost [MQTT-4.3.3-2].
         acknowledge(handle, .pubcomp, identifier, needsCommit: needsCommit, requestBytes: 0)
     }
 

@@ -47,8 +47,7 @@ extension Shard {
         connections.markDirty(target)
     }
 
-    /// Delivers a message to every session with a matching subscription [MQTT-4.5.0-1]; the caller
-    /// keeps its reference.
+    /// Delivers a message to all matching sessions [MQTT-4.5.0-1]; the caller keeps its reference.
     ///
     /// If any receiver's copy is stored, `needsCommit` comes back true and the caller ends the
     /// group of records. All receivers get the message only after that commit, so that none sees a

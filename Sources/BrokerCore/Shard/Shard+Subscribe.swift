@@ -6,8 +6,7 @@ import Structures
 
 /// SUBSCRIBE, UNSUBSCRIBE, and the retained messages for new subscriptions.
 extension Shard {
-    /// Most filters of one UNSUBSCRIBE; a packet of `limits.max_packet` could hold hundreds of
-    /// thousands.
+    /// Most filters of one UNSUBSCRIBE; `limits.max_packet` would allow hundreds of thousands.
     package static var maxUnsubscribeFilters: Int { 10_000 }
 
     mutating func receiveSubscribe(

@@ -131,8 +131,7 @@ extension Shard {
         }
     }
 
-    /// Sends one of the broker's own values. A client that is offline or reads too slowly misses
-    /// it.
+    /// Sends one of the broker's own values. Offline clients and slow readers miss it.
     ///
     /// Only the connection's bytes count it, so that watching does not change the watched figures.
     mutating func sendSystemMessage(_ message: Message, to session: UInt32, retain: Bool) {

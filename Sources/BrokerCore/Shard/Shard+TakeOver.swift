@@ -45,8 +45,7 @@ extension Shard {
         return true
     }
 
-    /// Lets a CONNECT that waits to take this session over proceed, because the session's
-    /// connection closes.
+    /// Resumes a CONNECT that waits for this session, because the session's connection closes.
     mutating func releaseDelayed(_ session: UInt32) {
         guard !takeOvers.isQuiet(context.now),
             let handle = takeOvers.waiting(takeOverKey(session)), connections.isCurrent(handle),

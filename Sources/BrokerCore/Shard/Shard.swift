@@ -14,9 +14,8 @@ import Structures
 /// `Shard+Connect`), and a message to its receivers, whose answers are counted before it is
 /// acknowledged (`Shard+Route`, `Shard+Deliver`). `Shard+Turn` defines the order of a turn.
 package struct Shard: ~Copyable {
-    /// Never read. It makes the shard address-only, so that methods that do not mutate get its
-    /// address; otherwise the compiler copies the struct (2 KB) before each call that it does not
-    /// inline.
+    /// Never read. Makes the shard address-only: methods that do not mutate get its address,
+    /// instead of a copy (2 KB) before each call that is not inlined.
     private let addressOnly: any Sendable = ()
     var context: ShardContext
     var connections: Connections

@@ -1,9 +1,8 @@
 /// Settings from the command line, unparsed: the readers of the YAML file parse them too. `nil` and
 /// empty lists leave a setting unchanged.
 package struct CommandLineOverrides: Sendable, Equatable {
-    /// All values of `--port`. The broker then has exactly this many listeners: each takes the
-    /// address of the configured listener in its place, those beyond the last one that of the
-    /// first.
+    /// All values of `--port`, which set the number of listeners. Each takes the address of the
+    /// configured listener in its place, further ones that of the first.
     package var ports: [String] = []
     /// `--data-dir`
     package var dataDirectory: String?

@@ -1,7 +1,6 @@
 /// Settings from one YAML file.
 ///
-/// A problem names the line of the value. For an alias that is the line of its anchor, the only one
-/// that the parser reports.
+/// A problem names the line of its value; for an alias the parser knows only its anchor's line.
 struct FileLayer {
     /// The path as the operator gave it.
     let name: String
@@ -123,8 +122,7 @@ struct FileLayer {
             from: origin(value.isNull ? key : value))
     }
 
-    /// The keys of a section; empty without content. Records a problem and returns `nil` if it is
-    /// no mapping.
+    /// The keys of a section, none without content; `nil` with a problem if it is no mapping.
     private func keys(
         _ value: YAMLNode, _ path: String, _ children: [String: KeyTree],
         _ draft: inout ConfigurationDraft

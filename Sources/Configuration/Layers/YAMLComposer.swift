@@ -78,8 +78,7 @@ struct YAMLComposer: ~Copyable {
         return node
     }
 
-    /// Marks each entry whose key occurs again later. Keys that are not text are reported
-    /// elsewhere.
+    /// Marks entries whose key occurs again later. Keys that are not text are reported elsewhere.
     private static func markRepeatedKeys(
         of entries: inout [YAMLNode.Entry]
     ) throws(YAMLDocument.SyntaxError) {

@@ -10,8 +10,7 @@ struct YAMLDocument {
         let cure: String
     }
 
-    /// Bounds the size of unfolded aliases: the worst arrangement of 16 repeats a text about 400
-    /// times.
+    /// Bounds unfolded aliases: 16 in the worst arrangement repeat a text about 400 times.
     static let maximumAliases = 16
     /// Bounds the recursion.
     static let maximumDepth = 32

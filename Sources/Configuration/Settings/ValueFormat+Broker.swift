@@ -52,8 +52,7 @@ extension ValueFormat where Value == String {
         )
     }
 
-    /// A topic name with placeholders, each a whole topic level. All of `required` must occur, and
-    /// no others.
+    /// A topic name with placeholders as whole levels: all of `required`, and no others.
     static func topicTemplate(required: [String]) -> Self {
         let placeholders = required.map { "{\($0)}" }
         let list = placeholders.joined(separator: " and ")

@@ -45,8 +45,8 @@ extension ValueFormat {
             expectation: format.expectation, read: format.read, write: format.write)
     }
 
-    /// Adds `nil` for a key that nobody sets. An empty value is rejected, since it would switch a
-    /// protection off.
+    /// Adds `nil` for a key that nobody sets; an empty value is rejected, as it would lift a
+    /// protection.
     func orUnset() -> ValueFormat<Value?> {
         ValueFormat<Value?>(
             expectation: expectation,

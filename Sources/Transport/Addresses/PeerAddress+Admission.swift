@@ -1,8 +1,7 @@
 import Structures
 
 extension PeerAddress {
-    /// A key for counting connections of one ``prefix`` together; never 0. Different prefixes may
-    /// share a key by chance.
+    /// A key for counting connections of one ``prefix``; never 0. Two prefixes may share a key.
     public func key(_ hash: KeyedHash) -> UInt32 {
         let first = prefix.first
         let numbers = (first.high, first.low, UInt64(first.family.rawValue))

@@ -72,8 +72,7 @@ public struct PeerAddress: Hashable, Sendable, BitwiseCopyable {
         }
     }
 
-    /// The peer of a connected socket, also after a reset or the end of the connection. Takes one
-    /// to three system calls.
+    /// The peer of a connected socket, also after its end. Takes one to three system calls.
     public init(peerOf descriptor: CInt) {
         var storage = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)

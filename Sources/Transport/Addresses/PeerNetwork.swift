@@ -5,8 +5,7 @@ public struct PeerNetwork: Hashable, Sendable, BitwiseCopyable {
     /// The prefix length: at most 32 for IPv4 and 128 for IPv6; 0 for an unknown family.
     public let length: UInt8
 
-    /// The network of the first `length` bits of an address; `length` is capped at the family's
-    /// size.
+    /// The network of the first `length` bits of an address, at most the family's size.
     public init(_ address: PeerAddress, length: UInt8) {
         switch address.family {
         case .unknown: self.length = 0
@@ -46,8 +45,7 @@ public struct PeerNetwork: Hashable, Sendable, BitwiseCopyable {
         guard first == address else { return nil }
     }
 
-    /// True when the address is in the network; ports are ignored. ::ffff:a.b.c.d matches IPv4
-    /// networks too.
+    /// True when the address is in the network, at any port. ::ffff:a.b.c.d also matches as IPv4.
     public func contains(_ address: PeerAddress) -> Bool {
         holds(address) || holds(address.unmapped)
     }

@@ -64,8 +64,7 @@ struct Handshakes: ~Copyable {
         abandonedSockets[connection.packed] = descriptor
     }
 
-    /// Ends the step of a connection; true when the connection was closed during it, and the socket
-    /// is closed now.
+    /// Ends a step; true when the connection was closed during it, and its socket is closed now.
     mutating func endAbandoned(_ connection: Handle) -> Bool {
         guard let descriptor = abandonedSockets.removeValue(forKey: connection.packed) else {
             return false

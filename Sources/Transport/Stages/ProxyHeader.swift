@@ -1,5 +1,4 @@
-/// The header of the PROXY protocol, versions 1 and 2. A proxy sends it before all other bytes to
-/// name its client.
+/// The PROXY header, versions 1 and 2, which a proxy sends before all else to name its client.
 ///
 /// Source: "The PROXY protocol", versions 1 and 2 (HAProxy, doc/proxy-protocol.txt). Version 1 is a
 /// line of text, version 2 begins with twelve fixed bytes:
@@ -20,13 +19,11 @@ public struct ProxyHeader: Hashable, Sendable, BitwiseCopyable {
     static let longestLine = 107
     /// The size of a version 2 header before its addresses.
     private static let fixedSize = 16
-    /// The largest announced length in version 2. Addresses take at most 36 bytes; further fields
-    /// are ignored.
+    /// The largest announced length in version 2; addresses take 36 bytes, the rest is ignored.
     static let mostAnnounced = 1_024
     public static let maximumSize = fixedSize + mostAnnounced
 
-    /// Parses the header at the beginning of a stream. `nil` asks for more bytes, and only below
-    /// ``maximumSize``.
+    /// Parses a stream's header. `nil` asks for more bytes, and only below ``maximumSize``.
     public static func decode(_ bytes: RawSpan) throws(MalformedProxyHeader) -> ProxyHeader? {
         let isLine = bytes.begins(with: lineSignature)
         guard isLine || bytes.begins(with: binarySignature) else { throw .signature }
@@ -179,8 +176,7 @@ public enum MalformedProxyHeader: UInt8, Error, Hashable, Sendable, BitwiseCopya
 }
 
 extension RawSpan {
-    /// One byte, bounds-checked. The load is "unsafe" only by its type; every byte is a valid
-    /// `UInt8`.
+    /// One byte, bounds-checked; "unsafe" by type only, as every byte is a valid `UInt8`.
     fileprivate func byte(at offset: Int) -> UInt8 {
         unsafeLoad(fromByteOffset: offset, as: UInt8.self)
     }

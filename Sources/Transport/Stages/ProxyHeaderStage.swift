@@ -1,5 +1,4 @@
-/// A connection from a proxy: a header before everything else, including TLS, names the client's
-/// address.
+/// A connection from a proxy: a header before everything, even TLS, names the client's address.
 ///
 /// The header is peeked at and then read exactly, so that OpenSSL finds the bytes after it in the
 /// kernel. An incomplete header waits in the connection's input buffer.

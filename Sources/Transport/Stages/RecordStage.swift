@@ -2,12 +2,10 @@ import Glibc
 import Structures
 import TLS
 
-/// The TLS records of one connection. Records are opened into the buffers that plain input uses.
-/// All output of a turn is sealed together and sent at once. An idle connection holds no buffer for
-/// TLS.
+/// The TLS records of one connection. They are opened into the buffers of plain input, and a turn's
+/// output is sealed and sent at once. An idle connection holds no buffer for TLS.
 struct RecordStage: BitwiseCopyable {
-    /// The index of a connection's record stage in its reactor. The stage never moves, so that its
-    /// keys are in memory once.
+    /// The index of a record stage in its reactor. It never moves, so its keys are in memory once.
     struct Index: BitwiseCopyable {
         let number: UInt32
     }
@@ -25,8 +23,7 @@ struct RecordStage: BitwiseCopyable {
     /// Without keys, because a slab copies its first element to places that are never wiped.
     init() { channel = .none }
 
-    /// Moves the keys of an established handshake here, with the records that it has read and
-    /// sealed.
+    /// Takes over an established handshake's keys, with the records it has read and sealed.
     mutating func begin(_ handshake: TLSHandshake, _ bench: inout Workbench) {
         guard handshake.takeChannel(into: &channel) else {
             preconditionFailure("an established handshake without keys")
