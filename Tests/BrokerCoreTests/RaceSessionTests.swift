@@ -40,7 +40,7 @@ struct RaceSessionTests {
     ///     CONNECT ----------------> read queue ...
     ///                               <----------------------- CONNECT
     ///                               session removed, commit
-    ///                               ... slice: of nobody
+    ///                               ... slice: for no connection
     ///                               CONNACK, session present 0 ->
     /// ```
     @Test(
@@ -105,9 +105,9 @@ struct RaceSessionTests {
     /// ```
     ///   phone, 1st       broker / store              phone, 2nd
     ///     CONNECT ------->  read 1 ...
-    ///     (gone)            <-------------------------- CONNECT
+    ///     (closed)          <-------------------------- CONNECT
     ///                       read 2 ...
-    ///                       slice 1: of nobody
+    ///                       slice 1: for no connection
     ///                       slice 2, CONNACK ------------->  whole queue, once
     /// ```
     @Test(

@@ -88,7 +88,7 @@ struct RaceSubscriptionTests {
     ///   publisher         broker                      subscriber
     ///     1 2 3 4 5 -------> 1 2 sent, 3 4 5 wait
     ///                        <------------------------- UNSUBSCRIBE
-    ///     6 --------------->  matches nobody
+    ///     6 --------------->  no subscriber
     ///                        UNSUBACK ------------------>
     ///                        <-------------------------- PUBACK 1
     ///                        3 ------------------------->  what was routed before is finished

@@ -190,7 +190,7 @@ struct RaceTests {
     ///   phone, 1st     broker                phone, 2nd
     ///                  <-------------- CONNECT
     ///     (fenced)     CONNACK --------------->
-    ///     DISCONNECT ->  |  end, data, error, drained: of nobody
+    ///     DISCONNECT ->  |  end, data, error, drained: no connection
     ///                  PUBLISH ---------------> unharmed
     /// ```
     @Test("a late end of the old connection harms neither session, will nor counters")
