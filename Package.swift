@@ -64,16 +64,20 @@ let package = Package(
 
         // The data plane: pure values first, input and output around them.
         module("PlainText"),
+        module("SystemFiles", ["PlainText"]),
         module("Structures"),
         module("MQTTCodec"),
         module("MQTTCore", ["Structures", "MQTTCodec"]),
-        module("TLS", ["CLinux", "COpenSSL", "PlainText"]),
-        module("Transport", ["CLinux", "Structures", "TLS"]),
+        module("TLS", ["CLinux", "COpenSSL", "PlainText", "SystemFiles"]),
+        module("Transport", ["CLinux", "Structures", "SystemFiles", "TLS"]),
         module("Threads", ["CLinux"]),
         module(
             "Store",
-            ["CChecksum", "CLinux", "CSQLite", "PlainText", "Structures", "Threads"]),
-        module("Authorization", ["Credentials", "PlainText", "Structures"]),
+            [
+                "CChecksum", "CLinux", "CSQLite", "PlainText", "Structures", "SystemFiles",
+                "Threads",
+            ]),
+        module("Authorization", ["PlainText", "Structures", "SystemFiles"]),
         // What both planes say to each other.
         module("BrokerAPI", ["MQTTCodec"]),
         // The shard: the protocol without input and output.
@@ -85,7 +89,7 @@ let package = Package(
             "BrokerRuntime",
             [
                 "Authorization", "BrokerAPI", "BrokerCore", "CLinux", "MQTTCodec", "MQTTCore",
-                "OperatorLog", "Store", "Structures", "TLS", "Threads", "Transport",
+                "OperatorLog", "Store", "Structures", "SystemFiles", "TLS", "Threads", "Transport",
                 .product(name: "Logging", package: "swift-log"),
             ]),
 
@@ -94,7 +98,7 @@ let package = Package(
             "AdminAPI",
             [
                 "AdminTLS", "BrokerAPI", "COpenAPI", "Credentials", "HermesMessages", "MQTTCodec",
-                "OperatorLog", "PlainText",
+                "OperatorLog", "PlainText", "SystemFiles",
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
@@ -106,31 +110,36 @@ let package = Package(
             ]),
         .target(
             name: "OperatorConfiguration",
-            dependencies: ["BrokerAPI", "CYAML", "PlainText"],
+            dependencies: ["BrokerAPI", "CYAML", "PlainText", "SystemFiles"],
             path: "Sources/Configuration", swiftSettings: swiftSettings),
         module(
             "AdminTLS",
             [
-                "Credentials", "PlainText",
+                "PlainText", "SystemFiles",
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ]),
         module(
             "ConfiguredFiles",
-            ["AdminTLS", "Credentials", "OperatorConfiguration", "PlainText", "TLS"]),
-        module("Credentials", ["CArgon2", "PlainText"]),
+            [
+                "AdminTLS", "Credentials", "OperatorConfiguration", "PlainText", "SystemFiles",
+                "TLS",
+            ]),
+        module("Credentials", ["CArgon2", "PlainText", "SystemFiles"]),
         module("HermesMessages", ["CHermesProtos"]),
         module(
             "OperatorCLI",
             [
                 "AdminTLS", "Authorization", "BrokerAPI", "ConfiguredFiles", "Credentials",
-                "OperatorConfiguration", "PlainText", "Store", "TLS",
+                "OperatorConfiguration", "PlainText", "Store", "SystemFiles", "TLS",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ]),
-        module("OperatorLog", ["PlainText", .product(name: "Logging", package: "swift-log")]),
+        module(
+            "OperatorLog",
+            ["PlainText", "SystemFiles", .product(name: "Logging", package: "swift-log")]),
 
         // What tests and fuzzers share.
         testSupport("HermesTesting", ["Structures", "MQTTCodec", "MQTTCore", "Store"]),
@@ -153,7 +162,7 @@ let package = Package(
             [
                 "AdminAPI", "AdminTLS", "Authorization", "BrokerAPI", "BrokerRuntime", "CLinux",
                 "ConfiguredFiles", "Credentials", "MQTTCodec", "OperatorConfiguration",
-                "OperatorLog", "PlainText", "Store", "TLS", "Threads", "Transport",
+                "OperatorLog", "PlainText", "Store", "SystemFiles", "TLS", "Threads", "Transport",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
@@ -162,6 +171,7 @@ let package = Package(
         program("hermesctl", ["OperatorCLI"]),
 
         tests("PlainTextTests", ["PlainText"]),
+        tests("SystemFilesTests", ["HermesTesting", "SystemFiles"]),
         tests("ArchitectureTests", []),
         tests("StructuresTests", ["Structures", "HermesTesting"]),
         tests("MQTTCodecTests", ["MQTTCodec", "HermesTesting"]),
@@ -176,7 +186,7 @@ let package = Package(
                 "BrokerCore", "BrokerTesting", "HermesTesting", "MQTTCodec", "MQTTCore", "Store",
                 "Structures",
             ]),
-        tests("TransportTests", ["HermesTesting", "Structures", "Transport"]),
+        tests("TransportTests", ["HermesTesting", "Structures", "SystemFiles", "Transport"]),
         tests(
             "BrokerCoreTests",
             [
@@ -198,11 +208,11 @@ let package = Package(
             ["OperatorLog", "PlainText", .product(name: "Logging", package: "swift-log")]),
         tests("ConfigurationTests", ["BrokerAPI", "OperatorConfiguration"]),
         tests("AuthorizationTests", ["Authorization", "HermesTesting"]),
-        tests("CredentialsTests", ["Credentials"]),
+        tests("CredentialsTests", ["Credentials", "HermesTesting", "SystemFiles"]),
         tests(
             "OperatorCLITests",
             [
-                "BrokerAPI", "Credentials", "OperatorCLI",
+                "BrokerAPI", "Credentials", "OperatorCLI", "SystemFiles",
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ]),
         tests("HermesMessagesTests", ["CHermesProtos", "HermesMessages"]),

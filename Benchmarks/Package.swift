@@ -31,16 +31,20 @@ let package = Package(
         .systemLibrary(
             name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         module("PlainText"),
+        module("SystemFiles", ["PlainText"]),
         module("Structures"),
         module("MQTTCodec"),
         .systemLibrary(
             name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
-        module("TLS", ["CLinux", "COpenSSL", "PlainText"]),
-        module("Transport", ["CLinux", "Structures", "TLS"]),
+        module("TLS", ["CLinux", "COpenSSL", "PlainText", "SystemFiles"]),
+        module("Transport", ["CLinux", "Structures", "SystemFiles", "TLS"]),
         module("Threads", ["CLinux"]),
         module(
             "Store",
-            ["CChecksum", "CLinux", "CSQLite", "PlainText", "Structures", "Threads"]),
+            [
+                "CChecksum", "CLinux", "CSQLite", "PlainText", "Structures", "SystemFiles",
+                "Threads",
+            ]),
         .executableTarget(
             name: "store-bench",
             dependencies: [
@@ -51,7 +55,8 @@ let package = Package(
         .executableTarget(
             name: "hermes-bench",
             dependencies: [
-                "CBench", "CLinux", "COpenSSL", "MQTTCodec", "Structures", "Transport",
+                "CBench", "CLinux", "COpenSSL", "MQTTCodec", "Structures", "SystemFiles",
+                "Transport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: swiftSettings),

@@ -24,21 +24,22 @@ let package = Package(
             name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .target(name: "CChecksum", cSettings: [.unsafeFlags(["-O2"])]),
         module("PlainText"),
+        module("SystemFiles", ["PlainText"]),
         module("Structures"),
         module("MQTTCodec"),
         module("MQTTCore", ["Structures", "MQTTCodec"]),
         .systemLibrary(
             name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
-        module("TLS", ["CLinux", "COpenSSL", "PlainText"]),
-        module("Transport", ["CLinux", "Structures", "TLS"]),
+        module("TLS", ["CLinux", "COpenSSL", "PlainText", "SystemFiles"]),
+        module("Transport", ["CLinux", "Structures", "SystemFiles", "TLS"]),
         module("Threads", ["CLinux"]),
         module(
             "Store",
-            ["CChecksum", "CLinux", "CSQLite", "PlainText", "Structures", "Threads"]),
-        .systemLibrary(
-            name: "CArgon2", pkgConfig: "libargon2", providers: [.apt(["libargon2-dev"])]),
-        module("Credentials", ["CArgon2", "PlainText"]),
-        module("Authorization", ["Credentials", "PlainText", "Structures"]),
+            [
+                "CChecksum", "CLinux", "CSQLite", "PlainText", "Structures", "SystemFiles",
+                "Threads",
+            ]),
+        module("Authorization", ["PlainText", "Structures", "SystemFiles"]),
         module("BrokerAPI", ["MQTTCodec"]),
         module(
             "BrokerCore",

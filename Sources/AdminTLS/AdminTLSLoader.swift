@@ -1,7 +1,7 @@
-import Credentials
 import Glibc
 import NIOSSL
 import PlainText
+import SystemFiles
 
 /// Reads the files for HTTPS and makes a TLS context of them, or reports everything that is wrong
 /// with them.
@@ -136,9 +136,9 @@ package struct AdminTLSLoader {
         return nil
     }
 
-    private mutating func contents(of path: String, key: String) -> CredentialFile.Contents? {
-        do throws(CredentialFile.Failure) {
-            return try CredentialFile.read(path, maximumByteCount: Self.mostBytes)
+    private mutating func contents(of path: String, key: String) -> WholeFile? {
+        do throws(WholeFile.Failure) {
+            return try WholeFile(path, maximumByteCount: Self.mostBytes)
         } catch {
             problems.append("\(key): \(Self.text(error, path: VisibleText.escaped(path)))")
             if error.isTransient { transientCount += 1 }
@@ -146,7 +146,7 @@ package struct AdminTLSLoader {
         }
     }
 
-    private static func text(_ failure: CredentialFile.Failure, path: String) -> String {
+    private static func text(_ failure: WholeFile.Failure, path: String) -> String {
         switch failure {
         case .missing:
             "there is no file \"\(path)\". Correct the path, or write the file."
@@ -157,11 +157,11 @@ package struct AdminTLSLoader {
             Name the file itself, or make the link as the user that runs hermesd or as root.
             """
         case .tooLarge: "\"\(path)\" is larger than 4 MiB. Give the path of a PEM file."
-        case .system(let failure) where failure.errno == EACCES:
+        case .system(let error) where error.code == EACCES:
             """
-            \(failure) Let the user that runs hermesd read the file and enter its folders.
+            \(error.complaint) Let the user that runs hermesd read the file and enter its folders.
             """
-        case .system(let failure): failure.description
+        case .system(let error): error.complaint
         }
     }
 }

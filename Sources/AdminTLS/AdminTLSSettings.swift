@@ -1,4 +1,4 @@
-import Credentials
+import SystemFiles
 
 /// The TLS settings of the HTTP API.
 package struct AdminTLSSettings: Sendable, Equatable {

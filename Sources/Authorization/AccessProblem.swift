@@ -1,5 +1,5 @@
-import Credentials
 import PlainText
+import SystemFiles
 
 /// One error in an ACL file: the place, the complaint, and how to correct it.
 public struct AccessProblem: Equatable, Sendable {

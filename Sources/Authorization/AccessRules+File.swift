@@ -1,6 +1,6 @@
-import Credentials
 import Glibc
 import PlainText
+import SystemFiles
 
 extension AccessRules {
     /// Largest size of an ACL file in bytes; enough for the largest number of rules.
@@ -12,15 +12,15 @@ extension AccessRules {
     ///   instance because no descriptor is free), or has malformed lines. On this error a broker
     ///   does not start, and a running one keeps its rules.
     public static func load(path: String) throws(AccessRulesError) -> AccessRules {
-        let contents: CredentialFile.Contents
-        do throws(CredentialFile.Failure) {
-            contents = try CredentialFile.read(path, maximumByteCount: maximumByteCount)
+        let file: WholeFile
+        do throws(WholeFile.Failure) {
+            file = try WholeFile(path, maximumByteCount: maximumByteCount)
         } catch {
             var refusal = describe(error, path)
             refusal.isTransient = error.isTransient
             throw refusal
         }
-        return try AccessRules(parsing: contents.bytes, path: path, mode: contents.mode)
+        return try AccessRules(parsing: file.bytes, path: path, mode: file.mode)
     }
 
     /// Checks the content of an ACL file. `path` and `mode` appear in messages only.
@@ -48,12 +48,12 @@ extension AccessRules {
     }
 
     private static func describe(
-        _ failure: CredentialFile.Failure, _ path: String
+        _ failure: WholeFile.Failure, _ path: String
     ) -> AccessRulesError {
         switch failure {
         case .missing:
             return error(
-                path, "cannot open the ACL file: \(SystemFailure.text(of: ENOENT))",
+                path, "cannot open the ACL file: \(SystemError.reason(for: ENOENT))",
                 "Correct acl_file, or write the file; an empty one denies everything.")
         case .notRegularFile:
             return error(
@@ -68,16 +68,16 @@ extension AccessRules {
             return error(
                 path, "the file has \(byteCount) bytes; at most \(maximumByteCount) are read",
                 "Check that it is the right file.")
-        case .system(let failure):
+        case .system(let cause):
             let cure =
-                switch failure.errno {
+                switch cause.code {
                 case EACCES: "Let the user that runs the broker read it, and enter its folders."
                 case EMFILE, ENFILE: "Raise the limit of open files (ulimit -n)."
                 default: "Check the path and the file system."
                 }
             return error(
                 path,
-                "cannot \(failure.action) the ACL file: \(SystemFailure.text(of: failure.errno))",
+                "cannot \(cause.verb) the ACL file: \(SystemError.reason(for: cause.code))",
                 cure)
         }
     }

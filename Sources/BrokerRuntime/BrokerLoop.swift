@@ -8,6 +8,7 @@ import MQTTCodec
 import MQTTCore
 import Store
 import Structures
+import SystemFiles
 import TLS
 import Threads
 import Transport

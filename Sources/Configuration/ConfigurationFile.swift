@@ -1,4 +1,5 @@
 import Glibc
+import SystemFiles
 
 /// Reads a configuration file of bounded size.
 enum ConfigurationFile {
@@ -15,52 +16,34 @@ enum ConfigurationFile {
                 complaint: "the path of the configuration file is empty or holds a NUL",
                 cure: "Give --config the path of a YAML file.")
         }
-        var link = stat()
-        let isLink = lstat(path, &link) == 0 && link.st_mode & S_IFMT == S_IFLNK
-        // Without O_NONBLOCK, opening a FIFO that has no writer would block.
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else { throw cannot("open", errno) }
-        defer { _ = close(descriptor) }
+        do throws(WholeFile.Failure) {
+            return try WholeFile(path, maximumByteCount: maximumBytes).bytes
+        } catch {
+            throw refusal(error)
+        }
+    }
 
-        var status = stat()
-        guard fstat(descriptor, &status) == 0 else { throw cannot("open", errno) }
-        if isLink { try checkLink(ownedBy: [link.st_uid, status.st_uid]) }
-        guard status.st_mode & S_IFMT == S_IFREG else {
-            let isFolder = status.st_mode & S_IFMT == S_IFDIR
-            throw RefusedValue(
+    private static func refusal(_ failure: WholeFile.Failure) -> RefusedValue {
+        switch failure {
+        case .missing: cannot("open", ENOENT)
+        case .notRegularFile(let isFolder):
+            RefusedValue(
                 complaint: isFolder ? "this is a folder" : "this is not a regular file",
                 cure: "Give --config the path of a YAML file.")
+        case .foreignLink(let owner):
+            RefusedValue(
+                complaint:
+                    "this is a symbolic link, and it or what it leads to belongs to user \(owner)",
+                cure: """
+                    Make a link and a file that belong to the broker's user or to root, or name the \
+                    file itself.
+                    """)
+        case .tooLarge:
+            RefusedValue(
+                complaint: "the file is larger than \(Quantity.size(maximumBytes))",
+                cure: "Give --config the path of a YAML file.")
+        case .system(let error): cannot(error.verb, error.code)
         }
-        return try readToEnd(descriptor)
-    }
-
-    /// Rejects a symbolic link that another user owns: that user could replace the configuration.
-    private static func checkLink(ownedBy owners: [uid_t]) throws(RefusedValue) {
-        guard let stranger = owners.first(where: { $0 != 0 && $0 != geteuid() }) else { return }
-        throw RefusedValue(
-            complaint:
-                "this is a symbolic link, and it or what it leads to belongs to user \(stranger)",
-            cure:
-                "Make a link and a file that belong to the broker's user or to root, or name the file itself."
-        )
-    }
-
-    /// Limits the bytes read, because a file can grow after `fstat`.
-    private static func readToEnd(_ descriptor: CInt) throws(RefusedValue) -> [UInt8] {
-        var bytes: [UInt8] = []
-        var chunk = [UInt8](repeating: 0, count: 64 * 1024)
-        while bytes.count <= maximumBytes {
-            let count = Glibc.read(descriptor, &chunk, chunk.count)
-            if count == 0 { return bytes }
-            if count > 0 {
-                bytes.append(contentsOf: chunk[..<count])
-            } else if errno != EINTR {
-                throw cannot("read", errno)
-            }
-        }
-        throw RefusedValue(
-            complaint: "the file is larger than \(Quantity.size(maximumBytes))",
-            cure: "Give --config the path of a YAML file.")
     }
 
     private static func cannot(_ action: String, _ code: CInt) -> RefusedValue {

@@ -2,6 +2,7 @@ import Credentials
 import Glibc
 import OperatorConfiguration
 import PlainText
+import SystemFiles
 
 extension HermesConfiguration {
     /// Path of the token file: the configured one, or `tokens` in the data directory.
@@ -26,8 +27,8 @@ package enum DataFolder {
         package init(_ path: String, _ what: String, errno code: CInt, cure: String) {
             let path = VisibleText.escaped(path)
             self.init(
-                "\(path) \(what): \(String(cString: strerror(code))). \(cure)",
-                isTransient: SystemFailure(action: "", path: "", errno: code).isTransient)
+                "\(path) \(what): \(SystemError.words(for: code)). \(cure)",
+                isTransient: SystemError(call: "", subject: "", code: code).isTransient)
         }
     }
 

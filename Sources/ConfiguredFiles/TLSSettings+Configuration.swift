@@ -1,5 +1,5 @@
-import Credentials
 import OperatorConfiguration
+import SystemFiles
 import TLS
 
 extension TLSSettings {

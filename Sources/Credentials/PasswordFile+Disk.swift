@@ -1,5 +1,6 @@
 import Glibc
 import PlainText
+import SystemFiles
 
 extension PasswordFile {
     /// Far more than a broker's users need: some 500,000 lines.
@@ -7,14 +8,14 @@ extension PasswordFile {
 
     /// Reads and checks the whole file. Look at ``accessWarning`` afterwards.
     package static func load(path: String) throws(PasswordFileError) -> PasswordFile {
-        let contents: CredentialFile.Contents
-        do throws(CredentialFile.Failure) {
-            contents = try CredentialFile.read(path, maximumByteCount: maximumByteCount)
+        let file: WholeFile
+        do throws(WholeFile.Failure) {
+            file = try WholeFile(path, maximumByteCount: maximumByteCount)
         } catch {
             throw PasswordFileError(error, path: path)
         }
-        var result = try PasswordFile(parsing: contents.bytes, path: path)
-        result.accessWarning = warning(path: path, mode: contents.mode)
+        var result = try PasswordFile(parsing: file.bytes, path: path)
+        result.accessWarning = warning(path: path, mode: file.mode)
         return result
     }
 
@@ -35,12 +36,12 @@ extension PasswordFile {
         path: String, creating: Bool, lockTimeout: Duration = .seconds(10),
         _ change: (inout PasswordFile) -> Result
     ) throws(PasswordFileError) -> Result {
-        do throws(CredentialFile.Failure) {
-            try CredentialFile.checkLink(path)
+        do throws(WholeFile.Failure) {
+            try WholeFile.checkLink(path)
         } catch {
             throw PasswordFileError(error, path: path)
         }
-        return try CredentialFile.update(
+        return try FileChange.underLock(
             path, lockTimeout: lockTimeout, describing: PasswordFileError.init
         ) { (target) throws(PasswordFileError) in
             var file: PasswordFile

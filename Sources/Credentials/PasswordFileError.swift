@@ -1,4 +1,5 @@
 import PlainText
+import SystemFiles
 
 /// Why a password file cannot be used. The description names file, line and cure; it repeats no
 /// part of a hash or password.
@@ -11,7 +12,7 @@ package enum PasswordFileError: Error, Equatable, CustomStringConvertible {
     case malformed(path: String, [PasswordFileProblem])
     /// Somebody else kept the lock for as long as we were ready to wait.
     case locked(lockPath: String)
-    case system(SystemFailure)
+    case system(SystemError)
 
     /// How many problems of one file a description lists.
     private static let listedProblems = 20
@@ -48,11 +49,11 @@ package enum PasswordFileError: Error, Equatable, CustomStringConvertible {
             "\(VisibleText.escaped(lockPath))". Let it finish and run the command again.
             """
         case .system(let failure):
-            failure.description
+            failure.complaint
         }
     }
 
-    init(_ failure: CredentialFile.Failure, path: String) {
+    init(_ failure: WholeFile.Failure, path: String) {
         self =
             switch failure {
             case .missing: .missing(path: path)

@@ -1,5 +1,6 @@
 import Glibc
 import PlainText
+import SystemFiles
 
 extension TokenFile {
     /// Name of the file in the data directory, where it is unless `admin.tokens_file` says otherwise.
@@ -12,24 +13,24 @@ extension TokenFile {
     /// Who may write the file can make tokens, so it must belong to this user or to root, and nobody
     /// else may write it.
     package static func load(path: String) throws(TokenFileError) -> TokenFile {
-        let contents: CredentialFile.Contents
-        do throws(CredentialFile.Failure) {
-            contents = try CredentialFile.read(path, maximumByteCount: maximumByteCount)
+        let file: WholeFile
+        do throws(WholeFile.Failure) {
+            file = try WholeFile(path, maximumByteCount: maximumByteCount)
         } catch {
             throw TokenFileError(error, path: path)
         }
         // Root looks after files of the broker's user.
-        if geteuid() != 0, !CredentialFile.isOurs(contents.owner) {
-            throw .foreignOwner(path: path, owner: contents.owner)
+        if geteuid() != 0, !WholeFile.isOurs(file.owner) {
+            throw .foreignOwner(path: path, owner: file.owner)
         }
-        if contents.mode & (S_IWGRP | S_IWOTH) != 0 {
-            throw .writableByOthers(path: path, mode: contents.mode)
+        if file.mode & (S_IWGRP | S_IWOTH) != 0 {
+            throw .writableByOthers(path: path, mode: file.mode)
         }
-        var result = try TokenFile(parsing: contents.bytes, path: path)
-        if contents.mode & S_IRWXO != 0 {
+        var result = try TokenFile(parsing: file.bytes, path: path)
+        if file.mode & S_IRWXO != 0 {
             result.accessWarning = """
                 the token file "\(VisibleText.escaped(path))" has mode \
-                0\(String(contents.mode & 0o777, radix: 8)): others can read names and scopes. \
+                0\(String(file.mode & 0o777, radix: 8)): others can read names and scopes. \
                 Run: chmod 600 '\(VisibleText.escaped(path))'
                 """
         }
@@ -42,12 +43,12 @@ extension TokenFile {
         path: String, creating: Bool, lockTimeout: Duration = .seconds(10),
         _ change: (inout TokenFile) -> Result
     ) throws(TokenFileError) -> Result {
-        do throws(CredentialFile.Failure) {
-            try CredentialFile.checkLink(path)
+        do throws(WholeFile.Failure) {
+            try WholeFile.checkLink(path)
         } catch {
             throw TokenFileError(error, path: path)
         }
-        return try CredentialFile.update(
+        return try FileChange.underLock(
             path, lockTimeout: lockTimeout, describing: TokenFileError.init
         ) { (target) throws(TokenFileError) in
             var file: TokenFile

@@ -1,4 +1,5 @@
 import PlainText
+import SystemFiles
 
 /// Why a token file cannot be used. The description names file, line and cure.
 package enum TokenFileError: Error, Equatable, CustomStringConvertible {
@@ -12,12 +13,12 @@ package enum TokenFileError: Error, Equatable, CustomStringConvertible {
     case malformed(path: String, [TokenFileProblem])
     /// Somebody else kept the lock for as long as we were ready to wait.
     case locked(lockPath: String)
-    case system(SystemFailure)
+    case system(SystemError)
 
     /// How many problems of one file a description lists.
     private static let listedProblems = 20
 
-    init(_ failure: CredentialFile.Failure, path: String) {
+    init(_ failure: WholeFile.Failure, path: String) {
         self =
             switch failure {
             case .missing: .missing(path: path)
@@ -79,7 +80,7 @@ package enum TokenFileError: Error, Equatable, CustomStringConvertible {
             "\(VisibleText.escaped(lockPath))". Let it finish and run the command again.
             """
         case .system(let failure):
-            failure.description
+            failure.complaint
         }
     }
 

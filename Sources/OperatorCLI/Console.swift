@@ -1,4 +1,5 @@
 import Glibc
+import SystemFiles
 
 /// Standard output and standard error as values, so that a test can read them.
 package struct Console: Sendable {
@@ -24,20 +25,23 @@ package struct Console: Sendable {
         Console(
             outputColumns: terminalColumns(STDOUT_FILENO),
             writeOutput: { bytes throws(CommandFailure) in
-                switch writeAll(bytes, to: STDOUT_FILENO) {
-                case 0: break
-                case EPIPE: throw CommandFailure(.outputClosed, "")
-                case let code:
+                do throws(SystemError) {
+                    try OpenFile.writeAll(bytes, to: STDOUT_FILENO, name: "standard output")
+                } catch {
+                    if error.code == EPIPE { throw CommandFailure(.outputClosed, "") }
                     throw CommandFailure(
                         .localFile,
                         """
-                        cannot write the output: \(String(cString: strerror(code))). \
+                        cannot write the output: \(SystemError.words(for: error.code)). \
                         Check where standard output goes.
                         """)
                 }
             },
             // If standard error cannot be written, there is nobody left to tell.
-            writeError: { _ = writeAll(Array($0.utf8), to: STDERR_FILENO) })
+            writeError: {
+                try? OpenFile.writeAll(
+                    Array($0.utf8), to: STDERR_FILENO, name: "standard error")
+            })
     }
 
     /// Writes text unchanged; the caller has escaped untrusted parts.
@@ -62,21 +66,5 @@ package struct Console: Sendable {
         var size = winsize()
         guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }
         return Int(size.ws_col)
-    }
-
-    /// Writes everything; returns 0 or the error's code.
-    private static func writeAll(_ bytes: [UInt8], to descriptor: CInt) -> CInt {
-        var written = 0
-        while written < bytes.count {
-            let count = bytes.withUnsafeBytes { buffer in
-                write(descriptor, buffer.baseAddress.map { $0 + written }, buffer.count - written)
-            }
-            if count >= 0 {
-                written += count
-            } else if errno != EINTR {
-                return errno
-            }
-        }
-        return 0
     }
 }

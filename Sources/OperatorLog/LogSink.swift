@@ -1,6 +1,7 @@
 import Glibc
 import Logging
 import Synchronization
+import SystemFiles
 
 /// A bounded buffer of lines and the thread that writes them.
 ///
@@ -203,19 +204,18 @@ final class LogSink: @unchecked Sendable {
         while written < bytes.count {
             if mutex.withLock({ state == .abandoned }) { return written }
             var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-            let ready = poll(&request, 1, Self.pollMilliseconds)
-            if ready == 0 || (ready < 0 && errno == EINTR) { continue }
+            let (ready, _) = retrying { Int(poll(&request, 1, Self.pollMilliseconds)) }
+            if ready == 0 { continue }
             guard ready > 0 else { return written }
-            let count = bytes.withUnsafeBytes { buffer in
+            let (count, code) = bytes.withUnsafeBytes { buffer in
                 let chunk = UnsafeRawBufferPointer(
                     rebasing: buffer[written..<min(written + Self.chunkBytes, buffer.count)])
-                return Glibc.write(descriptor, chunk.baseAddress, chunk.count)
+                return retrying(mayBeClosed: true) {
+                    Glibc.write(descriptor, chunk.baseAddress, chunk.count)
+                }
             }
-            if count > 0 {
-                written += count
-            } else if count == 0 || (errno != EINTR && errno != EAGAIN) {
-                return written
-            }
+            guard count > 0 || code == EAGAIN else { return written }
+            written += max(count, 0)
         }
         return written
     }

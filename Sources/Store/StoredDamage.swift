@@ -1,4 +1,5 @@
 import Glibc
+import SystemFiles
 
 /// The losses of a data directory that its operator has not accepted yet.
 ///
@@ -83,22 +84,13 @@ public struct StoredDamage: Sendable, Hashable {
 
     private static func records(in directory: String) throws(StoreFailure) -> [String] {
         let path = "\(directory)/\(recordName)"
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
-        guard descriptor >= 0 else {
-            if errno == ENOENT { return [] }
-            throw StoreFailure(operation: "open", path: path, errno: errno)
-        }
-        defer { _ = close(descriptor) }
-        var bytes: [UInt8] = []
-        var chunk = [UInt8](repeating: 0, count: 65_536)
-        while bytes.count < mostBytes {
-            let count = read(descriptor, &chunk, chunk.count)
-            if count == 0 { break }
-            if count > 0 {
-                bytes += chunk[..<count]
-            } else if errno != EINTR {
-                throw StoreFailure(operation: "read", path: path, errno: errno)
-            }
+        let bytes: [UInt8]
+        do throws(SystemError) {
+            let file = try OpenFile(path, flags: O_RDONLY | O_NOFOLLOW)
+            bytes = try file.readAll(maximumByteCount: mostBytes)
+        } catch {
+            if error.code == ENOENT { return [] }
+            throw StoreFailure(error)
         }
         return String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)
     }
@@ -106,23 +98,16 @@ public struct StoredDamage: Sendable, Hashable {
     /// Replaces the content of a file, wholly or not at all.
     private static func replace(_ path: String, by content: [UInt8]) throws(StoreFailure) {
         let unfinished = path + ".new"
-        let descriptor = open(
-            unfinished, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else {
-            throw StoreFailure(operation: "write", path: unfinished, errno: errno)
+        do throws(SystemError) {
+            let file = try OpenFile(
+                unfinished, flags: O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, call: "write")
+            try file.writeAll(content)
+            try file.synchronize()
+        } catch {
+            throw StoreFailure(error, operation: "write")
         }
-        var written = 0
-        while written < content.count {
-            let count = content.withUnsafeBytes { bytes in
-                write(descriptor, bytes.baseAddress.map { $0 + written }, bytes.count - written)
-            }
-            if count >= 0 { written += count }
-            if count < 0, errno != EINTR { break }
-        }
-        let code = written == content.count && fsync(descriptor) == 0 ? 0 : errno
-        _ = close(descriptor)
-        guard code == 0, rename(unfinished, path) == 0 else {
-            throw StoreFailure(operation: "write", path: path, errno: code == 0 ? errno : code)
+        guard rename(unfinished, path) == 0 else {
+            throw StoreFailure(operation: "write", path: path, errno: errno)
         }
         try DatabaseFile.syncDirectory(of: path)
     }

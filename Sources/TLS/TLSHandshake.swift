@@ -1,6 +1,7 @@
 import COpenSSL
 import Glibc
 import Synchronization
+import SystemFiles
 
 /// One connection's handshake on the broker's side, from the first byte to the keys for its
 /// records.

@@ -1,5 +1,6 @@
 import COpenSSL
 import PlainText
+import SystemFiles
 
 /// Reads the files of a listener's TLS settings and collects everything that is wrong with them.
 struct TLSLoader {

@@ -1,4 +1,5 @@
 import COpenSSL
+import SystemFiles
 
 /// The key and nonce for the records of one direction of a connection.
 public struct TrafficKey: BitwiseCopyable, Sendable {
@@ -137,11 +138,4 @@ public enum KeyDigest: UInt8, Sendable, BitwiseCopyable {
     // Copied for each use and never changed. Looking an algorithm up costs more than using it.
     nonisolated(unsafe) private static let sha256HMAC = hermes_hmac_template("SHA256")
     nonisolated(unsafe) private static let sha384HMAC = hermes_hmac_template("SHA384")
-}
-
-extension [UInt8] {
-    /// Overwrites secret bytes. Does not reach copies of the array.
-    mutating func erase() {
-        withUnsafeMutableBytes { OPENSSL_cleanse($0.baseAddress, $0.count) }
-    }
 }

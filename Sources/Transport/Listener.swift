@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import SystemFiles
 
 /// Opens listening TCP sockets, whose options every accepted connection inherits.
 enum Listener {

@@ -1,6 +1,7 @@
 import CLinux
 import Glibc
 import Structures
+import SystemFiles
 
 /// The listening sockets of one reactor, by number.
 struct Listeners: ~Copyable {

@@ -1,6 +1,7 @@
 import CLinux
 import Glibc
 import Synchronization
+import SystemFiles
 
 /// A bounded queue of messages from any thread to a reactor's thread, which they wake.
 public final class Mailbox<Message: Sendable>: Sendable {

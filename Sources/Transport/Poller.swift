@@ -1,6 +1,7 @@
 import CLinux
 import Glibc
 import Structures
+import SystemFiles
 
 /// The epoll instance of one reactor, with the events of its last wait.
 ///

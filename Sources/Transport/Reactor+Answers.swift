@@ -1,4 +1,5 @@
 import Structures
+import SystemFiles
 import TLS
 
 /// The results of a reactor's methods.

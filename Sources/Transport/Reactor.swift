@@ -1,6 +1,7 @@
 import CLinux
 import Glibc
 import Structures
+import SystemFiles
 import TLS
 
 /// The sockets of one thread, on epoll (level-triggered), for any protocol.

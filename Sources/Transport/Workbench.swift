@@ -1,6 +1,7 @@
 import CLinux
 import Glibc
 import Structures
+import SystemFiles
 import TLS
 
 /// The buffers, cipher contexts and counters shared by the stages of all connections. One

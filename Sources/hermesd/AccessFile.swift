@@ -1,9 +1,9 @@
 import Authorization
 import BrokerRuntime
-import Credentials
 import Glibc
 import Logging
 import Synchronization
+import SystemFiles
 import Transport
 
 /// The ACL file, read at the start and at each reload.

@@ -1,7 +1,7 @@
 import ConfiguredFiles
-import Credentials
 import OperatorConfiguration
 import Synchronization
+import SystemFiles
 import TLS
 
 /// The certificates of all listeners, read at the start, after a change of their files and at

@@ -1,11 +1,12 @@
 import ConfiguredFiles
 import Glibc
 import PlainText
+import SystemFiles
 
 /// The data directory: mode 0700, locked while the process lives.
 struct DataDirectory: ~Copyable {
     let path: String
-    private let lock: CInt
+    private let lock: FileLock
 
     /// Creates the folder if it is missing, and locks it.
     init(path: String) throws(DataFolder.Unusable) {
@@ -16,35 +17,32 @@ struct DataDirectory: ~Copyable {
                 path, "cannot be made", errno: errno, cure: "Check its parent folder.")
         }
         try DataFolder.check(path, owner: geteuid())
-        let descriptor = open("\(path)/lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else {
+        let lock: FileLock?
+        do throws(SystemError) {
+            lock = try FileLock.take("\(path)/lock", creating: true)
+        } catch {
             throw DataFolder.Unusable(
-                "\(path)/lock", "cannot be opened", errno: errno,
+                error.subject, "cannot be opened", errno: error.code,
                 cure: "The folder must belong to the user that runs hermesd.")
         }
-        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-            _ = close(descriptor)
+        guard let lock else {
             throw DataFolder.Unusable(
                 "\(VisibleText.escaped(path)) is in use by another hermesd. Stop that one, or give "
                     + "this one a folder of its own.", isTransient: true)
         }
         self.path = path
-        lock = descriptor
+        self.lock = lock
     }
-
-    deinit { _ = close(lock) }
 
     /// Syncs the parent folder, without which a power failure could lose a new folder.
     private static func synchronizeParent(of path: String) throws(DataFolder.Unusable) {
-        let parent = open("\(path)/..", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard parent >= 0 else {
+        do throws(SystemError) {
+            try FileChange.synchronizeFolder("\(path)/..")
+        } catch {
+            let isOpen = error.call == "fsync"
             throw DataFolder.Unusable(
-                "\(path)/..", "cannot be opened", errno: errno, cure: "Check its permissions.")
-        }
-        defer { _ = close(parent) }
-        guard fsync(parent) == 0 else {
-            throw DataFolder.Unusable(
-                "\(path)/..", "cannot be synchronised", errno: errno, cure: "Check the disk.")
+                error.subject, isOpen ? "cannot be synchronised" : "cannot be opened",
+                errno: error.code, cure: isOpen ? "Check the disk." : "Check its permissions.")
         }
     }
 }

@@ -1,12 +1,12 @@
 import AdminAPI
 import ArgumentParser
 import BrokerRuntime
-import Credentials
 import Glibc
 import Logging
 import OperatorConfiguration
 import OperatorLog
 import Store
+import SystemFiles
 import Transport
 import UnixSignals
 

@@ -2,6 +2,7 @@ import CLinux
 import Credentials
 import Logging
 import Synchronization
+import SystemFiles
 
 /// Checks passwords against a file that is read again after each change, so `hermesctl users` takes
 /// effect at the next CONNECT. If the new file cannot be used, the old users stay. Correct

@@ -12,6 +12,7 @@ import OperatorConfiguration
 import OperatorLog
 import Store
 import Synchronization
+import SystemFiles
 import TLS
 import Threads
 import Transport

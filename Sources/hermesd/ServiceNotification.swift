@@ -1,6 +1,7 @@
 import Glibc
 import Logging
 import Synchronization
+import SystemFiles
 
 /// Reports the broker's state to the service manager that started it: ready, alive, stopping.
 ///
@@ -88,7 +89,7 @@ final class ServiceNotification: Sendable {
             metadata: [
                 "service.socket": "\(socket.name)",
                 "service.message": "\(message.prefix { $0 != "=" })",
-                "error": "\(String(cString: strerror(code)))",
+                "error": "\(SystemError.words(for: code))",
             ])
     }
 
@@ -151,7 +152,7 @@ private final class NotificationSocket: Sendable {
         descriptor = socket(
             AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else {
-            throw Unusable(description: "socket: \(String(cString: strerror(errno)))")
+            throw Unusable(description: "socket: \(SystemError.words(for: errno))")
         }
         var patience = timeval(tv_sec: Self.patienceSeconds, tv_usec: 0)
         setsockopt(
@@ -169,10 +170,10 @@ private final class NotificationSocket: Sendable {
         if !waits { flags |= Int32(MSG_DONTWAIT) }
         return withUnsafePointer(to: address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                while sendto(descriptor, bytes, bytes.count, flags, address, addressLength) < 0 {
-                    guard errno == EINTR else { return errno }
+                let (count, code) = retrying {
+                    sendto(descriptor, bytes, bytes.count, flags, address, addressLength)
                 }
-                return nil
+                return count < 0 ? code : nil
             }
         }
     }

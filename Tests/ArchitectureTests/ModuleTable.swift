@@ -36,9 +36,11 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
 
         // Small modules without MQTT.
         ModuleRow("PlainText"),
+        ModuleRow("SystemFiles", own: "PlainText", outside: "Glibc"),
         ModuleRow("Structures"),
         ModuleRow("Threads", own: "CLinux", outside: "Glibc Synchronization"),
-        ModuleRow("OperatorLog", own: "PlainText", outside: "Glibc Logging Synchronization"),
+        ModuleRow(
+            "OperatorLog", own: "PlainText SystemFiles", outside: "Glibc Logging Synchronization"),
 
         // The protocol: values and machines, without input and output.
         ModuleRow("MQTTCodec"),
@@ -48,20 +50,23 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
         ModuleRow("BrokerAPI", own: "MQTTCodec", outside: "Glibc"),
 
         // Sockets, the disk and the operator's files, without the protocol.
-        ModuleRow("TLS", own: "CLinux COpenSSL PlainText", outside: "Glibc Synchronization"),
         ModuleRow(
-            "Transport", own: "CLinux Structures TLS", outside: "Glibc Synchronization"),
+            "TLS", own: "CLinux COpenSSL PlainText SystemFiles", outside: "Glibc Synchronization"),
         ModuleRow(
-            "Store", own: "CChecksum CLinux CSQLite PlainText Structures Threads",
+            "Transport", own: "CLinux Structures SystemFiles TLS", outside: "Glibc Synchronization"),
+        ModuleRow(
+            "Store", own: "CChecksum CLinux CSQLite PlainText Structures SystemFiles Threads",
             outside: "Glibc Synchronization"),
-        ModuleRow("Credentials", own: "CArgon2 PlainText", outside: "Glibc Synchronization"),
-        ModuleRow("Authorization", own: "Credentials PlainText Structures", outside: "Glibc"),
         ModuleRow(
-            "Configuration", module: "OperatorConfiguration", own: "BrokerAPI CYAML PlainText",
-            outside: "Glibc"),
-        ModuleRow("AdminTLS", own: "Credentials PlainText", outside: "Glibc NIOSSL"),
+            "Credentials", own: "CArgon2 PlainText SystemFiles", outside: "Glibc Synchronization"),
+        ModuleRow("Authorization", own: "PlainText Structures SystemFiles", outside: "Glibc"),
         ModuleRow(
-            "ConfiguredFiles", own: "AdminTLS Credentials OperatorConfiguration PlainText TLS",
+            "Configuration", module: "OperatorConfiguration",
+            own: "BrokerAPI CYAML PlainText SystemFiles", outside: "Glibc"),
+        ModuleRow("AdminTLS", own: "PlainText SystemFiles", outside: "Glibc NIOSSL"),
+        ModuleRow(
+            "ConfiguredFiles",
+            own: "AdminTLS Credentials OperatorConfiguration PlainText SystemFiles TLS",
             outside: "Glibc"),
         ModuleRow("HermesMessages", own: "CHermesProtos"),
 
@@ -73,14 +78,14 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
             "BrokerRuntime",
             own: """
                 Authorization BrokerAPI BrokerCore CLinux MQTTCodec MQTTCore OperatorLog Store \
-                Structures TLS Threads Transport
+                Structures SystemFiles TLS Threads Transport
                 """,
             outside: "Glibc Logging Synchronization"),
         ModuleRow(
             "AdminAPI",
             own: """
                 AdminTLS BrokerAPI COpenAPI Credentials HermesMessages MQTTCodec OperatorLog \
-                PlainText
+                PlainText SystemFiles
                 """,
             outside: """
                 FoundationEssentials Glibc Hummingbird HummingbirdCore Logging NIOCore NIOHTTP1 \
@@ -90,7 +95,7 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
             "OperatorCLI",
             own: """
                 AdminTLS Authorization BrokerAPI ConfiguredFiles Credentials \
-                OperatorConfiguration PlainText Store TLS
+                OperatorConfiguration PlainText Store SystemFiles TLS
                 """,
             outside: """
                 ArgumentParser FoundationEssentials Glibc NIOCore NIOHTTP1 NIOPosix NIOSSL
@@ -100,8 +105,8 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
             "hermesd",
             own: """
                 AdminAPI AdminTLS Authorization BrokerAPI BrokerRuntime CLinux ConfiguredFiles \
-                Credentials MQTTCodec OperatorConfiguration OperatorLog PlainText Store TLS \
-                Threads Transport
+                Credentials MQTTCodec OperatorConfiguration OperatorLog PlainText Store \
+                SystemFiles TLS Threads Transport
                 """,
             outside: "ArgumentParser Glibc Logging Synchronization UnixSignals"),
     ]

@@ -1,11 +1,12 @@
 import Credentials
 import Glibc
+import SystemFiles
 import Testing
 
 @Suite("FileRefusals")
 struct FileRefusalTests {
     private static func failure(_ code: CInt) -> PasswordFileError {
-        .system(SystemFailure(action: "open", path: "/users", errno: code))
+        .system(SystemError(call: "open", subject: "/users", code: code))
     }
 
     @Test("permanent errors are told from transient ones")

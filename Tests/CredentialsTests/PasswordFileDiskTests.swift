@@ -1,5 +1,6 @@
 import Credentials
 import Glibc
+import HermesTesting
 import Testing
 
 @Suite("PasswordFile on disk")

@@ -2,6 +2,7 @@ import BrokerAPI
 import FoundationEssentials
 import Glibc
 import Synchronization
+import SystemFiles
 import Testing
 
 @testable import OperatorCLI
@@ -153,7 +154,7 @@ final class TemporaryFolder {
     }
 
     func read(_ name: String) throws -> String {
-        let bytes = try LocalFile.read(path: file(name), maximumByteCount: 1 << 20)
+        let bytes = try OpenFile(file(name)).readAll(maximumByteCount: 1 << 20)
         return String(decoding: bytes, as: UTF8.self)
     }
 }

@@ -1,6 +1,7 @@
 import Glibc
 import HermesTesting
 import Structures
+import SystemFiles
 import Testing
 import Transport
 

@@ -1,4 +1,5 @@
 import Structures
+import SystemFiles
 import Testing
 import Transport
 

@@ -1,6 +1,7 @@
 import Glibc
 import HermesTesting
 import Structures
+import SystemFiles
 import Testing
 import Transport
 
@@ -145,27 +146,5 @@ struct ListenerTests {
         var length = socklen_t(MemoryLayout<CInt>.size)
         getsockopt(descriptor, CInt(IPPROTO_TCP), name, &value, &length)
         return value
-    }
-}
-
-@Suite("Owned descriptor")
-struct OwnedDescriptorTests {
-    @Test("closes when it leaves its scope, and not when it is handed on")
-    func scope() throws {
-        var ends: [CInt] = [0, 0]
-        try #require(pipe(&ends) == 0)
-        do { _ = OwnedDescriptor(adopting: ends[1]) }
-        var byte: UInt8 = 0
-        #expect(read(ends[0], &byte, 1) == 0, "the writing end is closed")
-        let kept = OwnedDescriptor(adopting: ends[0]).take()
-        #expect(kept == ends[0])
-        #expect(fcntl(kept, F_GETFD) >= 0, "it is open")
-        close(kept)
-    }
-
-    @Test("a system error names call and subject")
-    func description() {
-        let error = SystemError(call: "bind", subject: "127.0.0.1:1883", code: EACCES)
-        #expect(error.description == "bind 127.0.0.1:1883: Permission denied")
     }
 }

@@ -1,5 +1,6 @@
 import HermesTesting
 import Structures
+import SystemFiles
 import Testing
 import Transport
 

@@ -1,6 +1,7 @@
 import Credentials
 import Logging
 import Synchronization
+import SystemFiles
 
 /// Finds tokens in a file that is read again whenever it has changed, so that `hermesctl tokens` takes
 /// effect at the next request, on open connections too. A file that turned bad leaves the tokens as they

@@ -1,5 +1,5 @@
-import Credentials
 import Glibc
+import SystemFiles
 
 /// The secret that lets a program use the API.
 package struct AdminToken: Sendable, CustomStringConvertible {
@@ -66,13 +66,12 @@ package enum AdminTokenError: FileRefusal, Equatable {
     /// A file is not as only its owner should have it.
     case unsafeFile(path: String, reason: String, fix: String)
     /// A system call failed.
-    case system(call: String, path: String, code: Int32, reason: String)
+    case system(SystemError)
 
     package var isTransient: Bool {
         switch self {
         case .unusable, .unsafeFile: false
-        case .system(let call, let path, let code, _):
-            SystemFailure(action: call, path: path, errno: code).isTransient
+        case .system(let error): error.isTransient
         }
     }
 
@@ -82,9 +81,10 @@ package enum AdminTokenError: FileRefusal, Equatable {
             "\(source): the admin token cannot be used: \(reason). "
                 + "Set one as long as what `openssl rand -hex 32` prints, or none to have one made."
         case .unsafeFile(let path, let reason, let fix): "\(path): \(reason). \(fix)"
-        case .system(let call, let path, let code, let reason):
-            "\(path): \(call) failed: \(reason) (error \(code)). "
-                + (code == ENOSPC || code == EDQUOT
+        case .system(let error):
+            "\(error.subject): \(error.call) failed: \(SystemError.words(for: error.code)) "
+                + "(error \(error.code)). "
+                + (error.code == ENOSPC || error.code == EDQUOT
                     ? "The disk is full: free space on this file system."
                     : "Check that the data directory is there and belongs to this user.")
         }

@@ -1,5 +1,6 @@
 import Credentials
 import Glibc
+import SystemFiles
 
 /// The file `admin.token` of a data directory: made at the first start, read at every later one.
 package struct AdminTokenFile: Sendable {
@@ -40,7 +41,9 @@ package struct AdminTokenFile: Sendable {
         let text = TokenSecret.make()
         if try create(text) { return (try AdminToken(text, source: path), .created) }
         // Someone else made it since we looked.
-        guard let text = try read() else { throw failure("open", code: ENOENT) }
+        guard let text = try read() else {
+            throw .system(SystemError(call: "open", subject: path, code: ENOENT))
+        }
         return (try AdminToken(text, source: path), .read)
     }
 
@@ -58,37 +61,32 @@ package struct AdminTokenFile: Sendable {
 
     /// The file's text without its line end; `nil` when there is no file.
     private func read() throws(AdminTokenError) -> String? {
-        let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
-        guard descriptor >= 0 else {
-            switch errno {
+        let status: stat
+        var bytes: [UInt8] = []
+        do throws(SystemError) {
+            let file = try OpenFile(path, flags: O_RDONLY | O_NOFOLLOW)
+            status = try file.status()
+            if status.isRegularFile {
+                bytes = try file.readAll(maximumByteCount: AdminToken.maximumLength + 1)
+            }
+        } catch {
+            switch error.code {
             case ENOENT: return nil
             case ELOOP:
                 throw .unsafeFile(
                     path: path, reason: "it is a symbolic link",
                     fix: "Put the file itself there, or set \(Self.environmentVariable).")
-            case let code: throw failure("open", code: code)
+            default: throw .system(error)
             }
         }
-        defer { close(descriptor) }
-        try checkOwnership(descriptor)
-
-        let capacity = AdminToken.maximumLength + 2
-        var count = 0
-        let bytes = [UInt8](unsafeUninitializedCapacity: capacity) { buffer, initializedCount in
-            repeat {
-                count = Glibc.read(descriptor, buffer.baseAddress, capacity)
-            } while count < 0 && errno == EINTR
-            initializedCount = max(count, 0)
-        }
-        if count < 0 { throw failure("read", code: errno) }
+        try check(status)
         let line = bytes.split(separator: UInt8(ascii: "\n"), maxSplits: 1).first ?? []
         return String(decoding: line, as: UTF8.self)
     }
 
-    private func checkOwnership(_ descriptor: CInt) throws(AdminTokenError) {
-        var status = stat()
-        guard fstat(descriptor, &status) == 0 else { throw failure("fstat", code: errno) }
-        guard status.st_mode & S_IFMT == S_IFREG else {
+    /// Refuses all but a regular file that only this process's user may use.
+    private func check(_ status: stat) throws(AdminTokenError) {
+        guard status.isRegularFile else {
             throw .unsafeFile(
                 path: path, reason: "it is no regular file",
                 fix: "Remove it to have a token made.")
@@ -110,42 +108,22 @@ package struct AdminTokenFile: Sendable {
     /// False when the file came into being meanwhile.
     private func create(_ text: String) throws(AdminTokenError) -> Bool {
         let draft = path + ".new"
-        if unlink(draft) != 0, errno != ENOENT { throw failure("unlink", code: errno) }
-        let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw failure("open", code: errno) }
-        defer { unlink(draft) }
-        let written: AdminTokenError? = writeSynced(text + "\n", to: descriptor)
-        close(descriptor)
-        if let written { throw written }
-        guard link(draft, path) == 0 else {
-            if errno == EEXIST { return false }
-            throw failure("link", code: errno)
-        }
-        try syncDirectory()
-        return true
-    }
-
-    private func writeSynced(_ text: String, to descriptor: CInt) -> AdminTokenError? {
-        var remaining = Array(text.utf8)[...]
-        while !remaining.isEmpty {
-            let count = remaining.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
-            if count >= 0 {
-                remaining = remaining.dropFirst(count)
-            } else if errno != EINTR {
-                return failure("write", code: errno)
+        do throws(SystemError) {
+            if unlink(draft) != 0, errno != ENOENT {
+                throw SystemError(call: "unlink", subject: draft, code: errno)
             }
+            let file = try OpenFile(draft, flags: O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW)
+            defer { unlink(draft) }
+            try file.writeAll(Array("\(text)\n".utf8))
+            try file.synchronize()
+            guard link(draft, path) == 0 else {
+                if errno == EEXIST { return false }
+                throw SystemError(call: "link", subject: path, code: errno)
+            }
+            try FileChange.synchronizeFolder(directory)
+            return true
+        } catch {
+            throw .system(error)
         }
-        return fsync(descriptor) == 0 ? nil : failure("fsync", code: errno)
-    }
-
-    private func syncDirectory() throws(AdminTokenError) {
-        let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw failure("open", code: errno) }
-        defer { close(descriptor) }
-        guard fsync(descriptor) == 0 else { throw failure("fsync", code: errno) }
-    }
-
-    private func failure(_ call: String, code: Int32) -> AdminTokenError {
-        .system(call: call, path: path, code: code, reason: String(cString: strerror(code)))
     }
 }

@@ -1,4 +1,5 @@
 import Glibc
+import SystemFiles
 
 /// The file of a Unix socket, which only its owner can ever connect to.
 ///
@@ -20,8 +21,7 @@ struct UnixSocketFile: Sendable {
     ///   that listens.
     init(path: String) throws(AdminServerError) {
         self.path = path
-        let slash = path.lastIndex(of: "/")
-        let parent = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+        let parent = FilePath.folder(of: path)
         guard parent.utf8.count + "/.admin.XXXXXX/s".utf8.count <= Self.maximumPathBytes,
             path.utf8.count <= Self.maximumPathBytes
         else {
@@ -99,7 +99,7 @@ struct UnixSocketFile: Sendable {
 
     private static func failure(_ path: String, _ what: String, _ code: Int32) -> AdminServerError {
         .unixSocket(
-            path: path, reason: "\(what): \(String(cString: strerror(code)))",
+            path: path, reason: "\(what): \(SystemError.words(for: code))",
             fix: "Let the broker's user write to the directory, or set another path.")
     }
 }

@@ -1,10 +1,10 @@
 import BrokerAPI
 import AdminTLS
-import Credentials
 import Glibc
 import Logging
 import NIOSSL
 import Synchronization
+import SystemFiles
 
 /// The certificate of HTTPS, which new connections get: read at the start, at SIGHUP, and at the next
 /// connection after a file has changed. Files that turned bad leave the certificate as it was, and

@@ -5,6 +5,7 @@ import Credentials
 import Glibc
 import OperatorConfiguration
 import PlainText
+import SystemFiles
 
 struct ConfigCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

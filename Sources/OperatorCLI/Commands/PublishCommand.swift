@@ -1,6 +1,7 @@
 import BrokerAPI
 import ArgumentParser
 import Credentials
+import SystemFiles
 
 struct PublishCommand: OperatorCommand {
     static let configuration = CommandConfiguration(
@@ -72,17 +73,18 @@ struct PublishCommand: OperatorCommand {
     private func payload(_ context: CommandContext) throws(CommandFailure) -> [UInt8] {
         if let message { return Array(message.utf8) }
         let bytes: [UInt8]
-        do throws(SystemFailure) {
+        do throws(SystemError) {
             bytes =
                 if let file {
-                    try LocalFile.read(path: file, maximumByteCount: Self.maximumMessageBytes)
+                    try OpenFile(file, waits: true).readAll(
+                        maximumByteCount: Self.maximumMessageBytes)
                 } else {
-                    try LocalFile.read(
+                    try OpenFile.readAll(
                         context.standardInput, name: "standard input",
                         maximumByteCount: Self.maximumMessageBytes)
                 }
         } catch {
-            throw CommandFailure(.localFile, error.description)
+            throw CommandFailure(.localFile, error.complaint)
         }
         guard bytes.count <= Self.maximumMessageBytes else {
             throw CommandFailure(

@@ -2,6 +2,7 @@ import BrokerAPI
 import ArgumentParser
 import PlainText
 import Store
+import SystemFiles
 
 struct StoreAcceptLossCommand: OperatorCommand {
     static let configuration = CommandConfiguration(
@@ -19,8 +20,12 @@ struct StoreAcceptLossCommand: OperatorCommand {
         if connection.url == nil, connection.socket == nil {
             let directory = try connection.dataDirectory(context.environment)
             if let lock = try DataDirectoryLock.take(directory) {
-                let accepted = try lock.whileHeld { () throws(StoreFailure) in
-                    try StoredDamage.accept(in: directory)
+                let accepted = try lock.whileHeld { () throws(CommandFailure) in
+                    do throws(StoreFailure) {
+                        return try StoredDamage.accept(in: directory)
+                    } catch {
+                        throw CommandFailure(.localFile, "\(error)")
+                    }
                 }
                 try show(AcceptLossResult(accepted: accepted), context.console)
                 return

@@ -1,6 +1,7 @@
 import Credentials
 import Glibc
 import PlainText
+import SystemFiles
 
 /// A token for the HTTP API: one line of visible ASCII.
 enum AdminToken {
@@ -30,14 +31,14 @@ enum AdminToken {
     /// Reads a token from a file. A failure names the file and the other ways to give a token.
     static func read(path: String) throws(CommandFailure) -> String {
         let bytes: [UInt8]
-        do throws(SystemFailure) {
-            bytes = try LocalFile.read(path: path, maximumByteCount: maximumByteCount + 2)
+        do throws(SystemError) {
+            bytes = try OpenFile(path, waits: true).readAll(maximumByteCount: maximumByteCount + 2)
         } catch {
             throw CommandFailure(
                 .unauthorized,
                 """
                 cannot read the token file "\(VisibleText.escaped(path))": \
-                \(SystemFailure.text(of: error.errno)). Start hermesd once, which writes \
+                \(SystemError.reason(for: error.code)). Start hermesd once, which writes \
                 \(fileName) into its data directory; name that with --data-dir or --config, the \
                 file with --token-file, or set \(variable).
                 """)

@@ -1,8 +1,8 @@
-import Credentials
 import Glibc
 import NIOCore
 import NIOPosix
 import PlainText
+import SystemFiles
 
 /// Turns the errors of a connection into messages about the broker and how to reach it.
 struct ConnectionFailure {
@@ -41,7 +41,7 @@ struct ConnectionFailure {
     }
 
     private static func text(_ code: CInt, endpoint: AdminEndpoint) -> String {
-        let reason = SystemFailure.text(of: code)
+        let reason = SystemError.reason(for: code)
         let cure =
             switch (endpoint, code) {
             case (.unixSocket, ENOENT):

@@ -1,5 +1,6 @@
 import Credentials
 import Glibc
+import SystemFiles
 
 /// Reads a password from a person or a script, never from the arguments, which every user of a
 /// machine can see.
@@ -24,11 +25,10 @@ enum PasswordPrompt {
         var secret = SecretBytes(capacity: SecretBytes.maximumByteCount + 2)
         var byte: UInt8 = 0
         while true {
-            let count = Glibc.read(descriptor, &byte, 1)
-            if count < 0 && errno == EINTR { continue }
+            let (count, code) = retrying(mayBeClosed: true) { Glibc.read(descriptor, &byte, 1) }
             guard count >= 0 else {
-                let failure = SystemFailure(action: "read", path: "standard input", errno: errno)
-                throw CommandFailure(.localFile, failure.description)
+                let error = SystemError(call: "read", subject: "standard input", code: code)
+                throw CommandFailure(.localFile, error.complaint)
             }
             if count == 0 { break }
             guard !secret.isFull else { throw tooLong }

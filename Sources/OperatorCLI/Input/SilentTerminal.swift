@@ -1,5 +1,6 @@
 import Credentials
 import Glibc
+import SystemFiles
 
 /// A terminal that does not show what is typed; it is restored when the value ends.
 ///
@@ -27,9 +28,9 @@ struct SilentTerminal: ~Copyable {
         silent.c_lflag &= ~tcflag_t(ECHO | ECHONL | ICANON | ISIG | IEXTEN)
         // Input from before the prompt is dropped: it was not meant as a password.
         guard tcsetattr(descriptor, TCSAFLUSH, &silent) == 0 else {
-            let failure = SystemFailure(action: "silence", path: path, errno: errno)
+            let error = SystemError(call: "silence", subject: path, code: errno)
             close(descriptor)
-            throw CommandFailure(.localFile, failure.description)
+            throw CommandFailure(.localFile, error.complaint)
         }
         self.descriptor = descriptor
         self.saved = saved
@@ -49,8 +50,7 @@ struct SilentTerminal: ~Copyable {
         var line = PasswordLine()
         while true {
             var byte: UInt8 = 0
-            let count = read(descriptor, &byte, 1)
-            if count < 0 && errno == EINTR { continue }
+            let (count, _) = retrying { read(descriptor, &byte, 1) }
             switch count == 1 ? line.receive(byte) : .ended {
             case .goOn: continue
             case .finished: return line.finish()

@@ -4,6 +4,7 @@ import Credentials
 import Glibc
 import OperatorConfiguration
 import PlainText
+import SystemFiles
 import TLS
 
 /// Loads the TLS files of a configuration as the broker does, for `config check`.

@@ -2,6 +2,7 @@ import AdminTLS
 import Credentials
 import NIOSSL
 import PlainText
+import SystemFiles
 
 /// The authorities that `hermesctl` trusts over https, and the certificate that it shows.
 package struct ClientTLS: Sendable {
@@ -72,8 +73,8 @@ package struct ClientTLS: Sendable {
     }
 
     private static func bytes(_ path: String, option: String) throws(CommandFailure) -> [UInt8] {
-        do throws(CredentialFile.Failure) {
-            return try CredentialFile.read(path, maximumByteCount: mostBytes).bytes
+        do throws(WholeFile.Failure) {
+            return try WholeFile(path, maximumByteCount: mostBytes).bytes
         } catch {
             let name = VisibleText.escaped(path)
             let text =
@@ -83,7 +84,7 @@ package struct ClientTLS: Sendable {
                 case .foreignLink(let owner):
                     "\"\(name)\" is a symbolic link of user \(owner) or to a file of theirs. Name the file itself."
                 case .tooLarge: "\"\(name)\" is larger than 4 MiB. Give a PEM file."
-                case .system(let failure): failure.description
+                case .system(let error): error.complaint
                 }
             throw CommandFailure(.localFile, "\(option): \(text)")
         }

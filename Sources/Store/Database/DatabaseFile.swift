@@ -1,4 +1,5 @@
 import Glibc
+import SystemFiles
 
 /// Finds the path of the database file, and creates the file with the mode that the data directory
 /// demands.
@@ -50,15 +51,10 @@ enum DatabaseFile {
 
     /// Synchronises the folder of a file, so that its entries are durable.
     static func syncDirectory(of path: String) throws(StoreFailure) {
-        let end = path.utf8.lastIndex(of: UInt8(ascii: "/")) ?? path.utf8.startIndex
-        let directory = end == path.utf8.startIndex ? "/" : String(path[..<end])
-        let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else {
-            throw StoreFailure(operation: "open", path: directory, errno: errno)
-        }
-        defer { _ = close(descriptor) }
-        guard fsync(descriptor) == 0 else {
-            throw StoreFailure(operation: "synchronise", path: directory, errno: errno)
+        do throws(SystemError) {
+            try FileChange.synchronizeFolder(FilePath.folder(of: path))
+        } catch {
+            throw StoreFailure(error, operation: error.call == "fsync" ? "synchronise" : nil)
         }
     }
 }

@@ -1,5 +1,6 @@
 import CSQLite
 import Glibc
+import SystemFiles
 
 extension StoreFailure {
     /// Classifies SQLite's extended result code (sqlite.org/rescode.html).
@@ -13,7 +14,7 @@ extension StoreFailure {
         let kind = Self.kind(ofSQLite: code, systemError: systemError)
         let words =
             systemError == 0
-            ? reason : "\(reason) (\(strerror(systemError).map { String(cString: $0) } ?? ""))"
+            ? reason : "\(reason) (\(SystemError.words(for: systemError)))"
         self.init(
             operation: operation, path: path, reason: words, code: code, kind: kind,
             cure: Self.cure(ofSQLite: kind))

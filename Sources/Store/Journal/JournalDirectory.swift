@@ -1,4 +1,5 @@
 import Glibc
+import SystemFiles
 
 /// The directory of a journal's files, and their names:
 ///
@@ -22,14 +23,13 @@ final class JournalDirectory: Sendable {
     }
 
     let path: String
-    private let descriptor: CInt
+    private let owned: OwnedDescriptor
 
     /// Opens the directory, and creates it with mode 0700 if it is missing.
     init(_ path: String) throws(StoreFailure) {
         if mkdir(path, 0o700) == 0 {
             let parent = try Self.openDirectory(path + "/..")
-            defer { _ = Glibc.close(parent) }
-            guard fsync(parent) == 0 else {
+            guard fsync(parent.rawValue) == 0 else {
                 throw StoreFailure(
                     operation: "synchronise the directory of", path: path, errno: errno)
             }
@@ -37,16 +37,14 @@ final class JournalDirectory: Sendable {
             throw StoreFailure(operation: "create directory", path: path, errno: errno)
         }
         self.path = path
-        descriptor = try Self.openDirectory(path)
+        owned = try Self.openDirectory(path)
     }
-
-    deinit { _ = Glibc.close(descriptor) }
 
     func path(ofSegment index: Int) -> String { "\(path)/journal-\(index).segment" }
 
     /// Makes new and changed names durable.
     func synchronize() throws(StoreFailure) {
-        guard fsync(descriptor) == 0 else {
+        guard fsync(owned.rawValue) == 0 else {
             throw StoreFailure(operation: "synchronise directory", path: path, errno: errno)
         }
     }
@@ -100,12 +98,12 @@ final class JournalDirectory: Sendable {
     /// renamed.
     static func accept(_ path: String) -> Bool { rename(path, path + acceptedSuffix) == 0 }
 
-    private static func openDirectory(_ path: String) throws(StoreFailure) -> CInt {
-        let descriptor = Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
-        guard descriptor >= 0 else {
-            throw StoreFailure(operation: "open directory", path: path, errno: errno)
+    private static func openDirectory(_ path: String) throws(StoreFailure) -> OwnedDescriptor {
+        do throws(SystemError) {
+            return try OwnedDescriptor(opening: path, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
+        } catch {
+            throw StoreFailure(error, operation: "open directory")
         }
-        return descriptor
     }
 
     /// The number between prefix and suffix; `nil` unless it is written as the journal writes

@@ -1,4 +1,5 @@
 import Glibc
+import SystemFiles
 
 /// An open journal file of fixed size.
 ///
@@ -6,35 +7,32 @@ import Glibc
 /// inside it need neither space nor metadata. (File systems that never overwrite in place, such as
 /// btrfs, may need space all the same.)
 public final class SegmentFile: Sendable {
-    let descriptor: CInt
+    private let owned: OwnedDescriptor
     let path: String
     /// Size in bytes.
     let capacity: Int
 
-    private init(descriptor: CInt, path: String, capacity: Int) {
-        self.descriptor = descriptor
+    var descriptor: CInt { owned.rawValue }
+
+    private init(owning owned: consuming OwnedDescriptor, path: String, capacity: Int) {
+        self.owned = owned
         self.path = path
         self.capacity = capacity
     }
 
-    deinit { _ = Glibc.close(descriptor) }
-
     /// Opens an existing file.
     static func open(_ path: String) throws(StoreFailure) -> SegmentFile {
-        let descriptor = try openDescriptor(path, flags: O_RDWR, operation: "open")
+        let owned = try openDescriptor(path, flags: O_RDWR, operation: "open")
         var status = stat()
-        guard fstat(descriptor, &status) == 0 else {
-            let failure = StoreFailure(operation: "examine", path: path, errno: errno)
-            _ = Glibc.close(descriptor)
-            throw failure
+        guard fstat(owned.rawValue, &status) == 0 else {
+            throw StoreFailure(operation: "examine", path: path, errno: errno)
         }
-        guard status.st_mode & S_IFMT == S_IFREG else {
-            _ = Glibc.close(descriptor)
+        guard status.isRegularFile else {
             throw StoreFailure(
                 operation: "open", path: path, reason: "it is no regular file", kind: .other,
                 cure: "Move it away: a journal consists of regular files.")
         }
-        return SegmentFile(descriptor: descriptor, path: path, capacity: Int(status.st_size))
+        return SegmentFile(owning: owned, path: path, capacity: Int(status.st_size))
     }
 
     /// Creates a file of zeros. It is durable, and its name appears only once it is complete.
@@ -50,10 +48,9 @@ public final class SegmentFile: Sendable {
     ) throws(StoreFailure) -> SegmentFile {
         let unfinished = path + JournalDirectory.unfinishedSuffix
         _ = unlink(unfinished)
-        let descriptor = try openDescriptor(
+        let owned = try openDescriptor(
             unfinished, flags: O_RDWR | O_CREAT | O_EXCL, operation: "create")
-        // Closes the descriptor on every path that fails below.
-        let file = SegmentFile(descriptor: descriptor, path: path, capacity: capacity)
+        let file = SegmentFile(owning: owned, path: path, capacity: capacity)
         do throws(StoreFailure) {
             try file.fillWithZeros()
             guard rename(unfinished, path) == 0 else {
@@ -70,14 +67,11 @@ public final class SegmentFile: Sendable {
 
     private static func openDescriptor(
         _ path: String, flags: CInt, operation: String
-    ) throws(StoreFailure) -> CInt {
-        while true {
-            let descriptor = Glibc.open(
-                path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0o600)
-            if descriptor >= 0 { return descriptor }
-            guard errno == EINTR else {
-                throw StoreFailure(operation: operation, path: path, errno: errno)
-            }
+    ) throws(StoreFailure) -> OwnedDescriptor {
+        do throws(SystemError) {
+            return try OwnedDescriptor(opening: path, flags: flags | O_NOFOLLOW | O_NONBLOCK)
+        } catch {
+            throw StoreFailure(error, operation: operation)
         }
     }
 
@@ -126,13 +120,14 @@ public final class SegmentFile: Sendable {
                 while first < runs.count && runs[first].iov_len == 0 { first += 1 }
                 guard first < runs.count, let base = runs.baseAddress else { return nil }
                 // The kernel takes at most 1,024 runs in one call.
-                let count = pwritev(
-                    descriptor, base + first, CInt(min(runs.count - first, 1_024)), off_t(offset))
-                if count < 0 && errno == EINTR { continue }
+                let (count, code) = retrying {
+                    pwritev(
+                        descriptor, base + first, CInt(min(runs.count - first, 1_024)),
+                        off_t(offset))
+                }
                 guard count > 0 else {
-                    return count < 0
-                        ? failure("write")
-                        : StoreFailure(operation: "write", path: path, errno: EIO)
+                    return StoreFailure(
+                        operation: "write", path: path, errno: count < 0 ? code : EIO)
                 }
                 offset += count
                 var written = count
@@ -161,15 +156,16 @@ public final class SegmentFile: Sendable {
     {
         var filled = 0
         while filled < buffer.count {
-            let count = pread(
-                descriptor, buffer.baseAddress.map { $0 + filled }, buffer.count - filled,
-                off_t(start + filled))
-            if count == 0 { break }
-            if count > 0 {
-                filled += count
-            } else if errno != EINTR {
-                throw failure("read")
+            let (count, code) = retrying {
+                pread(
+                    descriptor, buffer.baseAddress.map { $0 + filled }, buffer.count - filled,
+                    off_t(start + filled))
             }
+            guard count >= 0 else {
+                throw StoreFailure(operation: "read", path: path, errno: code)
+            }
+            if count == 0 { break }
+            filled += count
         }
         return filled
     }

@@ -1,5 +1,6 @@
 import Glibc
 import PlainText
+import SystemFiles
 
 /// A failure of the disk or of stored data, in words for the operator.
 ///
@@ -51,11 +52,15 @@ public struct StoreFailure: Error, Hashable, Sendable {
     /// the advice.
     public init(operation: String, path: String, errno code: Int32, cure: String? = nil) {
         // The buffer belongs to the C library or the thread, so it is copied here.
-        let words = strerror(code).map { String(cString: $0) } ?? "error \(code)"
-        let name = Self.names[code].map { " (\($0))" } ?? " (errno \(code))"
         self.init(
-            operation: operation, path: path, reason: words.lowercased() + name, code: code,
+            operation: operation, path: path, reason: SystemError.reason(for: code), code: code,
             kind: Self.kind(of: code), cure: cure ?? Self.cure(of: code))
+    }
+
+    /// A system call that failed. Unless the attempt is named here, it is the call.
+    init(_ error: SystemError, operation: String? = nil) {
+        self.init(
+            operation: operation ?? error.verb, path: error.subject, errno: error.code)
     }
 
     private static func kind(of code: Int32) -> Kind {
@@ -82,15 +87,6 @@ public struct StoreFailure: Error, Hashable, Sendable {
         default: nil
         }
     }
-
-    private static let names: [Int32: String] = [
-        EACCES: "EACCES", EAGAIN: "EAGAIN", EBUSY: "EBUSY", EDQUOT: "EDQUOT", EEXIST: "EEXIST",
-        EFBIG: "EFBIG", EINVAL: "EINVAL", EIO: "EIO", EISDIR: "EISDIR", ELOOP: "ELOOP",
-        EMFILE: "EMFILE", ENFILE: "ENFILE", ENODEV: "ENODEV", ENOENT: "ENOENT",
-        ENOMEM: "ENOMEM", ENOSPC: "ENOSPC", ENOTDIR: "ENOTDIR", ENOTSUP: "ENOTSUP",
-        ENXIO: "ENXIO", EPERM: "EPERM", EROFS: "EROFS", ESTALE: "ESTALE",
-        ETIMEDOUT: "ETIMEDOUT",
-    ]
 }
 
 extension StoreFailure: CustomStringConvertible {

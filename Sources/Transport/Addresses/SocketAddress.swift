@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import SystemFiles
 
 /// A numeric IPv4 or IPv6 address with its port, as `127.0.0.1:1883` or `[::1]:1883`.
 public enum SocketAddress {

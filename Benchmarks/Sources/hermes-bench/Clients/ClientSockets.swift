@@ -4,6 +4,7 @@ import COpenSSL
 import Glibc
 import MQTTCodec
 import Structures
+import SystemFiles
 import Transport
 
 /// The client side of many connections over one epoll, the counterpart of ``Reactor``.

@@ -1,5 +1,6 @@
-import Credentials
 import Glibc
+import HermesTesting
+import SystemFiles
 import Testing
 
 @Suite("FileStamp")

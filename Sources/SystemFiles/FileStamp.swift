@@ -1,10 +1,10 @@
 import Glibc
 
-/// What changes whenever a file does: two equal stamps mean that there is nothing new to read.
+/// A mark of a file's state: two equal stamps mean that there is nothing new to read.
 ///
-/// Take it before reading, so that a change in between is seen at the next look. Files that are
-/// replaced by renaming get another inode, whatever their time says. Who may do what with a file
-/// counts as well as its contents: the time of change moves with both, and nobody can set it back.
+/// Take it before reading, so that a change in between is seen at the next look. A file that is
+/// replaced by renaming gets another inode, whatever its time says. Owner and mode count as well as
+/// contents: the time of change moves with all of them, and nobody can set it back.
 package struct FileStamp: Equatable, Sendable {
     private var inode: UInt64
     private var modified: Time

@@ -1,9 +1,8 @@
-/// Knows in which state files are in use and in which they were refused: whether they are to be read
-/// again, and whether a refusal is news.
+/// Decides whether files are to be read again, and whether their refusal is news for the log.
 ///
 /// Files that were refused are read again when they change and, while somebody looks, a second after
-/// each attempt: what was wrong may have been a shortage of descriptors, or a link or a folder above
-/// them, which their stamps do not show.
+/// each attempt: the cause may have been a shortage of descriptors, or a link or a folder above them,
+/// which their stamps do not show.
 package struct WatchedFiles<Stamp: Equatable & Sendable>: Sendable {
     private struct Refusal: Sendable {
         var stamp: Stamp
@@ -13,7 +12,7 @@ package struct WatchedFiles<Stamp: Equatable & Sendable>: Sendable {
 
     package static var retryInterval: Duration { .seconds(1) }
 
-    /// How the files were when what is in use was read.
+    /// The stamp of the contents in use.
     private var inUse: Stamp
     private var refusal: Refusal?
 
@@ -21,7 +20,7 @@ package struct WatchedFiles<Stamp: Equatable & Sendable>: Sendable {
         self.inUse = inUse
     }
 
-    /// True when the files are others than those in use.
+    /// True if the files differ from those in use.
     package func isChanged(by stamp: Stamp) -> Bool { stamp != inUse }
 
     /// Whether files that now look like `stamp` are to be read.
@@ -36,19 +35,18 @@ package struct WatchedFiles<Stamp: Equatable & Sendable>: Sendable {
         return now() >= refusal.retryAt
     }
 
-    /// What was read when the files looked like `stamp` is in use from now on.
+    /// The contents read under `stamp` are in use from now on.
     package mutating func use(_ stamp: Stamp) {
         self = Self(inUse: stamp)
     }
 
-    /// Files that looked like `stamp` could not be used.
+    /// The contents read under `stamp` cannot be used.
     ///
     /// - Parameters:
-    ///   - stamp: How they looked before they were read.
-    ///   - problem: Why, as the log says it.
+    ///   - stamp: The files' stamp before they were read.
+    ///   - problem: The reason, as the log says it.
     ///   - now: The time of the attempt.
-    /// - Returns: True when this is news: the files or what is wrong with them are others than at the
-    ///   last refusal.
+    /// - Returns: True when this is news: the files or the problem differ from the last refusal.
     package mutating func refuse(
         _ stamp: Stamp, _ problem: String, at now: ContinuousClock.Instant
     ) -> Bool {
