@@ -118,11 +118,11 @@ package struct AdminTLSLoader {
     private mutating func privateKey() -> NIOSSLPrivateKey? {
         let (path, name) = (settings.key, "admin.tls.key")
         guard let contents = contents(of: path, key: name) else { return nil }
-        guard contents.mode & 0o027 == 0 else {
+        guard contents.status.mode & 0o027 == 0 else {
             problems.append(
                 """
                 \(name): "\(VisibleText.escaped(path))" can be read by others, or changed by its \
-                group (mode 0\(String(contents.mode & 0o777, radix: 8))). \
+                group (mode 0\(String(contents.status.mode & 0o777, radix: 8))). \
                 Run: chmod 600 '\(VisibleText.escaped(path))'
                 """)
             return nil

@@ -20,7 +20,7 @@ extension AccessRules {
             refusal.isTransient = error.isTransient
             throw refusal
         }
-        return try AccessRules(parsing: file.bytes, path: path, mode: file.mode)
+        return try AccessRules(parsing: file.bytes, path: path, mode: file.status.mode)
     }
 
     /// Checks the content of an ACL file. `path` and `mode` appear in messages only.

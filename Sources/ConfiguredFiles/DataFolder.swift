@@ -42,13 +42,12 @@ package enum DataFolder {
     ///   and for a link that leads nowhere.
     package static func check(_ path: String, owner: uid_t?) throws(Unusable) {
         let shown = VisibleText.escaped(path)
-        var status = stat()
-        guard stat(path, &status) == 0 else {
+        guard let status = FileStatus(of: path) else {
             guard errno == ENOENT else {
                 throw Unusable(
                     path, "cannot be opened", errno: errno, cure: "Check its permissions.")
             }
-            guard lstat(path, &status) != 0 else {
+            guard FileStatus(ofLink: path) == nil else {
                 // The folder's disk may not be mounted yet.
                 throw Unusable(
                     "\(shown) is a link to a folder that is not there. Mount its disk, or make the "
@@ -56,18 +55,18 @@ package enum DataFolder {
             }
             return
         }
-        guard status.st_mode & S_IFMT == S_IFDIR else {
+        guard status.isFolder else {
             throw Unusable("\(shown) is not a folder. Move it away or name another.")
         }
         // Root can enter any folder, but would leave files there that their owner cannot open.
-        if let owner, status.st_uid != owner {
+        if let owner, status.owner != owner {
             throw Unusable(
-                "\(shown) belongs to the user with number \(status.st_uid), and hermesd runs as "
+                "\(shown) belongs to the user with number \(status.owner), and hermesd runs as "
                     + "number \(owner). Start it as that user, or run: chown -R \(owner) '\(shown)'"
             )
         }
-        guard status.st_mode & 0o077 == 0 else {
-            let mode = String(status.st_mode & 0o777, radix: 8)
+        guard status.mode & 0o077 == 0 else {
+            let mode = String(status.mode & 0o777, radix: 8)
             throw Unusable(
                 "\(shown) can be entered by others (mode \(mode)). Run: chmod 700 '\(shown)'")
         }

@@ -15,7 +15,7 @@ extension PasswordFile {
             throw PasswordFileError(error, path: path)
         }
         var result = try PasswordFile(parsing: file.bytes, path: path)
-        result.accessWarning = warning(path: path, mode: file.mode)
+        result.accessWarning = warning(path: path, mode: file.status.mode)
         return result
     }
 

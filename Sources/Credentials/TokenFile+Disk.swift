@@ -20,17 +20,17 @@ extension TokenFile {
             throw TokenFileError(error, path: path)
         }
         // Root looks after files of the broker's user.
-        if geteuid() != 0, !WholeFile.isOurs(file.owner) {
-            throw .foreignOwner(path: path, owner: file.owner)
+        if geteuid() != 0, !file.status.isOurs {
+            throw .foreignOwner(path: path, owner: file.status.owner)
         }
-        if file.mode & (S_IWGRP | S_IWOTH) != 0 {
-            throw .writableByOthers(path: path, mode: file.mode)
+        if file.status.mode & (S_IWGRP | S_IWOTH) != 0 {
+            throw .writableByOthers(path: path, mode: file.status.mode)
         }
         var result = try TokenFile(parsing: file.bytes, path: path)
-        if file.mode & S_IRWXO != 0 {
+        if file.status.mode & S_IRWXO != 0 {
             result.accessWarning = """
                 the token file "\(VisibleText.escaped(path))" has mode \
-                0\(String(file.mode & 0o777, radix: 8)): others can read names and scopes. \
+                0\(String(file.status.mode & 0o777, radix: 8)): others can read names and scopes. \
                 Run: chmod 600 '\(VisibleText.escaped(path))'
                 """
         }

@@ -68,10 +68,9 @@ package enum FileChange {
     ) throws(SystemError) {
         let file = try OpenFile(
             draft, flags: O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, call: "create")
-        var old = stat()
-        if stat(path, &old) == 0 {
-            try file.setOwner(user: old.st_uid, group: old.st_gid)
-            try file.setMode(old.st_mode)
+        if let old = FileStatus(of: path) {
+            try file.setOwner(user: old.owner, group: old.group)
+            try file.setMode(old.mode)
         } else {
             try file.adoptFolderOwner()
         }

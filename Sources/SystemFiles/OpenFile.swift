@@ -26,10 +26,10 @@ package struct OpenFile: ~Copyable {
     }
 
     /// Owner, mode, size and kind.
-    package borrowing func status() throws(SystemError) -> stat {
+    package borrowing func status() throws(SystemError) -> FileStatus {
         var result = stat()
         guard fstat(descriptor, &result) == 0 else { throw error("fstat") }
-        return result
+        return FileStatus(result)
     }
 
     /// Everything up to the end, or the first `maximumByteCount + 1` bytes, so that the caller sees
@@ -53,12 +53,12 @@ package struct OpenFile: ~Copyable {
     /// Gives the file to that user and group unless it is theirs already.
     package borrowing func setOwner(user: uid_t, group: gid_t) throws(SystemError) {
         let current = try status()
-        if current.st_uid == user && current.st_gid == group { return }
+        if current.owner == user && current.group == group { return }
         guard fchown(descriptor, user, group) == 0 else { throw error("fchown") }
     }
 
     package borrowing func setMode(_ mode: mode_t) throws(SystemError) {
-        guard fchmod(descriptor, mode & 0o7777) == 0 else { throw error("fchmod") }
+        guard fchmod(descriptor, mode) == 0 else { throw error("fchmod") }
     }
 
     /// Gives a file that root created in another user's folder to that user: a broker that runs as
@@ -66,8 +66,8 @@ package struct OpenFile: ~Copyable {
     package borrowing func adoptFolderOwner() throws(SystemError) {
         guard geteuid() == 0 else { return }
         let folder = try OpenFile(FilePath.folder(of: path), flags: O_RDONLY | O_DIRECTORY)
-        let owner = try folder.status()
-        try setOwner(user: owner.st_uid, group: owner.st_gid)
+        let status = try folder.status()
+        try setOwner(user: status.owner, group: status.group)
     }
 
     /// The call that has just failed.
@@ -126,11 +126,6 @@ extension OpenFile {
             written += count
         }
     }
-}
-
-extension stat {
-    package var isRegularFile: Bool { st_mode & S_IFMT == S_IFREG }
-    package var isFolder: Bool { st_mode & S_IFMT == S_IFDIR }
 }
 
 extension [UInt8] {

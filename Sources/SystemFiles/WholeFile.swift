@@ -3,10 +3,7 @@ import Glibc
 /// The contents of a file that others could have planted or changed, read whole and within a bound.
 package struct WholeFile: Sendable {
     package var bytes: [UInt8]
-    /// The permission bits.
-    package let mode: mode_t
-    /// User identifier.
-    package let owner: uid_t
+    package let status: FileStatus
 
     /// The reason for which a file is not read.
     package enum Failure: Error, Equatable, Sendable {
@@ -39,14 +36,12 @@ package struct WholeFile: Sendable {
         _ path: String, maximumByteCount: Int, isSecret: Bool = false
     ) throws(Failure) {
         let link = Self.link(path)
-        let status: stat
+        let status: FileStatus
         var bytes: [UInt8] = []
         do throws(SystemError) {
             let file = try OpenFile(path)
             status = try file.status()
-            if status.isRegularFile,
-                link.map({ Self.isOurs($0.st_uid) && Self.isOurs(status.st_uid) }) ?? true
-            {
+            if status.isRegularFile, link.map({ $0.isOurs && status.isOurs }) ?? true {
                 bytes = try file.readAll(maximumByteCount: maximumByteCount, isSecret: isSecret)
             }
         } catch {
@@ -57,32 +52,26 @@ package struct WholeFile: Sendable {
         guard status.isRegularFile else { throw .notRegularFile(isFolder: status.isFolder) }
         guard bytes.count <= maximumByteCount else {
             if isSecret { bytes.erase() }
-            throw .tooLarge(byteCount: Int(status.st_size))
+            throw .tooLarge(byteCount: status.size)
         }
         self.bytes = bytes
-        mode = status.st_mode & 0o7777
-        owner = status.st_uid
+        self.status = status
     }
 
     /// Refuses a symbolic link that would not be followed, before the file behind it is changed.
     package static func checkLink(_ path: String) throws(Failure) {
         guard let link = link(path) else { return }
-        var target = stat()
-        try check(link, target: stat(path, &target) == 0 ? target : nil)
+        try check(link, target: FileStatus(of: path))
     }
-
-    /// True for this process's user, and for root, who may do everything anyway.
-    package static func isOurs(_ owner: uid_t) -> Bool { owner == 0 || owner == geteuid() }
 
     /// The symbolic link itself; `nil` if the path is none.
-    private static func link(_ path: String) -> stat? {
-        var status = stat()
-        return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK ? status : nil
+    private static func link(_ path: String) -> FileStatus? {
+        FileStatus(ofLink: path).flatMap { $0.isLink ? $0 : nil }
     }
 
-    private static func check(_ link: stat, target: stat?) throws(Failure) {
-        for owner in [link.st_uid, target?.st_uid ?? 0] where !isOurs(owner) {
-            throw .foreignLink(owner: owner)
+    private static func check(_ link: FileStatus, target: FileStatus?) throws(Failure) {
+        for status in [link, target ?? link] where !status.isOurs {
+            throw .foreignLink(owner: status.owner)
         }
     }
 }

@@ -28,12 +28,12 @@ enum TLSFile {
         } catch {
             throw unusable(path, error, most: most)
         }
-        guard !isSecret || file.mode & 0o027 == 0 else {
+        guard !isSecret || file.status.mode & 0o027 == 0 else {
             file.bytes.erase()
             throw Unusable(
                 complaint: """
                     \(VisibleText.quoted(path)) is open to others \
-                    (mode 0\(String(file.mode & 0o777, radix: 8)))
+                    (mode 0\(String(file.status.mode & 0o777, radix: 8)))
                     """,
                 cure: "Run chmod 600 on it; its group may read it (640), nobody else.")
         }

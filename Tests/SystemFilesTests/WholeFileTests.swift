@@ -21,8 +21,8 @@ struct WholeFileTests {
         for isSecret in [false, true] {
             let file = try WholeFile(path, maximumByteCount: 3, isSecret: isSecret)
             #expect(file.bytes == Array("abc".utf8))
-            #expect(file.mode == 0o640)
-            #expect(file.owner == geteuid())
+            #expect(file.status.mode == 0o640)
+            #expect(file.status.owner == geteuid())
         }
     }
 

@@ -61,7 +61,7 @@ package struct AdminTokenFile: Sendable {
 
     /// The file's text without its line end; `nil` when there is no file.
     private func read() throws(AdminTokenError) -> String? {
-        let status: stat
+        let status: FileStatus
         var bytes: [UInt8] = []
         do throws(SystemError) {
             let file = try OpenFile(path, flags: O_RDONLY | O_NOFOLLOW)
@@ -85,22 +85,22 @@ package struct AdminTokenFile: Sendable {
     }
 
     /// Refuses all but a regular file that only this process's user may use.
-    private func check(_ status: stat) throws(AdminTokenError) {
+    private func check(_ status: FileStatus) throws(AdminTokenError) {
         guard status.isRegularFile else {
             throw .unsafeFile(
                 path: path, reason: "it is no regular file",
                 fix: "Remove it to have a token made.")
         }
-        guard status.st_uid == geteuid() else {
+        guard status.owner == geteuid() else {
             throw .unsafeFile(
                 path: path,
-                reason: "it belongs to user \(status.st_uid), and the broker runs as \(geteuid())",
+                reason: "it belongs to user \(status.owner), and the broker runs as \(geteuid())",
                 fix: "Give it to the broker's user with chown.")
         }
-        guard status.st_mode & 0o077 == 0 else {
+        guard status.mode & 0o077 == 0 else {
             throw .unsafeFile(
                 path: path,
-                reason: "others may use it (mode \(String(status.st_mode & 0o777, radix: 8)))",
+                reason: "others may use it (mode \(String(status.mode & 0o777, radix: 8)))",
                 fix: "Take the rights away with: chmod 600 \(path)")
         }
     }

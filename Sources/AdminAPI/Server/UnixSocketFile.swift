@@ -60,12 +60,11 @@ struct UnixSocketFile: Sendable {
 
     /// Removes a socket that nobody listens on, and nothing else.
     private static func removeStale(_ path: String) throws(AdminServerError) {
-        var status = stat()
-        guard lstat(path, &status) == 0 else {
+        guard let status = FileStatus(ofLink: path) else {
             if errno == ENOENT { return }
             throw failure(path, "cannot look at it", errno)
         }
-        guard status.st_mode & S_IFMT == S_IFSOCK else {
+        guard status.isSocket else {
             throw .unixSocket(
                 path: path, reason: "there is a file that is no socket",
                 fix: "Remove it, or set another path.")

@@ -27,7 +27,7 @@ public final class SegmentFile: Sendable {
         guard fstat(owned.rawValue, &status) == 0 else {
             throw StoreFailure(operation: "examine", path: path, errno: errno)
         }
-        guard status.isRegularFile else {
+        guard FileStatus(status).isRegularFile else {
             throw StoreFailure(
                 operation: "open", path: path, reason: "it is no regular file", kind: .other,
                 cure: "Move it away: a journal consists of regular files.")
