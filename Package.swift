@@ -124,7 +124,7 @@ let package = Package(
                 "AdminTLS", "Credentials", "OperatorConfiguration", "PlainText", "SystemFiles",
                 "TLS",
             ]),
-        module("Credentials", ["CArgon2", "PlainText", "SystemFiles"]),
+        module("Credentials", ["CArgon2", "COpenSSL", "PlainText", "SystemFiles"]),
         module("HermesMessages", ["CHermesProtos"]),
         module(
             "OperatorCLI",

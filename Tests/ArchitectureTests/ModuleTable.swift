@@ -58,7 +58,8 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
             "Store", own: "CChecksum CLinux CSQLite PlainText Structures SystemFiles Threads",
             outside: "Glibc Synchronization"),
         ModuleRow(
-            "Credentials", own: "CArgon2 PlainText SystemFiles", outside: "Glibc Synchronization"),
+            "Credentials", own: "CArgon2 COpenSSL PlainText SystemFiles",
+            outside: "Glibc Synchronization"),
         ModuleRow("Authorization", own: "PlainText Structures SystemFiles", outside: "Glibc"),
         ModuleRow(
             "Configuration", module: "OperatorConfiguration",
