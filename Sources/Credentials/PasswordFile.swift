@@ -1,127 +1,50 @@
 /// The users who may connect, one a line: `name:$argon2id$v=19$m=...,t=...,p=...$salt$hash`.
 ///
-/// Lines that begin with `#` (after blanks) are comments, and blank lines are allowed; both keep
-/// their place when the file is changed. Any other line is an error with its number: nothing that
-/// is malformed ever becomes a user, and a file without users denies everyone.
-package struct PasswordFile: Sendable, Equatable {
-    /// One user and what their password must match.
-    package struct Entry: Sendable, Equatable {
-        package let userName: UserName
-        package let hash: PasswordHash
+/// A file without users denies everyone.
+package typealias PasswordFile = LineFile<PasswordLines>
+package typealias PasswordFileError = LineFileError<PasswordLines>
+package typealias PasswordFileProblem = LineFileProblem<PasswordLines>
 
-        package init(userName: UserName, hash: PasswordHash) {
-            self.userName = userName
-            self.hash = hash
-        }
-    }
-
-    private enum Line: Sendable, Equatable {
-        /// A comment or a blank line, without its line end.
-        case kept([UInt8])
-        case user(Entry)
-    }
-
-    private var lines: [Line] = []
-    /// Why more people than the owner may read or change the file that this was loaded from, and
-    /// what to do; `nil` when that is not so.
-    package internal(set) var accessWarning: String?
-
-    /// A file without users.
-    package init() {}
-
-    /// Reads a file's contents; `path` is for the error, which names every malformed line.
-    package init(parsing contents: [UInt8], path: String) throws(PasswordFileError) {
-        var problems: [PasswordFileProblem] = []
-        var lineOfUser: [UserName: Int] = [:]
-        let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
-        if contents.starts(with: byteOrderMark) {
-            problems.append(PasswordFileProblem(line: 1, kind: .byteOrderMark))
-        }
-        let text = contents.starts(with: byteOrderMark) ? contents.dropFirst(3) : contents[...]
-        for (index, line) in Self.split(text).enumerated() {
-            do throws(PasswordFileProblem.Kind) {
-                let parsed = try Self.parse(line)
-                if case .user(let entry) = parsed {
-                    if let first = lineOfUser[entry.userName] {
-                        throw .duplicate(entry.userName, firstLine: first)
-                    }
-                    lineOfUser[entry.userName] = index + 1
-                }
-                lines.append(parsed)
-            } catch {
-                problems.append(PasswordFileProblem(line: index + 1, kind: error))
-            }
-        }
-        if !problems.isEmpty { throw .malformed(path: path, problems) }
-    }
-
-    /// All users, in the file's order.
-    package var entries: [Entry] {
-        lines.compactMap { line in
-            if case .user(let entry) = line { entry } else { nil }
-        }
-    }
-
-    /// The file as it is stored: every line ends with a line feed.
-    package var contents: [UInt8] {
-        var bytes: [UInt8] = []
-        for line in lines {
-            switch line {
-            case .kept(let text):
-                bytes += text
-            case .user(let entry):
-                bytes += entry.userName.bytes
-                bytes.append(UInt8(ascii: ":"))
-                bytes += entry.hash.encoded.utf8
-            }
-            bytes.append(UInt8(ascii: "\n"))
-        }
-        return bytes
-    }
-
-    /// Adds a user at the end, or gives an existing one the new hash in place. True when the user
-    /// was there before.
+extension LineFile<PasswordLines> {
+    /// Adds a user at the end, or gives an existing one the new hash in place. True if the user was
+    /// there before.
     @discardableResult
     package mutating func set(_ userName: UserName, to hash: PasswordHash) -> Bool {
         let entry = Entry(userName: userName, hash: hash)
-        guard let index = lineIndex(of: userName) else {
-            lines.append(.user(entry))
-            return false
-        }
-        lines[index] = .user(entry)
-        return true
+        if replace(with: entry, where: { $0.userName == userName }) { return true }
+        append(entry)
+        return false
     }
 
-    /// Removes a user; false when there is none of that name.
+    /// Removes a user; false if there is none of that name.
     @discardableResult
     package mutating func remove(_ userName: UserName) -> Bool {
-        guard let index = lineIndex(of: userName) else { return false }
-        lines.remove(at: index)
-        return true
+        remove { $0.userName == userName }
+    }
+}
+
+/// The lines of a password file.
+package struct PasswordLines: LineFormat {
+    /// A user, and the hash that their password must match.
+    package struct Entry: Sendable, Equatable {
+        package let userName: UserName
+        package let hash: PasswordHash
     }
 
-    private func lineIndex(of userName: UserName) -> Int? {
-        lines.firstIndex { line in
-            if case .user(let entry) = line { entry.userName == userName } else { false }
-        }
-    }
+    package static let noun = "password file"
+    package static let creation =
+        "adding the first user: hermesctl users add NAME --password-file"
+    /// Far more than a broker's users need: some 500,000 lines.
+    package static let maximumByteCount = 64 * 1024 * 1024
+    package static let threat: String? = nil
 
-    /// The lines without their line ends; no empty line after the last line end.
-    private static func split(_ contents: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {
-        var lines = contents.split(
-            separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
-        if lines.last?.isEmpty == true { lines.removeLast() }
-        return lines
-    }
+    private var lineOfUser: [UserName: Int] = [:]
 
-    private static func parse(
-        _ line: ArraySlice<UInt8>
-    ) throws(PasswordFileProblem.Kind) -> Line {
-        if line.last == UInt8(ascii: "\r") { throw .carriageReturn }
-        let blanks = line.prefix { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
-        if blanks.count == line.count || line[blanks.endIndex] == UInt8(ascii: "#") {
-            return .kept(Array(line))
-        }
+    package init() {}
+
+    package mutating func entry(
+        on line: ArraySlice<UInt8>, number: Int
+    ) throws(Complaint) -> Entry {
         guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { throw .noColon }
         let userName: UserName
         do throws(UserNameError) {
@@ -129,11 +52,45 @@ package struct PasswordFile: Sendable, Equatable {
         } catch {
             throw .userName(error)
         }
+        let hash: PasswordHash
         do throws(PasswordHashSyntaxError) {
-            let hash = try PasswordHash(parsing: line[(colon + 1)...])
-            return .user(Entry(userName: userName, hash: hash))
+            hash = try PasswordHash(parsing: line[(colon + 1)...])
         } catch {
             throw .hash(userName, error)
+        }
+        if let first = lineOfUser[userName] { throw .duplicate(userName, firstLine: first) }
+        lineOfUser[userName] = number
+        return Entry(userName: userName, hash: hash)
+    }
+
+    package static func text(of entry: Entry) -> [UInt8] {
+        entry.userName.bytes + [UInt8(ascii: ":")] + Array(entry.hash.encoded.utf8)
+    }
+
+    /// The reason for which a line is no user.
+    package enum Complaint: Error, Equatable, Sendable, CustomStringConvertible {
+        case noColon
+        case userName(UserNameError)
+        case hash(UserName, PasswordHashSyntaxError)
+        case duplicate(UserName, firstLine: Int)
+
+        package var description: String {
+            switch self {
+            case .noColon:
+                """
+                there is no ":" between a name and a hash. Write name:hash, begin a comment with \
+                "#", or delete the line.
+                """
+            case .userName(let error):
+                error.description
+            case .hash(let userName, let error):
+                """
+                user "\(userName)": \(error). Delete the line and set the password with \
+                hermesctl users add.
+                """
+            case .duplicate(let userName, let firstLine):
+                "user \"\(userName)\" is already on line \(firstLine). Delete one of the two lines."
+            }
         }
     }
 }

@@ -2,17 +2,48 @@
 /// `name scopes created expires sha256:digest`, such as
 /// `billing publish 2025-01-31T08:00:00Z never sha256:9f86...`.
 ///
-/// Lines that begin with `#` (after blanks) are comments, and blank lines are allowed; both keep their
-/// place when the file is changed. Any other line is an error with its number: nothing that is malformed
-/// ever becomes a token. The tokens themselves are not in it, only their digests: who reads the file
-/// cannot use the API.
-package struct TokenFile: Sendable, Equatable {
-    /// One token, as far as it is kept.
+/// The tokens themselves are not in it, only their digests: a reader of the file cannot use the API.
+package typealias TokenFile = LineFile<TokenLines>
+package typealias TokenFileError = LineFileError<TokenLines>
+
+extension LineFile<TokenLines> {
+    /// The result of an attempt to add a token.
+    package enum Addition: Equatable, Sendable {
+        case added
+        case nameTaken
+        /// There are ``maximumCount`` already.
+        case full
+    }
+
+    /// Name of the file in the data directory, where it is unless `admin.tokens_file` says otherwise.
+    package static var defaultName: String { "tokens" }
+    /// The most tokens that a file holds: the names of all of them can stand in logs and metrics.
+    package static var maximumCount: Int { 1_000 }
+
+    /// Adds a token at the end, under a name that is free.
+    package mutating func add(_ entry: Entry) -> Addition {
+        let entries = entries
+        if entries.contains(where: { $0.name == entry.name }) { return .nameTaken }
+        if entries.count >= TokenFile.maximumCount { return .full }
+        append(entry)
+        return .added
+    }
+
+    /// Removes a token; false if there is none of that name.
+    @discardableResult
+    package mutating func remove(_ name: TokenName) -> Bool {
+        remove { $0.name == name }
+    }
+}
+
+/// The lines of a token file.
+package struct TokenLines: LineFormat {
+    /// A token without its secret.
     package struct Entry: Sendable, Equatable {
         package let name: TokenName
         package let scopes: TokenScopes
         package let created: UTCTime
-        /// From this second on the token is refused; `nil` for one that stays.
+        /// From this second on the token is refused; `nil` for one that never expires.
         package let expires: UTCTime?
         /// Of the whole token, its prefix included.
         package let digest: SHA256Digest
@@ -28,129 +59,42 @@ package struct TokenFile: Sendable, Equatable {
             self.digest = digest
         }
 
-        /// Whether the token is too old at that time.
+        /// True if the token has expired by that time.
         package func isExpired(at now: UTCTime) -> Bool {
             expires.map { $0 <= now } ?? false
         }
     }
 
-    /// What became of an attempt to add a token.
-    package enum Addition: Equatable, Sendable {
-        case added
-        case nameTaken
-        /// There are ``maximumCount`` already.
-        case full
-    }
-
-    private enum Line: Sendable, Equatable {
-        /// A comment or a blank line, without its line end.
-        case kept([UInt8])
-        case token(Entry)
-    }
-
-    /// The most tokens that a file holds: the names of all of them can stand in logs and metrics.
-    package static let maximumCount = 1_000
+    package static let noun = "token file"
+    package static let creation =
+        "making the first token: hermesctl tokens create NAME --scope SCOPE --tokens-file"
+    /// Far more than the largest number of tokens needs.
+    package static let maximumByteCount = 1024 * 1024
+    package static let threat: String? = "make tokens"
 
     private static let digestPrefix = "sha256:"
     private static let never = "never"
 
-    private var lines: [Line] = []
-    /// Why more people than the owner may read the file that this was loaded from, and what to do;
-    /// `nil` when that is not so.
-    package internal(set) var accessWarning: String?
+    private var lineOfName: [TokenName: Int] = [:]
+    private var lineOfDigest: [SHA256Digest: Int] = [:]
 
-    /// A file without tokens.
     package init() {}
 
-    /// Reads a file's contents; `path` is for the error, which names every malformed line.
-    package init(parsing contents: [UInt8], path: String) throws(TokenFileError) {
-        var problems: [TokenFileProblem] = []
-        var lineOfName: [TokenName: Int] = [:]
-        var lineOfDigest: [SHA256Digest: Int] = [:]
-        for (index, bytes) in Self.split(contents).enumerated() {
-            let number = index + 1
-            do throws(TokenFileProblem.Kind) {
-                let line = try Self.parse(bytes)
-                if case .token(let entry) = line {
-                    if let first = lineOfName.updateValue(number, forKey: entry.name) {
-                        throw .duplicateName(entry.name, firstLine: first)
-                    }
-                    if let first = lineOfDigest.updateValue(number, forKey: entry.digest) {
-                        throw .duplicateDigest(firstLine: first)
-                    }
-                    if lineOfName.count > Self.maximumCount { throw .tooMany }
-                }
-                lines.append(line)
-            } catch {
-                problems.append(TokenFileProblem(line: number, kind: error))
-            }
+    package mutating func entry(
+        on line: ArraySlice<UInt8>, number: Int
+    ) throws(Complaint) -> Entry {
+        let entry = try Self.parse(line)
+        if let first = lineOfName.updateValue(number, forKey: entry.name) {
+            throw .duplicateName(entry.name, firstLine: first)
         }
-        if !problems.isEmpty { throw .malformed(path: path, problems) }
-    }
-
-    /// All tokens, in the file's order.
-    package var entries: [Entry] {
-        lines.compactMap { line in
-            if case .token(let entry) = line { entry } else { nil }
+        if let first = lineOfDigest.updateValue(number, forKey: entry.digest) {
+            throw .duplicateDigest(firstLine: first)
         }
+        if lineOfName.count > TokenFile.maximumCount { throw .tooMany }
+        return entry
     }
 
-    /// The file as it is stored: every line ends with a line feed.
-    package var contents: [UInt8] {
-        var bytes: [UInt8] = []
-        for line in lines {
-            switch line {
-            case .kept(let text): bytes += text
-            case .token(let entry): bytes += Self.text(of: entry).utf8
-            }
-            bytes.append(UInt8(ascii: "\n"))
-        }
-        return bytes
-    }
-
-    /// Adds a token at the end, under a name that is free.
-    package mutating func add(_ entry: Entry) -> Addition {
-        let entries = entries
-        if entries.contains(where: { $0.name == entry.name }) { return .nameTaken }
-        if entries.count >= Self.maximumCount { return .full }
-        lines.append(.token(entry))
-        return .added
-    }
-
-    /// Removes a token; false when there is none of that name.
-    @discardableResult
-    package mutating func remove(_ name: TokenName) -> Bool {
-        let index = lines.firstIndex { line in
-            if case .token(let entry) = line { entry.name == name } else { false }
-        }
-        guard let index else { return false }
-        lines.remove(at: index)
-        return true
-    }
-
-    private static func text(of entry: Entry) -> String {
-        let fields = [
-            entry.name.text, entry.scopes.description, entry.created.description,
-            entry.expires?.description ?? never, digestPrefix + entry.digest.hexadecimal,
-        ]
-        return fields.joined(separator: " ")
-    }
-
-    /// The lines without their line ends; no empty line after the last line end.
-    private static func split(_ contents: [UInt8]) -> [ArraySlice<UInt8>] {
-        var lines = contents.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
-        if lines.last?.isEmpty == true { lines.removeLast() }
-        return lines
-    }
-
-    private static func parse(
-        _ line: ArraySlice<UInt8>
-    ) throws(TokenFileProblem.Kind) -> Line {
-        if line.last == UInt8(ascii: "\r") { throw .carriageReturn }
-        let blanks = line.prefix { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
-        if blanks.count == line.count || line[blanks.endIndex] == UInt8(ascii: "#") {
-            return .kept(Array(line))
-        }
+    private static func parse(_ line: ArraySlice<UInt8>) throws(Complaint) -> Entry {
         guard let text = String(validating: line, as: UTF8.self) else { throw .notUTF8 }
         let fields = text.split { $0 == " " || $0 == "\t" }
         guard fields.count == 5 else { throw .fieldCount(fields.count) }
@@ -167,7 +111,63 @@ package struct TokenFile: Sendable, Equatable {
         guard fields[4].hasPrefix(digestPrefix),
             let digest = SHA256Digest(hexadecimal: fields[4].dropFirst(digestPrefix.count).utf8)
         else { throw .digest(name) }
-        return .token(
-            Entry(name: name, scopes: scopes, created: created, expires: expires, digest: digest))
+        return Entry(name: name, scopes: scopes, created: created, expires: expires, digest: digest)
+    }
+
+    package static func text(of entry: Entry) -> [UInt8] {
+        let fields = [
+            entry.name.text, entry.scopes.description, entry.created.description,
+            entry.expires?.description ?? never, digestPrefix + entry.digest.hexadecimal,
+        ]
+        return Array(fields.joined(separator: " ").utf8)
+    }
+
+    /// The reason for which a line is no token.
+    package enum Complaint: Error, Equatable, Sendable, CustomStringConvertible {
+        case notUTF8
+        case fieldCount(Int)
+        case name(TokenNameError)
+        case scopes(TokenName)
+        case time(TokenName)
+        case digest(TokenName)
+        case duplicateName(TokenName, firstLine: Int)
+        case duplicateDigest(firstLine: Int)
+        case tooMany
+
+        package var description: String {
+            switch self {
+            case .notUTF8:
+                "the line is not UTF-8. Delete it, or begin a comment with \"#\"."
+            case .fieldCount(let count):
+                """
+                \(count) words stand where a token has 5: name, scopes, created, expires, digest. \
+                Begin a comment with "#", or delete the line and make the token with hermesctl \
+                tokens create.
+                """
+            case .name(let error):
+                error.description
+            case .scopes(let name):
+                """
+                token "\(name)": the scopes are not publish, read or admin, with commas between \
+                them. Correct the second word.
+                """
+            case .time(let name):
+                """
+                token "\(name)": a time is not written as 2025-01-31T08:00:00Z (or never, for the \
+                expiry). Correct the third and fourth word.
+                """
+            case .digest(let name):
+                """
+                token "\(name)": the digest is not sha256: with 64 lower-case hexadecimal digits. \
+                Delete the line and make the token with hermesctl tokens create.
+                """
+            case .duplicateName(let name, let firstLine):
+                "token \"\(name)\" is already on line \(firstLine). Delete one of the two lines."
+            case .duplicateDigest(let firstLine):
+                "the same token is already on line \(firstLine). Delete one of the two lines."
+            case .tooMany:
+                "there are more than \(TokenFile.maximumCount) tokens. Delete lines."
+            }
+        }
     }
 }

@@ -1,5 +1,4 @@
-import Authorization
-import Credentials
+import SystemFiles
 
 /// The meaning of the exit codes of `hermesctl`; docs/hermesctl.md lists them for scripts.
 package enum ExitStatus: CInt, Sendable, CaseIterable {
@@ -34,15 +33,8 @@ package struct CommandFailure: Error, Equatable {
         self.message = message
     }
 
-    init(_ error: TokenFileError) {
-        self.init(.localFile, error.description)
-    }
-
-    init(_ error: PasswordFileError) {
-        self.init(.localFile, error.description)
-    }
-
-    init(_ error: AccessRulesError) {
-        self.init(.localFile, error.description)
+    /// A file of the configuration cannot be used.
+    init(_ refusal: some FileRefusal) {
+        self.init(.localFile, refusal.description)
     }
 }

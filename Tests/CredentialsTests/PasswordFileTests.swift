@@ -61,15 +61,15 @@ struct PasswordFileTests {
     @Test(
         "names the line of each malformed line and never makes it a user",
         arguments: [
-            ("anna", PasswordFileProblem.Kind.noColon),
-            ("$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65", .noColon),
-            ("\0", .noColon),
-            (":\(hash)", .userName(.empty)),
-            (":", .userName(.empty)),
-            (" anna:\(hash)", .userName(.blankAtEnd)),
-            ("anna :\(hash)", .userName(.blankAtEnd)),
-            ("an/na:\(hash)", .userName(.reservedCharacter("/"))),
-            ("an\u{1B}na:\(hash)", .userName(.invisibleCharacter(codePoint: 0x1B))),
+            ("anna", PasswordFileProblem.Kind.entry(.noColon)),
+            ("$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65", .entry(.noColon)),
+            ("\0", .entry(.noColon)),
+            (":\(hash)", .entry(.userName(.empty))),
+            (":", .entry(.userName(.empty))),
+            (" anna:\(hash)", .entry(.userName(.blankAtEnd))),
+            ("anna :\(hash)", .entry(.userName(.blankAtEnd))),
+            ("an/na:\(hash)", .entry(.userName(.reservedCharacter("/")))),
+            ("an\u{1B}na:\(hash)", .entry(.userName(.invisibleCharacter(codePoint: 0x1B)))),
             ("anna:\(hash)\r", .carriageReturn),
             ("\r", .carriageReturn),
         ])
@@ -89,7 +89,7 @@ struct PasswordFileTests {
             ("\(hash):x", .hash),
         ])
     func damagedHash(text: String, error: PasswordHashSyntaxError) throws {
-        let problem = PasswordFileProblem(line: 1, kind: .hash(try UserName("anna"), error))
+        let problem = PasswordFileProblem(line: 1, kind: .entry(.hash(try UserName("anna"), error)))
         #expect(throws: PasswordFileError.malformed(path: "users", [problem])) {
             try parse("anna:\(text)")
         }
