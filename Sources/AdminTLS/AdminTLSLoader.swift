@@ -1,13 +1,9 @@
-import Glibc
 import NIOSSL
 import PlainText
-import SystemFiles
 
 /// Reads the files for HTTPS and makes a TLS context of them, or reports everything that is wrong
 /// with them.
 package struct AdminTLSLoader {
-    /// The largest file in bytes. A chain has some 5 KB, a bundle of authorities some 200 KB.
-    private static let mostBytes = 4 << 20
     /// The cipher suites for TLS 1.2, all with forward secrecy and authenticated encryption. Those
     /// of TLS 1.3 are always on.
     private static let cipherSuites: [NIOTLSCipher] = [
@@ -49,12 +45,21 @@ package struct AdminTLSLoader {
 
     /// Reads all files; `nil` when there are problems.
     private mutating func load() -> Loaded? {
-        let chain = certificates(settings.certificate, key: "admin.tls.certificate")
-        let privateKey = privateKey()
-        let authorities = settings.clientCAFile.map {
-            certificates($0, key: "admin.tls.client_ca_file")
+        let settings = settings
+        let chain = take("admin.tls.certificate") { () throws(PEMFile.Unusable) in
+            try PEMFile.certificates(settings.certificate)
         }
-        guard problems.isEmpty, let privateKey, let expires = chain.map(\.notValidAfter).min()
+        let privateKey = take("admin.tls.key") { () throws(PEMFile.Unusable) in
+            try PEMFile.privateKey(settings.key, isGuarded: true)
+        }
+        var authorities: [NIOSSLCertificate]?
+        if let file = settings.clientCAFile {
+            authorities = take("admin.tls.client_ca_file") { () throws(PEMFile.Unusable) in
+                try PEMFile.certificates(file)
+            }
+        }
+        guard problems.isEmpty, let privateKey, let chain,
+            let expires = chain.map(\.notValidAfter).min()
         else { return nil }
         do {
             return Loaded(
@@ -102,66 +107,16 @@ package struct AdminTLSLoader {
         return try NIOSSLContext(configuration: configuration)
     }
 
-    private mutating func certificates(_ path: String, key: String) -> [NIOSSLCertificate] {
-        guard let contents = contents(of: path, key: key) else { return [] }
-        let found = (try? NIOSSLCertificate.fromPEMBytes(contents.bytes)) ?? []
-        if found.isEmpty {
-            problems.append(
-                """
-                \(key): "\(VisibleText.escaped(path))" holds no certificate in PEM. Give a file \
-                with a part that begins with "-----BEGIN CERTIFICATE-----".
-                """)
-        }
-        return found
-    }
-
-    private mutating func privateKey() -> NIOSSLPrivateKey? {
-        let (path, name) = (settings.key, "admin.tls.key")
-        guard let contents = contents(of: path, key: name) else { return nil }
-        guard contents.status.mode & 0o027 == 0 else {
-            problems.append(
-                """
-                \(name): "\(VisibleText.escaped(path))" can be read by others, or changed by its \
-                group (mode 0\(String(contents.status.mode & 0o777, radix: 8))). \
-                Run: chmod 600 '\(VisibleText.escaped(path))'
-                """)
-            return nil
-        }
-        if let key = try? NIOSSLPrivateKey(bytes: contents.bytes, format: .pem) { return key }
-        problems.append(
-            """
-            \(name): "\(VisibleText.escaped(path))" holds no private key in PEM that can be read. \
-            Give an RSA, ECDSA or Ed25519 key without a passphrase.
-            """)
-        return nil
-    }
-
-    private mutating func contents(of path: String, key: String) -> WholeFile? {
-        do throws(WholeFile.Failure) {
-            return try WholeFile(path, maximumByteCount: Self.mostBytes)
+    /// The value that `read` gives; `nil` when the file behind the setting `key` cannot be used.
+    private mutating func take<Value>(
+        _ key: String, _ read: () throws(PEMFile.Unusable) -> Value
+    ) -> Value? {
+        do throws(PEMFile.Unusable) {
+            return try read()
         } catch {
-            problems.append("\(key): \(Self.text(error, path: VisibleText.escaped(path)))")
+            problems.append("\(key): \(error)")
             if error.isTransient { transientCount += 1 }
             return nil
-        }
-    }
-
-    private static func text(_ failure: WholeFile.Failure, path: String) -> String {
-        switch failure {
-        case .missing:
-            "there is no file \"\(path)\". Correct the path, or write the file."
-        case .notRegularFile: "\"\(path)\" is no regular file. Give the path of a PEM file."
-        case .foreignLink(let owner):
-            """
-            "\(path)" is a symbolic link, and it or what it leads to belongs to user \(owner). \
-            Name the file itself, or make the link as the user that runs hermesd or as root.
-            """
-        case .tooLarge: "\"\(path)\" is larger than 4 MiB. Give the path of a PEM file."
-        case .system(let error) where error.code == EACCES:
-            """
-            \(error.complaint) Let the user that runs hermesd read the file and enter its folders.
-            """
-        case .system(let error): error.complaint
         }
     }
 }

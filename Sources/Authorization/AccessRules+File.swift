@@ -60,8 +60,7 @@ extension AccessRules {
                 path, "this is not a regular file", "Name a file, no folder or device.")
         case .foreignLink(let owner):
             return error(
-                path,
-                "this is a symbolic link, and it or what it leads to belongs to user \(owner)",
+                path, "this \(WholeFile.Failure.linkComplaint(owner))",
                 "Make a link and a file that belong to the broker's user or to root, or name the file itself."
             )
         case .tooLarge(let byteCount):

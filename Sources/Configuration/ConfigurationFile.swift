@@ -32,8 +32,7 @@ enum ConfigurationFile {
                 cure: "Give --config the path of a YAML file.")
         case .foreignLink(let owner):
             RefusedValue(
-                complaint:
-                    "this is a symbolic link, and it or what it leads to belongs to user \(owner)",
+                complaint: "this \(WholeFile.Failure.linkComplaint(owner))",
                 cure: """
                     Make a link and a file that belong to the broker's user or to root, or name the \
                     file itself.

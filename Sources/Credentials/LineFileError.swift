@@ -63,8 +63,8 @@ package enum LineFileError<Format: LineFormat>: FileRefusal, Equatable {
             """
         case .foreignLink(let path, let owner):
             """
-            the \(Self.named(path)) is a symbolic link, and it or what it leads to belongs to user \
-            \(owner). Name the file itself, or make the link as this user or as root.
+            the \(Self.named(path)) \(WholeFile.Failure.linkComplaint(owner)). \
+            Name the file itself, or make the link as this user or as root.
             """
         case .foreignOwner(let path, let owner):
             """

@@ -33,7 +33,7 @@ extension SystemError: CustomStringConvertible {
         "\(call) \(VisibleText.escaped(subject)): \(Self.words(for: code))"
     }
 
-    /// A sentence for the operator, with a cure; the subject is a path:
+    /// Sentences for the operator, with the cure; the subject is a path:
     /// `cannot open "/etc/users": permission denied (EACCES). Run as the user who owns it, ...`
     package var complaint: String {
         "cannot \(verb) \"\(VisibleText.escaped(subject))\": \(Self.reason(for: code)). \(cure)"
@@ -63,13 +63,15 @@ extension SystemError: CustomStringConvertible {
         "\(words(for: code).lowercased()) (\(names[code] ?? "errno \(code)"))"
     }
 
-    private var cure: String {
+    /// A sentence that tells the operator how to make the call succeed.
+    package var cure: String {
         switch code {
         case ENOENT: "Check the path, or create what is missing."
         case EACCES, EPERM: "Run as the user who owns it, or give this user access."
         case EROFS: "The file system is read-only: use a path that can be written."
         case ENOSPC, EDQUOT: "Free space on that file system and run it again."
         case EISDIR, ENOTDIR: "Check the path: a file and a folder are confused."
+        case EMFILE, ENFILE: "Raise the limit of open files (ulimit -n)."
         case ELOOP: "Check the path: its symbolic links lead in a circle."
         default: "Check the path and the file system."
         }

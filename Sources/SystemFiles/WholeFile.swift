@@ -1,4 +1,5 @@
 import Glibc
+import PlainText
 
 /// The contents of a file that others could have planted or changed, read whole and within a bound.
 package struct WholeFile: Sendable {
@@ -19,6 +20,37 @@ package struct WholeFile: Sendable {
             case .system(let error): error.isTransient
             case .missing, .notRegularFile, .foreignLink, .tooLarge: false
             }
+        }
+
+        /// The complaint, without a full stop, and the cure. `expected` is the kind of file that is
+        /// wanted, such as "a PEM file".
+        package func words(
+            _ path: String, expected: String
+        ) -> (complaint: String, cure: String) {
+            let file = VisibleText.quoted(path)
+            return switch self {
+            case .missing:
+                ("there is no file \(file)", "Correct the path, or write the file.")
+            case .notRegularFile:
+                ("\(file) is no regular file", "Give the path of \(expected).")
+            case .foreignLink(let owner):
+                (
+                    "\(file) \(Self.linkComplaint(owner))",
+                    "Name the file itself, or make the link as the user that runs hermesd or as root."
+                )
+            case .tooLarge(let byteCount):
+                (
+                    "\(file) has \(byteCount) bytes, too many for \(expected)",
+                    "Give the path of \(expected)."
+                )
+            case .system(let error):
+                ("cannot \(error.verb) \(file): \(SystemError.reason(for: error.code))", error.cure)
+            }
+        }
+
+        /// The complaint of ``foreignLink(owner:)``, as it stands behind the file's name.
+        package static func linkComplaint(_ owner: uid_t) -> String {
+            "is a symbolic link, and it or what it leads to belongs to user \(owner)"
         }
     }
 

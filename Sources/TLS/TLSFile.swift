@@ -4,10 +4,11 @@ import SystemFiles
 
 /// Reads a file with certificates or a key whole, within a bound.
 enum TLSFile {
+    /// A file cannot be used.
     struct Unusable: Error {
         let complaint: String
         let cure: String
-        /// Nothing is wrong with the file: it may be read when the system has more to give.
+        /// The file itself is good: it may be read once the system has more descriptors or memory.
         var isTransient = false
     }
 
@@ -17,16 +18,16 @@ enum TLSFile {
     /// The largest key has some 12 KB.
     private static let mostSecretBytes = 64 << 10
 
-    /// All bytes of the file. With `isSecret` the file is refused if anyone but its owner and its group
-    /// may read it, or anyone but its owner may write it; there is no copy of the bytes, and the caller
-    /// erases them.
+    /// Reads the bytes of a file. With `isSecret` a file is refused that anyone but its owner and its
+    /// group may read, or anyone but its owner may write; no copy of the bytes stays in memory, and
+    /// the caller erases them.
     static func read(_ path: String, isSecret: Bool) throws(Unusable) -> [UInt8] {
-        let most = isSecret ? mostSecretBytes : mostBytes
         var file: WholeFile
         do throws(WholeFile.Failure) {
-            file = try WholeFile(path, maximumByteCount: most, isSecret: isSecret)
+            file = try WholeFile(
+                path, maximumByteCount: isSecret ? mostSecretBytes : mostBytes, isSecret: isSecret)
         } catch {
-            throw unusable(path, error, most: most)
+            throw unusable(path, error)
         }
         guard !isSecret || file.status.mode & 0o027 == 0 else {
             file.bytes.erase()
@@ -40,28 +41,13 @@ enum TLSFile {
         return file.bytes
     }
 
-    private static func unusable(
-        _ path: String, _ failure: WholeFile.Failure, most: Int
-    ) -> Unusable {
-        let shown = VisibleText.quoted(path)
+    private static func unusable(_ path: String, _ failure: WholeFile.Failure) -> Unusable {
         switch failure {
-        case .missing:
-            return cannot(SystemError(call: "open", subject: path, code: ENOENT))
-        case .notRegularFile:
-            return Unusable(
-                complaint: "\(shown) is no regular file", cure: "Give the path of a PEM file.")
-        case .foreignLink(let owner):
-            return Unusable(
-                complaint:
-                    "\(shown) is a symbolic link, and it or what it leads to belongs to user \(owner)",
-                cure: """
-                    Name the file itself, or make the link as the user that runs hermesd or as root.
-                    """)
-        case .tooLarge:
-            return Unusable(
-                complaint: "\(shown) is larger than \(most >> 10) KiB",
-                cure: "Give the path of a PEM file.")
+        case .missing: return cannot(SystemError(call: "open", subject: path, code: ENOENT))
         case .system(let error): return cannot(error)
+        case .notRegularFile, .foreignLink, .tooLarge:
+            let (complaint, cure) = failure.words(path, expected: "a PEM file")
+            return Unusable(complaint: complaint, cure: cure)
         }
     }
 

@@ -64,7 +64,7 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
         ModuleRow(
             "Configuration", module: "OperatorConfiguration",
             own: "BrokerAPI CYAML PlainText SystemFiles", outside: "Glibc"),
-        ModuleRow("AdminTLS", own: "PlainText SystemFiles", outside: "Glibc NIOSSL"),
+        ModuleRow("AdminTLS", own: "PlainText SystemFiles", outside: "NIOSSL"),
         ModuleRow(
             "ConfiguredFiles",
             own: "AdminTLS Credentials OperatorConfiguration PlainText SystemFiles TLS",

@@ -1,14 +1,8 @@
 import AdminTLS
-import Credentials
 import NIOSSL
-import PlainText
-import SystemFiles
 
 /// The authorities that `hermesctl` trusts over https, and the certificate that it shows.
 package struct ClientTLS: Sendable {
-    /// The largest file in bytes; a bundle of all public authorities is smaller.
-    private static let mostBytes = 4 << 20
-
     /// The authorities that may have issued the broker's certificate; `nil` for those that this
     /// system trusts.
     private var authorities: [NIOSSLCertificate]?
@@ -26,22 +20,17 @@ package struct ClientTLS: Sendable {
     /// - Throws: ``CommandFailure`` with ``ExitStatus/localFile`` when a file cannot be used.
     init(caFile: String?, certificate: String?, key: String?) throws(CommandFailure) {
         if let caFile {
-            authorities = try Self.certificates(caFile, option: "--ca-file")
+            authorities = try Self.take("--ca-file") { () throws(PEMFile.Unusable) in
+                try PEMFile.certificates(caFile)
+            }
         }
         guard let certificate, let key else { return }
-        chain = try Self.certificates(certificate, option: "--client-certificate")
-        guard
-            let read = try? NIOSSLPrivateKey(
-                bytes: try Self.bytes(key, option: "--client-key"), format: .pem)
-        else {
-            throw CommandFailure(
-                .localFile,
-                """
-                --client-key: "\(VisibleText.escaped(key))" holds no private key in PEM that can \
-                be read. Give one without a passphrase.
-                """)
+        chain = try Self.take("--client-certificate") { () throws(PEMFile.Unusable) in
+            try PEMFile.certificates(certificate)
         }
-        self.key = read
+        self.key = try Self.take("--client-key") { () throws(PEMFile.Unusable) in
+            try PEMFile.privateKey(key, isGuarded: false)
+        }
     }
 
     /// The configuration for a connection that checks the broker's certificate and its name.
@@ -57,36 +46,13 @@ package struct ClientTLS: Sendable {
         return configuration
     }
 
-    private static func certificates(
-        _ path: String, option: String
-    ) throws(CommandFailure) -> [NIOSSLCertificate] {
-        let found = (try? NIOSSLCertificate.fromPEMBytes(try bytes(path, option: option))) ?? []
-        guard !found.isEmpty else {
-            throw CommandFailure(
-                .localFile,
-                """
-                \(option): "\(VisibleText.escaped(path))" holds no certificate in PEM. Give a file \
-                with a part that begins with "-----BEGIN CERTIFICATE-----".
-                """)
-        }
-        return found
-    }
-
-    private static func bytes(_ path: String, option: String) throws(CommandFailure) -> [UInt8] {
-        do throws(WholeFile.Failure) {
-            return try WholeFile(path, maximumByteCount: mostBytes).bytes
+    private static func take<Value>(
+        _ option: String, _ read: () throws(PEMFile.Unusable) -> Value
+    ) throws(CommandFailure) -> Value {
+        do throws(PEMFile.Unusable) {
+            return try read()
         } catch {
-            let name = VisibleText.escaped(path)
-            let text =
-                switch error {
-                case .missing: "there is no file \"\(name)\". Correct the path."
-                case .notRegularFile: "\"\(name)\" is no regular file. Give a PEM file."
-                case .foreignLink(let owner):
-                    "\"\(name)\" is a symbolic link of user \(owner) or to a file of theirs. Name the file itself."
-                case .tooLarge: "\"\(name)\" is larger than 4 MiB. Give a PEM file."
-                case .system(let error): error.complaint
-                }
-            throw CommandFailure(.localFile, "\(option): \(text)")
+            throw CommandFailure(.localFile, "\(option): \(error)")
         }
     }
 }
