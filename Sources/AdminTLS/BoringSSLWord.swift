@@ -1,7 +1,8 @@
-/// The words in which BoringSSL says what went wrong, as both ends of HTTPS get them.
+/// Reads the reason out of BoringSSL's errors, for both ends of HTTPS.
 package enum BoringSSLWord {
-    /// The reason in `Error: N error:XXXXXXXX:SSL routines:OPENSSL_internal:THE_REASON at FILE:LINE`,
-    /// which names a place in the library's source otherwise: `the_reason`. At most 64 characters.
+    /// The reason in `Error: N error:XXXXXXXX:SSL routines:OPENSSL_internal:THE_REASON at
+    /// FILE:LINE`, which names a place in the library's source otherwise: `the_reason`. At most 64
+    /// characters.
     ///
     /// - Parameter text: An error's description.
     /// - Returns: `nil` when it has another form.

@@ -1,7 +1,7 @@
-/// What both ends of HTTPS take as a signature by the key of the other end's certificate.
+/// The signatures that both ends of HTTPS accept by the key of the other end's certificate.
 package enum SignatureSchemes {
-    /// Numbers of RFC 8446, section 4.2.3, the most wanted first: what BoringSSL takes by itself, and
-    /// P-521 and Ed25519 with it, as OpenSSL's clients do.
+    /// Numbers of RFC 8446, section 4.2.3, the most wanted first: what BoringSSL takes by itself,
+    /// and P-521 and Ed25519 with it, as OpenSSL's clients do.
     package static let taken: [UInt16] = [
         0x0403,  // ecdsa_secp256r1_sha256
         0x0807,  // ed25519

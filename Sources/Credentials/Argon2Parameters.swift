@@ -1,4 +1,4 @@
-/// What one Argon2id computation costs.
+/// The cost of one Argon2id computation.
 ///
 /// The bounds are checked on every value, so a hash read from a file can neither exhaust memory
 /// nor block a verification thread: one computation fills at most 1 GiB in all.
@@ -16,11 +16,11 @@ package struct Argon2Parameters: Hashable, Sendable {
     /// The bound on memory times passes, in KiB.
     package static let maximumWorkKiB: UInt64 = 1_048_576
 
-    /// What new passwords get: 19 MiB, 2 passes, 1 lane (docs/decisions/0005-argon2.md).
+    /// The cost for new passwords: 19 MiB, 2 passes, 1 lane (docs/decisions/0005-argon2.md).
     package static let standard = Argon2Parameters(
         uncheckedMemoryKiB: 19_456, iterations: 2, parallelism: 1)
 
-    /// `nil` when a bound above is broken.
+    /// `nil` if a value is out of its bounds.
     package init?(memoryKiB: UInt32, iterations: UInt32, parallelism: UInt32) {
         guard (1...Self.maximumParallelism).contains(parallelism),
             (1...Self.maximumIterations).contains(iterations),
@@ -39,6 +39,6 @@ package struct Argon2Parameters: Hashable, Sendable {
 }
 
 extension Argon2Parameters: CustomStringConvertible {
-    /// As in an encoded hash: `m=19456,t=2,p=1`.
+    /// The form that an encoded hash has: `m=19456,t=2,p=1`.
     package var description: String { "m=\(memoryKiB),t=\(iterations),p=\(parallelism)" }
 }

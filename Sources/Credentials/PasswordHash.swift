@@ -52,8 +52,8 @@ package struct PasswordHash: Hashable, Sendable {
         encoded = string
     }
 
-    /// True when this is the hash of that password. Costs what ``parameters`` say, whatever the
-    /// answer; false also when the memory for it cannot be had.
+    /// True if this is the hash of that password. Costs what ``parameters`` say, whatever the
+    /// answer; false also without enough memory for it.
     package func matches(_ password: UnsafeRawBufferPointer) -> Bool {
         argon2id_verify(encoded, password.baseAddress, password.count) == ARGON2_OK.rawValue
     }
@@ -88,7 +88,7 @@ package struct PasswordHash: Hashable, Sendable {
         return value
     }
 
-    /// How many bytes a base64 field without padding stands for; `nil` when it is not canonical.
+    /// The number of bytes behind a base64 field without padding; `nil` when it is not canonical.
     private static func decodedByteCount(_ field: Substring) -> Int? {
         var lastValue: UInt8 = 0
         for byte in field.utf8 {
@@ -117,7 +117,7 @@ package struct PasswordHash: Hashable, Sendable {
     }
 }
 
-/// A hash could not be computed: the machine lacks something, the password is not to blame.
+/// A hash could not be computed, for a lack of memory and the like; the password is not to blame.
 package struct PasswordHashingError: Error, Equatable, CustomStringConvertible {
     /// libargon2's error code.
     package let code: CInt
@@ -130,8 +130,8 @@ package struct PasswordHashingError: Error, Equatable, CustomStringConvertible {
     }
 }
 
-/// Why a file's text is no acceptable Argon2id hash. The text itself is never repeated: it may be
-/// a password that somebody wrote down in clear.
+/// The reason for which a file's text is no acceptable Argon2id hash. The text itself is never
+/// repeated: it may be a password that somebody wrote down in clear.
 package enum PasswordHashSyntaxError: Error, Equatable, CustomStringConvertible {
     case notArgon2id
     case fieldCount

@@ -15,10 +15,10 @@ package struct PasswordVerifier: Equatable, Sendable {
             uniqueKeysWithValues: entries.enumerated().map { ($1.userName.bytes, $0) })
     }
 
-    /// How many users there are; with none, nobody is let in.
+    /// The number of users; without any, every password is refused.
     package var userCount: Int { hashes.count }
 
-    /// True when there is such a user with that password.
+    /// True if there is such a user with that password.
     ///
     /// An unknown name costs as much as a known one: its password is checked against some user's
     /// hash and the answer thrown away. Which user's is fixed per name, so that a file of unequal

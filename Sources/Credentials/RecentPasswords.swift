@@ -1,9 +1,9 @@
 import CArgon2
 
-/// What a right password leaves behind: 32 bytes that only the holder of the key can compute.
+/// A tag of a right password: 32 bytes that only the holder of the key can compute.
 ///
-/// It is Argon2id over 64 KiB, with a random key as its salt: worth nothing outside the process that made
-/// the key, and some hundred times cheaper than the hash of a password file.
+/// It is Argon2id over 64 KiB, with a random key as its salt: worth nothing outside the process
+/// that made the key, and some hundred times cheaper than the hash of a password file.
 struct PasswordTag: Sendable {
     /// Made anew in every process, and never written anywhere.
     struct Key: Sendable {
@@ -22,7 +22,7 @@ struct PasswordTag: Sendable {
 
     private let bytes: [UInt8]
 
-    /// `nil` when the memory for it cannot be had.
+    /// `nil` without enough memory for it.
     init?(_ password: [UInt8], _ key: Key) {
         var bytes = [UInt8](repeating: 0, count: Self.byteCount)
         let code = argon2id_hash_raw(
@@ -38,25 +38,25 @@ struct PasswordTag: Sendable {
     }
 }
 
-/// Passwords that were found right a short while ago, the last one of each user.
+/// The passwords that full checks have lately found right, the last one of each user.
 ///
-/// A success is not prolonged by being used: within ``lifetimeMilliseconds`` every password is checked in
+/// Use does not prolong a success: within ``lifetimeMilliseconds`` every password is checked in
 /// full again.
 struct RecentPasswords: Sendable {
-    /// After so long a success counts no longer, and after half of it perhaps.
+    /// The longest time for which a success counts; the shortest is half of it.
     static let lifetimeMilliseconds: UInt64 = 60 * 60 * 1_000
-    /// Users that are remembered, at most twice as many for a moment: some 10 MB.
+    /// The most users that are remembered, at times up to twice as many: some 10 MB.
     static let capacity = 32_768
 
     private let capacity: Int
     private var recent: [[UInt8]: PasswordTag] = [:]
-    /// What was `recent` before; dropped whole, so that nothing has to be looked through.
+    /// The former ``recent``. It is dropped whole, so that no entry has to be searched for.
     private var older: [[UInt8]: PasswordTag] = [:]
     private var turnsAtMilliseconds: UInt64?
 
     init(capacity: Int = Self.capacity) { self.capacity = capacity }
 
-    /// True when the password with this tag was the user's.
+    /// True if a full check found the password with this tag right.
     mutating func contains(
         _ tag: PasswordTag, of userName: [UInt8], atMilliseconds now: UInt64
     ) -> Bool {
@@ -65,7 +65,7 @@ struct RecentPasswords: Sendable {
         return known.isSame(as: tag)
     }
 
-    /// Remembers that a full check found it right.
+    /// Remembers that a full check found the password right.
     mutating func insert(_ tag: PasswordTag, of userName: [UInt8], atMilliseconds now: UInt64) {
         turn(now)
         if recent.count >= capacity {
@@ -75,7 +75,7 @@ struct RecentPasswords: Sendable {
         recent[userName] = tag
     }
 
-    /// Forgets everything: the users have changed.
+    /// Forgets everything, because the users have changed.
     mutating func removeAll() {
         recent = [:]
         older = [:]

@@ -1,9 +1,9 @@
 import Synchronization
 
-/// Checks passwords in full, and remembers for a while which were right, so that a client that comes back
-/// does not cost a memory-hard hash each time.
+/// Checks passwords in full, and remembers for a while which were right, so that a client that
+/// reconnects does not cost a memory-hard hash each time.
 ///
-/// Only successes are remembered, so a guess costs what it cost before; and they are forgotten when the
+/// Only successes are remembered, so a guess costs as much as before. They are forgotten when the
 /// users change.
 package final class RememberingVerifier: Sendable {
     /// Milliseconds of a clock that never goes back.
@@ -25,7 +25,7 @@ package final class RememberingVerifier: Sendable {
         state = Mutex(State(verifier: verifier, recent: RecentPasswords()))
     }
 
-    /// The users from now on; all that is remembered is forgotten if they are others than before.
+    /// Replaces the users, and forgets the remembered passwords if the users differ.
     package func use(_ verifier: PasswordVerifier) {
         state.withLock { state in
             guard verifier != state.verifier else { return }
@@ -35,7 +35,7 @@ package final class RememberingVerifier: Sendable {
         }
     }
 
-    /// True when a full check found this password right a short while ago; false says nothing. Takes
+    /// True if a full check lately found this password right; false tells nothing. Takes
     /// microseconds, and as long for a user that is not remembered.
     package func recall(userName: [UInt8], password: [UInt8]) -> Bool {
         guard let tag = PasswordTag(password, key) else { return false }
@@ -44,7 +44,7 @@ package final class RememberingVerifier: Sendable {
         }
     }
 
-    /// A full check: as ``PasswordVerifier/verify(userName:password:)``.
+    /// Checks in full, as ``PasswordVerifier/verify(userName:password:)`` does.
     package func verify(userName: [UInt8], password: [UInt8]) -> Bool {
         let (verifier, generation) = state.withLock { ($0.verifier, $0.generation) }
         guard verifier.verify(userName: userName, password: password) else { return false }

@@ -1,7 +1,7 @@
 import Glibc
 
-/// Bytes that nobody should find in memory later: they are never copied, never moved by growing,
-/// and overwritten when the value ends.
+/// Secret bytes that leave no trace in memory: they are never copied, never moved by growing, and
+/// overwritten when the value ends.
 package struct SecretBytes: ~Copyable {
     /// The longest password, in bytes: what the two length bytes of an MQTT field can count.
     package static let maximumByteCount = 65_535
@@ -32,7 +32,7 @@ package struct SecretBytes: ~Copyable {
 
     package var isFull: Bool { count == storage.count }
 
-    /// Adds one byte. The secret must not be full.
+    /// Adds one byte; there must be room for it.
     package mutating func append(_ byte: UInt8) {
         precondition(!isFull, "secret overflows its \(storage.count) bytes")
         storage[count] = byte
@@ -56,7 +56,7 @@ package struct SecretBytes: ~Copyable {
         try body(UnsafeRawBufferPointer(rebasing: storage[..<count]))
     }
 
-    /// True when both hold the same bytes; takes equally long wherever they differ.
+    /// True if both hold the same bytes; takes the same time wherever they differ.
     package borrowing func equals(_ other: borrowing SecretBytes) -> Bool {
         guard count == other.count else { return false }
         var difference: UInt8 = 0

@@ -7,13 +7,13 @@ package struct TokenBook: Sendable {
         entries = Dictionary(uniqueKeysWithValues: file.entries.map { ($0.digest, $0) })
     }
 
-    /// How many tokens there are.
+    /// The number of tokens.
     package var count: Int { entries.count }
 
     /// The entry of a token, expired or not; `nil` for an unknown one.
     ///
-    /// Only digests are compared, in constant time, under a hash seeded per process: what time it takes
-    /// tells nothing of the tokens there are.
+    /// Only digests are compared, in constant time, under a hash seeded per process, so the time
+    /// that a look-up takes tells nothing about the tokens.
     package func entry(of token: some Collection<UInt8>) -> TokenFile.Entry? {
         entries[SHA256Digest(of: token)]
     }

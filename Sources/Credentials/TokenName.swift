@@ -1,5 +1,5 @@
-/// What a token is called in the token file, the log and the answers: 1 to 64 letters, digits, `.`, `_`
-/// and `-` of ASCII, so that it can stand anywhere unescaped.
+/// The name of a token in the token file, the log and the answers: 1 to 64 ASCII letters, digits,
+/// `.`, `_` and `-`, so that it can stand anywhere unescaped.
 package struct TokenName: Hashable, Sendable, CustomStringConvertible {
     package static let maximumByteCount = 64
     /// The token of `admin.token` and `HERMES_ADMIN_TOKEN`, which is in no token file.
@@ -33,7 +33,7 @@ package struct TokenName: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// Why a text names no token; the description says how to choose a name.
+/// The reason for which a text is no token's name; the description says how to choose one.
 package enum TokenNameError: Error, Equatable, CustomStringConvertible {
     case empty
     case tooLong

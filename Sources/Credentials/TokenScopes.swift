@@ -1,4 +1,4 @@
-/// One thing that a token may be good for.
+/// A permission that a token can have.
 package enum TokenScope: String, CaseIterable, Hashable, Sendable {
     /// Publish messages, and nothing else.
     case publish
@@ -8,13 +8,13 @@ package enum TokenScope: String, CaseIterable, Hashable, Sendable {
     case admin
 }
 
-/// What a token is good for: at least one scope.
+/// The permissions of a token: at least one.
 package struct TokenScopes: Hashable, Sendable, CustomStringConvertible {
     package static let admin = TokenScopes(granted: [.admin])
 
     private let granted: Set<TokenScope>
 
-    /// `nil` without any.
+    /// `nil` without any scope.
     package init?(_ scopes: some Sequence<TokenScope>) {
         let granted = Set(scopes)
         if granted.isEmpty { return nil }
@@ -35,7 +35,7 @@ package struct TokenScopes: Hashable, Sendable, CustomStringConvertible {
         self.init(granted)
     }
 
-    /// Whether a request that needs `scope` may be made; ``TokenScope/admin`` includes the others.
+    /// True if a request that needs `scope` is allowed; ``TokenScope/admin`` includes the others.
     package func grant(_ scope: TokenScope) -> Bool {
         granted.contains(scope) || granted.contains(.admin)
     }
@@ -43,6 +43,6 @@ package struct TokenScopes: Hashable, Sendable, CustomStringConvertible {
     /// The words, always in the same order.
     package var names: [String] { TokenScope.allCases.filter(granted.contains).map(\.rawValue) }
 
-    /// As the token file has it: `publish,read`.
+    /// The form in the token file: `publish,read`.
     package var description: String { names.joined(separator: ",") }
 }

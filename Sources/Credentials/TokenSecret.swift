@@ -1,7 +1,7 @@
 /// Fresh secrets for the HTTP API.
 package enum TokenSecret {
-    /// What tokens of the token file begin with, so that a program that looks for leaked secrets
-    /// knows one when it sees it.
+    /// The beginning of each token of the token file, by which a program that looks for leaked
+    /// secrets recognises one.
     package static let prefix = "hermes_"
 
     /// 256 random bits of the system's generator, in base64url without padding (RFC 4648): 43

@@ -33,7 +33,7 @@ package struct UTCTime: Hashable, Comparable, Sendable {
         return nil
     }
 
-    /// What the wall clock says.
+    /// The time of the wall clock.
     package static func now() -> UTCTime {
         UTCTime(clamping: Int64(time(nil)))
     }

@@ -45,7 +45,7 @@ extension UserName: CustomStringConvertible {
     package var description: String { VisibleText.escaped(text) }
 }
 
-/// Why some bytes are no user name; the description says how to choose one.
+/// The reason for which some bytes are no user name; the description says how to choose one.
 package enum UserNameError: Error, Equatable, CustomStringConvertible {
     case empty
     case tooLong(byteCount: Int)

@@ -1,8 +1,8 @@
 /// Decides whether files are to be read again, and whether their refusal is news for the log.
 ///
-/// Files that were refused are read again when they change and, while somebody looks, a second after
-/// each attempt: the cause may have been a shortage of descriptors, or a link or a folder above them,
-/// which their stamps do not show.
+/// Files that were refused are read again when they change and, while somebody looks, a second
+/// after each attempt: the cause may have been a shortage of descriptors, or a link or a folder
+/// above them, which their stamps do not show.
 package struct WatchedFiles<Stamp: Equatable & Sendable>: Sendable {
     private struct Refusal: Sendable {
         var stamp: Stamp
@@ -23,7 +23,7 @@ package struct WatchedFiles<Stamp: Equatable & Sendable>: Sendable {
     /// True if the files differ from those in use.
     package func isChanged(by stamp: Stamp) -> Bool { stamp != inUse }
 
-    /// Whether files that now look like `stamp` are to be read.
+    /// True if files that now look like `stamp` are to be read.
     package mutating func isDue(
         _ stamp: Stamp, at now: @autoclosure () -> ContinuousClock.Instant
     ) -> Bool {

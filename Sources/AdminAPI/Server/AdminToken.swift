@@ -59,11 +59,11 @@ package struct AdminToken: Sendable, CustomStringConvertible {
     package var description: String { "AdminToken(hidden)" }
 }
 
-/// Why there is no admin token to use.
+/// The reason for which there is no admin token to use.
 package enum AdminTokenError: FileRefusal, Equatable {
-    /// The text is no good token.
+    /// The text is too weak for a token, or cannot stand in a header.
     case unusable(source: String, reason: String)
-    /// A file is not as only its owner should have it.
+    /// The file is no regular file, or other users own it or may use it.
     case unsafeFile(path: String, reason: String, fix: String)
     /// A system call failed.
     case system(SystemError)

@@ -6,22 +6,24 @@ import NIOSSL
 import Synchronization
 import SystemFiles
 
-/// The certificate of HTTPS, which new connections get: read at the start, at SIGHUP, and at the next
-/// connection after a file has changed. Files that turned bad leave the certificate as it was, and
-/// nobody who is connected notices a change.
+/// The certificate that new HTTPS connections get.
+///
+/// Its files are read at the start, at SIGHUP, and at the next connection after a file has changed.
+/// Files that have become unusable leave the former certificate in use. Open connections keep
+/// theirs.
 package final class AdminCertificates: Sendable {
     /// One state of the files.
     package struct Certificate: Sendable {
         fileprivate var context: NIOSSLContext
         fileprivate var stamps: [FileStamp?]
-        /// When it is over, in UNIX time.
+        /// The UNIX time at which it expires.
         fileprivate var expires: Int64
     }
 
     private struct State {
         var certificate: Certificate
         var files: WatchedFiles<[FileStamp?]>
-        /// UNIX time from which on the log may warn of the end again.
+        /// The UNIX time from which the log may warn of the expiry again.
         var nextWarning: Int64 = 0
 
         init(_ certificate: Certificate) {
@@ -68,7 +70,7 @@ package final class AdminCertificates: Sendable {
             file: settings.certificate, daysLeft: Double(left) / Double(Self.secondsOfDay))
     }
 
-    /// What the next connection uses. Two or three looks at file stamps.
+    /// The TLS context for a new connection. Costs two or three looks at file stamps.
     func context() -> NIOSSLContext {
         let stamps = settings.files.map { FileStamp(of: $0) }
         return state.withLock { state in
