@@ -1,4 +1,5 @@
 import Glibc
+import SystemFiles
 
 /// The memory available to the process: the machine's, or the limit of its control group.
 package enum MachineMemory {
@@ -50,11 +51,7 @@ package enum MachineMemory {
 
     /// The first 4 KiB of a file; empty when it cannot be read.
     private static func text(_ path: String) -> String {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return "" }
-        defer { _ = close(descriptor) }
-        var bytes = [UInt8](repeating: 0, count: 4_096)
-        let count = Glibc.read(descriptor, &bytes, bytes.count)
-        return count > 0 ? String(decoding: bytes[..<count], as: UTF8.self) : ""
+        let bytes = try? OpenFile(path).readAll(maximumByteCount: 4_095)
+        return String(decoding: bytes ?? [], as: UTF8.self)
     }
 }

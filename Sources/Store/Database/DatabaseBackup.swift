@@ -1,5 +1,6 @@
 import CSQLite
 import Glibc
+import SystemFiles
 
 /// A backup: a copy of the database that is made in steps, while the mover continues with its
 /// segments.
@@ -90,13 +91,10 @@ public final class DatabaseBackup {
     }
 
     private func synchronise() throws(StoreFailure) {
-        let descriptor = open(copy.path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
-        guard descriptor >= 0 else {
-            throw StoreFailure(operation: "open", path: copy.path, errno: errno)
-        }
-        defer { _ = close(descriptor) }
-        guard fsync(descriptor) == 0 else {
-            throw StoreFailure(operation: "synchronise", path: copy.path, errno: errno)
+        do throws(SystemError) {
+            try OpenFile(copy.path, flags: O_RDONLY | O_NOFOLLOW).synchronize()
+        } catch {
+            throw StoreFailure(error)
         }
     }
 }

@@ -54,7 +54,7 @@ enum DatabaseFile {
         do throws(SystemError) {
             try FileChange.synchronizeFolder(FilePath.folder(of: path))
         } catch {
-            throw StoreFailure(error, operation: error.call == "fsync" ? "synchronise" : nil)
+            throw StoreFailure(error)
         }
     }
 }

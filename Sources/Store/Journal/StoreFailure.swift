@@ -60,7 +60,8 @@ public struct StoreFailure: Error, Hashable, Sendable {
     /// A system call that failed. Unless the attempt is named here, it is the call.
     init(_ error: SystemError, operation: String? = nil) {
         self.init(
-            operation: operation ?? error.verb, path: error.subject, errno: error.code)
+            operation: operation ?? (error.call == "fsync" ? "synchronise" : error.verb),
+            path: error.subject, errno: error.code)
     }
 
     private static func kind(of code: Int32) -> Kind {
