@@ -31,7 +31,7 @@ extension BrokerSettings {
 
 extension BrokerLimits {
     /// Descriptors that are not for MQTT clients: HTTP connections, listeners, log, store.
-    private static var reservedDescriptors: Int { 320 }
+    private static var reservedDescriptors: Int { 384 }
 
     /// The configured limits; unset ones follow from this machine's memory and descriptors.
     init(_ configuration: HermesConfiguration, descriptorLimit: Int) {

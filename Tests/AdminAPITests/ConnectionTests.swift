@@ -383,22 +383,117 @@ struct ConnectionTests {
 
     // MARK: Number
 
-    @Test("one connection too many is 503, until another closes")
-    func tooMany() async throws {
+    /// A request that is under way until its connection ends: its body does not come.
+    private static func takePlace(of connection: RawConnection) throws {
+        let headers = ["Content-Length: 10", "Expect: 100-continue"]
+        try connection.send(TestServer.head("POST", "/v1/publish?topic=t", headers: headers))
+        #expect(try connection.readResponse().status == 100)
+    }
+
+    @Test("a newcomer takes the place of the oldest connection that has shown no token")
+    func displacedStranger() async throws {
         try await TestServer.run(with: .init { $0.limits.connections = 2 }) { server in
-            var held = [try server.connect(), try server.connect()]
+            let held = [try server.connect(), try server.connect()]
             for connection in held {
-                try connection.send(TestServer.head("GET", "/healthz"))
+                try connection.send(TestServer.head("GET", "/healthz", token: nil))
                 #expect(try connection.readResponse().status == 200)
             }
+            let newcomer = try server.connect()
+            try newcomer.send(TestServer.head("GET", "/healthz", token: nil))
+            #expect(try newcomer.readResponse().status == 200)
+            #expect(try held[0].isClosedByServer())
+            try held[1].send(TestServer.head("GET", "/healthz", token: nil))
+            #expect(try held[1].readResponse().status == 200)
+        }
+    }
+
+    @Test("a caller makes room between two requests, and not during one")
+    func displacedCaller() async throws {
+        try await TestServer.run(with: .init { $0.limits.connections = 2 }) { server in
+            let busy = try server.connect()
+            try Self.takePlace(of: busy)
+            let idle = try server.connect()
+            try idle.send(TestServer.head("GET", "/v1/status"))
+            #expect(try idle.readResponse().status == 200)
+            #expect(try server.request("GET", "/v1/status").status == 200)
+            #expect(try idle.isClosedByServer())
+            try busy.send("0123456789")
+            #expect(try busy.readResponse().status == 200)
+        }
+    }
+
+    @Test("a wrong token takes the trust away that a good one gave")
+    func distrusted() async throws {
+        try await TestServer.run(with: .init { $0.limits.connections = 8 }) { server in
+            let former = try server.connect()
+            try former.send(TestServer.head("GET", "/v1/status"))
+            #expect(try former.readResponse().status == 200)
+            try former.send(TestServer.head("GET", "/v1/status", token: "wrong"))
+            #expect(try former.readResponse().status == 401)
+            let newcomers = try (1...8).map { _ in try server.connect() }
+            #expect(try former.isClosedByServer())
+            withExtendedLifetime(newcomers) {}
+        }
+    }
+
+    @Test("one connection too many is 503 while a caller's request is under way")
+    func tooMany() async throws {
+        try await TestServer.run(with: .init { $0.limits.connections = 1 }) { server in
+            let held = try server.connect()
+            try Self.takePlace(of: held)
             let refused = try server.connect()
             let response = try refused.readResponse()
             #expect(try response.problem().type == "urn:hermes:problem:too-many-connections")
             #expect(response["Retry-After"] == "5")
             #expect(try refused.isClosedByServer())
-            held.removeLast()
+            held.reset()
             try await server.waitUntilServed()
         }
+    }
+
+    @Test("callers leave places to strangers, and the last of them is told so")
+    func reserve() async throws {
+        try await TestServer.run(with: .init { $0.limits.connections = 8 }) { server in
+            let held = try (1...7).map { _ in
+                let connection = try server.connect()
+                try Self.takePlace(of: connection)
+                return connection
+            }
+            #expect(try server.request("GET", "/healthz", token: nil).status == 200)
+            let problem = try server.request("GET", "/v1/status").problem()
+            #expect(problem.type == "urn:hermes:problem:too-many-connections")
+            withExtendedLifetime(held) {}
+        }
+    }
+
+    @Test("the Unix socket has places of its own")
+    func unixSocketPlaces() async throws {
+        let directory = try makeTemporaryDirectory()
+        defer { removeDirectory(directory) }
+        let path = directory + "/admin.sock"
+        try await TestServer.run(
+            with: .init {
+                $0.unixSocketPath = path
+                $0.limits.connections = 1
+                $0.limits.unixConnections = 1
+            }
+        ) { server in
+            let held = try server.connect()
+            try Self.takePlace(of: held)
+            let idle = try RawConnection(unixPath: path)
+            try idle.send(TestServer.head("GET", "/v1/status", token: nil))
+            #expect(try idle.readResponse().status == 200)
+            let next = try RawConnection(unixPath: path)
+            try next.send(TestServer.head("GET", "/v1/status", token: nil))
+            #expect(try next.readResponse().status == 200)
+            #expect(try idle.isClosedByServer())
+        }
+    }
+
+    /// The figure of one metric without labels.
+    private static func figure(_ name: String, in metrics: String) -> Int? {
+        metrics.split(separator: "\n").first { $0.hasPrefix(name + " ") }
+            .flatMap { $0.split(separator: " ").last }.flatMap { Int($0) }
     }
 
     @Test("each connection too many is counted, and a line a second names one of them")
@@ -407,25 +502,36 @@ struct ConnectionTests {
         let begin = ContinuousClock.now
         try await TestServer.run(with: .init { $0.limits.connections = 1 }, logger: log.logger) {
             server in
-            do {
-                let held = try server.connect()
-                try held.send(TestServer.head("GET", "/healthz"))
-                #expect(try held.readResponse().status == 200)
-                for _ in 0..<40 {
-                    let answer = String(decoding: try server.connect().readToEnd(), as: UTF8.self)
-                    #expect(answer.isEmpty || answer.hasPrefix("HTTP/1.1 503 "))
-                }
+            let held = try server.connect()
+            try Self.takePlace(of: held)
+            for _ in 0..<40 {
+                let answer = String(decoding: try server.connect().readToEnd(), as: UTF8.self)
+                #expect(answer.isEmpty || answer.hasPrefix("HTTP/1.1 503 "))
             }
+            held.reset()
             let metrics = try await server.waitUntilServed("/metrics").text
-            let counted = metrics.split(separator: "\n").compactMap { line in
-                line.hasPrefix("hermes_admin_connections_refused_total ")
-                    ? line.split(separator: " ").last.flatMap { Int($0) } : nil
-            }
             // Includes connections that waited until the server accepted again.
-            let refused = try #require(counted.first)
-            #expect(refused >= 40)
+            let refused = Self.figure("hermes_admin_connections_refused_total", in: metrics)
+            #expect(try #require(refused) >= 40)
             let lines = log.lines(of: "Admin connection refused: too many are open")
             #expect(lines.first?.metadata["admin.peer"]?.hasPrefix("127.0.0.1:") == true)
+            #expect(lines.count <= 1 + Int((ContinuousClock.now - begin).components.seconds))
+        }
+    }
+
+    @Test("each connection that made room is counted, and a line a second names one of them")
+    func displacements() async throws {
+        let log = CapturedLog()
+        let begin = ContinuousClock.now
+        try await TestServer.run(with: .init { $0.limits.connections = 1 }, logger: log.logger) {
+            server in
+            let held = try (0..<40).map { _ in try server.connect() }
+            for connection in held.dropLast() { #expect(try connection.isClosedByServer()) }
+            let metrics = try server.request("GET", "/metrics").text
+            #expect(Self.figure("hermes_admin_connections_displaced_total", in: metrics) == 40)
+            let lines = log.lines(of: "Admin connection closed to make room")
+            #expect(lines.first?.metadata["admin.peer"]?.hasPrefix("127.0.0.1:") == true)
+            #expect(lines.first?.metadata["admin.limit"] == "1")
             #expect(lines.count <= 1 + Int((ContinuousClock.now - begin).components.seconds))
         }
     }

@@ -239,6 +239,24 @@ struct HTTPConnectionMachineTests {
         #expect(machine.tick(unsentBytes: 0, at: at(6)) == .close)
     }
 
+    @Test("a request is under way from its first byte until its response has ended")
+    func hasRequest() {
+        var machine = machine()
+        #expect(!machine.hasRequest)
+        _ = machine.receiveBytes(10, at: at(0))
+        #expect(machine.hasRequest)
+        _ = machine.receiveHead(keepsAlive: true, at: at(0))
+        #expect(machine.hasRequest)
+        _ = machine.receiveEnd(at: at(0))
+        #expect(machine.hasRequest)
+        _ = machine.beginResponse()
+        _ = machine.endResponse(at: at(0))
+        #expect(!machine.hasRequest)
+        _ = machine.receiveBytes(10, at: at(1))
+        _ = machine.fail(at: at(1))
+        #expect(!machine.hasRequest)
+    }
+
     @Test("a write stalls when nothing of it is taken for the whole limit")
     func writeStall() {
         var stall = WriteStallMachine(limit: .seconds(30))

@@ -197,6 +197,7 @@ final class StubBroker: BrokerControl {
         figures.store.freeBytes = 151
         figures.admin.refused = [BrokerFigures.Count("missing_token", 152)]
         figures.admin.connectionsRefused = 211
+        figures.admin.connectionsDisplaced = 212
         figures.tlsConnections = 201
         figures.tlsHandshakesUnderWay = 202
         figures.tlsHandshakes = [BrokerFigures.Count("full", 203)]

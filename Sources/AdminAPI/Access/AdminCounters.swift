@@ -14,14 +14,20 @@ final class AdminCounters: Sendable {
 
     private let refusals = Mutex([Refusal: UInt64]())
     private let connectionsRefused = Atomic<UInt64>(0)
+    private let connectionsDisplaced = Atomic<UInt64>(0)
 
     func count(_ refusal: Refusal) {
         refusals.withLock { $0[refusal, default: 0] += 1 }
     }
 
-    /// A connection was refused, because its listener had as many as it may have.
+    /// A connection was refused, because none of its listener's could make room for it.
     func countConnectionRefused() {
         connectionsRefused.add(1, ordering: .relaxed)
+    }
+
+    /// A connection was closed to make room for another.
+    func countConnectionDisplaced() {
+        connectionsDisplaced.add(1, ordering: .relaxed)
     }
 
     /// All counts, of every reason there is.
@@ -29,6 +35,7 @@ final class AdminCounters: Sendable {
         let counts = refusals.withLock { $0 }
         var figures = AdminFigures()
         figures.connectionsRefused = connectionsRefused.load(ordering: .relaxed)
+        figures.connectionsDisplaced = connectionsDisplaced.load(ordering: .relaxed)
         figures.refused = Refusal.allCases.map {
             BrokerFigures.Count($0.rawValue, counts[$0] ?? 0)
         }

@@ -21,6 +21,11 @@ struct PeerAddress: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
+    /// True for this machine's own: 127.0.0.0/8, or the network of `::1`.
+    var isLoopback: Bool {
+        bytes.count == 4 ? bytes[0] == 127 : bytes == [UInt8](repeating: 0, count: 8)
+    }
+
     /// One peer as the log names it, with its port: `192.0.2.7:50312` or `[2001:db8::1]:50312`; `unix`
     /// behind a Unix socket. One that reset its connection early has taken its address with it:
     /// `unknown`.

@@ -156,6 +156,13 @@ extension Problem {
         }
     }
 
+    /// A listener has as many connections with requests under way as it may have.
+    static func tooManyConnections(_ detail: String) -> Problem {
+        Problem(
+            .tooManyConnections, detail, fix: "Send the request again later.",
+            headers: [.retryAfter: "5"])
+    }
+
     /// There is no backup; nothing of it was left behind.
     init(_ failure: BackupFailure) {
         switch failure {

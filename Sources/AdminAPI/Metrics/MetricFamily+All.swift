@@ -228,8 +228,12 @@ extension MetricFamily {
             { $0.admin.refused }),
         .counter(
             "hermes_admin_connections_refused_total",
-            "Connections to the HTTP API answered 503 or closed at once, because too many were open.",
+            "Connections to the HTTP API answered 503 or closed at once, because too many had requests under way.",
             { $0.admin.connectionsRefused }),
+        .counter(
+            "hermes_admin_connections_displaced_total",
+            "Connections to the HTTP API closed to make room for others, because too many were open.",
+            { $0.admin.connectionsDisplaced }),
     ]
 
     private static let process: [MetricFamily] = [

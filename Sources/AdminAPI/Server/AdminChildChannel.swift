@@ -12,7 +12,7 @@ struct AdminChildChannel: ServerChildChannel {
         let channel: any Channel
         /// Kept from the beginning: a channel that has closed does not know it any more.
         let peer: SocketAddress?
-        /// `nil` when there are too many, and this one is only told so.
+        /// `nil` when there is no place for it, and it is only told so.
         let http: HTTP1Channel.Value?
     }
 
@@ -21,16 +21,19 @@ struct AdminChildChannel: ServerChildChannel {
     private let tls: TLSLayer?
     private let limits: HTTPLimits
     private let counters: AdminCounters
-    private let count = ConnectionCount()
+    private let connections: OpenConnections
+    /// Those that found no place and are told so.
+    private let refused = ConnectionCount()
     private let log: FloodLog
 
     init(
         responder: @escaping HTTPChannelHandler.Responder, tls: TLSLayer?, limits: HTTPLimits,
-        counters: AdminCounters, log: FloodLog
+        connections: OpenConnections, counters: AdminCounters, log: FloodLog
     ) {
         self.log = log
         self.tls = tls
         self.limits = limits
+        self.connections = connections
         self.counters = counters
         http = HTTP1Channel(
             responder: responder,
@@ -41,8 +44,8 @@ struct AdminChildChannel: ServerChildChannel {
     }
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Connection> {
-        let open = count.add()
-        channel.closeFuture.whenComplete { [count] _ in count.remove() }
+        let peer = channel.remoteAddress
+        let hasPlace = connections.admit(channel, from: peer)
         do {
             try tls?.install(in: channel)
         } catch {
@@ -51,13 +54,12 @@ struct AdminChildChannel: ServerChildChannel {
         // It can fail only for a connection that is over.
         try? channel.syncOptions?.setOption(
             .socketOption(.so_sndbuf), value: limits.sendBufferBytes)
-        let peer = channel.remoteAddress
-        guard open <= limits.connections else {
+        guard hasPlace else {
             return channel.eventLoop.makeSucceededFuture(
                 Connection(channel: channel, peer: peer, http: nil))
         }
         return http.setup(channel: channel, logger: logger).flatMapThrowing { value in
-            try ConnectionGuard(limits: limits, peer: peer, log: log)
+            try ConnectionGuard(limits: limits, peer: peer, connections: connections, log: log)
                 .install(in: channel.pipeline.syncOperations)
             return Connection(channel: channel, peer: peer, http: value)
         }
@@ -70,10 +72,7 @@ struct AdminChildChannel: ServerChildChannel {
             counters.countConnectionRefused()
             log.write(
                 .warning, "Admin connection refused: too many are open",
-                [
-                    LogKeys.adminLimit: "\(limits.connections)",
-                    LogKeys.adminPeer: "\(PeerAddress.text(value.peer))",
-                ])
+                [LogKeys.adminPeer: "\(PeerAddress.text(value.peer))"])
             await refuse(value.channel)
         }
     }
@@ -81,12 +80,11 @@ struct AdminChildChannel: ServerChildChannel {
     /// Says why in HTTP, and closes; what the client has sent is read and dropped for a moment.
     private func refuse(_ channel: any Channel) async {
         // Lingering takes descriptors too, so under a flood it is left out.
-        if count.value <= 2 * limits.connections {
-            let problem = Problem(
-                .tooManyConnections,
-                "This listener has \(limits.connections) connections open, and takes no more.",
-                fix: "Close idle connections, and send the request again later.",
-                headers: [.retryAfter: "5"])
+        let isOneOfFew = refused.add() <= limits.refusedConnections
+        channel.closeFuture.whenComplete { [refused] _ in refused.remove() }
+        if isOneOfFew {
+            let problem = Problem.tooManyConnections(
+                "Every connection of this listener has a request under way.")
             try? await channel.writeAndFlush(Self.wireBytes(problem))
             try? await channel.close(mode: .output)
             channel.eventLoop.scheduleTask(in: limits.linger.timeAmount) {
@@ -111,11 +109,9 @@ struct AdminChildChannel: ServerChildChannel {
     }
 }
 
-/// Open connections of one listener.
+/// Open connections of some kind.
 private final class ConnectionCount: Sendable {
     private let open = Atomic(0)
-
-    var value: Int { open.load(ordering: .relaxed) }
 
     /// - Returns: The number with the new one.
     func add() -> Int { open.add(1, ordering: .relaxed).newValue }

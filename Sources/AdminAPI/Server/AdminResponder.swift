@@ -12,6 +12,7 @@ struct AdminResponder: Sendable {
     let hosts: HostPolicy
     /// `nil` over the Unix socket, where the file mode is the guard.
     let gatekeeper: Gatekeeper?
+    let connections: OpenConnections
     let limits: HTTPLimits
     let maximumBodyBytes: Int
     let date: HTTPDate
@@ -50,6 +51,7 @@ struct AdminResponder: Sendable {
                 LogKeys.status: "\(response.status.code)",
                 LogKeys.durationMicroseconds: "\((ContinuousClock.now - start).microseconds)",
             ])
+        if connections.mustWait(channel) { try await Task.sleep(for: limits.strangerPause) }
         if request.method == .head { response = response.createHeadResponse() }
         try await writer.write(response: response.head, body: response.body)
     }
@@ -106,8 +108,16 @@ struct AdminResponder: Sendable {
         case .open: return nil
         case .scope(let scope):
             guard let gatekeeper else { return .unixSocket }
-            return try gatekeeper.admit(
-                authorization, needing: scope, from: channel.remoteAddress)
+            let caller: Caller
+            do {
+                caller = try gatekeeper.admit(
+                    authorization, needing: scope, from: channel.remoteAddress)
+            } catch {
+                connections.distrust(channel)
+                throw error
+            }
+            try connections.trust(channel)
+            return caller
         }
     }
 

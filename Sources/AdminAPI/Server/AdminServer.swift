@@ -149,13 +149,16 @@ package struct AdminServer: Sendable {
         Listener(
             childChannelSetup: childChannel(
                 hosts: HostPolicy(boundTo: bindAddress), gatekeeper: gatekeeper,
+                places: configuration.limits.places,
                 tls: configuration.certificates.map {
                     TLSLayer(
                         certificates: $0, limits: configuration.limits,
                         log: HandshakeLog(logger: logger))
                 }),
             configuration: ServerConfiguration(
-                address: .hostname(bindAddress, port: Int(configuration.port))),
+                address: .hostname(bindAddress, port: Int(configuration.port)),
+                // A flood of connections shall not keep others waiting for the kernel to try again.
+                backlog: 1_024),
             onServerRunning: { channel in start.tcpIsListening(channel) },
             eventLoopGroup: group, logger: quietLogger)
     }
@@ -164,23 +167,28 @@ package struct AdminServer: Sendable {
         on group: MultiThreadedEventLoopGroup, _ file: UnixSocketFile, _ start: Startup
     ) -> Listener {
         Listener(
-            childChannelSetup: childChannel(hosts: .any, gatekeeper: nil, tls: nil),
+            childChannelSetup: childChannel(
+                hosts: .any, gatekeeper: nil, places: configuration.limits.unixPlaces, tls: nil),
             configuration: ServerConfiguration(address: .unixDomainSocket(path: file.draftPath)),
             onServerRunning: { channel in start.unixIsListening(channel) },
             eventLoopGroup: group, logger: quietLogger)
     }
 
     private func childChannel(
-        hosts: HostPolicy, gatekeeper: Gatekeeper?, tls: TLSLayer?
+        hosts: HostPolicy, gatekeeper: Gatekeeper?,
+        places: ConnectionPlaces, tls: TLSLayer?
     ) -> AdminChildChannel {
         let log = FloodLog(logger: logger)
+        let connections = OpenConnections(
+            places, trustsEveryone: gatekeeper == nil, counters: counters, log: log)
         let responder = AdminResponder(
-            routes: routes, hosts: hosts, gatekeeper: gatekeeper, limits: configuration.limits,
+            routes: routes, hosts: hosts, gatekeeper: gatekeeper, connections: connections,
+            limits: configuration.limits,
             maximumBodyBytes: configuration.maximumBodyBytes, date: HTTPDate(), logger: logger,
             log: log)
         return AdminChildChannel(
             responder: responder.respond, tls: tls, limits: configuration.limits,
-            counters: counters, log: log)
+            connections: connections, counters: counters, log: log)
     }
 
     /// Hummingbird announces itself at `info`; the operator hears of the listeners from hermesd.

@@ -10,17 +10,25 @@ import OperatorLog
 final class ConnectionGuard {
     private let limits: HTTPLimits
     private let peer: SocketAddress?
+    private let connections: OpenConnections
     private let log: FloodLog
     private var machine: HTTPConnectionMachine
     private var writeStall: WriteStallMachine
     /// Set while the connection is open.
     private var context: ChannelHandlerContext?
     private var nextTick: Scheduled<Void>?
+    /// As ``connections`` knows it.
+    private var isBusy = false
+    /// True once it has been told to ``connections``.
+    private var isPipelining = false
 
     /// The log is that of all connections of the listener.
-    init(limits: HTTPLimits, peer: SocketAddress?, log: FloodLog) {
+    init(
+        limits: HTTPLimits, peer: SocketAddress?, connections: OpenConnections, log: FloodLog
+    ) {
         self.limits = limits
         self.peer = peer
+        self.connections = connections
         self.log = log
         machine = HTTPConnectionMachine(limits: limits, now: .now())
         writeStall = WriteStallMachine(limit: limits.writeStall.timeAmount)
@@ -49,7 +57,8 @@ final class ConnectionGuard {
     }
 
     fileprivate func accepts(bytes count: Int) -> Bool {
-        machine.receiveBytes(count, at: .now()) == .take
+        defer { noteBusy() }
+        return machine.receiveBytes(count, at: .now()) == .take
     }
 
     fileprivate func finishParsing() {
@@ -69,8 +78,14 @@ final class ConnectionGuard {
     fileprivate func accepts(_ part: HTTPServerRequestPart) -> Bool {
         switch part {
         case .head(let head):
-            return machine.receiveHead(
-                keepsAlive: head.isKeepAlive && !Self.isLast(head), at: .now()) == .take
+            let isTaken =
+                machine.receiveHead(
+                    keepsAlive: head.isKeepAlive && !Self.isLast(head), at: .now()) == .take
+            if machine.isPipelining, !isPipelining, let context {
+                isPipelining = true
+                connections.notePipelining(context.channel)
+            }
+            return isTaken
         case .body(let bytes): return machine.receiveBody(bytes.readableBytes) == .take
         case .end: return machine.receiveEnd(at: .now()) == .take
         }
@@ -103,6 +118,15 @@ final class ConnectionGuard {
         case .keep: break
         case .linger: context?.close(mode: .output, promise: nil)
         }
+        noteBusy()
+    }
+
+    /// Tells whether this connection could make room for another without harm to a request.
+    private func noteBusy() {
+        let isBusy = machine.hasRequest || unsentBytes > 0
+        guard isBusy != self.isBusy, let context else { return }
+        self.isBusy = isBusy
+        connections.setBusy(context.channel, isBusy)
     }
 
     fileprivate func stop() {
@@ -158,6 +182,7 @@ final class ConnectionGuard {
                         + "\(limits.bodyBytesPerSecond) bytes per second or more."
                 ))
         }
+        noteBusy()
         scheduleTick()
     }
 

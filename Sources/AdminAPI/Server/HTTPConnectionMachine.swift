@@ -124,6 +124,21 @@ struct HTTPConnectionMachine {
         return bytes > limits.headBytes
     }
 
+    /// True while a request is being read or answered.
+    var hasRequest: Bool {
+        guard case .open(let open) = state else { return false }
+        switch open.reading {
+        case .head, .body: return true
+        case .waiting, .failed: return open.pending > 0
+        }
+    }
+
+    /// True while a request waits behind another.
+    var isPipelining: Bool {
+        guard case .open(let open) = state else { return false }
+        return open.pending > 1
+    }
+
     /// A request's head is complete.
     mutating func receiveHead(keepsAlive: Bool, at now: NIODeadline) -> OnInput {
         guard case .open(var open) = state else { return .drop }

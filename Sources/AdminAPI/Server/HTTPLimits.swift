@@ -24,12 +24,32 @@ package struct HTTPLimits: Sendable, Equatable {
     package var sendBufferBytes = 128 * 1024
     /// Time for which input is dropped after the last response, so that the client gets it.
     package var linger: Duration = .seconds(2)
-    /// Connections of one listener.
+    /// Connections of the TCP listener.
     package var connections = 256
+    /// Connections of the Unix socket.
+    package var unixConnections = 64
+    /// Connections of a listener that found no place and are told so, at a time.
+    package var refusedConnections = 16
+    /// Time between two answers to a stranger that does not wait for them.
+    package var strangerPause: Duration = .milliseconds(50)
     /// Time that requests under way have when the broker stops.
     package var drain: Duration = .seconds(5)
 
     package init() {}
+
+    /// An eighth of the TCP listener's places is for callers without a token alone; half of the others
+    /// is the most that callers from one address have.
+    var places: ConnectionPlaces {
+        let strangers = connections / 8
+        return .init(
+            all: connections, strangers: strangers,
+            callersPerAddress: max(1, (connections - strangers) / 2))
+    }
+
+    /// The Unix socket's: there are no strangers behind it, and one address.
+    var unixPlaces: ConnectionPlaces {
+        .init(all: unixConnections, strangers: 0, callersPerAddress: unixConnections)
+    }
 
     /// How often deadlines are looked at: a quarter of the shortest, from 5 ms to 1 s.
     var tickInterval: TimeAmount {

@@ -18,6 +18,17 @@ struct TLSLayer: Sendable {
         try pipeline.addHandler(NIOSSLServerHandler(context: certificates.context()))
         try pipeline.addHandler(watch)
     }
+
+    /// Closes a connection, with TLS or without, at once: TLS would wait for the peer's farewell.
+    static func sever(_ channel: any Channel) {
+        let pipeline = channel.pipeline.syncOperations
+        guard let socket = try? pipeline.context(handlerType: PlainTextGate.self) else {
+            channel.close(promise: nil)
+            return
+        }
+        (try? pipeline.handler(type: HandshakeWatch.self))?.keepSilent()
+        socket.close(promise: nil)
+    }
 }
 
 /// Stands before TLS and answers whoever speaks plain HTTP, in plain HTTP: a browser and curl would
@@ -107,6 +118,11 @@ final class HandshakeWatch: ChannelInboundHandler {
         guard isPending, !isReported else { return }
         isReported = true
         log.note(reason, from: peer)
+    }
+
+    /// The connection ends for a reason that has been logged.
+    func keepSilent() {
+        isReported = true
     }
 
     func handlerAdded(context: ChannelHandlerContext) {

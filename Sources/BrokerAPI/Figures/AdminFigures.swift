@@ -2,8 +2,10 @@
 package struct AdminFigures: Sendable, Equatable {
     /// Rejected requests, by reason.
     package var refused: [BrokerFigures.Count] = []
-    /// Connections closed because their listener had reached its limit.
+    /// Connections refused because none of their listener's could make room for them.
     package var connectionsRefused: UInt64 = 0
+    /// Connections that were closed to make room for others.
+    package var connectionsDisplaced: UInt64 = 0
     /// The certificate of HTTPS; `nil` with plain HTTP.
     package var certificate: Certificate?
 
