@@ -98,7 +98,7 @@ let package = Package(
             "AdminAPI",
             [
                 "AdminTLS", "BrokerAPI", "COpenAPI", "Credentials", "HermesMessages", "MQTTCodec",
-                "OperatorLog", "PlainText", "SystemFiles",
+                "OperatorLog", "PlainText", "RequestText", "SystemFiles",
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
@@ -126,6 +126,7 @@ let package = Package(
             ]),
         module("Credentials", ["CArgon2", "COpenSSL", "PlainText", "SystemFiles"]),
         module("HermesMessages", ["CHermesProtos"]),
+        module("RequestText", ["PlainText"]),
         module(
             "OperatorCLI",
             [
@@ -153,8 +154,9 @@ let package = Package(
         testSupport(
             "FuzzChecks",
             [
-                "BrokerAPI", "BrokerCore", "HermesTesting", "MQTTCodec", "MQTTCore", "Store",
-                "Structures", "TLS", "Transport",
+                "Authorization", "BrokerAPI", "BrokerCore", "Credentials", "HermesTesting",
+                "MQTTCodec", "MQTTCore", "OperatorConfiguration", "PlainText", "RequestText",
+                "Store", "Structures", "TLS", "Transport",
             ]),
 
         program(
@@ -172,6 +174,7 @@ let package = Package(
 
         tests("PlainTextTests", ["PlainText"]),
         tests("SystemFilesTests", ["HermesTesting", "SystemFiles"]),
+        tests("RequestTextTests", ["HermesTesting", "RequestText"]),
         tests("ArchitectureTests", []),
         tests("StructuresTests", ["Structures", "HermesTesting"]),
         tests("MQTTCodecTests", ["MQTTCodec", "HermesTesting"]),
@@ -200,6 +203,7 @@ let package = Package(
             "AdminAPITests",
             [
                 "AdminAPI", "AdminTLS", "BrokerAPI", "CHermesProtos", "Credentials", "MQTTCodec",
+                "RequestText",
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
             ]),

@@ -41,6 +41,16 @@ let package = Package(
             ]),
         module("Authorization", ["PlainText", "Structures", "SystemFiles"]),
         module("BrokerAPI", ["MQTTCodec"]),
+        .systemLibrary(
+            name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
+        .target(
+            name: "OperatorConfiguration",
+            dependencies: ["BrokerAPI", "CYAML", "PlainText", "SystemFiles"],
+            path: "Sources/Configuration", swiftSettings: swiftSettings),
+        module("RequestText", ["PlainText"]),
+        .systemLibrary(
+            name: "CArgon2", pkgConfig: "libargon2", providers: [.apt(["libargon2-dev"])]),
+        module("Credentials", ["CArgon2", "COpenSSL", "PlainText", "SystemFiles"]),
         module(
             "BrokerCore",
             ["Authorization", "BrokerAPI", "MQTTCodec", "MQTTCore", "Store", "Structures"]),
@@ -48,8 +58,9 @@ let package = Package(
         module(
             "FuzzChecks",
             [
-                "BrokerAPI", "BrokerCore", "HermesTesting", "MQTTCodec", "MQTTCore", "Store",
-                "Structures", "TLS", "Transport",
+                "Authorization", "BrokerAPI", "BrokerCore", "Credentials", "HermesTesting",
+                "MQTTCodec", "MQTTCore", "OperatorConfiguration", "PlainText", "RequestText",
+                "Store", "Structures", "TLS", "Transport",
             ]),
         // libFuzzer brings `main`; the one that SwiftPM wants of a program gets another name.
         .executableTarget(

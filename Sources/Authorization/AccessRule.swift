@@ -55,7 +55,7 @@ extension AccessRule: CustomStringConvertible {
         let text = String(decoding: bytes, as: UTF8.self)
         let isPlain =
             !bytes.isEmpty && bytes != [UInt8(ascii: "*")]
-            && !bytes.contains { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\"") }
+            && !bytes.contains { " \t\"".utf8.contains($0) }
         guard !isPlain else { return text }
         var quoted = "\""
         for character in text {

@@ -1,3 +1,5 @@
+import Credentials
+
 /// A claim that must hold for every input. A fuzz target searches for inputs that break it, and the
 /// tests replay kept inputs.
 package enum FuzzCheck: String, CaseIterable, Sendable {
@@ -9,6 +11,19 @@ package enum FuzzCheck: String, CaseIterable, Sendable {
     case records
     /// Subscriptions and retained messages match as a matcher of ten lines does.
     case topics
+    /// Any bytes are one JSON text or an error at a place within them.
+    case json
+    /// Any target of a request is split and decoded byte by byte, or refused.
+    case query
+    /// Any bytes are a configuration or a list of its mistakes.
+    case yaml
+    /// Any bytes are access rules or a list of malformed lines; rules decide as a matcher of thirty
+    /// lines does.
+    case acl
+    /// Any bytes are a file of users or a list of malformed lines.
+    case passwords
+    /// Any bytes are a file of tokens or a list of malformed lines.
+    case tokens
     /// A shard keeps its promises to several clients, whatever they and the disk do.
     case shard
 
@@ -23,6 +38,12 @@ package enum FuzzCheck: String, CaseIterable, Sendable {
         case .proxy: try ProxyHeaderCheck.run(input, trace: trace)
         case .records: try RecordCheck.run(input, trace: trace)
         case .topics: try TopicCheck.run(input, trace: trace)
+        case .json: try JSONCheck.run(input, trace: trace)
+        case .query: try QueryCheck.run(input, trace: trace)
+        case .yaml: try ConfigurationCheck.run(input, trace: trace)
+        case .acl: try AccessRulesCheck.run(input, trace: trace)
+        case .passwords: try LineFileCheck<PasswordLines>.run(input, trace: trace)
+        case .tokens: try LineFileCheck<TokenLines>.run(input, trace: trace)
         case .shard: try ShardCheck.run(input, trace: trace)
         }
     }

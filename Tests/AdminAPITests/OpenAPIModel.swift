@@ -1,3 +1,4 @@
+import RequestText
 import Testing
 
 @testable import AdminAPI

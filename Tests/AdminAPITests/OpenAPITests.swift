@@ -1,5 +1,6 @@
 import BrokerAPI
 import HermesMessages
+import RequestText
 import Testing
 
 @testable import AdminAPI

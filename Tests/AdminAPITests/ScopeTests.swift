@@ -1,6 +1,7 @@
 import Credentials
 import Glibc
 import Hummingbird
+import RequestText
 import Testing
 
 @testable import AdminAPI

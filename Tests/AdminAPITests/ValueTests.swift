@@ -3,6 +3,7 @@ import BrokerAPI
 import FoundationEssentials
 import NIOCore
 import PlainText
+import RequestText
 import Testing
 
 @testable import AdminAPI
@@ -24,6 +25,15 @@ struct ValueTests {
         #expect(try QueryItems("a=1+2&&b", known: ["a", "b"])["a"] == "1 2")
         #expect(try QueryItems("a=1+2&&b", known: ["a", "b"])["b"] == "")
         #expect(try QueryItems("a=b=c", known: ["a"])["a"] == "b=c")
+    }
+
+    @Test("a query is split at its bytes, whatever characters they are part of")
+    func combiningCharacters() throws {
+        let query = "a=1&\u{301}b=2&c=\u{301}3"
+        let items = try QueryItems(query[...], known: ["a", "\u{301}b", "c"])
+        #expect(items["a"] == "1")
+        #expect(items["\u{301}b"] == "2")
+        #expect(items["c"] == "\u{301}3")
     }
 
     @Test(

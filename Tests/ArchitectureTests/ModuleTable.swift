@@ -70,6 +70,7 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
             own: "AdminTLS Credentials OperatorConfiguration PlainText SystemFiles TLS",
             outside: "Glibc"),
         ModuleRow("HermesMessages", own: "CHermesProtos"),
+        ModuleRow("RequestText", own: "PlainText"),
 
         // The data plane, the admin plane, and the programs.
         ModuleRow(
@@ -86,7 +87,7 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
             "AdminAPI",
             own: """
                 AdminTLS BrokerAPI COpenAPI Credentials HermesMessages MQTTCodec OperatorLog \
-                PlainText SystemFiles
+                PlainText RequestText SystemFiles
                 """,
             outside: """
                 FoundationEssentials Glibc Hummingbird HummingbirdCore Logging NIOCore NIOHTTP1 \

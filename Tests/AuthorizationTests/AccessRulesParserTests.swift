@@ -78,10 +78,11 @@ struct AccessRulesParserTests {
             deny everyone publish "a b"
             allow anonymous client "*" subscribe %c/#
             allow user * client "x y" both $SYS/#
+            allow user "tab\tbed" both a
             """
         let once = try rules(text)
         #expect(once.rules.map(\.description).joined(separator: "\n") == text)
-        #expect(once.rules.map(\.line) == [1, 2, 3, 4])
+        #expect(once.rules.map(\.line) == [1, 2, 3, 4, 5])
     }
 
     @Test("random bytes yield rules or an error, never a trap", arguments: UInt64(1)...20)

@@ -188,6 +188,13 @@ struct ConfigurationFileTests {
         #expect(problem(at: "a\0b")?.hasPrefix("a\\u{0}b: the path") == true)
     }
 
+    @Test("is refused with a line that it has, also when its last line has no end")
+    func lastLine() throws {
+        let file = try TemporaryFile(Array("{".utf8))
+        #expect(
+            problem(at: file.path)?.hasPrefix("\(file.path):1: the YAML cannot be read") == true)
+    }
+
     @Test("is refused above 1 MiB and as anything but UTF-8, with the line")
     func contents() throws {
         let large = try TemporaryFile(Array(repeating: UInt8(ascii: "#"), count: (1 << 20) + 1))

@@ -1,6 +1,7 @@
 import BrokerAPI
 import FoundationEssentials
 import Hummingbird
+import RequestText
 
 extension Response {
     /// A value as JSON, with its members in the order of their names.

@@ -1,4 +1,5 @@
 import PlainText
+import RequestText
 
 /// The parameters behind the `?` of a request, decoded and checked against what the route knows.
 struct QueryItems: Equatable {
@@ -10,27 +11,25 @@ struct QueryItems: Equatable {
     /// - Throws: ``Problem`` for bad percent-encoding, and an unknown or repeated name.
     init(_ text: Substring?, known: [String]) throws(Problem) {
         guard let text else { return }
-        for item in text.split(separator: "&") {
-            let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            guard let name = percentDecoded(parts[0], plusIsSpace: true),
-                let value = percentDecoded(parts.count > 1 ? parts[1] : "", plusIsSpace: true)
-            else {
+        for encoded in QueryItem.split(text) {
+            guard let item = QueryItem(encoded) else {
                 throw Problem(
                     .invalidQuery,
-                    "The query item \"\(String(item).visible())\" is not percent-encoded UTF-8.",
+                    "The query item \"\(String(encoded).visible())\" is not percent-encoded UTF-8.",
                     fix: "Write every byte outside letters, digits, `-`, `.`, `_` and `~` as %XX.")
             }
-            guard known.contains(name) else {
+            guard known.contains(item.name) else {
                 let list = known.isEmpty ? "none" : known.joined(separator: ", ")
                 throw Problem(
                     .invalidQuery,
-                    "The query parameter \"\(name.visible())\" is not known here.",
-                    field: name.visible(), fix: "Remove or rename it. Known parameters: \(list).")
+                    "The query parameter \"\(item.name.visible())\" is not known here.",
+                    field: item.name.visible(),
+                    fix: "Remove or rename it. Known parameters: \(list).")
             }
-            guard values.updateValue(value, forKey: name) == nil else {
+            guard values.updateValue(item.value, forKey: item.name) == nil else {
                 throw Problem(
-                    .invalidQuery, "The query parameter \(name) is given twice.", field: name,
-                    fix: "Give it once.")
+                    .invalidQuery, "The query parameter \(item.name) is given twice.",
+                    field: item.name, fix: "Give it once.")
             }
         }
     }

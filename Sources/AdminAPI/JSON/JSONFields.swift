@@ -1,4 +1,5 @@
 import PlainText
+import RequestText
 
 /// The members of a JSON object that a route takes, read by name with errors that say what to do.
 ///

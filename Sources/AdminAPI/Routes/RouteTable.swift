@@ -1,6 +1,7 @@
 import Credentials
 import Hummingbird
 import PlainText
+import RequestText
 
 /// Who may use a route.
 enum RouteAccess: Sendable, Equatable {

@@ -4,6 +4,7 @@ import Logging
 import NIOCore
 import OperatorLog
 import PlainText
+import RequestText
 
 /// Takes one request from its head to its answer, in the order in which it may be refused: target,
 /// host, route, token, headers of the body, and only then the body itself.

@@ -1,24 +1,24 @@
 /// The text of a configuration file, parsed into nodes that know their lines.
-struct YAMLDocument {
+package struct YAMLDocument {
     /// `nil` for a file without content.
-    let root: YAMLNode?
+    package let root: YAMLNode?
 
     /// A syntax error; the line counts from 1.
-    struct SyntaxError: Error {
-        let line: Int?
-        let complaint: String
-        let cure: String
+    package struct SyntaxError: Error {
+        package let line: Int?
+        package let complaint: String
+        package let cure: String
     }
 
     /// Bounds unfolded aliases: 16 in the worst arrangement repeat a text about 400 times.
     static let maximumAliases = 16
     /// Bounds the recursion.
-    static let maximumDepth = 32
+    package static let maximumDepth = 32
 
     /// Parses UTF-8 bytes.
     ///
     /// - Throws: `SyntaxError` for text that is no YAML.
-    init(bytes: [UInt8]) throws(SyntaxError) {
+    package init(bytes: [UInt8]) throws(SyntaxError) {
         try Self.checkText(bytes)
         root = try bytes.withUnsafeBufferPointer { (bytes) throws(SyntaxError) in
             var composer = YAMLComposer(events: try YAMLEvents(reading: bytes))

@@ -28,6 +28,7 @@ struct YAMLEvents: ~Copyable {
     }
 
     private let parser: UnsafeMutablePointer<yaml_parser_t>
+    private let lineCount: Int
 
     /// Starts parsing UTF-8 bytes, which must stay at their address while events are read.
     init(reading bytes: UnsafeBufferPointer<UInt8>) throws(YAMLDocument.SyntaxError) {
@@ -41,6 +42,7 @@ struct YAMLEvents: ~Copyable {
         yaml_parser_set_encoding(parser, YAML_UTF8_ENCODING)
         yaml_parser_set_input_string(parser, bytes.baseAddress, bytes.count)
         self.parser = parser
+        lineCount = bytes.count { $0 == UInt8(ascii: "\n") } + 1
     }
 
     deinit {
@@ -53,10 +55,10 @@ struct YAMLEvents: ~Copyable {
         var event = yaml_event_t()
         guard yaml_parser_parse(parser, &event) == 1 else { throw syntaxError }
         defer { yaml_event_delete(&event) }
-        return Self.converted(event)
+        return converted(event)
     }
 
-    private static func converted(_ event: yaml_event_t) -> Event {
+    private func converted(_ event: yaml_event_t) -> Event {
         let kind: Event.Kind
         var anchor: UnsafeMutablePointer<yaml_char_t>?
         switch event.type {
@@ -79,7 +81,13 @@ struct YAMLEvents: ~Copyable {
         }
         return Event(
             kind: kind, anchor: anchor.map { String(cString: $0) },
-            line: Int(event.start_mark.line) + 1, column: Int(event.start_mark.column) + 1)
+            line: line(of: event.start_mark), column: Int(event.start_mark.column) + 1)
+    }
+
+    /// libyaml ends an unfinished last line itself, and then names a line behind the text; so it does
+    /// behind characters that end a line in YAML alone.
+    private func line(of mark: yaml_mark_t) -> Int {
+        min(Int(mark.line) + 1, lineCount)
     }
 
     private var syntaxError: YAMLDocument.SyntaxError {
@@ -91,6 +99,6 @@ struct YAMLEvents: ~Copyable {
         }
         let mark = parser.pointee.problem_mark
         return YAMLDocument.SyntaxError(
-            problem, line: Int(mark.line) + 1, column: Int(mark.column) + 1)
+            problem, line: line(of: mark), column: Int(mark.column) + 1)
     }
 }

@@ -1,6 +1,6 @@
 /// A value of a YAML file and the line where it begins, which counts from 1.
-struct YAMLNode {
-    enum Content {
+package struct YAMLNode {
+    package enum Content {
         /// `isPlain` means without quotes.
         case scalar(String, isPlain: Bool)
         case sequence([YAMLNode])
@@ -8,15 +8,15 @@ struct YAMLNode {
     }
 
     /// One key of a mapping with its value.
-    struct Entry {
-        let key: YAMLNode
-        let value: YAMLNode
+    package struct Entry {
+        package let key: YAMLNode
+        package let value: YAMLNode
         /// The line where the mapping repeats the key for the last time; `nil` if it does not.
-        var lineOfLast: Int?
+        package internal(set) var lineOfLast: Int?
     }
 
-    let content: Content
-    let line: Int
+    package let content: Content
+    package let line: Int
     /// True when the node has an anchor, so that an alias may repeat it.
     let isAnchored: Bool
 

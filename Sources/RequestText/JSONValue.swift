@@ -1,0 +1,46 @@
+/// A JSON text (RFC 8259), read.
+///
+/// Numbers keep their text, because a `Double` would lose digits of 64-bit integers. Members keep
+/// their order; a name occurs once, because the parser refuses repetitions.
+package enum JSONValue: Equatable, Sendable {
+    case null
+    case bool(Bool)
+    case number(String)
+    case string(String)
+    case array([JSONValue])
+    case object([JSONMember])
+
+    /// What the value is, for people.
+    package var kindName: String {
+        switch self {
+        case .null: "null"
+        case .bool: "true or false"
+        case .number: "a number"
+        case .string: "a string"
+        case .array: "an array"
+        case .object: "an object"
+        }
+    }
+}
+
+/// A name and its value.
+package struct JSONMember: Equatable, Sendable {
+    package var name: String
+    package var value: JSONValue
+
+    package init(name: String, value: JSONValue) {
+        self.name = name
+        self.value = value
+    }
+}
+
+/// Where and why a text is not JSON.
+package struct JSONSyntaxError: Error, Equatable, CustomStringConvertible {
+    /// Counts from 1.
+    package var line: Int
+    /// Counts bytes from 1.
+    package var column: Int
+    package var reason: String
+
+    package var description: String { "line \(line), column \(column): \(reason)" }
+}

@@ -1,0 +1,24 @@
+/// One name and value of a query (`a=1&b=2`), decoded.
+package struct QueryItem: Equatable {
+    package let name: String
+    package let value: String
+
+    /// Reads `name=value`, or `name` alone.
+    ///
+    /// - Returns: `nil` when a part is not percent-encoded UTF-8.
+    package init?(_ text: Substring) {
+        let bytes = text.utf8
+        let end = bytes.firstIndex(of: UInt8(ascii: "=")) ?? bytes.endIndex
+        guard let name = percentDecoded(Substring(bytes[..<end]), plusIsSpace: true),
+            let value = percentDecoded(Substring(bytes[end...].dropFirst()), plusIsSpace: true)
+        else { return nil }
+        self.name = name
+        self.value = value
+    }
+
+    /// The items of a query, still encoded; empty ones are passed over.
+    package static func split(_ query: Substring) -> [Substring] {
+        // By bytes: a combining character behind an ampersand makes it no other byte.
+        query.utf8.split(separator: UInt8(ascii: "&")).map { Substring($0) }
+    }
+}
