@@ -42,6 +42,7 @@ let package = Package(
         // Its traits bring in swift-configuration and the whole of Foundation with its ICU data.
         .package(
             url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0", traits: []),
+        .package(url: "https://github.com/swift-server/async-http-client", from: "1.30.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.8.0"),
     ],
     targets: [
@@ -133,8 +134,8 @@ let package = Package(
                 "AdminTLS", "Authorization", "BrokerAPI", "ConfiguredFiles", "Credentials",
                 "OperatorConfiguration", "PlainText", "Store", "SystemFiles", "TLS",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ]),

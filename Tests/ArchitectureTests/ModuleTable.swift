@@ -100,7 +100,7 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
                 OperatorConfiguration PlainText Store SystemFiles TLS
                 """,
             outside: """
-                ArgumentParser FoundationEssentials Glibc NIOCore NIOHTTP1 NIOPosix NIOSSL
+                ArgumentParser AsyncHTTPClient FoundationEssentials Glibc NIOCore NIOPosix NIOSSL
                 """),
         ModuleRow("hermesctl", own: "OperatorCLI", outside: "Glibc"),
         ModuleRow(

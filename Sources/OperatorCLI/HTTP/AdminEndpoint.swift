@@ -44,18 +44,11 @@ package enum AdminEndpoint: Sendable, Equatable {
 
     /// Host, without brackets, and port of an https address; `nil` for all others.
     package var secureAuthority: (host: String, port: UInt16)? {
-        guard case .web(let base, _) = self, base.hasPrefix("https:") else { return nil }
-        return Self.authority(of: base)
-    }
-
-    /// Host, without brackets, and port of an address.
-    static func authority(of base: String) -> (host: String, port: UInt16) {
-        let authority = base.drop { $0 != ":" }.dropFirst("://".count).prefix { $0 != "/" }
-        let host = Self.host(of: authority) ?? authority
+        guard case .web(let base, _) = self, base.hasPrefix("https://") else { return nil }
+        let authority = base.dropFirst("https://".count).prefix { $0 != "/" }
+        guard let host = Self.host(of: authority) else { return nil }
         let port = UInt16(authority.dropFirst(host.count + 1))
-        return (
-            host.filter { $0 != "[" && $0 != "]" }, port ?? (base.hasPrefix("https:") ? 443 : 80)
-        )
+        return (host.filter { $0 != "[" && $0 != "]" }, port ?? 443)
     }
 
     /// The URL of a resource: every byte of segments and values that is not unreserved is

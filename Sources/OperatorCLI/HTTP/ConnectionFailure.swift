@@ -1,3 +1,4 @@
+import AsyncHTTPClient
 import Glibc
 import NIOCore
 import NIOPosix
@@ -10,7 +11,7 @@ struct ConnectionFailure {
 
     init(_ error: any Error, endpoint: AdminEndpoint, timeout: Duration) {
         let text =
-            if let error = error as? HTTPExchange.Failure {
+            if let error = error as? HTTPClientError {
                 Self.text(error, endpoint: endpoint, timeout: timeout)
             } else if let code = Self.code(of: error) {
                 Self.text(code, endpoint: endpoint)
@@ -24,18 +25,24 @@ struct ConnectionFailure {
     }
 
     private static func text(
-        _ error: HTTPExchange.Failure, endpoint: AdminEndpoint, timeout: Duration
+        _ error: HTTPClientError, endpoint: AdminEndpoint, timeout: Duration
     ) -> String {
         switch error {
-        case .timeout:
+        case .deadlineExceeded, .connectTimeout, .readTimeout, .writeTimeout,
+            .getConnectionFromPoolTimeout, .tlsHandshakeTimeout:
             """
             no answer from \(endpoint) within \(timeout.components.seconds) s. Check that hermesd \
             runs there and is not overloaded, or wait longer with --timeout.
             """
-        case .connectionClosed:
+        case .remoteConnectionClosed:
             """
             \(endpoint) closed the connection without an answer. Check that it is the broker's \
             HTTP port rather than its MQTT port, and look into the log of hermesd.
+            """
+        default:
+            """
+            cannot reach the broker at \(endpoint): \(VisibleText.escaped(error.description)). \
+            Check the address.
             """
         }
     }

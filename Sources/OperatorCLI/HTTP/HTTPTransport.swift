@@ -1,13 +1,9 @@
+import AsyncHTTPClient
 import NIOCore
-import NIOHTTP1
 import NIOPosix
 import NIOSSL
-import PlainText
 
-/// The real transport: HTTP/1.1 on one thread, with a connection for each request.
-///
-/// A redirection is an answer like any other, because following it would carry the token to a place
-/// that the operator did not name. A connection that fails is not tried again.
+/// The real transport: AsyncHTTPClient on one thread of its own.
 struct HTTPTransport: AdminTransport {
     /// The largest answer in bytes; more than a page of 1,000 clients with the longest identifiers
     /// needs.
@@ -15,27 +11,34 @@ struct HTTPTransport: AdminTransport {
 
     private let endpoint: AdminEndpoint
     private let timeout: Duration
-    private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-    /// `nil` for an endpoint without TLS.
-    private let tls: Result<NIOSSLContext, any Error>?
+    private let group: MultiThreadedEventLoopGroup
+    private let client: HTTPClient
 
     /// Connects to nothing yet. `timeout` limits each request with its answer.
     init(endpoint: AdminEndpoint, timeout: Duration, tls: ClientTLS = ClientTLS()) {
         self.endpoint = endpoint
         self.timeout = timeout
-        self.tls =
-            endpoint.secureAuthority == nil
-            ? nil : Result { try NIOSSLContext(configuration: tls.configuration) }
+        group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        var configuration = HTTPClient.Configuration()
+        // A redirection could carry the token to a place that the operator did not name.
+        configuration.redirectConfiguration = .disallow
+        configuration.httpVersion = .http1Only
+        configuration.tlsConfiguration = tls.configuration
+        // A refused connection is an answer; the operator decides whether to try again.
+        configuration.connectionPool.retryConnectionEstablishment = false
+        client = HTTPClient(eventLoopGroupProvider: .shared(group), configuration: configuration)
     }
 
     func send(_ request: AdminRequest) async throws(CommandFailure) -> AdminResponse {
         do {
-            let answer = try await exchange(request)
+            let deadline = NIODeadline.now() + TimeAmount(timeout)
+            let response = try await client.execute(outgoing(request), deadline: deadline)
+            let body = try await response.body.collect(upTo: Self.maximumAnswerBytes)
             return AdminResponse(
-                status: Int(answer.head.status.code),
-                mediaType: answer.head.headers.first(name: "Content-Type").map(Self.mediaType),
-                body: answer.body.map { Array($0.readableBytesView) } ?? [])
-        } catch let error as NIOHTTPObjectAggregatorError where error == .frameTooLong {
+                status: Int(response.status.code),
+                mediaType: response.headers.first(name: "Content-Type").map(Self.mediaType),
+                body: Array(body.readableBytesView))
+        } catch is NIOTooManyBytesError {
             throw CommandFailure(
                 .unexpectedAnswer,
                 """
@@ -51,78 +54,28 @@ struct HTTPTransport: AdminTransport {
     }
 
     func close() async {
-        // Fails only when it was shut down before, which is fine.
+        // Both fail only when they were shut down before, which is fine.
+        try? await client.shutdown()
         try? await group.shutdownGracefully()
     }
 
-    /// Connects, sends the request and returns the whole answer.
-    private func exchange(_ request: AdminRequest) async throws -> NIOHTTPClientResponseFull {
-        let eventLoop = group.next()
-        let answer = eventLoop.makePromise(of: NIOHTTPClientResponseFull.self)
-        let limit = TimeAmount(timeout)
-        let timer = eventLoop.scheduleTask(in: limit) { answer.fail(HTTPExchange.Failure.timeout) }
-        defer { timer.cancel() }
-        let (head, body) = outgoing(request)
-        let bootstrap = ClientBootstrap(group: eventLoop)
-            // The timer ends the attempt before.
-            .connectTimeout(limit + .seconds(1))
-            .channelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    let pipeline = channel.pipeline.syncOperations
-                    try addTLS(to: pipeline)
-                    try pipeline.addHTTPClientHandlers()
-                    try pipeline.addHandlers(
-                        NIOHTTPClientResponseAggregator(maxContentLength: Self.maximumAnswerBytes),
-                        HTTPExchange(head: head, body: body, answer: answer))
-                }
-            }
-        let connection =
-            switch endpoint {
-            case .unixSocket(let path): bootstrap.connect(unixDomainSocketPath: path)
-            case .web(let base, _):
-                bootstrap.connect(
-                    host: AdminEndpoint.authority(of: base).host,
-                    port: Int(AdminEndpoint.authority(of: base).port))
-            }
-        connection.whenFailure { answer.fail($0) }
-        defer { connection.whenSuccess { $0.close(promise: nil) } }
-        return try await answer.futureResult.get()
-    }
-
-    private func addTLS(to pipeline: ChannelPipeline.SynchronousOperations) throws {
-        guard let tls, let host = endpoint.secureAuthority?.host else { return }
-        // An address is no name to ask for; the certificate is checked against it all the same.
-        let isAddress = (try? SocketAddress(ipAddress: host, port: 0)) != nil
-        try pipeline.addHandler(
-            NIOSSLClientHandler(context: tls.get(), serverHostname: isAddress ? nil : host))
-    }
-
-    private func outgoing(_ request: AdminRequest) -> (HTTPRequestHead, ByteBuffer?) {
-        let rest = request.url.drop { $0 != ":" }.dropFirst("://".count)
-        let authority = rest.prefix { $0 != "/" }
-        var headers: HTTPHeaders = [
-            "User-Agent": "hermesctl", "Accept": "application/json, application/problem+json",
-            "Connection": "close",
-        ]
+    private func outgoing(_ request: AdminRequest) -> HTTPClientRequest {
+        var outgoing = HTTPClientRequest(url: request.url)
+        outgoing.method = .init(rawValue: request.method.rawValue)
+        outgoing.headers.add(name: "User-Agent", value: "hermesctl")
+        outgoing.headers.add(name: "Accept", value: "application/json, application/problem+json")
         if case .unixSocket = endpoint {
             // The path of a socket is no host name.
-            headers.add(name: "Host", value: "localhost")
-        } else {
-            headers.add(name: "Host", value: String(authority))
+            outgoing.headers.add(name: "Host", value: "localhost")
         }
         if let token = request.token {
-            headers.add(name: "Authorization", value: "Bearer \(token)")
+            outgoing.headers.add(name: "Authorization", value: "Bearer \(token)")
         }
-        if request.body != nil {
-            headers.add(name: "Content-Type", value: "application/octet-stream")
+        if let body = request.body {
+            outgoing.headers.add(name: "Content-Type", value: "application/octet-stream")
+            outgoing.body = .bytes(ByteBuffer(bytes: body))
         }
-        if request.body != nil || request.method == .post {
-            headers.add(name: "Content-Length", value: "\(request.body?.count ?? 0)")
-        }
-        let head = HTTPRequestHead(
-            version: .http1_1, method: HTTPMethod(rawValue: request.method.rawValue),
-            uri: String(rest.dropFirst(authority.count)), headers: headers)
-        return (head, request.body.map { ByteBuffer(bytes: $0) })
+        return outgoing
     }
 
     private static func mediaType(_ header: String) -> String {
