@@ -277,7 +277,8 @@ struct NoticeLog {
         case .unexpectedMessage: "a message that has no place there, or too many without data"
         case .badRecordMAC: "a record that was not sealed by the client, or not for this place"
         case .recordOverflow: "a record that is too long"
-        case .decodeError: "an alert that is none"
+        case .illegalParameter: "a message with a value that is not allowed"
+        case .decodeError: "an alert or a message of a wrong length"
         case .noRenegotiation: "the client began a handshake anew"
         }
     }

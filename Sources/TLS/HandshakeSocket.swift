@@ -42,6 +42,8 @@ struct HandshakeSocket: ~Copyable {
     /// True when the client has sent more than a handshake needs; no more is read then.
     private(set) var isOverBudget = false
     private var flight = FlightState.open
+    /// The last bytes that were sent.
+    private var tail = InlineArray<45, UInt8>(repeating: 0)
     /// Bytes to be sent after the handshake.
     private(set) var output: [UInt8] = []
 
@@ -121,8 +123,33 @@ struct HandshakeSocket: ~Copyable {
             return .bytes(size)
         }
         let count = hermes_send(descriptor, bytes, size)
-        guard count < 0 else { return .bytes(count) }
+        if count >= 0 {
+            noteTail(UnsafeRawBufferPointer(start: bytes, count: count))
+            return .bytes(count)
+        }
         return Self.isTemporary(errno) ? .wouldBlock : .failed
+    }
+
+    private mutating func noteTail(_ bytes: UnsafeRawBufferPointer) {
+        withUnsafeMutableBytes(of: &tail) { tail in
+            let fresh = UnsafeRawBufferPointer(rebasing: bytes.suffix(tail.count))
+            tail.copyBytes(from: UnsafeRawBufferPointer(tail)[fresh.count...])
+            UnsafeMutableRawBufferPointer(rebasing: tail.suffix(fresh.count))
+                .copyMemory(from: fresh)
+        }
+    }
+
+    /// The explicit nonce of the broker's Finished of TLS 1.2 with AES, which is the last record
+    /// that was sent; `nil` when another was.
+    var finishedNonce: [UInt8]? {
+        // The nonce, a message of 16 bytes and its tag.
+        let header = RecordHeader(
+            type: SecureChannel.ContentType.handshake,
+            protected: TrafficKey.explicitNonceBytes + 16 + AEADAlgorithm.tagBytes)
+        return withUnsafeBytes(of: tail) { tail in
+            withUnsafeBytes(of: header) { tail.starts(with: $0) }
+                ? [UInt8](tail[RecordHeader.size...].prefix(TrafficKey.explicitNonceBytes)) : nil
+        }
     }
 
     private static func isTemporary(_ code: CInt) -> Bool {

@@ -78,8 +78,8 @@ struct HandshakeTrace: ~Copyable {
         }
     }
 
-    /// The number of records that OpenSSL has encrypted with the broker's traffic key of TLS 1.3;
-    /// the broker's own records continue from it.
+    /// The number of records that OpenSSL has sealed behind the broker's Finished; the broker's own
+    /// records continue from it. All of them carry tickets of TLS 1.3.
     ///
     /// Each ticket takes at least one record. With fewer records than tickets the count cannot be
     /// trusted, and using a sequence number twice would reveal both records: `nil`.

@@ -231,6 +231,7 @@ public final class TLSHandshake: @unchecked Sendable {
     }
 
     /// Derives the keys as in RFC 5246, section 6.3. Each side has sealed one record, its Finished.
+    /// OpenSSL draws the explicit nonce of that record for AES, and ours count on from it.
     private func makeChannel12(
         _ algorithm: AEADAlgorithm, _ digest: KeyDigest
     ) -> SecureChannel? {
@@ -238,13 +239,16 @@ public final class TLSHandshake: @unchecked Sendable {
         defer { master.erase() }
         guard
             SSL_SESSION_get_master_key(SSL_get_session(ssl), &master, master.count)
-                == master.count
+                == master.count,
+            trace.pointee.sealedRecords == 0
         else { return nil }
         var serverRandom = [UInt8](repeating: 0, count: 32)
         var clientRandom = serverRandom
         SSL_get_server_random(ssl, &serverRandom, 32)
         SSL_get_client_random(ssl, &clientRandom, 32)
-        let ivBytes = algorithm == .chaCha20Poly1305 ? AEADAlgorithm.nonceBytes : 4
+        let isAES = algorithm != .chaCha20Poly1305
+        guard let firstNonce = isAES ? trace.pointee.socket.finishedNonce : [] else { return nil }
+        let ivBytes = isAES ? 4 : AEADAlgorithm.nonceBytes
         let keyBytes = algorithm.keyBytes
         var block = digest.expand(
             master, "key expansion", seed: serverRandom + clientRandom, 2 * (keyBytes + ivBytes))
@@ -255,7 +259,8 @@ public final class TLSHandshake: @unchecked Sendable {
             inbound: TrafficKey(
                 key: block[..<keyBytes], iv: block[ivs], sequence: 1),
             outbound: TrafficKey(
-                key: block[keyBytes..<(2 * keyBytes)], iv: block[ivs.upperBound...], sequence: 1),
+                key: block[keyBytes..<(2 * keyBytes)], iv: block[ivs.upperBound...],
+                firstNonce: firstNonce, sequence: 1),
             largestFragment: largestFragment)
     }
 }

@@ -6,18 +6,23 @@ public struct TrafficKey: BitwiseCopyable, Sendable {
     /// The traffic secret from which the next key is derived; used in TLS 1.3 only.
     private var secret = InlineArray<48, UInt8>(repeating: 0)
     private var key = InlineArray<32, UInt8>(repeating: 0)
-    /// The nonce's fixed part: all 12 bytes, or the first 4 for AES in TLS 1.2.
+    /// The nonce's fixed part: all 12 bytes. For AES in TLS 1.2 it is 4 bytes, behind which the
+    /// explicit nonce of record 0 stands.
     private var iv = InlineArray<12, UInt8>(repeating: 0)
     /// Number of records so far.
     var sequence: UInt64 = 0
     /// Identifies this key in the shared cipher contexts; 0 until its first use.
     var number: UInt64 = 0
 
-    /// A key from a TLS 1.2 handshake, after `sequence` records.
-    package init(key: ArraySlice<UInt8>, iv: ArraySlice<UInt8>, sequence: UInt64) {
+    /// A key from a TLS 1.2 handshake, after `sequence` records. With AES, `firstNonce` is the
+    /// explicit nonce of record 0.
+    package init(
+        key: ArraySlice<UInt8>, iv: ArraySlice<UInt8>, firstNonce: [UInt8] = [], sequence: UInt64
+    ) {
         precondition(key.count <= 32 && iv.count <= 12, "a key of \(key.count) bytes")
         for (index, byte) in key.enumerated() { self.key[index] = byte }
         for (index, byte) in iv.enumerated() { self.iv[index] = byte }
+        for (index, byte) in firstNonce.enumerated() { self.iv[Self.saltBytes + index] = byte }
         self.sequence = sequence
     }
 
@@ -46,10 +51,10 @@ public struct TrafficKey: BitwiseCopyable, Sendable {
         return TrafficKey(secret: following, algorithm, digest, sequence: 0)
     }
 
-    /// Writes the nonce of the next record: the fixed part combined with the sequence number by
-    /// exclusive or.
-    func writeNonce(to nonce: inout InlineArray<12, UInt8>) {
-        nonce = iv
+    /// The nonce of the next record: the fixed part combined with the sequence number by exclusive
+    /// or.
+    var nonce: InlineArray<12, UInt8> {
+        var nonce = iv
         var number = sequence
         var index = 11
         while number > 0 {
@@ -57,11 +62,31 @@ public struct TrafficKey: BitwiseCopyable, Sendable {
             number >>= 8
             index -= 1
         }
+        return nonce
     }
 
-    /// Writes the first 4 bytes of the nonce, which TLS 1.2 with AES does not send.
-    func writeSalt(to nonce: inout InlineArray<12, UInt8>) {
-        for index in 0..<4 { nonce[index] = iv[index] }
+    // MARK: Nonces of AES in TLS 1.2 (RFC 5288, section 3)
+
+    /// Bytes of the nonce that each record carries.
+    static var explicitNonceBytes: Int { 8 }
+    private static var saltBytes: Int { 4 }
+
+    /// The explicit nonce of the next record, as its bytes lie in memory. It counts on from that of
+    /// record 0, so that none comes twice.
+    var nextExplicitNonce: UInt64 {
+        let first = withUnsafeBytes(of: iv) {
+            $0.loadUnaligned(fromByteOffset: Self.saltBytes, as: UInt64.self)
+        }
+        return (UInt64(bigEndian: first) &+ sequence).bigEndian
+    }
+
+    /// The nonce of a record that carries `explicit`.
+    func nonce(explicit: UInt64) -> InlineArray<12, UInt8> {
+        var nonce = iv
+        withUnsafeMutableBytes(of: &nonce) {
+            $0.storeBytes(of: explicit, toByteOffset: Self.saltBytes, as: UInt64.self)
+        }
+        return nonce
     }
 
     mutating func erase() {

@@ -122,7 +122,7 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
     static let foldersOfShortFiles = [
         "Sources/AdminAPI", "Sources/Authorization", "Sources/BrokerAPI", "Sources/BrokerCore",
         "Sources/Configuration", "Sources/MQTTCodec", "Sources/OperatorCLI", "Sources/OperatorLog",
-        "Sources/Structures", "Sources/Threads",
+        "Sources/Structures", "Sources/TLS", "Sources/Threads",
     ]
     static let mostLines = 350
 

@@ -126,6 +126,34 @@ final class InteroperabilityTests {
         }
     }
 
+    @Test("explicit nonces go on from the one that OpenSSL drew", arguments: suites[3...4])
+    func explicitNonces(suite: Suite) throws {
+        var options = options(suite)
+        let first = try OpenSSLClient(options)
+        var server = try ServerEnd(first, context)
+        expectNonces(behind: first.arrived, of: &server)
+        options.session = try first.lastSession()
+        let second = try OpenSSLClient(options)
+        server = try ServerEnd(second, context)
+        #expect(server.peer.isResumed)
+        expectNonces(behind: second.arrived, of: &server)
+    }
+
+    private func expectNonces(behind flight: [UInt8], of server: inout ServerEnd) {
+        // Header, explicit nonce, message and tag of the Finished.
+        let finished = flight.suffix(45)
+        #expect(finished.starts(with: [22, 3, 3, 0, 40]))
+        let first = Self.number(finished.dropFirst(5).prefix(8))
+        for count in UInt64(1)...300 {
+            let record = server.channel.sealed([1], &ciphers)
+            #expect(Self.number(record[5..<13]) == first &+ count)
+        }
+    }
+
+    private static func number(_ bytes: ArraySlice<UInt8>) -> UInt64 {
+        bytes.reduce(0) { $0 << 8 | UInt64($1) }
+    }
+
     @Test("close_notify ends one direction, after the data before it", arguments: suites)
     func ends(suite: Suite) throws {
         let client = try OpenSSLClient(options(suite))
@@ -136,7 +164,7 @@ final class InteroperabilityTests {
         #expect(server.channel.state == .closed)
         // Our direction continues, then ends too.
         server.write([8], &ciphers)
-        server.send(server.channel.sealed([1, 0], type: SecureChannel.ContentType.alert, &ciphers))
+        server.send(server.channel.sealedEnd(&ciphers))
         #expect(client.read() == [8])
         #expect(client.readError() == SSL_ERROR_ZERO_RETURN)
         #expect(SSL_shutdown(client.ssl) == 1)
@@ -149,8 +177,11 @@ final class InteroperabilityTests {
         #expect(SSL_renegotiate(client.ssl) == 1)
         SSL_do_handshake(client.ssl)
         #expect(server.read(&ciphers) == [])
-        #expect(server.channel.state == .failed)
-        #expect(server.channel.alert == .noRenegotiation)
+        #expect(server.channel.state == .failed(.noRenegotiation))
+        server.send(server.channel.sealedEnd(&ciphers))
+        // OpenSSL gives up at the warning; close_notify is behind it.
+        #expect(client.readError() == SSL_ERROR_SSL)
+        #expect(ERR_GET_REASON(ERR_peek_error()) == SSL_R_NO_RENEGOTIATION)
     }
 
     @Test("a broken record ends the connection with an alert that the client understands")
@@ -164,14 +195,8 @@ final class InteroperabilityTests {
             record[count - 1] ^= 1
             server.kept = [UInt8](record[..<count])
             #expect(server.open(&ciphers) == [])
-            #expect(server.channel.state == .failed)
-            #expect(server.channel.alert == .badRecordMAC)
-            var alert = [UInt8](repeating: 0, count: 64)
-            let size = try alert.withUnsafeMutableBytes {
-                server.channel.seal(
-                    server.channel.alert, in: try #require($0.baseAddress), &ciphers)
-            }
-            server.send([UInt8](alert[..<size]))
+            #expect(server.channel.state == .failed(.badRecordMAC))
+            server.send(server.channel.sealedEnd(&ciphers))
             #expect(client.readError() == SSL_ERROR_SSL)
             #expect(ERR_GET_REASON(ERR_peek_error()) == SSL_R_SSLV3_ALERT_BAD_RECORD_MAC)
         }

@@ -40,8 +40,7 @@ struct KeyDerivationTests {
             (0x0102_0304_0506_0708, [0xF1, 0xF2, 0xF3, 0xF4, 0xF5, 0xF6, 0xF7, 0xF8]),
         ] {
             let traffic = TrafficKey(key: key[...], iv: iv[...], sequence: sequence)
-            var nonce = InlineArray<12, UInt8>(repeating: 0)
-            traffic.writeNonce(to: &nonce)
+            let nonce = traffic.nonce
             #expect((0..<12).map { nonce[$0] } == [0xF0, 0xF0, 0xF0, 0xF0] + end)
         }
     }

@@ -25,6 +25,8 @@ final class OpenSSLClient {
     let descriptor: CInt
     /// Sessions from the server, newest last.
     private(set) var sessions: [OpaquePointer] = []
+    /// The server's bytes that the last step of the handshake found, as they came.
+    private(set) var arrived: [UInt8] = []
     private let context: OpaquePointer
     private let own: CInt
 
@@ -106,17 +108,25 @@ final class OpenSSLClient {
     func shakeHands(_ server: TLSHandshake) throws -> TLSHandshake.Outcome {
         for _ in 0..<100 {
             ERR_clear_error()
+            peek()
             SSL_do_handshake(ssl)
             let outcome = server.step()
             switch outcome {
             case .wantsRead, .wantsWrite: continue
             case .established:
+                peek()
                 SSL_do_handshake(ssl)
                 return outcome
             case .failed: return outcome
             }
         }
         throw TestCertificates.Failure(description: "the handshake does not end")
+    }
+
+    private func peek() {
+        var chunk = [UInt8](repeating: 0, count: 20_000)
+        let count = recv(own, &chunk, chunk.count, CInt(MSG_PEEK))
+        if count > 0 { arrived = [UInt8](chunk[..<count]) }
     }
 
     func write(_ bytes: [UInt8]) {
@@ -228,6 +238,15 @@ extension SecureChannel {
             return seal(type, bytes.count, in: base, &ciphers)
         }
         return [UInt8](record[..<size])
+    }
+
+    /// The records of ``sealEnd(in:_:)``.
+    mutating func sealedEnd(_ ciphers: inout RecordCiphers) -> [UInt8] {
+        var records = [UInt8](repeating: 0, count: Self.largestEnd)
+        let size = records.withUnsafeMutableBytes { records in
+            records.baseAddress.map { sealEnd(in: $0, &ciphers) } ?? 0
+        }
+        return [UInt8](records[..<size])
     }
 
     /// The result of ``open(_:into:_:)``.

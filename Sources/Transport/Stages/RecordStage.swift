@@ -48,7 +48,8 @@ struct RecordStage: BitwiseCopyable {
     var brokenRecordAlert: SecureChannel.Alert? {
         switch channel.state {
         case .open, .closed: nil
-        case .failed: channel.alert
+        case .aborted: .closeNotify
+        case .failed(let alert): alert
         }
     }
 
@@ -77,7 +78,7 @@ struct RecordStage: BitwiseCopyable {
         let opened = channel.open(arrived, into: room.base + room.kept, &bench.ciphers)
         keep(arrived, from: opened.consumed, &bench)
         guard opened.produced > 0 else { return end ?? .wouldBlock }
-        if channel.state != .open {
+        if !channel.isOpen {
             // Input before the end is processed first; an event then reports the end.
             _ = shutdown(descriptor, CInt(SHUT_RD))
         }
@@ -85,12 +86,17 @@ struct RecordStage: BitwiseCopyable {
             UnsafeRawBufferPointer(start: room.base, count: room.kept + opened.produced))
     }
 
+    /// The peer has sent a fatal alert: nothing is sent any more.
+    private var isAborted: Bool {
+        if case .aborted = channel.state { true } else { false }
+    }
+
     /// The end of the peer's direction, if it has been read.
     private var end: StageInput? {
         switch channel.state {
         case .open: nil
         case .closed: .endOfStream
-        case .failed: .brokenRecord
+        case .aborted, .failed: .brokenRecord
         }
     }
 
@@ -99,8 +105,7 @@ struct RecordStage: BitwiseCopyable {
         _ bytes: UnsafeRawBufferPointer, from consumed: Int, _ bench: inout Workbench
     ) {
         let former = begun.capacity
-        let isOpen = channel.state == .open
-        begun.keep(bytes, from: isOpen ? consumed : bytes.count, in: bench.pool)
+        begun.keep(bytes, from: channel.isOpen ? consumed : bytes.count, in: bench.pool)
         bench.held.noteRecord(from: former, to: begun.capacity)
     }
 
@@ -115,6 +120,11 @@ struct RecordStage: BitwiseCopyable {
     mutating func send(
         _ descriptor: CInt, _ output: inout OutputQueue, _ bench: inout Workbench
     ) -> StageOutput {
+        if isAborted {
+            output.removeAll(in: bench.pool)
+            sealed.removeAll(in: bench.pool)
+            return .all
+        }
         while true {
             let records = bench.records
             var size = 0
@@ -144,7 +154,7 @@ struct RecordStage: BitwiseCopyable {
     ) -> Int {
         var size = begun
         while true {
-            let wanted = min(output.count, Int(channel.largestFragment))
+            let wanted = min(output.count, channel.largestFragment)
             // Leaves room for a KeyUpdate before it.
             guard size + wanted + 3 * SecureChannel.largestOverhead <= Workbench.recordBytes else {
                 break
@@ -164,12 +174,11 @@ struct RecordStage: BitwiseCopyable {
 
     /// Sends close_notify or the alert for a broken record once, without waiting.
     mutating func sendCloseNotify(_ descriptor: CInt, _ bench: inout Workbench) {
-        guard !hasEnded, case .all = bench.send(descriptor, &sealed) else { return }
+        guard !hasEnded, !isAborted, case .all = bench.send(descriptor, &sealed) else { return }
         hasEnded = true
-        let record = bench.records
-        let alert = channel.alert
-        let size = channel.seal(alert, in: record, &bench.ciphers)
-        _ = bench.send(descriptor, record, count: size)
+        let records = bench.records
+        let size = channel.sealEnd(in: records, &bench.ciphers)
+        _ = bench.send(descriptor, records, count: size)
     }
 
     /// Sends the last alert, frees the TLS state of a closing connection, and wipes its keys.

@@ -15,7 +15,6 @@ enum RecordCheck {
         var consumed = 0
         var plaintext: [UInt8] = []
         var state = SecureChannel.State.open
-        var alert = SecureChannel.Alert.closeNotify
         var owesKeyUpdate = false
     }
 
@@ -23,9 +22,8 @@ enum RecordCheck {
     private struct Expectation {
         var consumed = 0
         var plaintextCount = 0
-        var state = SecureChannel.State.open
-        /// The receiver may choose which of these alerts it sends.
-        var alerts: [SecureChannel.Alert] = [.closeNotify]
+        /// The receiver may end in any of these.
+        var states = [SecureChannel.State.open]
         var owesKeyUpdate = false
     }
 
@@ -41,7 +39,7 @@ enum RecordCheck {
         let whole = try read(stream, &ciphers) { stream.bytes.count }
         trace?(
             "\(whole.consumed) of \(stream.bytes.count) bytes gave \(whole.plaintext.count), "
-                + "then \(whole.state) \(whole.alert)")
+                + "then \(whole.state)")
         try check(whole, expected, stream)
         // Each piece copies the kept bytes, so long records in many pieces are slow.
         let size = stream.bytes.count
@@ -49,9 +47,9 @@ enum RecordCheck {
             let pieces = try read(stream, &ciphers) { random.number(in: 1...largestPiece) }
             try CheckFailure.unless(
                 pieces == whole,
-                "in pieces of up to \(largestPiece) bytes it ends \(pieces.state) \(pieces.alert) "
+                "in pieces of up to \(largestPiece) bytes it ends \(pieces.state) "
                     + "after \(pieces.consumed) and \(pieces.plaintext.count) bytes, at once "
-                    + "\(whole.state) \(whole.alert) after \(whole.consumed) and "
+                    + "\(whole.state) after \(whole.consumed) and "
                     + "\(whole.plaintext.count)")
         }
     }
@@ -65,9 +63,8 @@ enum RecordCheck {
             expected.consumed += record.wire.count
             expected.plaintextCount = record.after.plaintextCount
             expected.owesKeyUpdate = record.after.owesKeyUpdate
-            expected.state = record.after.state
-            expected.alerts = [record.after.alert]
-            guard expected.state == .open else { return expected }
+            expected.states = [record.after.state]
+            guard record.after.state == .open else { return expected }
         }
         // The rest was changed: it ends the connection once its record is complete.
         let rest = stream.bytes[expected.consumed...]
@@ -75,12 +72,12 @@ enum RecordCheck {
         let length = Int(rest[rest.startIndex + 3]) << 8 | Int(rest[rest.startIndex + 4])
         let expansion = stream.keys.version == .tls13 ? 256 : 2_048
         if length > SecureChannel.largestPlaintext + expansion {
-            expected.state = .failed
-            expected.alerts = [.recordOverflow]
+            expected.states = [.failed(.recordOverflow)]
         } else if rest.count >= 5 + length {
             expected.consumed += 5 + length
-            expected.state = .failed
-            expected.alerts = [.badRecordMAC, .unexpectedMessage, .recordOverflow]
+            expected.states = [
+                .failed(.badRecordMAC), .failed(.unexpectedMessage), .failed(.recordOverflow),
+            ]
         }
         return expected
     }
@@ -94,8 +91,8 @@ enum RecordCheck {
             "\(reading.plaintext.count) bytes came out that are not the \(plaintext.count) bytes "
                 + "that were sealed")
         try CheckFailure.unless(
-            reading.state == expected.state && expected.alerts.contains(reading.alert),
-            "it ends \(reading.state) \(reading.alert), not \(expected.state) \(expected.alerts)")
+            expected.states.contains(reading.state),
+            "it ends \(reading.state), which is none of \(expected.states)")
         try CheckFailure.unless(
             reading.consumed == expected.consumed,
             "\(reading.consumed) bytes were taken, not \(expected.consumed)")
@@ -113,11 +110,11 @@ enum RecordCheck {
         var channel = stream.keys.receiver()
         var reading = Reading()
         var arrived = 0
-        while arrived < stream.bytes.count, channel.state == .open {
+        while arrived < stream.bytes.count, channel.isOpen {
             arrived = min(stream.bytes.count, arrived + pieceSize())
             try open(stream.bytes[reading.consumed..<arrived], &channel, &reading, &ciphers)
         }
-        if channel.state != .open {
+        if !channel.isOpen {
             let before = reading
             try open(stream.bytes[reading.consumed...], &channel, &reading, &ciphers)
             try CheckFailure.unless(reading == before, "after its end it takes more")
@@ -150,7 +147,6 @@ enum RecordCheck {
         reading.consumed += consumed
         reading.plaintext += target[..<produced]
         reading.state = channel.state
-        reading.alert = channel.alert
         reading.owesKeyUpdate = channel.owesKeyUpdate
     }
 
@@ -163,7 +159,7 @@ enum RecordCheck {
     ) throws(CheckFailure) {
         var (channel, peer) = (channel, peer)
         var reading = Reading()
-        var record = [UInt8](repeating: 0, count: 64)
+        var record = [UInt8](repeating: 0, count: SecureChannel.largestEnd)
         if channel.needsKeyUpdate {
             let size = record.withUnsafeMutableBytes { record in
                 record.baseAddress.map { channel.sealKeyUpdate(in: $0, &ciphers) } ?? 0
@@ -171,7 +167,7 @@ enum RecordCheck {
             try open(record[..<size], &peer, &reading, &ciphers)
             try CheckFailure.unless(
                 !channel.needsKeyUpdate && reading == Reading(consumed: size),
-                "our KeyUpdate leaves the peer \(peer.state) \(peer.alert)")
+                "our KeyUpdate leaves the peer \(peer.state)")
         }
         let data = [UInt8](0..<100)
         var sealed = channel.sealed(
@@ -179,20 +175,22 @@ enum RecordCheck {
         try open(sealed[...], &peer, &reading, &ciphers)
         try CheckFailure.unless(
             reading.plaintext == data && peer.state == .open,
-            "the peer cannot open what we seal: \(peer.state) \(peer.alert)")
+            "the peer cannot open what we seal: \(peer.state)")
         let size = record.withUnsafeMutableBytes { record in
-            record.baseAddress.map { channel.seal(channel.alert, in: $0, &ciphers) } ?? 0
+            record.baseAddress.map { channel.sealEnd(in: $0, &ciphers) } ?? 0
         }
         sealed = [UInt8](record[..<size])
         try open(sealed[...], &peer, &reading, &ciphers)
         let expected: SecureChannel.State =
-            switch channel.alert {
-            case .closeNotify: .closed
-            // A warning.
-            case .noRenegotiation: .open
-            case .unexpectedMessage, .badRecordMAC, .recordOverflow, .decodeError: .failed
+            switch channel.state {
+            // Behind the warning no_renegotiation comes close_notify.
+            case .open, .closed, .failed(.noRenegotiation): .closed
+            // A fatal alert has no answer.
+            case .aborted: .open
+            case .failed: .aborted
             }
         try CheckFailure.unless(
-            peer.state == expected, "our alert \(channel.alert) leaves the peer \(peer.state)")
+            peer.state == expected,
+            "the end of a channel that is \(channel.state) leaves the peer \(peer.state)")
     }
 }

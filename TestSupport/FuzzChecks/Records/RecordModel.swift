@@ -12,7 +12,6 @@ struct RecordModel {
     /// Number of records under the present key.
     private(set) var sequence: UInt64
     private(set) var state = SecureChannel.State.open
-    private(set) var alert = SecureChannel.Alert.closeNotify
     private(set) var owesKeyUpdate = false
     /// Application data so far.
     private(set) var plaintextCount = 0
@@ -45,8 +44,11 @@ struct RecordModel {
         }
         sequence += 1
         guard content.count <= largestFragment else { return fail(.recordOverflow) }
+        guard message.isEmpty || type == SecureChannel.ContentType.handshake else {
+            return fail(.unexpectedMessage)
+        }
         switch type {
-        case SecureChannel.ContentType.applicationData where message.isEmpty:
+        case SecureChannel.ContentType.applicationData:
             plaintextCount += content.count
             if content.isEmpty { countIdle() } else { idleRecords = 0 }
             return false
@@ -59,29 +61,34 @@ struct RecordModel {
     }
 
     private mutating func take(alert content: [UInt8]) {
-        switch (content.count, content.first, content.last) {
-        case (2, _, 0): state = .closed
-        case (2, _, 90): countIdle()
-        case (2, 1, _) where version == .tls12: countIdle()
-        // Nothing answers an alert.
-        case (2, _, _): state = .failed
+        switch (version, content.count, content.first, content.last) {
+        case (_, 0, _, _): fail(.unexpectedMessage)
+        case (_, 2, _, 0): state = .closed
+        case (.tls13, 2, _, 90), (.tls12, 2, 1, _): countIdle()
+        case (.tls13, 2, _, _), (.tls12, 2, 2, _): state = .aborted
+        case (.tls12, 2, _, _): fail(.illegalParameter)
         default: fail(.decodeError)
         }
     }
 
     private mutating func take(handshake content: [UInt8]) -> Bool {
-        guard version == .tls13 else { return fail(.noRenegotiation) }
-        message += content
-        guard !content.isEmpty, message.count <= 5 else { return fail(.unexpectedMessage) }
-        countIdle()
-        guard message.count == 5 else { return false }
-        defer { message = [] }
-        guard state == .open, message.starts(with: [24, 0, 0, 1]), message[4] <= 1 else {
-            return fail(.unexpectedMessage)
+        guard version == .tls13 else {
+            return fail(content.first == 1 ? .noRenegotiation : .unexpectedMessage)
         }
+        message += content
+        guard !content.isEmpty, message[0] == 24 else { return fail(.unexpectedMessage) }
+        countIdle()
+        guard state == .open else { return false }
+        guard message.prefix(4).elementsEqual([24, 0, 0, 1].prefix(message.count)) else {
+            return fail(.decodeError)
+        }
+        guard message.count >= 5 else { return false }
+        guard message[4] <= 1 else { return fail(.illegalParameter) }
+        guard message.count == 5 else { return fail(.unexpectedMessage) }
         if sequence < Self.fewRecords { hastyKeyUpdates += 1 }
         guard hastyKeyUpdates <= Self.mostHastyKeyUpdates else { return fail(.unexpectedMessage) }
         if message[4] == 1 { owesKeyUpdate = true }
+        message = []
         sequence = 0
         return true
     }
@@ -93,8 +100,7 @@ struct RecordModel {
 
     @discardableResult
     private mutating func fail(_ alert: SecureChannel.Alert) -> Bool {
-        state = .failed
-        self.alert = alert
+        state = .failed(alert)
         return false
     }
 }
