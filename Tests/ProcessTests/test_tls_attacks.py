@@ -16,7 +16,7 @@ import pytest
 
 from harness import wire
 from harness.admin import AdminAPI
-from harness.openssl_client import OpenSSLClient
+from harness.tls_programs import OpenSSLClient
 from harness.tls import RecordClient, TLSClient, client_context, tls_environment
 from harness.waiting import PATIENCE, eventually
 from harness.wire import Will
