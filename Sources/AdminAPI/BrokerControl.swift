@@ -3,24 +3,24 @@ import Synchronization
 
 /// The admin plane's only way into the data plane.
 package protocol BrokerControl: Sendable {
-    /// Hands a command over without waiting. A full mailbox, or a broker that has stopped, answers it at
-    /// once with ``BrokerUnavailable``, which HTTP shows as 503 with `Retry-After`.
+    /// Sends a command without waiting. A full mailbox or a stopped broker answers at once with
+    /// ``BrokerUnavailable``, which becomes 503 with `Retry-After`.
     func send(_ command: BrokerCommand)
 
-    /// What the kernel says of the process now.
+    /// Figures of the process from the kernel.
     var process: ProcessFigures { get }
-    /// Figures of the durable store, which keep nobody waiting; `nil` with `durability: none`.
+    /// Figures of the durable store, without waiting; `nil` with `durability: none`.
     var store: StoreStatus? { get }
-    /// Forgets damage that was found: what it was about, empty if there was none.
+    /// Accepts the loss of damaged data; returns a description of it, empty without any.
     func acceptLoss() async -> [String]
-    /// Copies everything that is stored into an empty or new folder of the broker's machine, and
-    /// returns once the copy is on the disk.
+    /// Copies the store into an empty or new folder on the broker's machine; returns when the copy
+    /// is on disk.
     func backUp(to directory: String) async throws(BackupFailure)
 }
 
 extension BrokerControl {
-    /// Sends a command and waits for its answer; a task that is cancelled waits no longer, and nobody knows
-    /// what became of the command.
+    /// Sends a command and waits for its answer. A cancelled task stops waiting; the command may
+    /// still be carried out.
     func ask<Answer: Sendable>(
         _ command: (@escaping Reply<Answer>) -> BrokerCommand
     ) async throws(Problem) -> Answer {
@@ -36,13 +36,13 @@ extension BrokerControl {
         do {
             return try answer.get()
         } catch {
-            // The shard does not know why the store refuses.
+            // Only the store knows that the disk is full.
             throw Problem(error == .storeRefuses && store?.isFull == true ? .diskFull : error)
         }
     }
 }
 
-/// The first of an answer and a cancellation resumes the caller.
+/// Resumes the caller with the answer or the cancellation, whichever comes first.
 private final class PendingAnswer<Answer: Sendable>: Sendable {
     private enum State {
         case new
@@ -71,13 +71,13 @@ private final class PendingAnswer<Answer: Sendable>: Sendable {
     }
 }
 
-/// There is no backup; the text is for a person, and safe to show.
+/// The backup failed; the text can be shown.
 package enum BackupFailure: Error, Sendable, Equatable {
-    /// The folder cannot take one.
+    /// The folder cannot be used.
     case unusableFolder(String)
     case outOfSpace(String)
-    /// Nothing is stored with `durability: none`.
+    /// `durability: none` stores nothing.
     case nothingStored
-    /// The store cannot make one at present.
+    /// The store cannot make a backup now.
     case failed(String)
 }

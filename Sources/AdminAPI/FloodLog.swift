@@ -2,7 +2,7 @@ import Logging
 import OperatorLog
 import Synchronization
 
-/// Logs what callers can cause often, thinned out by ``LogLimiter``; for any thread.
+/// Logs events that callers can cause often, rate-limited by ``LogLimiter``; for any thread.
 final class FloodLog: Sendable {
     private let logger: Logger
     private let limiter: Mutex<LogLimiter>
@@ -23,7 +23,7 @@ final class FloodLog: Sendable {
         logger.log(level: level, message, metadata: metadata().suppressing(heldBack))
     }
 
-    /// Asks the limiter, which is given the time in milliseconds.
+    /// Asks the limiter with the time in milliseconds.
     func admit<Answer: Sendable>(
         at now: ContinuousClock.Instant = .now,
         _ ask: (inout LogLimiter, UInt64) -> Answer

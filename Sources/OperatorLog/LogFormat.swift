@@ -1,6 +1,6 @@
 import Logging
 
-/// How a line of the log looks.
+/// The format of log lines.
 package enum LogFormat: Sendable, Equatable {
     /// For people: `2026-11-21T03:04:05.123Z INFO  Broker started mqtt.port=1883`.
     case text
@@ -9,14 +9,14 @@ package enum LogFormat: Sendable, Equatable {
 }
 
 extension LogFormat {
-    /// Metadata values of one line; those beyond are counted in `log.omitted`.
+    /// Metadata values per line; further ones are counted in `log.omitted`.
     static let maximumEntries = 64
-    /// Dictionaries and arrays inside each other; what lies deeper is left out.
+    /// Nesting of dictionaries and arrays; deeper values are left out.
     static let maximumDepth = 8
-    /// The key of what is wrong with a file, and how to put it right: text of ours.
+    /// The key of an explanation of a mistake, which may be long and is trusted text.
     static let explanationKey = "problem"
 
-    /// Writes one event as a line that ends in a line feed.
+    /// Formats one event as a line with a final line feed.
     func line(
         at time: Timestamp, level: Logger.Level, label: String, message: String,
         metadata: Logger.Metadata
@@ -33,7 +33,7 @@ extension LogFormat {
             line.append(message, .text, limit: LogLine.maximumMessageLength)
             for field in fields.all {
                 line.append(" ")
-                // Keys are ours, but another package's may be anything.
+                // Keys of other packages' loggers may be anything.
                 Self.appendText(field.key, to: &line)
                 line.append("=")
                 Self.appendText(field.value, to: &line, limit: Self.limit(of: field.key))
@@ -67,7 +67,7 @@ extension LogFormat {
 
     private static let jsonNames: Set<String> = ["time", "level", "logger", "message"]
 
-    /// Padded to five characters, so that the messages of most lines stand in one column.
+    /// Padded to five characters, so that most messages are aligned.
     private static func name(_ level: Logger.Level) -> StaticString {
         switch level {
         case .trace: "TRACE"
@@ -101,7 +101,7 @@ extension LogFormat {
         appendText(utf8.span, totalBytes: utf8.count, to: &line, limit: limit)
     }
 
-    /// As it is when it is one plain word, else in quotes.
+    /// A plain word unchanged, anything else in quotes.
     private static func appendText(
         _ bytes: Span<UInt8>, totalBytes: Int, to line: inout LogLine,
         limit: Int = LogLine.maximumValueLength
@@ -119,7 +119,7 @@ extension LogFormat {
         }
     }
 
-    /// Printable ASCII but for what separates or delimits values.
+    /// Printable ASCII except separators and delimiters.
     private static func isPlainByte(_ byte: UInt8) -> Bool {
         (0x21...0x7E).contains(byte) && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "=")
             && byte != UInt8(ascii: "\\")
@@ -136,7 +136,7 @@ struct LogFields {
     private var kept: [(key: String, value: Value)] = []
     private var omittedCount = 0
 
-    /// What to write, in the order of keys.
+    /// The values to write, in the order of keys.
     var all: [(key: String, value: Value)] {
         guard omittedCount > 0 else { return kept }
         return kept + [("log.omitted", .text("\(omittedCount)"))]

@@ -1,19 +1,19 @@
-/// Decides which events are logged, so that a flood of them stays a few lines.
+/// Limits the rate of log lines, so that a flood of events becomes a few lines.
 ///
-/// Events with one key count together: the first is logged at once, later ones once per interval at
-/// most, and each line says how many events were held back before it. Of a key only a hash is kept,
-/// so that keys which peers choose take no room. When more than `maximumKeys` are in use, a new key
-/// displaces the one that was unused for longest. Such new keys have one line per interval together,
-/// so that nobody gets a line per event by inventing keys.
+/// Events with one key share a rate: the first is logged at once, later ones at most once per
+/// interval, and each line has the number of events suppressed before it. Only a hash of each key
+/// is kept, so peers cannot fill memory. Beyond `maximumKeys`, a new key displaces the one unused
+/// for longest; all such new keys together get one line per interval, so that invented keys gain
+/// nothing.
 ///
-/// Time is an argument: monotonic milliseconds from any origin. A clock that runs backwards counts as
-/// one that stands.
+/// Time is an argument: monotonic milliseconds from any origin. Time that runs backwards counts as
+/// standing still.
 package struct LogLimiter: Sendable {
-    /// The events that were not logged before a line.
+    /// The events suppressed before a line.
     package struct HeldBack: Equatable, Sendable {
-        /// Those with the line's key.
+        /// Events with the line's key.
         package var ofKey: Int
-        /// Those of the line's group, whatever their key.
+        /// Events of the line's group, with any key.
         package var ofGroup: Int
 
         package init(ofKey: Int, ofGroup: Int) {
@@ -34,19 +34,19 @@ package struct LogLimiter: Sendable {
     /// Indices in `records`, by hash.
     private var places: [Int: Int] = [:]
     private var uses: UInt64 = 0
-    /// The time of the last line of a key that displaced another.
+    /// Time of the last line of a key that displaced another.
     private var lastNewcomer: UInt64?
 
-    /// Remembers at most `maximumKeys` keys and groups, 2 or more.
+    /// Keeps at most `maximumKeys` keys and groups, 2 or more.
     package init(maximumKeys: Int = 256) {
         precondition(maximumKeys >= 2, "a limiter for \(maximumKeys) keys")
         self.maximumKeys = maximumKeys
     }
 
-    /// Judges an event with this key that happens now.
+    /// Decides about an event with this key.
     ///
-    /// - Returns: How many events with the key were held back since its last line; `nil` when this
-    ///   one is held back, too.
+    /// - Returns: The number of suppressed events since the key's last line; `nil` to suppress this
+    ///   one.
     package mutating func admit(
         _ key: some Hashable, every interval: Duration = .seconds(1), atMilliseconds now: UInt64
     ) -> Int? {
@@ -65,8 +65,7 @@ package struct LogLimiter: Sendable {
         return takeLine(place, now)
     }
 
-    /// Judges an event whose key belongs to a group that has an interval of its own: a line is due
-    /// when both intervals are over.
+    /// Decides about an event whose group has an interval too; both must have passed.
     package mutating func admit(
         _ key: some Hashable, every interval: Duration, in group: some Hashable,
         every groupInterval: Duration = .seconds(1), atMilliseconds now: UInt64
@@ -94,7 +93,7 @@ package struct LogLimiter: Sendable {
         return .milliseconds(now >= last ? now - last : 0) >= interval
     }
 
-    /// Keys are hashed under a secret of the process, so that peers cannot choose keys that collide.
+    /// Hashed with a secret of the process, so that peers cannot choose colliding keys.
     private static func hash(_ key: some Hashable, isGroup: Bool) -> Int {
         var hasher = Hasher()
         hasher.combine(isGroup)
@@ -102,7 +101,7 @@ package struct LogLimiter: Sendable {
         return hasher.finalize()
     }
 
-    /// The record of a hash, which is made if there is none, and whether that displaced another.
+    /// The record of a hash, created if missing, and whether it displaced another.
     private mutating func place(of hash: Int) -> (index: Int, hasDisplaced: Bool) {
         uses += 1
         if let known = places[hash] {

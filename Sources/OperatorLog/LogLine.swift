@@ -1,15 +1,15 @@
 import PlainText
 
-/// One line of the log while it is written: bytes of valid UTF-8 without control characters,
-/// whatever text goes in, and one line feed at the end.
+/// One log line being written: valid UTF-8 without control characters, whatever is appended, and a
+/// final line feed.
 struct LogLine {
-    /// Characters of one value that are shown; the rest is cut with a mark.
+    /// Characters of one value; longer values are cut with a mark.
     static let maximumValueLength = 256
-    /// The same for messages, which are constants of ours but for other packages' loggers, and for
-    /// values that explain a mistake to the operator: a path may be long, and the cure comes last.
+    /// The same for messages and for explanations of mistakes, which may contain a path and end
+    /// with advice.
     static let maximumMessageLength = 1_024
 
-    /// How unsafe characters are written.
+    /// The form of escapes for unsafe characters.
     enum Escaping {
         /// For people: `\n`, `\u{1B}`, `\xFF`.
         case text
@@ -23,7 +23,7 @@ struct LogLine {
         bytes.reserveCapacity(256)
     }
 
-    /// Appends text of ours as it is.
+    /// Appends trusted text unchanged.
     mutating func append(_ text: StaticString) {
         text.withUTF8Buffer { bytes.append(contentsOf: $0) }
     }
@@ -33,14 +33,14 @@ struct LogLine {
         bytes.append(contentsOf: utf8)
     }
 
-    /// Appends a string of any content, escaped and cut.
+    /// Appends any text, escaped and cut.
     mutating func append(_ text: String, _ escaping: Escaping, limit: Int = maximumValueLength) {
         let utf8 = text.utf8
         append(utf8.span, totalBytes: utf8.count, escaping, limit: limit)
     }
 
-    /// Appends bytes of any content, escaped and cut after `limit` characters with a mark that
-    /// counts the bytes not shown; `totalBytes` counts also those that the caller left out.
+    /// Appends any bytes, escaped and cut after `limit` characters with a mark that counts the
+    /// rest. `totalBytes` includes bytes that the caller left out.
     mutating func append(
         _ source: Span<UInt8>, totalBytes: Int, _ escaping: Escaping,
         limit: Int = maximumValueLength

@@ -3,16 +3,15 @@ import Logging
 
 /// The broker's log: one line per event, written by a thread of its own.
 ///
-/// Logging never waits for the output. Lines wait in a bounded buffer; when the output does not
-/// keep up (a stalled pipe, a full disk), further lines are dropped and their number is logged
-/// as soon as there is room again.
+/// Logging never waits for the output. Lines wait in a bounded buffer. When the output is too slow
+/// (a stalled pipe, a full disk), further lines are dropped, and their number is logged later.
 ///
 ///     let log = try OperatorLog.start(level: .info, format: .text)
 ///     let logger = log.logger(label: "hermesd")
 ///     …
 ///     log.stop()
 package final class OperatorLog: Sendable {
-    /// Why the log could not be started.
+    /// The log cannot be started.
     package struct StartError: Error, CustomStringConvertible {
         /// The error number of pthread_create.
         package let code: CInt
@@ -22,7 +21,7 @@ package final class OperatorLog: Sendable {
         }
     }
 
-    /// Bytes of lines that wait for the output.
+    /// Bytes of lines waiting for the output.
     package static let defaultCapacityBytes = 1 << 20
 
     private let sink: LogSink
@@ -31,12 +30,12 @@ package final class OperatorLog: Sendable {
         self.sink = sink
     }
 
-    /// Starts the thread that writes to `descriptor`, which stays the caller's and must stay
+    /// Starts the thread that writes to `descriptor`. The caller owns the descriptor and keeps it
     /// open until `stop`.
     ///
-    /// `capacityBytes` bounds the lines that wait, the one being written included.
+    /// `capacityBytes` bounds the waiting lines, including the one being written.
     ///
-    /// - Throws: `StartError` when the system gives no thread.
+    /// - Throws: `StartError` without a thread.
     package static func start(
         level: Logger.Level = .info,
         format: LogFormat = .text,
@@ -64,34 +63,31 @@ package final class OperatorLog: Sendable {
         stop()
     }
 
-    /// A logger whose lines go here; JSON lines carry its label.
+    /// A logger for this log; JSON lines contain its label.
     package func logger(label: String) -> Logger {
         Logger(label: label) { OperatorLogHandler(label: $0, sink: sink) }
     }
 
-    /// The least important level that is logged. Changing it affects every logger at once, but
-    /// for those that were given a level of their own.
+    /// The lowest logged level, for all loggers without a level of their own.
     package var level: Logger.Level {
         get { sink.level }
         set { sink.level = newValue }
     }
 
-    /// Lines that were dropped since the start, because they did not fit or could not be
-    /// written.
+    /// Lines dropped since the start, because the buffer was full or the output failed.
     package var droppedLines: UInt64 { sink.totalDroppedLines }
 
-    /// Waits until every line logged before the call is written or lost, but no longer than
-    /// `timeout`; for the moments before the process ends, never for the packet path.
+    /// Waits until every earlier line is written or lost, at most `timeout`. For the end of the
+    /// process, never for the packet path.
     ///
-    /// Returns whether they are.
+    /// - Returns: True when they are.
     @discardableResult
     package func flush(timeout: Duration = .seconds(2)) -> Bool {
         sink.flush(timeout: timeout)
     }
 
-    /// Flushes for at most `timeout` and ends the thread; lines logged later are dropped.
-    ///
-    /// Calling it again does nothing.
+    /// Flushes for at most `timeout` and ends the thread; later lines are dropped. Further calls do
+    /// nothing.
     package func stop(timeout: Duration = .seconds(2)) {
         sink.stop(timeout: timeout)
     }

@@ -1,12 +1,12 @@
 import Logging
 
-/// Turns the events of one logger into lines and hands them to the log's own thread.
+/// Formats the events of one logger and submits the lines to the log's thread.
 struct OperatorLogHandler: LogHandler {
     let label: String
     let sink: LogSink
     var metadata: Logger.Metadata = [:]
     var metadataProvider: Logger.MetadataProvider?
-    /// `nil` follows the log's level, also when it changes.
+    /// `nil` follows the log's level.
     private var ownLevel: Logger.Level?
 
     init(label: String, sink: LogSink) {

@@ -2,15 +2,15 @@ import Glibc
 
 /// A mutex with two conditions: there is work, and there was progress.
 ///
-/// `Synchronization.Mutex` has no condition to wait for. Unchecked because the pointers never
-/// change and pthread functions may be called on them from any thread.
+/// `Synchronization.Mutex` has no conditions. Unchecked: the pointers never change, and any thread
+/// may call pthread functions on them.
 final class ThreadMutex: @unchecked Sendable {
     enum Condition {
         case work
         case progress
     }
 
-    /// A moment of the monotonic clock.
+    /// A time of the monotonic clock.
     struct Deadline {
         fileprivate var time = timespec()
 
@@ -18,7 +18,7 @@ final class ThreadMutex: @unchecked Sendable {
             clock_gettime(CLOCK_MONOTONIC, &time)
             let (seconds, attoseconds) = max(duration, .zero).components
             let nanoseconds = time.tv_nsec + Int(attoseconds / 1_000_000_000)
-            // A century is as good as for ever, and does not overflow.
+            // A century is enough and does not overflow.
             time.tv_sec += Int(min(seconds, 3_155_760_000)) + nanoseconds / 1_000_000_000
             time.tv_nsec = nanoseconds % 1_000_000_000
         }
@@ -54,17 +54,17 @@ final class ThreadMutex: @unchecked Sendable {
         return body()
     }
 
-    /// Wakes every thread that waits for the condition; costs no system call when none does.
+    /// Wakes all threads waiting for the condition; without any, costs no system call.
     func signal(_ condition: Condition) {
         Self.check(pthread_cond_broadcast(pointer(condition)), "pthread_cond_broadcast")
     }
 
-    /// Releases the lock, waits, takes it again. Wakes also without a signal: test and repeat.
+    /// Releases the lock, waits, and takes it again. May return without a signal: test in a loop.
     func wait(_ condition: Condition) {
         Self.check(pthread_cond_wait(pointer(condition), mutex), "pthread_cond_wait")
     }
 
-    /// The same, but returns `false` once the deadline has passed.
+    /// The same; false after the deadline.
     func wait(_ condition: Condition, until deadline: Deadline) -> Bool {
         var time = deadline.time
         let code = pthread_cond_timedwait(pointer(condition), mutex, &time)
@@ -80,7 +80,7 @@ final class ThreadMutex: @unchecked Sendable {
         }
     }
 
-    /// These calls fail only when they are misused.
+    /// These calls fail only by misuse.
     private static func check(_ code: CInt, _ call: StaticString) {
         precondition(code == 0, "\(call) failed with error \(code)")
     }

@@ -1,6 +1,6 @@
 import Glibc
 
-/// A moment of the wall clock, to the millisecond.
+/// A time of the wall clock in milliseconds.
 struct Timestamp: Sendable, Equatable {
     /// Since 1970-01-01T00:00:00Z, without leap seconds.
     let milliseconds: Int64
@@ -36,11 +36,11 @@ struct Timestamp: Sendable, Equatable {
 
     /// The Gregorian date of a day counted from 1970-01-01.
     ///
-    /// Counting from 1 March of year 0 puts the leap day last, so that the months before a day
-    /// of the year follow from one division: five months have 153 days from any March on.
+    /// Years begin with March here, so that the leap day is last and the month follows from one
+    /// division: five months from any March have 153 days.
     private static func date(_ days: Int64) -> (year: Int64, month: Int64, day: Int64) {
         let (era, dayOfEra) = (days + 719_468).flooredDivision(by: 146_097)
-        // Less the leap days before: each 4 years (1,460 days), not each 100, but each 400.
+        // Subtracts leap days: one every 4 years (1,460 days), except every 100, except every 400.
         let yearOfEra =
             (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
         let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)

@@ -1,8 +1,8 @@
-/// Undoes percent-encoding (RFC 3986, section 2.1) and checks that UTF-8 comes out.
+/// Decodes percent-encoding (RFC 3986, section 2.1) and checks that the result is UTF-8.
 ///
 /// - Parameters:
 ///   - text: The encoded text.
-///   - plusIsSpace: Reads `+` as a space, as forms and most query builders write it.
+///   - plusIsSpace: Decodes `+` as a space, as in forms.
 /// - Returns: `nil` when a `%` lacks its two digits, or the bytes are not UTF-8.
 package func percentDecoded(_ text: Substring, plusIsSpace: Bool = false) -> String? {
     var bytes: [UInt8] = []

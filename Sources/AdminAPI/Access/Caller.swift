@@ -1,14 +1,14 @@
 import Credentials
 
-/// Who makes a request, and what they may do.
+/// The caller of a request, and its rights.
 struct Caller: Sendable, Equatable {
-    /// For logs, and for what belongs to a caller: the name of a token, or a word in parentheses that
-    /// no token can have as its name.
+    /// The name of the token, or a word in parentheses, which no token can have. For the log and
+    /// for data that belongs to a caller.
     let name: String
     let scopes: TokenScopes
 
     /// The token of `admin.token` or `HERMES_ADMIN_TOKEN`.
     static let admin = Caller(name: TokenName.admin.text, scopes: .admin)
-    /// Whoever may open the socket's file.
+    /// Any process that may open the socket's file.
     static let unixSocket = Caller(name: "(unix socket)", scopes: .admin)
 }

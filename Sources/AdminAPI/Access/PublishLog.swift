@@ -1,8 +1,8 @@
 import Logging
 import OperatorLog
 
-/// Logs who publishes over HTTP: the first message of a caller at once, then one line a minute with
-/// the number of messages since. A line for each would be more work than the message.
+/// Logs publishes over HTTP: the first message of a caller at once, then one line a minute with the
+/// count. A line for each would cost more than the message.
 final class PublishLog: Sendable {
     private let logger: Logger
     /// For more keys than there can be tokens.
@@ -13,7 +13,7 @@ final class PublishLog: Sendable {
         lines = FloodLog(logger: logger, maximumKeys: 4_096)
     }
 
-    /// The data plane has taken a message of this caller.
+    /// Counts an accepted message of this caller.
     func note(_ caller: Caller, at now: ContinuousClock.Instant = .now) {
         let heldBack = lines.admit(at: now) {
             $0.admit(caller.name, every: .seconds(60), atMilliseconds: $1)

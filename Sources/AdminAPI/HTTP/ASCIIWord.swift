@@ -1,6 +1,6 @@
 extension Collection<UInt8> {
-    /// True when these bytes are that word of ASCII without capitals, letters of either case alike, as
-    /// HTTP compares schemes and media types. Far cheaper than a lower-case copy of a header's value.
+    /// True when the bytes equal a lower-case ASCII word, ignoring case, as HTTP compares schemes
+    /// and media types. Cheaper than a lower-case copy.
     func isWord(_ word: StaticString) -> Bool {
         word.withUTF8Buffer { wanted in
             guard count == wanted.count else { return false }

@@ -1,11 +1,11 @@
 import Glibc
 import Synchronization
 
-/// The value of the `Date` header (RFC 9110, section 5.6.7), made at most once a second.
+/// The value of the `Date` header (RFC 9110, section 5.6.7), formatted at most once a second.
 final class HTTPDate: Sendable {
     private let cached = Mutex((second: Int.min, text: ""))
 
-    /// The date of now, such as `Sun, 06 Nov 1994 08:49:37 GMT`.
+    /// The current date, such as `Sun, 06 Nov 1994 08:49:37 GMT`.
     func now() -> String {
         let second = time(nil)
         return cached.withLock { cached in

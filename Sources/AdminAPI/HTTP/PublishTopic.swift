@@ -1,6 +1,6 @@
 import PlainText
 
-/// A topic name that may be published to: its existence proves the checks.
+/// A checked topic name to which HTTP may publish.
 struct PublishTopic: Hashable, Sendable {
     let text: String
 
@@ -9,16 +9,16 @@ struct PublishTopic: Hashable, Sendable {
 
     /// - Parameters:
     ///   - text: A topic name (section 4.7 of MQTT 3.1.1).
-    ///   - maximumLevels: How many levels the broker takes.
-    ///   - field: Where the caller gave it.
-    /// - Throws: ``Problem`` of kind `invalidTopic` that says which rule is broken.
+    ///   - maximumLevels: `limits.max_topic_levels`.
+    ///   - field: The field of the request, for the error.
+    /// - Throws: ``Problem`` of kind `invalidTopic` that names the broken rule.
     init(_ text: String, maximumLevels: Int, field: String) throws(Problem) {
         func refuse(_ why: String, fix: String? = nil) -> Problem {
             Problem(.invalidTopic, "The topic name \(why).", field: field, fix: fix)
         }
         let utf8 = text.utf8
         if utf8.isEmpty { throw refuse("is empty", fix: "Name a topic, such as orders/4711.") }
-        // Only for errors: to escape a text costs more than to publish it.
+        // Only for errors, because escaping costs more than publishing.
         var shown: String { "\"\(text.visible())\"" }
         if utf8.count > 65_535 {
             throw refuse("\(shown) has \(utf8.count) bytes; at most 65535 fit a PUBLISH packet")
@@ -35,7 +35,8 @@ struct PublishTopic: Hashable, Sendable {
                 "\(shown) has \(levels) levels; the broker takes \(maximumLevels)",
                 fix: "Use fewer levels, or raise limits.max_topic_levels.")
         }
-        // By bytes, as routing goes: to `hasPrefix` a combining mark behind the slash makes another text.
+        // Compared by bytes, like routing: `hasPrefix` treats a slash with a combining mark as
+        // another text.
         if utf8.elementsEqual("$SYS".utf8) || utf8.starts(with: "$SYS/".utf8) {
             throw refuse(
                 "\(shown) begins with $SYS/, which only the broker publishes to (section 4.7.2)",

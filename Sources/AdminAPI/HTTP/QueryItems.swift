@@ -1,14 +1,14 @@
 import PlainText
 import RequestText
 
-/// The parameters behind the `?` of a request, decoded and checked against what the route knows.
+/// The query parameters of a request, decoded and checked against those of its route.
 struct QueryItems: Equatable {
     private var values: [String: String] = [:]
 
     /// - Parameters:
-    ///   - text: What follows the `?`; `nil` or empty for none.
-    ///   - known: The names that the route takes.
-    /// - Throws: ``Problem`` for bad percent-encoding, and an unknown or repeated name.
+    ///   - text: The text after the `?`; `nil` or empty for none.
+    ///   - known: The parameters of the route.
+    /// - Throws: ``Problem`` for invalid percent-encoding, and for unknown or repeated names.
     init(_ text: Substring?, known: [String]) throws(Problem) {
         guard let text else { return }
         for encoded in QueryItem.split(text) {

@@ -1,7 +1,6 @@
 import Hummingbird
 
-/// The headers of a request that this API looks at, found in one pass: each lookup by name would walk
-/// through all of them again.
+/// The headers that this API uses, found in one pass; each lookup by name would visit all headers.
 struct RequestHeaders {
     private(set) var authorization: String?
     private(set) var contentEncoding: String?
@@ -10,7 +9,7 @@ struct RequestHeaders {
     private(set) var expect: String?
     private(set) var origin: String?
     private(set) var transferEncoding: String?
-    /// A `Host` among the fields is a second one: the first has become the authority.
+    /// True when the fields contain a `Host`: the first one is the authority, so this is a second.
     private(set) var hasSecondHost = false
 
     init(_ fields: HTTPFields) {

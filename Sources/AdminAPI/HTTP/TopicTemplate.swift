@@ -1,4 +1,4 @@
-/// A topic name with places for identifiers, such as `orders/{salesId}/{orderId}/status`.
+/// A topic name with placeholders, such as `orders/{salesId}/{orderId}/status`.
 package struct TopicTemplate: Hashable, Sendable {
     private enum Level: Hashable {
         case fixed(String)
@@ -8,9 +8,9 @@ package struct TopicTemplate: Hashable, Sendable {
     private let levels: [Level]
 
     /// - Parameters:
-    ///   - text: Levels separated by `/`; a level in braces is a place.
-    ///   - places: The names that must occur, each at least once and no others.
-    /// - Throws: ``TopicTemplateError`` for a text that cannot name topics.
+    ///   - text: Levels separated by `/`; a level in braces is a placeholder.
+    ///   - places: The placeholders that must occur; others must not.
+    /// - Throws: ``TopicTemplateError`` for text that cannot become a topic name.
     package init(_ text: String, places: [String]) throws(TopicTemplateError) {
         func refuse(_ reason: String) -> TopicTemplateError {
             TopicTemplateError(template: text, reason: reason)
@@ -36,7 +36,7 @@ package struct TopicTemplate: Hashable, Sendable {
         self.levels = levels
     }
 
-    /// The name with identifiers in their places.
+    /// The topic name with identifiers in place of the placeholders.
     func filled(_ identifiers: [String: String]) -> String {
         levels.map { level in
             switch level {
@@ -51,7 +51,7 @@ package struct TopicTemplate: Hashable, Sendable {
     }
 }
 
-/// A template that cannot name topics.
+/// A template cannot become a topic name.
 package struct TopicTemplateError: Error, Hashable, CustomStringConvertible {
     package var template: String
     package var reason: String

@@ -1,14 +1,14 @@
 import BrokerAPI
 
-/// One metric with all its series, as `GET /metrics` shows it.
+/// One metric with all its series, for `GET /metrics`.
 struct MetricFamily: Sendable {
     enum Kind: String {
-        /// Only grows, from the start of the process; its name ends in `_total`.
+        /// Counts up from the start of the process; its name ends in `_total`.
         case counter
         case gauge
     }
 
-    /// One series; its labels tell it from the others of its family.
+    /// One series, identified by its labels.
     struct Sample: Equatable {
         var labels: [(name: String, value: String)]
         var value: Value
@@ -19,13 +19,13 @@ struct MetricFamily: Sendable {
         }
     }
 
-    /// A whole number is written as one: a count above 2^53 keeps its last digit.
+    /// Whole numbers stay integers, because a `Double` is exact only up to 2^53.
     enum Value: Equatable {
         case integer(UInt64)
         case real(Double)
     }
 
-    /// With the base unit, such as `_bytes` or `_seconds`, where there is one.
+    /// Ends in the base unit, such as `_bytes` or `_seconds`, if there is one.
     let name: String
     let kind: Kind
     let help: String
@@ -33,7 +33,7 @@ struct MetricFamily: Sendable {
 }
 
 extension MetricFamily {
-    /// A family of one series without labels.
+    /// A counter without labels.
     static func counter(
         _ name: String, _ help: String, _ value: @escaping @Sendable (BrokerFigures) -> UInt64
     ) -> Self {
@@ -42,7 +42,7 @@ extension MetricFamily {
         }
     }
 
-    /// A family of one series without labels; a gauge of ours is never below 0.
+    /// A gauge without labels, never negative.
     static func gauge(
         _ name: String, _ help: String, _ value: @escaping @Sendable (BrokerFigures) -> Int
     ) -> Self {
@@ -51,7 +51,7 @@ extension MetricFamily {
         }
     }
 
-    /// A measured quantity.
+    /// A measured value.
     static func real(
         _ name: String, _ kind: Kind, _ help: String,
         _ value: @escaping @Sendable (BrokerFigures) -> Double
@@ -61,7 +61,7 @@ extension MetricFamily {
         }
     }
 
-    /// A series for each case of a fixed set.
+    /// One series for each case of a fixed set.
     static func counters(
         _ name: String, by label: String, _ help: String,
         _ counts: @escaping @Sendable (BrokerFigures) -> [BrokerFigures.Count]
@@ -73,7 +73,7 @@ extension MetricFamily {
         }
     }
 
-    /// A series for each quality of service.
+    /// One series for each QoS.
     static func byQoS(
         _ name: String, _ help: String,
         _ counts: @escaping @Sendable (BrokerFigures) -> BrokerFigures.ByQoS
@@ -88,7 +88,7 @@ extension MetricFamily {
         }
     }
 
-    /// A family that is always 1 and says something in its label.
+    /// A family with value 1, whose labels carry information.
     static func information(
         _ name: String, _ label: String, _ help: String,
         _ text: @escaping @Sendable (BrokerFigures) -> String

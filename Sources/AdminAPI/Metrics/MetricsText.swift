@@ -1,7 +1,7 @@
 import BrokerAPI
 
-/// Figures in the text format of Prometheus, version 0.0.4 ("Exposition formats" in its
-/// documentation): for each metric its help, its type, and one line per series.
+/// Formats figures for Prometheus (text format 0.0.4, "Exposition formats"): for each metric its
+/// help, its type, and one line per series.
 enum MetricsText {
     static let contentType = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -10,7 +10,7 @@ enum MetricsText {
         text.reserveCapacity(16 * 1_024)
         for family in MetricFamily.all {
             let samples = family.samples(figures)
-            // Without a certificate there is nothing to say of one.
+            // A family may be empty, such as that of the certificate.
             if samples.isEmpty { continue }
             text += "# HELP \(family.name) \(escaped(family.help, quotes: false))\n"
             text += "# TYPE \(family.name) \(family.kind.rawValue)\n"

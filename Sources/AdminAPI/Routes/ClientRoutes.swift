@@ -2,7 +2,7 @@ import BrokerAPI
 import Hummingbird
 import PlainText
 
-/// The connected clients and the sessions that wait for theirs.
+/// Connected clients, and sessions of offline ones.
 struct ClientRoutes: Sendable {
     let broker: any BrokerControl
 
@@ -49,7 +49,7 @@ struct ClientRoutes: Sendable {
             request throws(Problem) in
             let clientID = request.parameter("id")
             let disconnected: Bool = try await broker.ask { .disconnect(clientID, $0) }
-            // Offline already, or never heard of: only the second is the caller's mistake.
+            // An offline client is fine; an unknown one is an error.
             if !disconnected { _ = try await detail(of: clientID) }
             return try Response.json(
                 DisconnectResult(clientID: clientID, disconnected: disconnected))

@@ -1,9 +1,9 @@
-/// Names for messages.
+/// Identifiers of messages.
 enum MessageID {
-    /// Longest name that a caller may give, in bytes.
+    /// Longest identifier of a caller, in bytes.
     static let maximumLength = 128
 
-    /// A UUID of version 7 (RFC 9562): the time in front, so that names sort by age, then 74
+    /// A UUID of version 7 (RFC 9562): the time first, so that identifiers sort by age, then 74
     /// random bits.
     static func make(
         unixMilliseconds: Int64, using generator: inout some RandomNumberGenerator
@@ -27,7 +27,7 @@ enum MessageID {
         }
     }
 
-    /// Of a name that is made.
+    /// Length of a generated identifier.
     private static let length = 36
 
     /// True for 1 to 128 visible ASCII characters.

@@ -2,7 +2,7 @@ import BrokerAPI
 import Hummingbird
 
 extension Route {
-    /// `POST /v1/publish`: the body is the payload, whatever it is.
+    /// `POST /v1/publish`: the body is the payload.
     static func publish(_ publisher: Publisher, maximumTopicLevels: Int) -> Route {
         Route(
             method: .post, path: "/v1/publish", access: .scope(.publish), body: .raw,

@@ -1,7 +1,7 @@
 import BrokerAPI
 import Hummingbird
 
-/// What waits for a client, and what is in flight to it.
+/// The queue of a client: waiting messages and those in flight.
 struct QueueRoutes: Sendable {
     let broker: any BrokerControl
 
@@ -37,8 +37,8 @@ struct QueueRoutes: Sendable {
         }
     }
 
-    /// Drops in parts, up to the message that was the last one when it began: how many messages, or `nil`
-    /// when there is no such client.
+    /// Drops messages in parts, up to the last one at the beginning; returns their number, `nil`
+    /// for an unknown client.
     private func dropQueue(of clientID: String) async throws(Problem) -> Int? {
         var total = 0
         var bound: UInt64?

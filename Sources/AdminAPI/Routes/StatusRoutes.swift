@@ -1,7 +1,7 @@
 import BrokerAPI
 import Hummingbird
 
-/// Whether the broker is alive, and how it does.
+/// Health, readiness, status and metrics of the broker.
 struct StatusRoutes: Sendable {
     let broker: any BrokerControl
     let version: String
@@ -14,14 +14,14 @@ struct StatusRoutes: Sendable {
     /// `GET /healthz`, `/readyz`, `/v1/status`, `/metrics` and `/v1/openapi.json`.
     var routes: [Route] { [health, readiness, status, metrics, openAPI] }
 
-    /// Says that the admin plane answers, and asks the data plane nothing.
+    /// Shows that the admin plane answers; does not ask the data plane.
     private var health: Route {
         Route(method: .get, path: "/healthz", access: .open) { _ throws(Problem) in
             try Response.json(HealthModel(status: "ok", version: version))
         }
     }
 
-    /// For load balancers and supervisors, who have no token; it asks the data plane nothing either.
+    /// For load balancers and supervisors without a token; does not ask the data plane.
     private var readiness: Route {
         Route(method: .get, path: "/readyz", access: .open) { _ throws(Problem) in
             if let reason = broker.store?.notReadyReason { throw Problem(.notReady, reason) }
@@ -37,8 +37,8 @@ struct StatusRoutes: Sendable {
         }
     }
 
-    /// For Prometheus. Behind a token as all that tells of this broker: a scraper can send one, and
-    /// one with the scope `read` can do no harm when it is lost.
+    /// For Prometheus. Needs a token, like all information about this broker; one with the scope
+    /// `read` is enough.
     private var metrics: Route {
         Route(method: .get, path: "/metrics", access: .scope(.read)) { _ throws(Problem) in
             var figures: BrokerFigures = try await broker.ask { .figures($0) }
@@ -52,7 +52,7 @@ struct StatusRoutes: Sendable {
         }
     }
 
-    /// Open, because it describes this software and nothing of this broker.
+    /// Open, because it describes the software and not this broker.
     private var openAPI: Route {
         let document = OpenAPIDocument.text(version: version)
         return Route(method: .get, path: "/v1/openapi.json", access: .open) { _ throws(Problem) in

@@ -2,7 +2,7 @@ import BrokerAPI
 import Hummingbird
 import PlainText
 
-/// What an operator does with the store of a running broker.
+/// Operations on the store of a running broker.
 struct StoreRoutes: Sendable {
     let broker: any BrokerControl
 
@@ -16,7 +16,7 @@ struct StoreRoutes: Sendable {
         }
     }
 
-    /// Answered when the copy is whole, however long that takes; `GET /v1/status` says how far it is.
+    /// Answers when the copy is complete; `GET /v1/status` shows the progress.
     private var backup: Route {
         Route(method: .post, path: "/v1/backup", access: .scope(.admin), query: ["directory"]) {
             request throws(Problem) in

@@ -1,7 +1,7 @@
 import NIOCore
 
-/// Runs Swift tasks on an event loop, so that the admin plane has one thread and no hops: the
-/// default executor would take a second core from the data plane.
+/// Runs Swift tasks on an event loop, so that the admin plane has a single thread. The default
+/// executor would take a second core from the data plane.
 final class EventLoopTaskExecutor: TaskExecutor {
     private let eventLoop: any EventLoop
 

@@ -1,7 +1,7 @@
 import NIOCore
 import Synchronization
 
-/// Waits until every listener accepts, and then says where.
+/// Waits until every listener accepts, then reports their addresses.
 final class Startup: Sendable {
     private struct State {
         var port: UInt16?
@@ -23,10 +23,10 @@ final class Startup: Sendable {
         self.onListening = onListening
     }
 
-    /// True once the Unix socket is where clients find it.
+    /// True once the Unix socket has its final path.
     var isSocketPublished: Bool { state.withLock { $0.socketPublished } }
 
-    /// What went wrong after a listener had started; `nil` when nothing did.
+    /// An error after a listener had started; `nil` without one.
     var failure: AdminServerError? { state.withLock { $0.failure } }
 
     func tcpIsListening(_ channel: any Channel) {

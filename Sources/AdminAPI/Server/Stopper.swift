@@ -3,7 +3,7 @@ import Logging
 import OperatorLog
 import Synchronization
 
-/// Stops the listeners once, from whoever asks first.
+/// Stops the listeners once, at the first request.
 final class Stopper: Sendable {
     private let listeners: [Server<AdminChildChannel>]
     private let executor: EventLoopTaskExecutor
@@ -25,7 +25,7 @@ final class Stopper: Sendable {
         }
     }
 
-    /// Stops accepting, and waits until the requests under way have ended.
+    /// Stops accepting, and waits for requests in progress.
     func stop() async {
         for listener in listeners {
             do {
@@ -38,7 +38,7 @@ final class Stopper: Sendable {
         }
     }
 
-    /// Waits for what ``start()`` began.
+    /// Waits for the end of the stop.
     func finish() async {
         await task.withLock { $0 }?.value
     }

@@ -1,6 +1,6 @@
 import NIOCore
 
-/// Notices a client that takes nothing of what we send it; reads no clock.
+/// Detects a client that takes no byte of an answer; reads no clock.
 struct WriteStallMachine {
     private let limit: TimeAmount
     private var writtenBytes = 0
@@ -10,12 +10,12 @@ struct WriteStallMachine {
         self.limit = limit
     }
 
-    /// Bytes have been given to the channel.
+    /// Notes bytes passed to the channel.
     mutating func write(_ count: Int) {
         writtenBytes += count
     }
 
-    /// Time has passed, and the channel still holds `bufferedBytes`.
+    /// Handles the passing of time; the channel still holds `bufferedBytes`.
     ///
     /// - Returns: True when the client has taken nothing for the whole limit.
     mutating func tick(bufferedBytes: Int, at now: NIODeadline) -> Bool {
