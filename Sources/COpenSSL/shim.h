@@ -10,8 +10,8 @@
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 
-/* What Swift does not import of OpenSSL: macros over SSL_ctrl, options that are shifted bits, and
-   typed stacks. */
+/* Parts of OpenSSL that Swift does not import: macros over SSL_ctrl, options that are shifted bits,
+   and typed stacks. */
 
 static inline int hermes_ssl_ctx_set_minimum_version(SSL_CTX *context, int version)
 {
@@ -89,7 +89,7 @@ static inline void hermes_bio_clear_retry(BIO *bio)
     BIO_clear_retry_flags(bio);
 }
 
-/* What failed would be worth another try later: a read, or else a write. */
+/* Marks a failed read, or else write, as worth another try. */
 static inline void hermes_bio_set_retry(BIO *bio, int is_read)
 {
     if (is_read)
