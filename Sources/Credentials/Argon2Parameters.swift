@@ -7,7 +7,7 @@ package struct Argon2Parameters: Hashable, Sendable {
     package let memoryKiB: UInt32
     /// Passes over the memory; 1 to 64.
     package let iterations: UInt32
-    /// Lanes, each of which may take a thread; 1 to 8.
+    /// Lanes, each of which may use a thread; 1 to 8.
     package let parallelism: UInt32
 
     package static let maximumMemoryKiB: UInt32 = 262_144

@@ -59,7 +59,7 @@ package struct LineFile<Format: LineFormat>: Sendable, Equatable {
         }
         var format = Format()
         var all = text.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
-        // What follows the last line end is a line only if it holds something.
+        // An empty rest after the last line end is no line.
         if all.last?.isEmpty == true { all.removeLast() }
         for (index, line) in all.enumerated() {
             do throws(LineFileProblem<Format>.Kind) {

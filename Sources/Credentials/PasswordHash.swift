@@ -1,10 +1,10 @@
 import CArgon2
 
-/// A password's Argon2id hash with its salt and parameters, in the encoding that libargon2 reads
-/// and writes: `$argon2id$v=19$m=19456,t=2,p=1$<salt>$<hash>`, base64 without padding.
+/// An Argon2id hash with salt and parameters, in libargon2's encoding:
+/// `$argon2id$v=19$m=19456,t=2,p=1$<salt>$<hash>`, base64 without padding.
 package struct PasswordHash: Hashable, Sendable {
     package let parameters: Argon2Parameters
-    /// ASCII, checked against the whole grammar.
+    /// ASCII text that matches the whole grammar.
     package let encoded: String
 
     private static let saltByteCount = 16
@@ -12,13 +12,13 @@ package struct PasswordHash: Hashable, Sendable {
     private static let acceptedSaltByteCount = 8...64
     private static let acceptedHashByteCount = 16...64
 
-    /// Hashes a password with a fresh random salt. Takes as long as `parameters` ask for (some
-    /// 20 ms for the standard ones), so it belongs on no thread that serves connections.
+    /// Hashes a password with a new random salt. Takes about 20 ms with the standard parameters, so
+    /// no thread that serves connections may call it.
     package init(
         hashing password: borrowing SecretBytes, parameters: Argon2Parameters = .standard
     ) throws(PasswordHashingError) {
         let salt = Self.randomSalt()
-        // The library writes a terminating NUL; 256 bytes hold the longest encoding of 16 + 32.
+        // Includes libargon2's terminating NUL; 256 bytes hold the longest encoding of 16 + 32.
         var buffer = [CChar](repeating: 0, count: 256)
         let code = password.withBytes { bytes in
             argon2id_hash_encoded(
@@ -31,7 +31,7 @@ package struct PasswordHash: Hashable, Sendable {
         encoded = String(decoding: buffer.prefix { $0 != 0 }.map(UInt8.init), as: UTF8.self)
     }
 
-    /// Reads an encoded hash as it stands in a file.
+    /// Parses an encoded hash.
     package init(parsing text: some Collection<UInt8>) throws(PasswordHashSyntaxError) {
         guard text.count <= 512, let string = String(validating: text, as: UTF8.self) else {
             throw .notArgon2id
@@ -58,7 +58,7 @@ package struct PasswordHash: Hashable, Sendable {
         argon2id_verify(encoded, password.baseAddress, password.count) == ARGON2_OK.rawValue
     }
 
-    /// The system generator asks getrandom(2) on Linux, so its bytes are fit for a salt.
+    /// The system generator uses getrandom(2) on Linux, which is fit for a salt.
     private static func randomSalt() -> [UInt8] {
         var generator = SystemRandomNumberGenerator()
         return (0..<saltByteCount).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
@@ -80,7 +80,7 @@ package struct PasswordHash: Hashable, Sendable {
         return parameters
     }
 
-    /// The canonical decimal number after `name`: no sign, no leading zero.
+    /// The decimal number after `name`, without sign and leading zero.
     private static func number(after name: String, in part: Substring) -> UInt32? {
         guard part.hasPrefix(name) else { return nil }
         let digits = part.dropFirst(name.count)
@@ -96,7 +96,7 @@ package struct PasswordHash: Hashable, Sendable {
             lastValue = value
         }
         let count = field.utf8.count
-        // The bits that the last character has over must be zero, or two texts mean one value.
+        // Unused bits of the last character must be zero, or two texts would mean one value.
         switch count % 4 {
         case 0: return count / 4 * 3
         case 2: return lastValue & 0x0F == 0 ? count / 4 * 3 + 1 : nil

@@ -1,13 +1,12 @@
 /// Checks names and passwords against one state of the password file.
 ///
-/// A value without side effects: any number of threads may ask at once. One answer costs some
-/// 20 ms and 19 MiB with the standard parameters, so a broker asks from a worker thread and bounds
-/// how many ask at once.
+/// Any number of threads may use it. A check takes about 20 ms and 19 MiB with the standard
+/// parameters, so a broker uses a worker thread and bounds the number of checks.
 package struct PasswordVerifier: Equatable, Sendable {
     private let hashes: [PasswordHash]
     private let indexOfUser: [[UInt8]: Int]
 
-    /// The users of `file` as it is now; later changes need a new verifier.
+    /// The users of `file`; later changes need a new verifier.
     package init(_ file: PasswordFile) {
         let entries = file.entries
         hashes = entries.map(\.hash)
@@ -21,9 +20,8 @@ package struct PasswordVerifier: Equatable, Sendable {
     /// True if there is such a user with that password.
     ///
     /// An unknown name costs as much as a known one: its password is checked against some user's
-    /// hash and the answer thrown away. Which user's is fixed per name, so that a file of unequal
-    /// parameters does not show it by times that vary. Without users the answer comes at once,
-    /// for there is no name to guess.
+    /// hash and the result is ignored. The choice is fixed per name, so that varying times of
+    /// different parameters reveal nothing. Without users the answer comes at once.
     package func verify(userName: [UInt8], password: [UInt8]) -> Bool {
         guard !hashes.isEmpty else { return false }
         let known = indexOfUser[userName]
@@ -32,7 +30,7 @@ package struct PasswordVerifier: Equatable, Sendable {
         return matches && known != nil
     }
 
-    /// The hash value is seeded per process: nobody outside can tell which user it picks.
+    /// Seeded per process, so that the choice cannot be predicted from outside.
     private func decoyIndex(for userName: [UInt8]) -> Int {
         Int(UInt(bitPattern: userName.hashValue) % UInt(hashes.count))
     }

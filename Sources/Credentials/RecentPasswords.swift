@@ -5,7 +5,7 @@ import CArgon2
 /// It is Argon2id over 64 KiB, with a random key as its salt: worth nothing outside the process
 /// that made the key, and some hundred times cheaper than the hash of a password file.
 struct PasswordTag: Sendable {
-    /// Made anew in every process, and never written anywhere.
+    /// New in every process, and never written anywhere.
     struct Key: Sendable {
         fileprivate let bytes: [UInt8]
 
@@ -32,7 +32,7 @@ struct PasswordTag: Sendable {
         self.bytes = bytes
     }
 
-    /// Takes the same time wherever two tags differ.
+    /// Compares in constant time.
     func isSame(as other: PasswordTag) -> Bool {
         zip(bytes, other.bytes).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
     }
@@ -88,7 +88,7 @@ struct RecentPasswords: Sendable {
             return
         }
         guard now >= due else { return }
-        // After a long silence both are too old.
+        // After a long pause both generations are too old.
         older = now - due < half ? recent : [:]
         recent = [:]
         turnsAtMilliseconds = now + half

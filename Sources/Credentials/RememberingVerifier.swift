@@ -12,7 +12,7 @@ package final class RememberingVerifier: Sendable {
     private struct State {
         var verifier: PasswordVerifier
         var recent: RecentPasswords
-        /// Counts the verifiers, so that a check that began with a former one is not remembered.
+        /// Numbers the verifiers, so that a check under an earlier one is not cached.
         var generation: UInt64 = 0
     }
 

@@ -19,14 +19,14 @@ package struct SHA256Digest: Hashable, Sendable {
         let result = withUnsafeMutableBytes(of: &words) { target in
             SHA256(message, message.count, target.assumingMemoryBound(to: UInt8.self).baseAddress)
         }
-        // A configuration of OpenSSL can take its algorithms away; TLS would not work either.
+        // Only OpenSSL's configuration can disable it, and TLS would not work then either.
         precondition(result != nil, "libcrypto has no SHA-256")
         self.words = (
             words.0.bigEndian, words.1.bigEndian, words.2.bigEndian, words.3.bigEndian
         )
     }
 
-    /// Reads 64 lower-case hexadecimal digits; `nil` for anything else.
+    /// Parses 64 lower-case hexadecimal digits; `nil` for anything else.
     package init?(hexadecimal text: some Collection<UInt8>) {
         guard text.count == Self.hexadecimalCount else { return nil }
         var words = [UInt64](repeating: 0, count: 4)

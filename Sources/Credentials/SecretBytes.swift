@@ -3,21 +3,21 @@ import Glibc
 /// Secret bytes that leave no trace in memory: they are never copied, never moved by growing, and
 /// overwritten when the value ends.
 package struct SecretBytes: ~Copyable {
-    /// The longest password, in bytes: what the two length bytes of an MQTT field can count.
+    /// The longest password in bytes, by the length field of MQTT.
     package static let maximumByteCount = 65_535
 
-    // Allocated once at full capacity, because a buffer that grows leaves its old copy behind.
-    // The pointer never leaves this value, which owns it alone and frees it in `deinit`.
+    // Allocated once at full capacity, because a growing buffer leaves its old copy behind. Only
+    // this value has the pointer, and frees it in `deinit`.
     private let storage: UnsafeMutableRawBufferPointer
     package private(set) var count = 0
 
-    /// Room for up to `capacity` bytes, none of them used yet.
+    /// Empty, with room for `capacity` bytes.
     package init(capacity: Int = SecretBytes.maximumByteCount) {
         precondition(capacity > 0, "secret with a capacity of \(capacity) bytes")
         storage = .allocate(byteCount: capacity, alignment: 1)
     }
 
-    /// A copy of `bytes`; the caller's own copy stays as it is.
+    /// A copy of `bytes`; the caller still has its own.
     package init(copying bytes: some Collection<UInt8>) {
         self.init(capacity: max(1, bytes.count))
         for byte in bytes { append(byte) }
@@ -39,7 +39,7 @@ package struct SecretBytes: ~Copyable {
         count += 1
     }
 
-    /// Takes the last byte away and overwrites it; `nil` when there is none.
+    /// Removes the last byte and overwrites it; `nil` when there is none.
     @discardableResult
     package mutating func removeLast() -> UInt8? {
         guard count > 0 else { return nil }
@@ -49,7 +49,7 @@ package struct SecretBytes: ~Copyable {
         return byte
     }
 
-    /// Lets `body` read the bytes, which it must not keep.
+    /// Passes the bytes to `body`, which must not keep them.
     package borrowing func withBytes<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {

@@ -2,7 +2,7 @@
 package struct TokenBook: Sendable {
     private let entries: [SHA256Digest: TokenFile.Entry]
 
-    /// The tokens of `file` as it is now; later changes need a new book.
+    /// The tokens of `file`; later changes need a new book.
     package init(_ file: TokenFile) {
         entries = Dictionary(uniqueKeysWithValues: file.entries.map { ($0.digest, $0) })
     }

@@ -11,16 +11,16 @@ extension LineFile<TokenLines> {
     package enum Addition: Equatable, Sendable {
         case added
         case nameTaken
-        /// There are ``maximumCount`` already.
+        /// The file has ``maximumCount`` tokens.
         case full
     }
 
     /// Name of the file in the data directory, where it is unless `admin.tokens_file` says otherwise.
     package static var defaultName: String { "tokens" }
-    /// The most tokens that a file holds: the names of all of them can stand in logs and metrics.
+    /// Most tokens of a file; bounded because their names occur in logs and metrics.
     package static var maximumCount: Int { 1_000 }
 
-    /// Adds a token at the end, under a name that is free.
+    /// Adds a token at the end, unless its name is taken.
     package mutating func add(_ entry: Entry) -> Addition {
         let entries = entries
         if entries.contains(where: { $0.name == entry.name }) { return .nameTaken }
@@ -45,7 +45,7 @@ package struct TokenLines: LineFormat {
         package let created: UTCTime
         /// From this second on the token is refused; `nil` for one that never expires.
         package let expires: UTCTime?
-        /// Of the whole token, its prefix included.
+        /// The digest of the whole token, including its prefix.
         package let digest: SHA256Digest
 
         package init(

@@ -2,12 +2,12 @@
 /// `.`, `_` and `-`, so that it can stand anywhere unescaped.
 package struct TokenName: Hashable, Sendable, CustomStringConvertible {
     package static let maximumByteCount = 64
-    /// The token of `admin.token` and `HERMES_ADMIN_TOKEN`, which is in no token file.
+    /// The token of `admin.token` and `HERMES_ADMIN_TOKEN`, which is not in the token file.
     package static let admin = TokenName(unchecked: "admin")
 
     package let text: String
 
-    /// Checks every rule above, and that the name is not ``admin``.
+    /// Checks the rules above, and that the name is not ``admin``.
     package init(_ text: some StringProtocol) throws(TokenNameError) {
         if text.isEmpty { throw .empty }
         guard text.utf8.count <= Self.maximumByteCount else { throw .tooLong }

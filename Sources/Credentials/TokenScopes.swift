@@ -1,8 +1,8 @@
 /// A permission that a token can have.
 package enum TokenScope: String, CaseIterable, Hashable, Sendable {
-    /// Publish messages, and nothing else.
+    /// Publish messages.
     case publish
-    /// Look at everything, and change nothing.
+    /// Read everything, and change nothing.
     case read
     /// Everything.
     case admin
@@ -25,7 +25,7 @@ package struct TokenScopes: Hashable, Sendable, CustomStringConvertible {
         self.granted = granted
     }
 
-    /// Reads `publish,read`; `nil` for an unknown or repeated word and for none.
+    /// Parses `publish,read`; `nil` for an unknown or repeated word, or for none.
     package init?(parsing text: some StringProtocol) {
         var granted: Set<TokenScope> = []
         for word in text.split(separator: ",", omittingEmptySubsequences: false) {
@@ -40,7 +40,7 @@ package struct TokenScopes: Hashable, Sendable, CustomStringConvertible {
         granted.contains(scope) || granted.contains(.admin)
     }
 
-    /// The words, always in the same order.
+    /// The scopes' names, always in the same order.
     package var names: [String] { TokenScope.allCases.filter(granted.contains).map(\.rawValue) }
 
     /// The form in the token file: `publish,read`.

@@ -8,12 +8,12 @@ package struct UTCTime: Hashable, Comparable, Sendable {
     /// Since 1970, without leap seconds; within ``range``.
     package let unixSeconds: Int64
 
-    /// The nearest second that can be written.
+    /// The nearest time within ``range``.
     package init(clamping unixSeconds: Int64) {
         self.unixSeconds = min(max(unixSeconds, Self.range.lowerBound), Self.range.upperBound)
     }
 
-    /// Reads what ``description`` writes; `nil` for any other text and for days that do not exist.
+    /// Parses the form of ``description``; `nil` for other text and impossible dates.
     package init?(_ text: some StringProtocol) {
         let bytes = Array(text.utf8)
         guard bytes.count == 20 else { return nil }
@@ -28,7 +28,7 @@ package struct UTCTime: Hashable, Comparable, Sendable {
         parts.tm_min = number(14..<16)
         parts.tm_sec = number(17..<19)
         self.init(clamping: Int64(timegm(&parts)))
-        // timegm makes 3 March of 31 February, and letters make numbers of their own.
+        // timegm turns 31 February into 3 March, and letters into numbers.
         if description.utf8.elementsEqual(bytes) { return }
         return nil
     }

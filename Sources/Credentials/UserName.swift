@@ -1,6 +1,6 @@
 import PlainText
 
-/// A user name that a password file can hold and that patterns can use safely later.
+/// A user name that is safe in a password file and in topic patterns.
 ///
 /// 1 to 256 bytes of UTF-8 without `:` (it ends the name in the file), without `/`, `+` and `#`
 /// (a name put into a topic pattern would widen it), without control, format and other invisible
@@ -12,7 +12,7 @@ package struct UserName: Hashable, Sendable {
 
     package let bytes: [UInt8]
 
-    /// Checks every rule above; throws the first one that is broken.
+    /// Checks the rules above; throws for the first broken one.
     package init(_ bytes: some Collection<UInt8>) throws(UserNameError) {
         guard !bytes.isEmpty else { throw .empty }
         guard bytes.count <= Self.maximumByteCount else { throw .tooLong(byteCount: bytes.count) }
@@ -27,12 +27,12 @@ package struct UserName: Hashable, Sendable {
         self.bytes = Array(bytes)
     }
 
-    /// Checks a name that arrived as text, for example as an argument.
+    /// Checks a name given as text, such as an argument.
     package init(_ text: String) throws(UserNameError) {
         try self.init(Array(text.utf8))
     }
 
-    /// The name as its owner writes it; backslashes are not doubled here.
+    /// The name without escapes.
     package var text: String { String(decoding: bytes, as: UTF8.self) }
 
     private static func isReserved(_ scalar: UnicodeScalar) -> Bool {
@@ -41,7 +41,7 @@ package struct UserName: Hashable, Sendable {
 }
 
 extension UserName: CustomStringConvertible {
-    /// The name in a form that is safe to print.
+    /// The name with unsafe characters escaped.
     package var description: String { VisibleText.escaped(text) }
 }
 

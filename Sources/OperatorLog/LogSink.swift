@@ -9,11 +9,11 @@ import SystemFiles
 ///       │ full
 ///       └──> droppedLines ──(behind the next batch)──> one line that counts them
 ///
-/// The mutex is held to copy a line or to swap the buffer, never across a system call, so that
-/// `submit` does not wait for the output.
+/// The mutex is held while copying a line or swapping the buffer, never during a system call, so
+/// that `submit` does not wait for the output.
 ///
-/// Unchecked because the guarded members are plain variables: each is touched with `mutex` held,
-/// but for `thread`, which the one caller of `startThread` writes before the sink is shared.
+/// Unchecked: all members are accessed under `mutex`, except `thread`, which `startThread` sets
+/// before the sink is shared.
 final class LogSink: @unchecked Sendable {
     let format: LogFormat
     let clock: @Sendable () -> Timestamp
@@ -24,13 +24,13 @@ final class LogSink: @unchecked Sendable {
     // Guarded by `mutex`.
     private let mutex: ThreadMutex
     private var pending: [UInt8] = []
-    /// Bytes of the batch that is being written.
+    /// Bytes of the batch being written.
     private var batchBytes = 0
-    /// Not yet reported.
+    /// Dropped lines not reported yet.
     private var droppedLines: UInt64 = 0
     private var totalDropped: UInt64 = 0
     private var isOutputFailing = false
-    /// Bytes accepted, and bytes written or lost, since the start: what `flush` compares.
+    /// Bytes accepted, and bytes written or lost, since the start, for `flush`.
     private var acceptedBytes: UInt64 = 0
     private var finishedBytes: UInt64 = 0
     private var state = State.running
@@ -38,9 +38,9 @@ final class LogSink: @unchecked Sendable {
 
     private enum State {
         case running
-        /// What is pending is still written.
+        /// Pending lines are still written.
         case stopping
-        /// What is pending is lost.
+        /// Pending lines are lost.
         case abandoned
     }
 
@@ -72,7 +72,7 @@ final class LogSink: @unchecked Sendable {
         mutex.withLock { totalDropped }
     }
 
-    /// Takes a whole line, or drops and counts it when the buffer is full.
+    /// Accepts a line, or drops and counts it when the buffer is full.
     func submit(_ line: [UInt8]) {
         mutex.withLock {
             guard state == .running, pending.count + batchBytes + line.count <= capacityBytes else {
@@ -110,11 +110,11 @@ final class LogSink: @unchecked Sendable {
         guard let stopped else { return }
         _ = flush(timeout: timeout)
         mutex.withLock { state = .abandoned }
-        // Ends within one poll interval: the thread looks at the state between writes.
+        // Ends within one poll interval, because the thread checks the state between writes.
         pthread_join(stopped, nil)
     }
 
-    /// Starts the thread; returns 0, or the error number of pthread_create.
+    /// Starts the thread; returns 0 or the error of pthread_create.
     func startThread() -> CInt {
         // Signals belong to the main thread; SIGPIPE of a closed output becomes EPIPE.
         var all = sigset_t()
@@ -124,7 +124,7 @@ final class LogSink: @unchecked Sendable {
         defer { pthread_sigmask(SIG_SETMASK, &previous, nil) }
 
         var created = pthread_t()
-        // The thread holds the sink until it ends.
+        // The thread retains the sink until it ends.
         let retained = Unmanaged.passRetained(self)
         let code = pthread_create(
             &created, nil,
@@ -144,10 +144,10 @@ final class LogSink: @unchecked Sendable {
     // MARK: - On the log's own thread
 
     private func run() {
-        // After a failure in the middle of a line, the next one still begins a line.
+        // After a failure within a line, the next line begins on a new one.
         var endsInMidLine = false
         while let (lines, dropped) = takeBatch() {
-            // In one piece with the lines, so that flush and stop wait for the count as well.
+            // Part of the batch, so that flush and stop include it.
             let bytes = dropped > 0 ? lines + notice(of: dropped) : lines
             if endsInMidLine, write([Self.lineFeed]) == 1 { endsInMidLine = false }
             let written = endsInMidLine ? 0 : write(bytes)
@@ -155,7 +155,7 @@ final class LogSink: @unchecked Sendable {
             let rest = bytes[written...]
             mutex.withLock {
                 if !rest.isEmpty {
-                    // The count of earlier losses is the last line, and goes with a later batch.
+                    // The last line counts earlier losses; the count goes with a later batch.
                     countDropped(Self.lineCount(rest) - (dropped > 0 ? 1 : 0))
                     droppedLines += dropped
                 }
@@ -167,17 +167,17 @@ final class LogSink: @unchecked Sendable {
         }
     }
 
-    /// Waits for lines, or for the news that some were dropped; `nil` when the thread shall end.
+    /// Waits for lines or dropped lines; `nil` when the thread must end.
     private func takeBatch() -> (lines: [UInt8], dropped: UInt64)? {
         mutex.withLock {
-            // A failing output is tried again with the next line only: its own losses would
-            // otherwise keep the thread spinning.
+            // A failing output is retried with the next line only, or its own losses would keep the
+            // thread spinning.
             while pending.isEmpty && (droppedLines == 0 || isOutputFailing) {
                 guard state == .running else { return nil }
                 mutex.wait(.work)
             }
             guard state != .abandoned || !pending.isEmpty else { return nil }
-            // The array goes away with the batch, so that a burst does not hold memory for ever.
+            // The buffer is freed with the batch, so that a burst holds no memory.
             let lines = pending
             pending = []
             batchBytes = lines.count
@@ -194,11 +194,10 @@ final class LogSink: @unchecked Sendable {
             metadata: ["log.dropped": "\(dropped)"])
     }
 
-    /// Writes all bytes, and returns how many: fewer when the output fails or the log is
-    /// abandoned.
+    /// Writes all bytes; returns their number, fewer when the output fails or the log is abandoned.
     ///
-    /// Chunks of PIPE_BUF never block after POLLOUT on a pipe, so that a stalled reader leaves
-    /// the thread in `poll`, where it notices that it shall end.
+    /// After POLLOUT, chunks of PIPE_BUF do not block on a pipe. So with a stalled reader the
+    /// thread waits in `poll`, where it can be ended.
     private func write(_ bytes: [UInt8]) -> Int {
         var written = 0
         while written < bytes.count {
@@ -224,13 +223,13 @@ final class LogSink: @unchecked Sendable {
     private static let chunkBytes = 4_096
     private static let pollMilliseconds: CInt = 50
 
-    /// Called with the mutex held.
+    /// Requires the mutex.
     private func countDropped(_ lines: UInt64) {
         droppedLines += lines
         totalDropped += lines
     }
 
-    /// Lines that end in these bytes; one cut off in front counts.
+    /// The number of lines that end in these bytes; a cut first line counts.
     private static func lineCount(_ bytes: ArraySlice<UInt8>) -> UInt64 {
         bytes.reduce(0) { $1 == lineFeed ? $0 + 1 : $0 }
     }

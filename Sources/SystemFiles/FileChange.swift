@@ -2,7 +2,7 @@ import Glibc
 
 /// Changes of whole files that a crash or a reader never sees half done.
 package enum FileChange {
-    /// Lets `change` make new contents of a file while a lock keeps other programs' changes away.
+    /// Replaces a file's content by that of `change`, under a lock against other programs' changes.
     ///
     /// The new contents replace the old ones at once and are on disk when this returns. Owner, group
     /// and mode stay; a new file gets mode 0600.

@@ -2,9 +2,8 @@ import Glibc
 
 /// An exclusive flock(2) on a lock file; it ends with the value.
 ///
-/// To change a file, the lock is on another file beside it: a change replaces the file, and a waiting
-/// process would then hold the lock of the one thrown away. The lock file stays: to delete it would
-/// open the same race.
+/// A file is locked by another file beside it: a change replaces the file, and a waiting process
+/// would get the lock of the replaced one. The lock file is never deleted, for the same reason.
 package struct FileLock: ~Copyable {
     /// The reason for which there is no lock, or no change.
     package enum Failure: Error {

@@ -3,11 +3,11 @@ import Logging
 import Synchronization
 import SystemFiles
 
-/// Finds tokens in a file that is read again whenever it has changed, so that `hermesctl tokens` takes
-/// effect at the next request, on open connections too. A file that turned bad leaves the tokens as they
-/// were; one that is not there has none.
+/// Checks tokens against a file that is read again after each change, so `hermesctl tokens` takes
+/// effect at the next request, even on open connections. If the new file cannot be used, the old
+/// tokens stay; a missing file has none.
 package final class TokenChecks: Sendable {
-    /// One state of the file, good to check tokens against.
+    /// The tokens from one state of the file.
     package struct Tokens: Sendable {
         fileprivate var book: TokenBook
         fileprivate var stamp: FileStamp?
@@ -27,7 +27,7 @@ package final class TokenChecks: Sendable {
     private let logger: Logger
     private let state: Mutex<State>
 
-    /// Reads the file, which must be good at the start if it is there.
+    /// Reads the file at the start, if it exists; any problem is an error.
     package init(path: String, logger: Logger) throws(TokenFileError) {
         self.path = path
         self.logger = logger
@@ -39,15 +39,15 @@ package final class TokenChecks: Sendable {
         }
     }
 
-    /// The entry of a token, expired or not; `nil` for an unknown one. One look at the file's stamp.
+    /// The entry of a token, expired or not; `nil` for an unknown one. Compares the file's stamp.
     func entry(of token: some Collection<UInt8>) -> TokenFile.Entry? {
         current().entry(of: token)
     }
 
-    /// The file as it is now, for ``use(_:)``.
+    /// Reads the file, for ``use(_:)``.
     package func read() throws(TokenFileError) -> Tokens { try Self.load(path, logger) }
 
-    /// True when the file is another than that in use.
+    /// True when the file differs from the one in use.
     package func isChanged(by tokens: Tokens) -> Bool {
         state.withLock { $0.file.isChanged(by: tokens.stamp) }
     }
@@ -89,7 +89,7 @@ package final class TokenChecks: Sendable {
         do throws(TokenFileError) {
             file = try TokenFile.load(path: path)
         } catch .missing {
-            // As good as empty, and the safe side: no token but the administrator's counts.
+            // Like an empty file, which is safe: only the administrator's token is valid.
         }
         if let warning = file.accessWarning {
             logger.warning("Token file is open to others", metadata: ["problem": "\(warning)"])

@@ -1,21 +1,21 @@
 import Glibc
 import SystemFiles
 
-/// The secret that lets a program use the API.
+/// The secret of the administrator.
 package struct AdminToken: Sendable, CustomStringConvertible {
-    /// Fewest characters of a token that an operator sets.
+    /// Fewest characters of a configured token.
     package static let minimumLength = 16
-    /// Most characters; a longer one would not fit the headers well.
+    /// Most characters, so that it fits a header.
     package static let maximumLength = 512
-    /// Fewest different characters, which refuses `aaaaaaaaaaaaaaaa` and its like.
+    /// Fewest different characters, to reject `aaaaaaaaaaaaaaaa`.
     package static let minimumDistinctCharacters = 8
 
     private let bytes: [UInt8]
 
     /// - Parameters:
     ///   - text: The secret.
-    ///   - source: Where it comes from, for the error.
-    /// - Throws: ``AdminTokenError`` when it is empty, weak, or cannot stand in a header.
+    ///   - source: Its source, for the error.
+    /// - Throws: ``AdminTokenError`` when it is empty, weak, or invalid in a header.
     package init(_ text: String, source: String) throws(AdminTokenError) {
         let bytes = Array(text.utf8)
         if bytes.isEmpty { throw .unusable(source: source, reason: "it is empty") }
@@ -46,7 +46,7 @@ package struct AdminToken: Sendable, CustomStringConvertible {
         self.bytes = bytes
     }
 
-    /// Compares in a time that depends on the presented token's length alone.
+    /// Compares in a time that depends on the length of the presented token only.
     package func matches(_ presented: some Collection<UInt8>) -> Bool {
         var difference: UInt8 = presented.count == bytes.count ? 0 : 1
         for (index, byte) in presented.enumerated() {
@@ -55,7 +55,7 @@ package struct AdminToken: Sendable, CustomStringConvertible {
         return difference == 0
     }
 
-    /// Never the secret.
+    /// Hides the secret.
     package var description: String { "AdminToken(hidden)" }
 }
 

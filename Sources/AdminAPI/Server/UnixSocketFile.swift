@@ -1,24 +1,23 @@
 import Glibc
 import SystemFiles
 
-/// The file of a Unix socket, which only its owner can ever connect to.
+/// The file of a Unix socket, to which only its owner can ever connect.
 ///
-/// A socket file gets its mode when it is bound, from the umask of the whole process. So it is
-/// bound inside a fresh directory of mode 0700, given mode 0600, and then renamed to its place.
+/// A socket file gets its mode from the process's umask when it is bound. So it is bound in a new
+/// directory of mode 0700, set to mode 0600, and then renamed.
 struct UnixSocketFile: Sendable {
-    /// Where clients find it.
+    /// The path for clients.
     let path: String
-    /// Where it is bound first.
+    /// The path at which it is bound first.
     let draftPath: String
     private let draftDirectory: String
 
     /// Longest path that fits a socket address.
     private static let maximumPathBytes = 107
 
-    /// Makes room for the socket: removes what an earlier process left, and makes the directory.
+    /// Prepares the path: removes an earlier process's socket, and creates the directory.
     ///
-    /// - Throws: ``AdminServerError`` when the path is taken by something else or by a process
-    ///   that listens.
+    /// - Throws: ``AdminServerError`` when the path has another file or a process listens on it.
     init(path: String) throws(AdminServerError) {
         self.path = path
         let parent = FilePath.folder(of: path)
@@ -40,7 +39,7 @@ struct UnixSocketFile: Sendable {
         draftPath = draftDirectory + "/s"
     }
 
-    /// Puts the bound and listening socket in its place.
+    /// Renames the bound and listening socket to its path.
     func publish() throws(AdminServerError) {
         guard chmod(draftPath, 0o600) == 0 else {
             throw Self.failure(path, "cannot set its mode", errno)
@@ -51,14 +50,14 @@ struct UnixSocketFile: Sendable {
         rmdir(draftDirectory)
     }
 
-    /// Removes the socket at the end, unless another process has put its own there.
+    /// Removes the socket at the end, unless another process has replaced it.
     func remove(published: Bool) {
         if published, !Self.isListening(path) { unlink(path) }
         unlink(draftPath)
         rmdir(draftDirectory)
     }
 
-    /// Removes a socket that nobody listens on, and nothing else.
+    /// Removes a socket without a listener, and nothing else.
     private static func removeStale(_ path: String) throws(AdminServerError) {
         guard let status = FileStatus(ofLink: path) else {
             if errno == ENOENT { return }
@@ -77,7 +76,7 @@ struct UnixSocketFile: Sendable {
         guard unlink(path) == 0 else { throw failure(path, "cannot remove the old socket", errno) }
     }
 
-    /// True unless connecting is refused because nobody listens.
+    /// True unless the connection is refused for lack of a listener.
     private static func isListening(_ path: String) -> Bool {
         let descriptor = socket(
             AF_UNIX,

@@ -12,7 +12,7 @@ import SystemFiles
 /// Files that have become unusable leave the former certificate in use. Open connections keep
 /// theirs.
 package final class AdminCertificates: Sendable {
-    /// One state of the files.
+    /// The certificate from one state of the files.
     package struct Certificate: Sendable {
         fileprivate var context: NIOSSLContext
         fileprivate var stamps: [FileStamp?]
@@ -32,7 +32,7 @@ package final class AdminCertificates: Sendable {
         }
     }
 
-    /// From here on the log warns, once a day.
+    /// Days before expiry from which the log warns daily.
     private static let warningDays: Int64 = 14
     private static let secondsOfDay: Int64 = 86_400
 
@@ -40,7 +40,7 @@ package final class AdminCertificates: Sendable {
     private let logger: Logger
     private let state: Mutex<State>
 
-    /// Reads the files, which must be good at the start.
+    /// Reads the files at the start; any problem is an error.
     package init(_ settings: AdminTLSSettings, logger: Logger) throws(AdminTLSUnusable) {
         self.settings = settings
         self.logger = logger
@@ -48,7 +48,7 @@ package final class AdminCertificates: Sendable {
         state.withLock { warnOfEnd(&$0) }
     }
 
-    /// The files as they are now, for ``use(_:)``.
+    /// Reads the files, for ``use(_:)``.
     package func read() throws(AdminTLSUnusable) -> Certificate { try Self.load(settings) }
 
     package func use(_ certificate: Certificate) {
@@ -58,12 +58,12 @@ package final class AdminCertificates: Sendable {
         }
     }
 
-    /// True when the files are others than those in use.
+    /// True when the files differ from those in use.
     package func isChanged(by certificate: Certificate) -> Bool {
         state.withLock { $0.files.isChanged(by: certificate.stamps) }
     }
 
-    /// The certificate in use, as the metrics show it.
+    /// The certificate in use, for the metrics.
     var figures: AdminFigures.Certificate {
         let left = state.withLock { $0.certificate.expires } - Int64(time(nil))
         return AdminFigures.Certificate(
@@ -86,7 +86,7 @@ package final class AdminCertificates: Sendable {
             logger.info(
                 "Admin certificate read again", metadata: ["file": "\(settings.certificate)"])
         } catch {
-            // A pair is replaced one file after the other: this look may find it between.
+            // A renewal replaces the files one by one, so they may not match yet.
             guard state.files.refuse(stamps, "\(error)", at: .now) else { return }
             for problem in error.problems {
                 logger.error(
