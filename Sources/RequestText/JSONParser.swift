@@ -1,11 +1,11 @@
 import PlainText
 
-/// Reads one JSON text (RFC 8259) strictly, and says where it is wrong.
+/// A strict parser of JSON (RFC 8259) that reports the place of an error.
 ///
-/// Foundation's decoder takes repeated names and hides positions; what is misread here would be
-/// published, so both matter.
+/// Foundation's decoder accepts repeated names and hides places. Misread input would be published,
+/// so both matter.
 package struct JSONParser {
-    /// Arrays and objects in each other; bounds the stack.
+    /// Largest nesting of arrays and objects; bounds the stack.
     package static let maximumDepth = 32
 
     private let bytes: [UInt8]
@@ -15,9 +15,9 @@ package struct JSONParser {
         self.bytes = bytes
     }
 
-    /// The one value that `bytes` hold.
+    /// Parses the single value in `bytes`.
     ///
-    /// - Throws: ``JSONSyntaxError`` at the first byte that does not fit.
+    /// - Throws: ``JSONSyntaxError`` at the first invalid byte.
     package static func parse(_ bytes: [UInt8]) throws(JSONSyntaxError) -> JSONValue {
         var parser = JSONParser(bytes)
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) {
@@ -75,12 +75,12 @@ package struct JSONParser {
         }
     }
 
-    /// The names of one object: looked for in its members while these are few, as they mostly are.
+    /// The names of one object; searched linearly while there are few.
     private struct MemberNames {
         private static let few = 16
         private var all: Set<String> = []
 
-        /// False when one of `members`, which `name` would follow, has it already.
+        /// False when `members` contain `name` already.
         mutating func insert(_ name: String, in members: [JSONMember]) -> Bool {
             guard members.count >= Self.few else { return !members.contains { $0.name == name } }
             if members.count == Self.few { all = Set(members.map(\.name)) }
@@ -103,7 +103,7 @@ package struct JSONParser {
         }
     }
 
-    /// Steps over the opening bracket.
+    /// Skips the opening bracket.
     private mutating func enter(depth: Int) throws(JSONSyntaxError) {
         guard depth < Self.maximumDepth else {
             throw failure("more than \(Self.maximumDepth) levels of arrays and objects")
@@ -148,7 +148,7 @@ package struct JSONParser {
         var start = position
         while position < bytes.count, isPlain(bytes[position]) { position += 1 }
         if current == UInt8(ascii: "\"") {
-            // Without escapes nothing has to be collected.
+            // Without escapes the text can be taken as a whole.
             guard let text = String(validating: bytes[start..<position], as: UTF8.self) else {
                 throw failure("the string that ends here is not UTF-8")
             }
@@ -176,7 +176,7 @@ package struct JSONParser {
         }
     }
 
-    /// Stands for itself inside a string.
+    /// True for bytes that need no escape in a string.
     private func isPlain(_ byte: UInt8) -> Bool {
         byte >= 0x20 && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
     }
@@ -200,7 +200,7 @@ package struct JSONParser {
         }
     }
 
-    /// Reads `XXXX` or, for a surrogate pair, `XXXX\uXXXX`.
+    /// Parses `XXXX` or, for a surrogate pair, `XXXX\uXXXX`.
     private mutating func unicodeEscape() throws(JSONSyntaxError) -> Unicode.Scalar {
         let start = position
         let first = try hexadecimal()

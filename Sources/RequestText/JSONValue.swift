@@ -1,7 +1,7 @@
-/// A JSON text (RFC 8259), read.
+/// A parsed JSON value (RFC 8259).
 ///
 /// Numbers keep their text, because a `Double` would lose digits of 64-bit integers. Members keep
-/// their order; a name occurs once, because the parser refuses repetitions.
+/// their order, and names are unique.
 package enum JSONValue: Equatable, Sendable {
     case null
     case bool(Bool)
@@ -10,7 +10,7 @@ package enum JSONValue: Equatable, Sendable {
     case array([JSONValue])
     case object([JSONMember])
 
-    /// What the value is, for people.
+    /// The type of the value, for an error message.
     package var kindName: String {
         switch self {
         case .null: "null"
@@ -34,11 +34,11 @@ package struct JSONMember: Equatable, Sendable {
     }
 }
 
-/// Where and why a text is not JSON.
+/// The place of a syntax error, and its reason.
 package struct JSONSyntaxError: Error, Equatable, CustomStringConvertible {
     /// Counts from 1.
     package var line: Int
-    /// Counts bytes from 1.
+    /// In bytes, from 1.
     package var column: Int
     package var reason: String
 

@@ -1,15 +1,14 @@
-/// The path and query of a request line, split but not yet decoded.
-///
-/// Splitting comes before decoding, so that `%2F` in a client identifier stays part of it.
+/// The path and query of a request line, split before decoding, so that `%2F` in a client
+/// identifier is no separator.
 package struct RequestTarget: Equatable {
-    /// What stands between the slashes, still percent-encoded.
+    /// The parts between the slashes, still percent-encoded.
     package var segments: [Substring]
-    /// What follows the `?`; `nil` without one.
+    /// The text after the `?`; `nil` without one.
     package var query: Substring?
 
     /// - Returns: `nil` when the target is not an absolute path, such as the `*` of OPTIONS.
     package init?(_ target: String) {
-        // By bytes: what a `Character` is takes tables, and the separators are ASCII.
+        // By bytes, because separators are ASCII and `Character` needs table lookups.
         let bytes = target.utf8
         guard bytes.first == UInt8(ascii: "/") else { return nil }
         let end = bytes.firstIndex(of: UInt8(ascii: "?"))
