@@ -58,9 +58,10 @@ extension AccessRule: CustomStringConvertible {
             && !bytes.contains { " \t\"".utf8.contains($0) }
         guard !isPlain else { return text }
         var quoted = "\""
-        for character in text {
-            if character == "\"" || character == "\\" { quoted.append("\\") }
-            quoted.append(character)
+        // By scalars: a combining character behind a quote makes it no other byte.
+        for scalar in text.unicodeScalars {
+            if scalar == "\"" || scalar == "\\" { quoted.append("\\") }
+            quoted.unicodeScalars.append(scalar)
         }
         return quoted + "\""
     }

@@ -79,10 +79,11 @@ struct AccessRulesParserTests {
             allow anonymous client "*" subscribe %c/#
             allow user * client "x y" both $SYS/#
             allow user "tab\tbed" both a
+            allow user "a b\\"\u{301}c" both a
             """
         let once = try rules(text)
         #expect(once.rules.map(\.description).joined(separator: "\n") == text)
-        #expect(once.rules.map(\.line) == [1, 2, 3, 4, 5])
+        #expect(once.rules.map(\.line) == [1, 2, 3, 4, 5, 6])
     }
 
     @Test("random bytes yield rules or an error, never a trap", arguments: UInt64(1)...20)
