@@ -65,12 +65,13 @@ let package = Package(
 
         // The data plane: pure values first, input and output around them.
         module("PlainText"),
+        module("Addresses"),
         module("SystemFiles", ["PlainText"]),
         module("Structures"),
         module("MQTTCodec"),
         module("MQTTCore", ["Structures", "MQTTCodec"]),
         module("TLS", ["CLinux", "COpenSSL", "PlainText", "SystemFiles"]),
-        module("Transport", ["CLinux", "Structures", "SystemFiles", "TLS"]),
+        module("Transport", ["Addresses", "CLinux", "Structures", "SystemFiles", "TLS"]),
         module("Threads", ["CLinux"]),
         module(
             "Store",
@@ -89,8 +90,9 @@ let package = Package(
         module(
             "BrokerRuntime",
             [
-                "Authorization", "BrokerAPI", "BrokerCore", "CLinux", "MQTTCodec", "MQTTCore",
-                "OperatorLog", "Store", "Structures", "SystemFiles", "TLS", "Threads", "Transport",
+                "Addresses", "Authorization", "BrokerAPI", "BrokerCore", "CLinux", "MQTTCodec",
+                "MQTTCore", "OperatorLog", "Store", "Structures", "SystemFiles", "TLS", "Threads",
+                "Transport",
                 .product(name: "Logging", package: "swift-log"),
             ]),
 
@@ -98,8 +100,8 @@ let package = Package(
         module(
             "AdminAPI",
             [
-                "AdminTLS", "BrokerAPI", "COpenAPI", "Credentials", "HermesMessages", "MQTTCodec",
-                "OperatorLog", "PlainText", "RequestText", "SystemFiles",
+                "Addresses", "AdminTLS", "BrokerAPI", "COpenAPI", "Credentials", "HermesMessages",
+                "MQTTCodec", "OperatorLog", "PlainText", "RequestText", "SystemFiles",
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
@@ -111,7 +113,7 @@ let package = Package(
             ]),
         .target(
             name: "OperatorConfiguration",
-            dependencies: ["BrokerAPI", "CYAML", "PlainText", "SystemFiles"],
+            dependencies: ["Addresses", "BrokerAPI", "CYAML", "PlainText", "SystemFiles"],
             path: "Sources/Configuration", swiftSettings: swiftSettings),
         module(
             "AdminTLS",
@@ -155,8 +157,9 @@ let package = Package(
         testSupport(
             "FuzzChecks",
             [
-                "Authorization", "BrokerAPI", "BrokerCore", "Credentials", "HermesTesting",
-                "MQTTCodec", "MQTTCore", "OperatorConfiguration", "PlainText", "RequestText",
+                "Addresses", "Authorization", "BrokerAPI", "BrokerCore", "Credentials",
+                "HermesTesting", "MQTTCodec", "MQTTCore", "OperatorConfiguration", "PlainText",
+                "RequestText",
                 "Store", "Structures", "TLS", "Transport",
             ]),
 
@@ -174,6 +177,7 @@ let package = Package(
         program("hermesctl", ["OperatorCLI"]),
 
         tests("PlainTextTests", ["PlainText"]),
+        tests("AddressesTests", ["Addresses"]),
         tests("SystemFilesTests", ["HermesTesting", "SystemFiles"]),
         tests("RequestTextTests", ["HermesTesting", "RequestText"]),
         tests("ArchitectureTests", []),
@@ -190,7 +194,9 @@ let package = Package(
                 "BrokerCore", "BrokerTesting", "HermesTesting", "MQTTCodec", "MQTTCore", "Store",
                 "Structures",
             ]),
-        tests("TransportTests", ["HermesTesting", "Structures", "SystemFiles", "Transport"]),
+        tests(
+            "TransportTests",
+            ["Addresses", "HermesTesting", "Structures", "SystemFiles", "Transport"]),
         tests(
             "BrokerCoreTests",
             [
@@ -199,12 +205,15 @@ let package = Package(
             ]),
         tests(
             "BrokerRuntimeTests",
-            ["BrokerAPI", "BrokerCore", "BrokerRuntime", "Structures", "TLS", "Transport"]),
+            [
+                "Addresses", "BrokerAPI", "BrokerCore", "BrokerRuntime", "Structures", "TLS",
+                "Transport",
+            ]),
         tests(
             "AdminAPITests",
             [
-                "AdminAPI", "AdminTLS", "BrokerAPI", "CHermesProtos", "Credentials", "MQTTCodec",
-                "RequestText",
+                "Addresses", "AdminAPI", "AdminTLS", "BrokerAPI", "CHermesProtos", "Credentials",
+                "MQTTCodec", "RequestText",
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
             ]),

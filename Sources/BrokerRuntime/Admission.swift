@@ -1,3 +1,4 @@
+import Addresses
 import BrokerAPI
 import Structures
 import Transport
@@ -58,7 +59,7 @@ struct Admission: ~Copyable {
     /// Decides about a peer with a known address, and counts it if it may stay. `isSecured` means
     /// that its TLS handshake begins.
     mutating func admit(
-        _ peer: PeerAddress, isSecured: Bool, now: MonotonicTime
+        _ peer: IPAddress, isSecured: Bool, now: MonotonicTime
     ) -> Verdict {
         let key = peer.key(hash)
         let isLoopback = peer.isLoopback

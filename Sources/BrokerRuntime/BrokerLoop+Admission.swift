@@ -1,3 +1,4 @@
+import Addresses
 import BrokerCore
 import Glibc
 import Structures
@@ -94,7 +95,7 @@ extension BrokerLoop {
 
     /// Counts a connection once its peer's address is known, and returns the address's key. `nil`
     /// when the address has reached a limit; the connection then closes.
-    mutating func admit(_ peer: PeerAddress, isSecured: Bool) -> UInt32? {
+    mutating func admit(_ peer: IPAddress, isSecured: Bool) -> UInt32? {
         switch admission.admit(peer, isSecured: isSecured, now: shard.now) {
         case .admitted(let key): return key
         case .refused(let limit):

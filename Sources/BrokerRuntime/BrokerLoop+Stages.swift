@@ -1,10 +1,11 @@
+import Addresses
 import Structures
 import Transport
 
 /// The stages of a listener's connections.
 extension BrokerLoop {
     /// True when the peer is one of the listener's proxies, so that a PROXY header comes first.
-    func isProxy(_ peer: PeerAddress, ofListener listener: Int) -> Bool {
+    func isProxy(_ peer: IPAddress, ofListener listener: Int) -> Bool {
         guard listener < settings.listeners.count else { return false }
         return settings.listeners[listener].proxies.contains { $0.contains(peer) }
     }

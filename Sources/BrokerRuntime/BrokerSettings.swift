@@ -1,3 +1,4 @@
+import Addresses
 import BrokerAPI
 import TLS
 import Transport
@@ -11,11 +12,11 @@ package struct BrokerSettings: Sendable {
         /// The context of TLS handshakes; `nil` for plain TCP.
         package var tls: TLSContext?
         /// Networks whose connections begin with a PROXY header.
-        package var proxies: [PeerNetwork]
+        package var proxies: [IPNetwork]
 
         package init(
             address: String, port: UInt16, allowsAnonymous: Bool, tls: TLSContext? = nil,
-            proxies: [PeerNetwork] = []
+            proxies: [IPNetwork] = []
         ) {
             self.address = address
             self.port = port

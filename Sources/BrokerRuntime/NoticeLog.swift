@@ -1,3 +1,4 @@
+import Addresses
 import BrokerAPI
 import BrokerCore
 import Logging
@@ -130,7 +131,7 @@ struct NoticeLog {
     }
 
     /// Logs a new connection closed because its address has reached a limit.
-    mutating func logAddressTurnedAway(_ limit: Limit, _ peer: PeerAddress, now: MonotonicTime) {
+    mutating func logAddressTurnedAway(_ limit: Limit, _ peer: IPAddress, now: MonotonicTime) {
         write(
             .warning, "New connection closed, its address has had its share", of: limit.name, now,
             [LogKeys.address: "\(peer.text)", LogKeys.setting: Self.settings(limit)])

@@ -1,3 +1,5 @@
+import Addresses
+
 /// Rules over several keys.
 extension ConfigurationDraft {
     mutating func checkContradictions() {
@@ -96,15 +98,14 @@ extension ConfigurationDraft {
 
     private func overlap(_ index: Int, _ other: String, _ otherKey: String) -> Bool {
         guard areUsable("listeners[\(index)].address", otherKey),
-            let own = NetworkAddress(configuration.listeners[index].address),
-            let other = NetworkAddress(other)
+            let own = IPAddress(listener: configuration.listeners[index].address),
+            let other = IPAddress(listener: other)
         else { return false }
         return own.overlaps(other)
     }
 
     private func socket(_ index: Int) -> String {
         let listener = configuration.listeners[index]
-        return listener.address.contains(":")
-            ? "[\(listener.address)]:\(listener.port)" : "\(listener.address):\(listener.port)"
+        return IPAddress.text(host: listener.address, port: listener.port)
     }
 }

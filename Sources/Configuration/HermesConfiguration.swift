@@ -99,9 +99,6 @@ package struct HermesConfiguration: Sendable, Equatable {
         }
 
         package init() {}
-
-        /// True for `localhost`, 127.0.0.0/8 and `::1`.
-        package var isLoopback: Bool { NetworkAddress(address)?.isLoopback ?? false }
     }
 
     /// The moment at which a message counts as stored.

@@ -1,3 +1,4 @@
+import Addresses
 import CLinux
 import Glibc
 import SystemFiles
@@ -8,8 +9,10 @@ enum Listener {
     static func open(
         address: String, port: UInt16, userTimeoutMilliseconds: CInt
     ) throws(SystemError) -> OwnedDescriptor {
-        let subject = address.contains(":") ? "[\(address)]:\(port)" : "\(address):\(port)"
-        var (storage, length) = try SocketAddress.parse(address, port: port)
+        let subject = IPAddress.text(host: address, port: port)
+        guard let (storage, length) = IPAddress(listener: address, port: port)?.storage else {
+            throw SystemError(call: "parse", subject: address, code: EINVAL)
+        }
         let raw = socket(
             CInt(storage.ss_family),
             CInt(SOCK_STREAM.rawValue) | CInt(SOCK_NONBLOCK.rawValue) | CInt(SOCK_CLOEXEC.rawValue),
@@ -26,7 +29,7 @@ enum Listener {
         // the kernel's default is much longer.
         set(CInt(IPPROTO_TCP), TCP_USER_TIMEOUT, userTimeoutMilliseconds)
         if CInt(storage.ss_family) == AF_INET6 { set(CInt(IPPROTO_IPV6), IPV6_V6ONLY, 1) }
-        let bound = withUnsafePointer(to: &storage) { pointer in
+        let bound = withUnsafePointer(to: storage) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(raw, $0, length) }
         }
         guard bound == 0 else { throw SystemError(call: "bind", subject: subject, code: errno) }

@@ -1,3 +1,4 @@
+import Addresses
 import CLinux
 import Glibc
 import Structures
@@ -33,7 +34,7 @@ struct Listeners: ~Copyable {
         let number = descriptors.count
         let descriptor = socket.take()
         descriptors.append(descriptor)
-        addresses.append(SocketAddress.localText(of: descriptor))
+        addresses.append(IPAddress(localOf: descriptor).text)
         try poller.add(
             descriptor, EPOLLIN.rawValue, owner: Poller.owner(ofListener: number),
             addresses[number])

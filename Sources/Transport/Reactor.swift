@@ -1,3 +1,4 @@
+import Addresses
 import CLinux
 import Glibc
 import Structures
@@ -329,10 +330,10 @@ public struct Reactor: ~Copyable {
 
     /// The peer's address and port: from the PROXY header, else from the kernel, even after a
     /// reset.
-    public func peerAddress(of handle: Handle) -> PeerAddress {
+    public func peerAddress(of handle: Handle) -> IPAddress {
         guard isOpen(handle) else { return .unknown }
         return proxiedAddresses[handle.index]
-            ?? PeerAddress(peerOf: connections[handle.index].descriptor)
+            ?? IPAddress(peerOf: connections[handle.index].descriptor)
     }
 
     /// The peer's address and port as text.

@@ -1,3 +1,4 @@
+import Addresses
 import BrokerRuntime
 import BrokerAPI
 import Glibc
@@ -18,7 +19,7 @@ extension BrokerSettings {
                 allowsAnonymous: configuration.allowsAnonymous(on: listener),
                 tls: index < contexts.count ? contexts[index] : nil,
                 proxies: listener.proxyFrom.map { text in
-                    guard let network = PeerNetwork(text) else {
+                    guard let network = IPNetwork(text) else {
                         preconditionFailure("\(text) was checked to be a network")
                     }
                     return network

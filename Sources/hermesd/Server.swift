@@ -1,3 +1,4 @@
+import Addresses
 import AdminAPI
 import AdminTLS
 import Authorization
@@ -370,9 +371,7 @@ struct Server {
     }
 
     private static func text(_ endpoints: AdminEndpoints) -> String {
-        endpoints.address.contains(":")
-            ? "[\(endpoints.address)]:\(endpoints.port)"
-            : "\(endpoints.address):\(endpoints.port)"
+        IPAddress.text(host: endpoints.address, port: endpoints.port)
     }
 }
 

@@ -1,3 +1,4 @@
+import Addresses
 import NIOCore
 import Testing
 
@@ -5,8 +6,8 @@ import Testing
 
 @Suite("Connection roster")
 struct ConnectionRosterTests {
-    private static func address(_ text: String) -> PeerAddress {
-        PeerAddress(try? SocketAddress(ipAddress: text, port: 1))
+    private static func address(_ text: String) -> IPNetwork {
+        IPAddress(try? SocketAddress(ipAddress: text, port: 1)).prefix
     }
 
     private let one = address("192.0.2.1")
@@ -16,7 +17,7 @@ struct ConnectionRosterTests {
     /// A roster of `all` places, with strangers' connections from the addresses, in order; each is
     /// named by its position.
     private func roster(
-        all: Int = 4, strangers: Int = 1, callersPerAddress: Int = 2, _ addresses: [PeerAddress]
+        all: Int = 4, strangers: Int = 1, callersPerAddress: Int = 2, _ addresses: [IPNetwork]
     ) -> ConnectionRoster<Int> {
         var roster = ConnectionRoster<Int>(
             ConnectionPlaces(

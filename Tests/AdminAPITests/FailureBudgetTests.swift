@@ -1,3 +1,4 @@
+import Addresses
 import NIOCore
 import Testing
 
@@ -9,13 +10,13 @@ struct FailureBudgetTests {
 
     /// A function, because `#expect` cannot call mutating methods.
     private func charge(
-        _ budget: inout FailureBudget, _ address: PeerAddress, at now: ContinuousClock.Instant
+        _ budget: inout FailureBudget, _ address: IPNetwork, at now: ContinuousClock.Instant
     ) -> Int? {
         budget.charge(address, at: now)
     }
 
-    private func peer(_ address: String) throws -> PeerAddress {
-        PeerAddress(try SocketAddress(ipAddress: address, port: 1234))
+    private func peer(_ address: String) throws -> IPNetwork {
+        IPAddress(try SocketAddress(ipAddress: address, port: 1234)).prefix
     }
 
     @Test("so many guesses a minute, and then to wait; they come back one by one")
@@ -42,10 +43,10 @@ struct FailureBudgetTests {
     func peerText() throws {
         let four = try SocketAddress(ipAddress: "192.0.2.1", port: 1234)
         let six = try SocketAddress(ipAddress: "2001:db8::1", port: 1234)
-        #expect(PeerAddress.text(four) == "192.0.2.1:1234")
-        #expect(PeerAddress.text(six) == "[2001:db8::1]:1234")
-        #expect(PeerAddress.text(nil) == "unknown")
-        #expect(PeerAddress.text(try SocketAddress(unixDomainSocketPath: "/x")) == "unix")
+        #expect(IPAddress.text(four) == "192.0.2.1:1234")
+        #expect(IPAddress.text(six) == "[2001:db8::1]:1234")
+        #expect(IPAddress.text(nil) == "unknown")
+        #expect(IPAddress.text(try SocketAddress(unixDomainSocketPath: "/x")) == "unix")
     }
 
     @Test("one address never pays for another")
@@ -78,8 +79,8 @@ struct FailureBudgetTests {
         #expect(try peer("2001:db8:0:1::1") != peer("2001:db8:0:2::1"))
         #expect(try peer("::ffff:192.0.2.1") == peer("192.0.2.1"))
         #expect(try peer("::ffff:192.0.2.1") != peer("::ffff:192.0.2.2"))
-        #expect(try peer("2001:db8:0:1::1").description == "2001:db8:0:1::/64")
-        #expect(try peer("192.0.2.1").description == "192.0.2.1")
-        #expect(PeerAddress(nil).description == "unix")
+        #expect(try peer("2001:db8:0:1::1").text == "2001:db8:0:1::/64")
+        #expect(try peer("192.0.2.1").text == "192.0.2.1")
+        #expect(IPAddress(nil).prefix.text == "unknown")
     }
 }

@@ -36,6 +36,7 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
 
         // Small modules without MQTT.
         ModuleRow("PlainText"),
+        ModuleRow("Addresses", outside: "Glibc"),
         ModuleRow("SystemFiles", own: "PlainText", outside: "Glibc"),
         ModuleRow("Structures"),
         ModuleRow("Threads", own: "CLinux", outside: "Glibc Synchronization"),
@@ -53,7 +54,8 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
         ModuleRow(
             "TLS", own: "CLinux COpenSSL PlainText SystemFiles", outside: "Glibc Synchronization"),
         ModuleRow(
-            "Transport", own: "CLinux Structures SystemFiles TLS", outside: "Glibc Synchronization"),
+            "Transport", own: "Addresses CLinux Structures SystemFiles TLS",
+            outside: "Glibc Synchronization"),
         ModuleRow(
             "Store", own: "CChecksum CLinux CSQLite PlainText Structures SystemFiles Threads",
             outside: "Glibc Synchronization"),
@@ -63,7 +65,7 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
         ModuleRow("Authorization", own: "PlainText Structures SystemFiles", outside: "Glibc"),
         ModuleRow(
             "Configuration", module: "OperatorConfiguration",
-            own: "BrokerAPI CYAML PlainText SystemFiles", outside: "Glibc"),
+            own: "Addresses BrokerAPI CYAML PlainText SystemFiles", outside: "Glibc"),
         ModuleRow("AdminTLS", own: "PlainText SystemFiles", outside: "NIOSSL"),
         ModuleRow(
             "ConfiguredFiles",
@@ -79,15 +81,15 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
         ModuleRow(
             "BrokerRuntime",
             own: """
-                Authorization BrokerAPI BrokerCore CLinux MQTTCodec MQTTCore OperatorLog Store \
-                Structures SystemFiles TLS Threads Transport
+                Addresses Authorization BrokerAPI BrokerCore CLinux MQTTCodec MQTTCore \
+                OperatorLog Store Structures SystemFiles TLS Threads Transport
                 """,
             outside: "Glibc Logging Synchronization"),
         ModuleRow(
             "AdminAPI",
             own: """
-                AdminTLS BrokerAPI COpenAPI Credentials HermesMessages MQTTCodec OperatorLog \
-                PlainText RequestText SystemFiles
+                Addresses AdminTLS BrokerAPI COpenAPI Credentials HermesMessages MQTTCodec \
+                OperatorLog PlainText RequestText SystemFiles
                 """,
             outside: """
                 FoundationEssentials Glibc Hummingbird HummingbirdCore Logging NIOCore NIOHTTP1 \
@@ -128,6 +130,6 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
 
     /// Types that two modules declare under one name. The list may only shrink.
     static let namesInTwoModules: Set = [
-        "AdminRequest", "AdminToken", "BrokerSettings", "PeerAddress", "TLSFailure",
+        "AdminRequest", "AdminToken", "BrokerSettings", "TLSFailure",
     ]
 }

@@ -1,3 +1,4 @@
+import Addresses
 import BrokerAPI
 import Structures
 import Testing
@@ -14,7 +15,7 @@ private final class Gate {
     var value = Admission(Admission.Limits(BrokerLimits()), hash: KeyedHash(seed: 5))
 
     func admit(
-        _ peer: PeerAddress, isSecured: Bool, _ settings: BrokerLimits, now: MonotonicTime
+        _ peer: IPAddress, isSecured: Bool, _ settings: BrokerLimits, now: MonotonicTime
     ) -> Admission.Verdict {
         value.limits = Admission.Limits(settings)
         return value.admit(peer, isSecured: isSecured, now: now)
@@ -38,12 +39,12 @@ private final class Gate {
 
 @Suite("Admission by address")
 struct AdmissionTests {
-    private static let phone = PeerAddress(ipv4: 0xC000_0207, port: 40_001)
-    private static let loopback = PeerAddress(ipv4: 0x7F00_0001, port: 40_001)
+    private static let phone = IPAddress(ipv4: 0xC000_0207, port: 40_001)
+    private static let loopback = IPAddress(ipv4: 0x7F00_0001, port: 40_001)
 
     /// One machine may have all addresses of a /64.
-    private static func six(_ network: UInt64, _ host: UInt64) -> PeerAddress {
-        PeerAddress(ipv6High: 0x2001_0DB8_0000_0000 | network, low: host, port: 1)
+    private static func six(_ network: UInt64, _ host: UInt64) -> IPAddress {
+        IPAddress(ipv6High: 0x2001_0DB8_0000_0000 | network, low: host, port: 1)
     }
 
     private static func key(_ verdict: Admission.Verdict) throws -> UInt32 {
@@ -64,7 +65,7 @@ struct AdmissionTests {
         let admission = Gate()
         var keys: [UInt32] = []
         for port in 1...UInt16(3) {
-            let peer = PeerAddress(ipv4: 0xC000_0207, port: port)
+            let peer = IPAddress(ipv4: 0xC000_0207, port: port)
             keys.append(
                 try Self.key(admission.admit(peer, isSecured: false, settings, now: ms(0))))
         }
@@ -72,7 +73,7 @@ struct AdmissionTests {
         #expect(
             admission.admit(Self.phone, isSecured: false, settings, now: ms(0))
                 == .refused(.connectionsPerAddress))
-        let other = PeerAddress(ipv4: 0xC000_0208, port: 1)
+        let other = IPAddress(ipv4: 0xC000_0208, port: 1)
         let otherKey = try Self.key(admission.admit(other, isSecured: false, settings, now: ms(0)))
         #expect(otherKey != keys[0] && admission.addressCount == 2)
         admission.leave(keys[0])
@@ -92,7 +93,7 @@ struct AdmissionTests {
                 == .refused(.connectionsPerAddress))
         _ = try Self.key(admission.admit(Self.six(8, 1), isSecured: false, settings, now: ms(0)))
 
-        let mapped = PeerAddress(ipv6High: 0, low: 0xFFFF_C000_0207, port: 9)
+        let mapped = IPAddress(ipv6High: 0, low: 0xFFFF_C000_0207, port: 9)
         _ = try Self.key(admission.admit(mapped, isSecured: false, settings, now: ms(0)))
         #expect(
             admission.admit(Self.phone, isSecured: false, settings, now: ms(0))
@@ -127,7 +128,7 @@ struct AdmissionTests {
         #expect(
             admission.admit(Self.phone, isSecured: false, settings, now: ms(2_000))
                 == .refused(.connectionsPerAddress))
-        for local in [Self.loopback, PeerAddress(ipv6High: 0, low: 1, port: 1)] {
+        for local in [Self.loopback, IPAddress(ipv6High: 0, low: 1, port: 1)] {
             for _ in 0..<20 {
                 _ = try Self.key(admission.admit(local, isSecured: true, settings, now: ms(0)))
             }

@@ -1,3 +1,5 @@
+import Addresses
+
 /// How often one address may fail to authenticate; performs no I/O and reads no clock.
 ///
 /// A wrong token costs its address one of `perMinute` failures, which come back evenly; an address
@@ -15,7 +17,7 @@ struct FailureBudget {
     private static let window = Duration.seconds(60)
 
     private let cost: Duration
-    private var records: [PeerAddress: Record] = [:]
+    private var records: [IPNetwork: Record] = [:]
 
     /// - Parameter perMinute: 1 or more.
     init(perMinute: Int) {
@@ -26,7 +28,7 @@ struct FailureBudget {
     /// Takes one failure from an address.
     ///
     /// - Returns: Seconds until the address has a failure left; `nil` when it had one now.
-    mutating func charge(_ address: PeerAddress, at now: ContinuousClock.Instant) -> Int? {
+    mutating func charge(_ address: IPNetwork, at now: ContinuousClock.Instant) -> Int? {
         var record = records[address] ?? Record(fullAgain: now, lastSeen: now)
         record.lastSeen = now
         defer { records[address] = record }

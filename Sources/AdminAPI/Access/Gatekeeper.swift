@@ -1,3 +1,4 @@
+import Addresses
 import Credentials
 import Hummingbird
 import Logging
@@ -101,7 +102,7 @@ final class Gatekeeper: Sendable {
         // Only an unknown token may be a guess.
         let retryAfterSeconds: Int? =
             if reason == .unknownToken {
-                budget.withLock { $0.charge(PeerAddress(peer), at: .now) }
+                budget.withLock { $0.charge(IPAddress(peer).prefix, at: .now) }
             } else {
                 nil
             }
@@ -113,7 +114,7 @@ final class Gatekeeper: Sendable {
         guard let seconds = retryAfterSeconds else { return problem }
         log(.tooManyFailures, of: nil, from: peer) { metadata in
             // It is the address that waits, whatever its port.
-            metadata[LogKeys.adminPeer] = "\(PeerAddress(peer))"
+            metadata[LogKeys.adminPeer] = "\(IPAddress(peer).prefix.text)"
             metadata[LogKeys.retryAfter] = "\(seconds)"
             metadata[LogKeys.setting] = "admin.max_failures"
             logger.warning(
@@ -134,12 +135,12 @@ final class Gatekeeper: Sendable {
         _ reason: AdminCounters.Refusal, of token: String?, from peer: SocketAddress?,
         _ write: (inout Logger.Metadata) -> Void
     ) {
-        let subject = Subject(reason: reason, address: PeerAddress(peer), token: token)
+        let subject = Subject(reason: reason, network: IPAddress(peer).prefix, token: token)
         let heldBack = lines.admit {
             $0.admit(subject, every: .seconds(60), in: reason, atMilliseconds: $1)
         }
         guard let heldBack else { return }
-        var metadata: Logger.Metadata = [LogKeys.adminPeer: "\(PeerAddress.text(peer))"]
+        var metadata: Logger.Metadata = [LogKeys.adminPeer: "\(IPAddress.text(peer))"]
         if let token { metadata[LogKeys.adminToken] = "\(token)" }
         if heldBack.ofGroup > heldBack.ofKey {
             metadata[LogKeys.suppressedOfAll] = "\(heldBack.ofGroup)"
@@ -152,7 +153,7 @@ final class Gatekeeper: Sendable {
     /// that many of them do not fill the disk either.
     private struct Subject: Hashable {
         var reason: AdminCounters.Refusal
-        var address: PeerAddress
+        var network: IPNetwork
         /// The name of a token that is known here; `nil` for none and for an unknown one.
         var token: String?
     }

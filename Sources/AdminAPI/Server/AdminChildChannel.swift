@@ -1,3 +1,4 @@
+import Addresses
 import Hummingbird
 import HummingbirdCore
 import Logging
@@ -72,7 +73,7 @@ struct AdminChildChannel: ServerChildChannel {
             counters.countConnectionRefused()
             log.write(
                 .warning, "Admin connection refused: too many are open",
-                [LogKeys.adminPeer: "\(PeerAddress.text(value.peer))"])
+                [LogKeys.adminPeer: "\(IPAddress.text(value.peer))"])
             await refuse(value.channel)
         }
     }

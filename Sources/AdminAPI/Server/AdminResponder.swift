@@ -1,3 +1,4 @@
+import Addresses
 import Hummingbird
 import HummingbirdCore
 import Logging
@@ -243,7 +244,7 @@ struct AdminResponder: Sendable {
                 LogKeys.problem: "\(problem.kind.rawValue)",
                 LogKeys.method: "\(request.method.rawValue)",
                 LogKeys.path: "\((request.head.path ?? "").visible())",
-                LogKeys.adminPeer: "\(PeerAddress.text(channel.remoteAddress))",
+                LogKeys.adminPeer: "\(IPAddress.text(channel.remoteAddress))",
             ])
     }
 }

@@ -1,3 +1,4 @@
+import Addresses
 import BrokerAPI
 import Hummingbird
 import HummingbirdCore
@@ -130,10 +131,10 @@ package struct AdminServer: Sendable {
         do {
             try await listener.run()
         } catch let error as IOError {
-            let host = bindAddress.contains(":") ? "[\(bindAddress)]" : bindAddress
             throw AdminServerError.cannotListen(
                 ListenFailure(
-                    section: "admin", address: "\(host):\(configuration.port)",
+                    section: "admin",
+                    address: IPAddress.text(host: bindAddress, port: configuration.port),
                     code: error.errnoCode))
         } catch {
             throw AdminServerError.failed(reason: "\(error)")

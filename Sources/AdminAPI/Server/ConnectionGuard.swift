@@ -1,3 +1,4 @@
+import Addresses
 import Hummingbird
 import NIOCore
 import NIOHTTP1
@@ -162,7 +163,7 @@ final class ConnectionGuard {
         if writeStall.tick(bufferedBytes: unsentBytes, at: now) {
             log.write(
                 .notice, "Admin connection closed: the client takes no answer",
-                [LogKeys.adminPeer: "\(PeerAddress.text(peer))"])
+                [LogKeys.adminPeer: "\(IPAddress.text(peer))"])
             context.close(promise: nil)
             return
         }

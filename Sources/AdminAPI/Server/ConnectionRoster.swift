@@ -1,3 +1,5 @@
+import Addresses
+
 /// How many connections a listener may have.
 struct ConnectionPlaces: Equatable {
     var all: Int
@@ -29,7 +31,7 @@ struct ConnectionRoster<ID: Hashable> {
     }
 
     private struct Entry {
-        var address: PeerAddress
+        var address: IPNetwork
         /// The number of the event that let it in.
         var since: Int
         var standing = Standing.stranger
@@ -60,7 +62,7 @@ struct ConnectionRoster<ID: Hashable> {
     var count: Int { entries.count }
 
     /// A connection has been accepted.
-    mutating func admit(_ id: ID, from address: PeerAddress) -> OnRequest {
+    mutating func admit(_ id: ID, from address: IPNetwork) -> OnRequest {
         precondition(entries[id] == nil, "a connection is let in twice")
         var displaced: ID?
         if entries.count >= places.all {
@@ -137,7 +139,7 @@ struct ConnectionRoster<ID: Hashable> {
 
     /// Of the address with the most strangers; of several such addresses, the oldest of all.
     private func oldestStranger() -> ID? {
-        var counts: [PeerAddress: Int] = [:]
+        var counts: [IPNetwork: Int] = [:]
         for entry in entries.values where entry.standing == .stranger {
             counts[entry.address, default: 0] += 1
         }

@@ -1,3 +1,4 @@
+import Addresses
 import NIOCore
 import OperatorLog
 import Synchronization
@@ -35,7 +36,7 @@ final class OpenConnections: Sendable {
     func admit(_ channel: any Channel, from peer: SocketAddress?) -> Bool {
         let id = ObjectIdentifier(channel)
         let isAdmitted = carryOut { state in
-            let outcome = state.roster.admit(id, from: PeerAddress(peer))
+            let outcome = state.roster.admit(id, from: IPAddress(peer).prefix)
             guard case .admit = outcome else { return outcome }
             state.channels[id] = channel
             if trustsEveryone {
@@ -108,7 +109,7 @@ final class OpenConnections: Sendable {
             .warning, "Admin connection closed to make room",
             [
                 LogKeys.adminLimit: "\(limit)",
-                LogKeys.adminPeer: "\(PeerAddress.text(channel.remoteAddress))",
+                LogKeys.adminPeer: "\(IPAddress.text(channel.remoteAddress))",
             ])
         TLSLayer.sever(channel)
     }

@@ -1,3 +1,4 @@
+import Addresses
 import Logging
 import NIOCore
 import OperatorLog
@@ -53,7 +54,7 @@ final class HandshakeLog: Sendable {
     func note(_ reason: Reason, from peer: SocketAddress?) {
         var metadata: Logger.Metadata = [
             LogKeys.adminReason: "\(reason.word)",
-            LogKeys.adminPeer: "\(PeerAddress.text(peer))",
+            LogKeys.adminPeer: "\(IPAddress.text(peer))",
         ]
         // Scanners and health checks that only connect are no news.
         guard reason != .closed else {

@@ -1,3 +1,4 @@
+import Addresses
 import BrokerAPI
 
 extension ValueFormat where Value == String {
@@ -7,7 +8,7 @@ extension ValueFormat where Value == String {
         return Self(
             expectation: expectation,
             read: { (text: String) throws(RefusedValue) -> String in
-                guard NetworkAddress(text) != nil else {
+                guard IPAddress(listener: text) != nil else {
                     let isBracketed = text.hasPrefix("[") && text.hasSuffix("]")
                     throw RefusedValue(
                         complaint: "\(quoted(text)) is not a numeric address",
@@ -155,9 +156,7 @@ extension ValueFormat where Value == [String] {
     /// An address, optionally with a prefix length.
     private static func network(_ text: String) throws(RefusedValue) -> String {
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
-        guard let host = parts.first, host != "localhost",
-            let address = NetworkAddress(String(host))
-        else {
+        guard let host = parts.first, let address = IPAddress(host: String(host)) else {
             throw RefusedValue(
                 complaint: "\(quoted(text)) is neither an address nor a network",
                 cure: "Give 127.0.0.1, ::1, 10.0.0.0/8, fd00::/8 or the like.")
@@ -166,17 +165,17 @@ extension ValueFormat where Value == [String] {
         let isNumber =
             (1...3).contains(parts[1].utf8.count)
             && parts[1].allSatisfy { ("0"..."9").contains($0) }
-        guard isNumber, let bits = Int(parts[1]), bits <= address.bitCount else {
+        guard isNumber, let bits = Int(parts[1]), bits <= address.family.bitCount else {
             throw RefusedValue(
                 complaint: "\(quoted(text)) does not end in a number of bits",
-                cure: "Give 0 to \(address.bitCount) behind the /.")
+                cure: "Give 0 to \(address.family.bitCount) behind the /.")
         }
-        let network = address.prefix(bits)
-        guard network == address else {
+        let network = IPNetwork(address, length: UInt8(bits))
+        guard network.first == address else {
             throw RefusedValue(
                 complaint: "\(quoted(text)) has bits set behind the first \(bits)",
                 cure:
-                    "Write \(network.text)/\(bits) for the network, or \(address.text) for the address alone."
+                    "Write \(network.first.hostText)/\(bits) for the network, or \(address.hostText) for the address alone."
             )
         }
         return text

@@ -1,3 +1,5 @@
+import Addresses
+
 /// The PROXY header, versions 1 and 2, which a proxy sends before all else to name its client.
 ///
 /// Source: "The PROXY protocol", versions 1 and 2 (HAProxy, doc/proxy-protocol.txt). Version 1 is a
@@ -9,7 +11,7 @@
 public struct ProxyHeader: Hashable, Sendable, BitwiseCopyable {
     /// The client's address; `nil` for a connection of the proxy itself or a header without
     /// address. The address of the connection then counts.
-    public let source: PeerAddress?
+    public let source: IPAddress?
     /// The size of the header in bytes.
     public let size: Int
 
@@ -68,12 +70,12 @@ public struct ProxyHeader: Hashable, Sendable, BitwiseCopyable {
 
     private static func address(
         _ host: ArraySlice<UInt8>, _ isFour: Bool, port: ArraySlice<UInt8>
-    ) throws(MalformedProxyHeader) -> PeerAddress {
+    ) throws(MalformedProxyHeader) -> IPAddress {
         let isDigits = port.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
         guard isDigits, port.count == 1 || port.first != UInt8(ascii: "0"),
             let port = UInt16(String(decoding: port, as: UTF8.self))
         else { throw .port }
-        guard let address = PeerAddress(host: String(decoding: host, as: UTF8.self), port: port),
+        guard let address = IPAddress(host: String(decoding: host, as: UTF8.self), port: port),
             address.family == (isFour ? .ipv4 : .ipv6)
         else { throw .address }
         return address
@@ -96,13 +98,13 @@ public struct ProxyHeader: Hashable, Sendable, BitwiseCopyable {
         let size = fixedSize + announced
         guard bytes.byteCount >= size else { return nil }
         let port = UInt16(truncatingIfNeeded: number(bytes, fixedSize + 2 * width, 2))
-        let source: PeerAddress? =
+        let source: IPAddress? =
             switch width {
             case 4:
-                PeerAddress(
+                IPAddress(
                     ipv4: UInt32(truncatingIfNeeded: number(bytes, fixedSize, 4)), port: port)
             case 16:
-                PeerAddress(
+                IPAddress(
                     ipv6High: number(bytes, fixedSize, 8), low: number(bytes, fixedSize + 8, 8),
                     port: port)
             default: nil

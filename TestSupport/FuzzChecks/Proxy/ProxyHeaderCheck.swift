@@ -1,3 +1,4 @@
+import Addresses
 import Transport
 
 /// Any bytes yield a PROXY header, ``MalformedProxyHeader``, or a request for more bytes.
@@ -47,7 +48,7 @@ enum ProxyHeaderCheck {
             whole == .unfinished, "no part of the bytes is \(whole), all of them are")
     }
 
-    private static func checkText(_ source: PeerAddress) throws(CheckFailure) {
+    private static func checkText(_ source: IPAddress) throws(CheckFailure) {
         let family = source.family == .ipv4 ? "TCP4" : "TCP6"
         let host = source.hostText
         let line = "PROXY \(family) \(host) \(host) \(source.port) \(source.port)\r\n"

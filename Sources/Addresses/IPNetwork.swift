@@ -1,12 +1,12 @@
 /// All addresses with the same first bits: `192.0.2.7`, `10.0.0.0/8` or `2001:db8::/32`.
-public struct PeerNetwork: Hashable, Sendable, BitwiseCopyable {
+public struct IPNetwork: Hashable, Sendable, BitwiseCopyable {
     /// The first address, with port 0: all bits after the first ``length`` are 0.
-    public let first: PeerAddress
+    public let first: IPAddress
     /// The prefix length: at most 32 for IPv4 and 128 for IPv6; 0 for an unknown family.
     public let length: UInt8
 
     /// The network of the first `length` bits of an address, at most the family's size.
-    public init(_ address: PeerAddress, length: UInt8) {
+    public init(_ address: IPAddress, length: UInt8) {
         switch address.family {
         case .unknown: self.length = 0
         case .ipv4: self.length = min(length, 32)
@@ -16,11 +16,11 @@ public struct PeerNetwork: Hashable, Sendable, BitwiseCopyable {
         switch address.family {
         case .unknown: first = .unknown
         case .ipv4:
-            first = PeerAddress(
+            first = IPAddress(
                 high: 0, low: address.low & ~(UInt64(UInt32.max) >> bits), port: 0, .ipv4)
         case .ipv6:
             // A shift by 64 or more gives 0.
-            first = PeerAddress(
+            first = IPAddress(
                 high: address.high & ~(UInt64.max >> bits),
                 low: address.low & ~(UInt64.max >> max(bits - 64, 0)), port: 0, .ipv6)
         }
@@ -30,7 +30,7 @@ public struct PeerNetwork: Hashable, Sendable, BitwiseCopyable {
     /// if a bit after the prefix is set.
     public init?(_ text: String) {
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
-        guard let host = parts.first, let address = PeerAddress(host: String(host), port: 0)
+        guard let host = parts.first, let address = IPAddress(host: String(host), port: 0)
         else { return nil }
         let whole: UInt8 = address.family == .ipv4 ? 32 : 128
         var length = whole
@@ -46,13 +46,18 @@ public struct PeerNetwork: Hashable, Sendable, BitwiseCopyable {
     }
 
     /// True when the address is in the network, at any port. ::ffff:a.b.c.d also matches as IPv4.
-    public func contains(_ address: PeerAddress) -> Bool {
+    public func contains(_ address: IPAddress) -> Bool {
         holds(address) || holds(address.unmapped)
     }
 
-    private func holds(_ address: PeerAddress) -> Bool {
+    /// True for networks of 127.0.0.0/8, and for those of ::1 whose connections are counted together.
+    public var isLoopback: Bool {
+        first.isLoopback || self == IPAddress(ipv6High: 0, low: 1, port: 0).prefix
+    }
+
+    private func holds(_ address: IPAddress) -> Bool {
         address.family == first.family && first.family != .unknown
-            && PeerNetwork(address, length: length) == self
+            && IPNetwork(address, length: length) == self
     }
 
     /// `192.0.2.7` for one address, `2001:db8::/64` for more; "unknown" for an unknown family.
