@@ -113,7 +113,9 @@ let package = Package(
             ]),
         .target(
             name: "OperatorConfiguration",
-            dependencies: ["Addresses", "BrokerAPI", "CYAML", "PlainText", "SystemFiles"],
+            dependencies: [
+                "Addresses", "BrokerAPI", "CYAML", "MQTTCodec", "PlainText", "SystemFiles",
+            ],
             path: "Sources/Configuration", swiftSettings: swiftSettings),
         module(
             "AdminTLS",
@@ -133,8 +135,8 @@ let package = Package(
         module(
             "OperatorCLI",
             [
-                "AdminTLS", "Authorization", "BrokerAPI", "ConfiguredFiles", "Credentials",
-                "OperatorConfiguration", "PlainText", "Store", "SystemFiles", "TLS",
+                "Addresses", "AdminTLS", "Authorization", "BrokerAPI", "ConfiguredFiles",
+                "Credentials", "OperatorConfiguration", "PlainText", "Store", "SystemFiles", "TLS",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -166,9 +168,9 @@ let package = Package(
         program(
             "hermesd",
             [
-                "AdminAPI", "AdminTLS", "Authorization", "BrokerAPI", "BrokerRuntime", "CLinux",
-                "ConfiguredFiles", "Credentials", "MQTTCodec", "OperatorConfiguration",
-                "OperatorLog", "PlainText", "Store", "SystemFiles", "TLS", "Threads", "Transport",
+                "Addresses", "AdminAPI", "AdminTLS", "Authorization", "BrokerAPI", "BrokerRuntime",
+                "CLinux", "ConfiguredFiles", "Credentials", "OperatorConfiguration", "OperatorLog",
+                "PlainText", "Store", "SystemFiles", "TLS",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),

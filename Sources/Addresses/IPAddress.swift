@@ -118,6 +118,16 @@ public struct IPAddress: Hashable, Sendable, BitwiseCopyable {
         }
     }
 
+    /// True for the host of a URL that is this machine: `localhost`, or a loopback address with or
+    /// without brackets.
+    public static func isLoopback(host: some StringProtocol) -> Bool {
+        let name = host.lowercased()
+        if name == "localhost" || name == "localhost." { return true }
+        let isBracketed = name.hasPrefix("[") && name.hasSuffix("]")
+        return IPAddress(host: isBracketed ? String(name.dropFirst().dropLast()) : name)?.isLoopback
+            ?? false
+    }
+
     /// True for `0.0.0.0` and `::`, the wildcards of their families.
     private var isAny: Bool { family != .unknown && high == 0 && low == 0 }
 

@@ -1,3 +1,5 @@
+import BrokerAPI
+
 /// Builds the configuration from its layers; a later layer wins.
 ///
 /// built-in values -> YAML file -> environment -> command line
@@ -27,7 +29,7 @@ package struct ConfigurationLoader: Sendable {
         environment: [String: String] = [:],
         overrides: CommandLineOverrides = CommandLineOverrides(),
         foreignVariables: Set<String> = [
-            "HERMES_ADMIN_TOKEN", "HERMES_FAILPOINT", "HERMES_JOURNAL_SEGMENT_BYTES",
+            AdminTokenPlace.variable, "HERMES_FAILPOINT", "HERMES_JOURNAL_SEGMENT_BYTES",
         ]
     ) {
         self.source = source

@@ -1,4 +1,5 @@
 import BrokerAPI
+import MQTTCodec
 
 /// A validated configuration; its users need no further checks.
 package struct HermesConfiguration: Sendable, Equatable {
@@ -132,7 +133,7 @@ package struct HermesConfiguration: Sendable, Equatable {
         /// Name of the sequence that numbers the updates; contains `{salesId}`.
         package var channelTemplate = "orders/{salesId}"
         /// QoS of published updates: 0, 1 or 2.
-        package var qos: UInt8 = 1
+        package var qos = QoS.atLeastOnce
 
         package init() {}
     }

@@ -12,6 +12,7 @@ package enum LogKeys {
     package static let suppressedOfAll = "log.suppressed_of_all"
 
     // MARK: Data plane
+    package static let listener = "listener.address"
     package static let connection = "connection.id"
     package static let address = "connection.address"
     /// The two peers that compete for a client identifier: the connected one, then the waiting one.

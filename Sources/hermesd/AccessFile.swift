@@ -4,7 +4,6 @@ import Glibc
 import Logging
 import Synchronization
 import SystemFiles
-import Transport
 
 /// The ACL file, read at the start and at each reload.
 final class AccessFile: Sendable {
@@ -30,22 +29,22 @@ final class AccessFile: Sendable {
     }
 
     /// The ACL file's part in a reload; if the file cannot be used, the old rules stay.
-    func part(_ mailbox: Mailbox<ShardMessage>) -> Reload.Part {
+    func part(_ broker: BrokerThread) -> Reload.Part {
         Reload.Part(name: "ACL file") { [self] in
             let stamp = FileStamp(of: path)
             let rules = try AccessRules.load(path: path)
             let isNew = stamp != self.stamp.withLock { $0 }
             return Reload.Prepared(changed: isNew ? "acl_file" : nil) { [self] in
-                guard hand(rules, to: mailbox) else { return false }
+                guard hand(rules, to: broker) else { return false }
                 take(rules, stamp, isNew ? "ACL file read again" : nil)
                 return true
             }
         }
     }
 
-    private func hand(_ rules: AccessRules, to mailbox: Mailbox<ShardMessage>) -> Bool {
+    private func hand(_ rules: AccessRules, to broker: BrokerThread) -> Bool {
         for _ in 0..<Self.tries {
-            guard mailbox.post(.access(rules), isUrgent: true) == .full else { return true }
+            if broker.tell(.access(rules)) { return true }
             usleep(1_000)
         }
         logger.critical(

@@ -2,21 +2,14 @@ import AdminAPI
 import BrokerAPI
 import BrokerRuntime
 import Store
-import Transport
 
-/// Passes commands of the admin plane to the shard's mailbox, and asks the store.
+/// Passes commands of the admin plane to the shard, and asks the store.
 struct BrokerBridge: BrokerControl {
-    let mailbox: Mailbox<ShardMessage>
+    let broker: BrokerThread
     /// `nil` with `durability: none`.
     let durableStore: DurableStore?
 
-    func send(_ command: BrokerCommand) {
-        switch mailbox.post(.command(command)) {
-        case .accepted: return
-        case .full: command.refuse(.overloaded)
-        case .closed: command.refuse(.stopping)
-        }
-    }
+    func send(_ command: BrokerCommand) { broker.send(command) }
 
     var process: ProcessFigures { .read() }
 

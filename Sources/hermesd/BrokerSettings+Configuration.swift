@@ -4,7 +4,6 @@ import BrokerAPI
 import Glibc
 import OperatorConfiguration
 import TLS
-import Transport
 
 extension BrokerSettings {
     /// The settings of the data plane. `contexts` holds the certificates by listener, `nil` for

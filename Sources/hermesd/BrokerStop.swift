@@ -1,7 +1,6 @@
 import BrokerRuntime
 import Logging
 import Synchronization
-import Transport
 
 /// The shutdown of a broker, begun once by a signal or by a failed part. Unsent output then has
 /// `limits.drain_timeout` to leave; a second signal ends this wait.
@@ -12,7 +11,7 @@ final class BrokerStop: Sendable {
         var hasBegun = false
     }
 
-    private let mailbox: Mailbox<ShardMessage>
+    private let broker: BrokerThread
     private let notification: ServiceNotification
     private let logger: Logger
     /// Time that a shutdown may take beyond the drain.
@@ -20,10 +19,10 @@ final class BrokerStop: Sendable {
     private let state: Mutex<State>
 
     init(
-        _ mailbox: Mailbox<ShardMessage>, _ notification: ServiceNotification, logger: Logger,
+        _ broker: BrokerThread, _ notification: ServiceNotification, logger: Logger,
         drainTimeout: Duration, margin: Duration
     ) {
-        self.mailbox = mailbox
+        self.broker = broker
         self.notification = notification
         self.logger = logger
         self.margin = margin
@@ -65,6 +64,6 @@ final class BrokerStop: Sendable {
 
     private func post() async {
         // A turn empties a full mailbox.
-        while mailbox.post(.stop, isUrgent: true) == .full { await Task.yield() }
+        while !broker.tell(.stop) { await Task.yield() }
     }
 }

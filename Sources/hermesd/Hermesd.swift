@@ -7,7 +7,6 @@ import OperatorConfiguration
 import OperatorLog
 import Store
 import SystemFiles
-import Transport
 import UnixSignals
 
 /// The broker: reads the configuration, builds the parts, runs them, and stops them on a signal.

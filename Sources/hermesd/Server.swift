@@ -8,15 +8,11 @@ import ConfiguredFiles
 import Credentials
 import Glibc
 import Logging
-import MQTTCodec
 import OperatorConfiguration
 import OperatorLog
 import Store
-import Synchronization
 import SystemFiles
 import TLS
-import Threads
-import Transport
 import UnixSignals
 
 /// All parts of a running broker, with the order of start and shutdown.
@@ -34,8 +30,6 @@ struct Server {
     private let log: OperatorLog
     private let logger: Logger
 
-    /// Commands of the admin plane that may wait for the shard; beyond it, requests get 503.
-    private static let mailboxCapacity = 16_384
     /// Time for a shutdown beyond its two drains, as reported to the service manager.
     private static let stopMargin = Duration.seconds(15)
     /// Time at a shutdown for moving the journal into the database.
@@ -101,27 +95,27 @@ struct Server {
     func run(hangups: UnixSignalsSequence) async throws {
         let directory = try DataDirectory(path: configuration.dataDirectory)
         let token = try adminToken(directory.path)
-        let mailbox = try Mailbox<ShardMessage>(capacity: Self.mailboxCapacity)
+        let broker = try BrokerThread()
         let notification = ServiceNotification(
             environment: ProcessEnvironment.current(), logger: logger)
-        let store = try openStore(directory.path, mailbox)
+        let store = try openStore(directory.path, broker)
         let settings = BrokerSettings(
             configuration, descriptorLimit: BrokerLimits.raiseDescriptorLimit(),
             contexts: certificates.contexts)
         // Before this point a signal ends the process at once.
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
-        let (brokerEnd, listeners) = try startBroker(mailbox, store, settings)
+        let listeners = try startBroker(broker, store, settings)
         let adminConfiguration = adminConfiguration(token)
         let admin = try AdminServer(
             configuration: adminConfiguration,
-            broker: BrokerBridge(mailbox: mailbox, durableStore: store as? DurableStore),
+            broker: BrokerBridge(broker: broker, durableStore: store as? DurableStore),
             logger: logger)
 
         let stop = BrokerStop(
-            mailbox, notification, logger: logger,
+            broker, notification, logger: logger,
             drainTimeout: configuration.limits.drainTimeout,
             margin: adminConfiguration.limits.drain + Self.stopMargin)
-        let reload = reload(mailbox, stop)
+        let reload = reload(broker, stop)
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask {
                 try await admin.run { endpoints in
@@ -158,16 +152,16 @@ struct Server {
             if certificates.isUsed {
                 tasks.addTask {
                     var watch = CertificateWatch(certificates, logger: logger)
-                    await watch.run { use(certificates, mailbox, $0) }
+                    await watch.run { use(certificates, broker, $0) }
                 }
             }
             // The broker's thread ends only at a shutdown or by failing.
-            tasks.addTask { try await brokerEnd.wait() }
+            tasks.addTask { try await broker.wait() }
             if notification.watchdogInterval != nil {
                 tasks.addTask {
                     // The loop itself answers, so a loop that hangs is noticed.
                     await notification.watch { isAlive in
-                        _ = mailbox.post(.command(.status { _ in isAlive() }), isUrgent: true)
+                        _ = broker.tell(.command(.status { _ in isAlive() }))
                     }
                 }
             }
@@ -175,7 +169,7 @@ struct Server {
             // The broker drains, whichever task ended first.
             let first = await tasks.nextResult()
             await stop.begin()
-            try await brokerEnd.wait()
+            try await broker.wait()
             close(store)
             try first?.get()
         }
@@ -184,7 +178,7 @@ struct Server {
 
     /// Opens the store that earlier runs left; an empty one in memory with `durability: none`.
     private func openStore(
-        _ directory: String, _ mailbox: Mailbox<ShardMessage>
+        _ directory: String, _ broker: BrokerThread
     ) throws -> any Store {
         var options = DurableStoreOptions()
         switch configuration.durability {
@@ -200,7 +194,7 @@ struct Server {
         {
             options.journal = JournalOptions(segmentBytes: bytes)
         }
-        let store = try DurableStore(directory: directory, options: options) { mailbox.wake() }
+        let store = try DurableStore(directory: directory, options: options) { broker.wake() }
         let log = StoreLog(logger: logger)
         log.logRecovery(store.recovery)
         log.logDamage(in: directory)
@@ -217,47 +211,22 @@ struct Server {
 
     /// Starts the broker's thread; returns the addresses once the listeners accept.
     private func startBroker(
-        _ mailbox: Mailbox<ShardMessage>, _ store: any Store, _ settings: BrokerSettings
-    ) throws -> (end: BrokerEnd, listeners: [String]) {
+        _ broker: BrokerThread, _ store: any Store, _ settings: BrokerSettings
+    ) throws -> [String] {
         let check = passwords.map { passwords in
             PasswordCheck(
                 recall: { passwords.recall(userName: $0, password: $1) },
                 verify: { passwords.verify(userName: $0, password: $1) })
         }
-        let end = BrokerEnd()
-        let started = try WorkQueue<Result<[String], any Error>>(name: "hermes-shard-0")
-        let logger = logger
-        let rules = access?.rules
-        let identity = BrokerLoop.Identity(
-            version: Hermesd.version, durability: durabilityName,
-            durabilityIntervalMs: durabilityIntervalMs)
-        nonisolated(unsafe) let store = store
-        try WorkerThread.start(name: "hermes-shard-0") {
-            let outcome: Result<Void, any Error>
-            do {
-                var loop = try BrokerLoop(
-                    settings: settings, store: store, mailbox: mailbox, passwords: check,
-                    access: rules, identity: identity, logger: logger)
-                for address in loop.listenerAddresses {
-                    logger.info("MQTT listener ready", metadata: ["listener.address": "\(address)"])
-                }
-                started.post(.success(loop.listenerAddresses))
-                try loop.run()
-                outcome = .success(())
-            } catch {
-                started.post(.failure(error))
-                outcome = .failure(error)
-            }
-            end.reach(outcome)
-        }
-        // The first report holds the addresses of the listeners, or the failure.
-        guard let report = started.takeAll()?.first else {
-            preconditionFailure("the broker's thread ended without a report")
-        }
-        return (end, try report.get())
+        return try broker.start(
+            settings: settings, store: store, passwords: check, access: access?.rules,
+            identity: BrokerLoop.Identity(
+                version: Hermesd.version, durability: durabilityName,
+                durabilityIntervalMs: durabilityIntervalMs),
+            logger: logger)
     }
 
-    private func reload(_ mailbox: Mailbox<ShardMessage>, _ stop: BrokerStop) -> Reload {
+    private func reload(_ broker: BrokerThread, _ stop: BrokerStop) -> Reload {
         var parts: [Reload.Part] = [
             Reload.Part(name: "token file") {
                 let read = try tokens.read()
@@ -275,11 +244,11 @@ struct Server {
                     let read = try certificates.read()
                     return Reload.Prepared(
                         changed: certificates.isChanged(by: read) ? "listeners[].tls" : nil
-                    ) { use(certificates, mailbox, read) }
+                    ) { use(certificates, broker, read) }
                 })
         }
         if let passwords { parts.append(passwords.part) }
-        if let access { parts.append(access.file.part(mailbox)) }
+        if let access { parts.append(access.file.part(broker)) }
         if let adminCertificates { parts.append(adminCertificates.part) }
         return Reload(
             loader: loader, running: configuration, log: log, logger: logger, parts: parts
@@ -287,7 +256,7 @@ struct Server {
             let limits = BrokerLimits(
                 configuration, descriptorLimit: BrokerLimits.raiseDescriptorLimit())
             // A turn empties a full mailbox; otherwise the next reload tries again.
-            guard mailbox.post(.limits(limits), isUrgent: true) != .full else {
+            guard broker.tell(.limits(limits)) else {
                 logger.error("The broker is too busy to take the new limits; send SIGHUP again")
                 return false
             }
@@ -299,9 +268,9 @@ struct Server {
     /// Uses these certificates for new handshakes; false when the mailbox stays full.
     @discardableResult
     private func use(
-        _ certificates: Certificates, _ mailbox: Mailbox<ShardMessage>, _ read: Certificates.Read
+        _ certificates: Certificates, _ broker: BrokerThread, _ read: Certificates.Read
     ) -> Bool {
-        guard mailbox.post(.certificates(read.contexts), isUrgent: true) != .full else {
+        guard broker.tell(.certificates(read.contexts)) else {
             // A turn empties a full mailbox.
             logger.error("The broker is too busy to take the new certificates; send SIGHUP again")
             return false
@@ -336,7 +305,7 @@ struct Server {
 
     /// Compose files pass an unset variable as an empty one.
     private static var adminTokenVariable: String? {
-        let value = ProcessEnvironment.current()[AdminTokenFile.environmentVariable] ?? ""
+        let value = ProcessEnvironment.current()[AdminTokenPlace.variable] ?? ""
         return value.isEmpty ? nil : value
     }
 
@@ -353,10 +322,7 @@ struct Server {
         result.maximumTopicLevels = configuration.limits.maxTopicLevels
         result.orderTopicTemplate = configuration.orders.topicTemplate
         result.orderChannelTemplate = configuration.orders.channelTemplate
-        guard let qos = QoS(rawValue: configuration.orders.qos) else {
-            preconditionFailure("\(configuration.orders.qos) was checked to be a QoS")
-        }
-        result.orderQoS = qos
+        result.orderQoS = configuration.orders.qos
         return result
     }
 
@@ -372,36 +338,5 @@ struct Server {
 
     private static func text(_ endpoints: AdminEndpoints) -> String {
         IPAddress.text(host: endpoints.address, port: endpoints.port)
-    }
-}
-
-/// The result of the broker's thread.
-private final class BrokerEnd: Sendable {
-    private struct State {
-        var outcome: Result<Void, any Error>?
-        var waiters: [CheckedContinuation<Void, any Error>] = []
-    }
-
-    private let state = Mutex(State())
-
-    func reach(_ outcome: Result<Void, any Error>) {
-        let waiters = state.withLock { state in
-            state.outcome = outcome
-            let waiters = state.waiters
-            state.waiters = []
-            return waiters
-        }
-        for waiter in waiters { waiter.resume(with: outcome) }
-    }
-
-    /// Waits for the thread's end; throws its error unless it ended by a shutdown.
-    func wait() async throws {
-        try await withCheckedThrowingContinuation { continuation in
-            let outcome = state.withLock { state in
-                if state.outcome == nil { state.waiters.append(continuation) }
-                return state.outcome
-            }
-            if let outcome { continuation.resume(with: outcome) }
-        }
     }
 }

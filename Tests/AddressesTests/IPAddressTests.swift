@@ -58,6 +58,18 @@ struct IPAddressTests {
         #expect(!IPAddress.unknown.isLoopback)
     }
 
+    @Test("of a URL is this machine as a name or a loopback address")
+    func loopbackHost() {
+        for host in ["localhost", "LocalHost.", "127.9.9.9", "::1", "[::1]"] {
+            #expect(IPAddress.isLoopback(host: host))
+        }
+        for host in [
+            "", "localhost.example.com", "127.0.0.1.example.com", "10.0.0.1", "[::2]", "[]",
+        ] {
+            #expect(!IPAddress.isLoopback(host: host))
+        }
+    }
+
     @Test("overlaps an equal one, and the one that stands for all of its family")
     func overlaps() throws {
         func overlap(_ left: String, _ right: String) throws -> Bool {

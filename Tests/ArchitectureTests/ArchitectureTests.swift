@@ -66,12 +66,9 @@ struct ArchitectureTests {
             }
         }
         #expect(places.count > 300, "the scan of the sources found too little")
-        let shared = places.filter { $0.value.count > 1 }
-        for (name, places) in shared where !ModuleRow.namesInTwoModules.contains(name) {
+        for (name, places) in places where places.count > 1 {
             Issue.record("\(name) is declared in \(places.values.sorted())")
         }
-        let obsolete = ModuleRow.namesInTwoModules.subtracting(shared.keys).sorted()
-        #expect(obsolete.isEmpty, "take them off the list of names in two modules")
     }
 
     @Test("the scan reads imports and types in all their forms")

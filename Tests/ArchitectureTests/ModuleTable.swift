@@ -65,7 +65,7 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
         ModuleRow("Authorization", own: "PlainText Structures SystemFiles", outside: "Glibc"),
         ModuleRow(
             "Configuration", module: "OperatorConfiguration",
-            own: "Addresses BrokerAPI CYAML PlainText SystemFiles", outside: "Glibc"),
+            own: "Addresses BrokerAPI CYAML MQTTCodec PlainText SystemFiles", outside: "Glibc"),
         ModuleRow("AdminTLS", own: "PlainText SystemFiles", outside: "NIOSSL"),
         ModuleRow(
             "ConfiguredFiles",
@@ -98,7 +98,7 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
         ModuleRow(
             "OperatorCLI",
             own: """
-                AdminTLS Authorization BrokerAPI ConfiguredFiles Credentials \
+                Addresses AdminTLS Authorization BrokerAPI ConfiguredFiles Credentials \
                 OperatorConfiguration PlainText Store SystemFiles TLS
                 """,
             outside: """
@@ -108,15 +108,15 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
         ModuleRow(
             "hermesd",
             own: """
-                AdminAPI AdminTLS Authorization BrokerAPI BrokerRuntime CLinux ConfiguredFiles \
-                Credentials MQTTCodec OperatorConfiguration OperatorLog PlainText Store \
-                SystemFiles TLS Threads Transport
+                Addresses AdminAPI AdminTLS Authorization BrokerAPI BrokerRuntime CLinux \
+                ConfiguredFiles Credentials OperatorConfiguration OperatorLog PlainText Store \
+                SystemFiles TLS
                 """,
             outside: "ArgumentParser Glibc Logging Synchronization UnixSignals"),
     ]
 
-    /// The only modules that import both sockets and protocol.
-    static let joinSocketsAndProtocol: Set = ["BrokerRuntime", "hermesd"]
+    /// The only module that imports both sockets and protocol.
+    static let joinSocketsAndProtocol: Set = ["BrokerRuntime"]
     static let sockets: Set = ["Transport"]
     static let `protocol`: Set = ["MQTTCodec", "MQTTCore"]
 
@@ -127,9 +127,4 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
         "Sources/Structures", "Sources/TLS", "Sources/Threads",
     ]
     static let mostLines = 350
-
-    /// Types that two modules declare under one name. The list may only shrink.
-    static let namesInTwoModules: Set = [
-        "AdminRequest", "AdminToken", "BrokerSettings", "TLSFailure",
-    ]
 }

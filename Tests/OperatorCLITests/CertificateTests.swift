@@ -69,14 +69,14 @@ struct TLSFailureTests {
     @Test(
         "the library's errors become advice",
         arguments: [
-            ("certificate_verify_failed", TLSFailure.untrusted),
+            ("certificate_verify_failed", ClientTLSFailure.untrusted),
             ("wrong_version_number", .notTLS), ("http_request", .notTLS),
             ("tlsv13_alert_certificate_required", .wantsCertificate),
             ("sslv3_alert_handshake_failure", .refused),
             ("unexpected_message", .other("unexpected_message")),
         ])
-    func words(word: String, failure: TLSFailure) {
-        #expect(TLSFailure(word: word) == failure)
+    func words(word: String, failure: ClientTLSFailure) {
+        #expect(ClientTLSFailure(word: word) == failure)
     }
 
     @Test("every kind of key that a broker's certificate may have is taken")
@@ -93,7 +93,7 @@ struct TLSFailureTests {
 
     @Test("other errors are none of its business")
     func others() {
-        #expect(TLSFailure(CommandFailure(.unreachable, "x")) == nil)
+        #expect(ClientTLSFailure(CommandFailure(.unreachable, "x")) == nil)
     }
 
     @Test(

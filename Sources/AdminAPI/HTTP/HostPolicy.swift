@@ -1,3 +1,4 @@
+import Addresses
 import Hummingbird
 import PlainText
 
@@ -13,7 +14,7 @@ enum HostPolicy: Sendable, Equatable {
 
     /// The policy of a listener on this address.
     init(boundTo address: String) {
-        self = Self.isLoopback(address) ? .loopback : .any
+        self = IPAddress.isLoopback(host: address) ? .loopback : .any
     }
 
     /// Checks the headers of one request.
@@ -30,7 +31,7 @@ enum HostPolicy: Sendable, Equatable {
                 .malformedRequest, "The Host header is \(found).", field: "Host",
                 fix: "Send one Host header with the server's name and port.")
         }
-        if self == .loopback, !Self.isLoopback(name) {
+        if self == .loopback, !IPAddress.isLoopback(host: name) {
             throw Problem(
                 .wrongHost,
                 "The Host header is \"\(host.visible())\"; this server listens on loopback only.",
@@ -47,20 +48,6 @@ enum HostPolicy: Sendable, Equatable {
                 "The request comes from another web origin, \"\(origin.visible())\".",
                 field: "Origin", fix: "Call the API from a program rather than from a web page.")
         }
-    }
-
-    /// True for `localhost`, 127.0.0.0/8 and `::1`, with or without brackets.
-    static func isLoopback(_ address: some StringProtocol) -> Bool {
-        let bytes = address.utf8
-        if bytes.isWord("localhost") || bytes.isWord("localhost.") { return true }
-        if bytes.isWord("::1") || bytes.isWord("[::1]") { return true }
-        let parts = bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-        return parts.count == 4 && parts[0].isWord("127")
-            && parts.allSatisfy { part in
-                (1...3).contains(part.count)
-                    && part.allSatisfy { (0x30...0x39).contains($0) }
-                    && part.reduce(0) { $0 * 10 + Int($1 - 0x30) } <= 255
-            }
     }
 
     /// The name in front of the port; `nil` when the value is not a host.

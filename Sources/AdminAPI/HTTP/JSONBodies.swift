@@ -96,7 +96,7 @@ private func jsonDocument(_ value: some Encodable) -> ByteBuffer? {
     return (try? encoder.encode(value)).map { ByteBuffer(bytes: $0) }
 }
 
-extension AdminRequest {
+extension RouteRequest {
     /// The body as JSON.
     func json() throws(Problem) -> JSONValue {
         do {

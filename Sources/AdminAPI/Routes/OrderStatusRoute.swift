@@ -33,7 +33,7 @@ struct OrderStatusPublisher: Sendable {
         JSONFields.Name(canonical: "details"),
     ])
 
-    private func update(_ request: AdminRequest) throws(Problem) -> OrderStatusUpdate {
+    private func update(_ request: RouteRequest) throws(Problem) -> OrderStatusUpdate {
         let fields = try JSONFields(try request.json(), known: Self.fields)
         let orderID = try identifier(request.parameter("orderId"), field: "orderId")
         if let repeated = try fields.string("orderId"), repeated != orderID {

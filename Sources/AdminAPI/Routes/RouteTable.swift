@@ -30,11 +30,11 @@ struct Route: Sendable {
     var body: RouteBody = .none
     /// Names of the query parameters; all others are refused.
     var query: [String] = []
-    var handler: @Sendable (AdminRequest) async throws(Problem) -> Response
+    var handler: @Sendable (RouteRequest) async throws(Problem) -> Response
 }
 
 /// A request that has been admitted: routed, authenticated, and read.
-struct AdminRequest: Sendable {
+struct RouteRequest: Sendable {
     /// Decoded values of the path's parts in braces.
     var parameters: [String: String]
     var query: QueryItems

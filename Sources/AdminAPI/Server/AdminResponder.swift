@@ -34,10 +34,10 @@ struct AdminResponder: Sendable {
                 try await Self.invite(writer)
             }
             let body = try await read(request.body, admitted)
-            let adminRequest = AdminRequest(
+            let routeRequest = RouteRequest(
                 parameters: admitted.parameters, query: admitted.query, body: body,
                 caller: admitted.caller)
-            response = try await admitted.route.handler(adminRequest)
+            response = try await admitted.route.handler(routeRequest)
             if admitted.route.access == .scope(.admin) { logDone(request, admitted.caller) }
         } catch {
             report(error, of: request, from: channel)

@@ -1,14 +1,10 @@
+import BrokerAPI
 import Credentials
 import Glibc
 import SystemFiles
 
 /// The file `admin.token` of a data directory: made at the first start, read at every later one.
 package struct AdminTokenFile: Sendable {
-    /// Name of the file in the data directory.
-    package static let name = "admin.token"
-    /// Name of the environment variable that takes precedence over the file.
-    package static let environmentVariable = "HERMES_ADMIN_TOKEN"
-
     /// Where a token came from.
     package enum Origin: Equatable, Sendable {
         case environment
@@ -18,7 +14,7 @@ package struct AdminTokenFile: Sendable {
 
     private let directory: String
     /// Path of the file.
-    package var path: String { directory + "/" + Self.name }
+    package var path: String { directory + "/" + AdminTokenPlace.fileName }
 
     /// - Parameter dataDirectory: A directory that belongs to this process alone.
     package init(dataDirectory: String) {
@@ -30,7 +26,7 @@ package struct AdminTokenFile: Sendable {
     /// A new file is written under another name, synced, and then linked to its own, so that a
     /// crash leaves a whole token or none.
     ///
-    /// - Parameter environmentValue: The value of ``environmentVariable``; `nil` when it is not
+    /// - Parameter environmentValue: The value of ``AdminTokenPlace/variable``; `nil` when it is not
     ///   set. It is used as it is, and the file is not touched.
     /// - Returns: The token, and where it came from.
     /// - Throws: ``AdminTokenError`` when the value or the file is not fit for use.
@@ -52,7 +48,7 @@ package struct AdminTokenFile: Sendable {
         environmentValue: String?
     ) throws(AdminTokenError) -> (token: AdminToken, origin: Origin)? {
         if let environmentValue {
-            let source = Self.environmentVariable
+            let source = AdminTokenPlace.variable
             return (try AdminToken(environmentValue, source: source), .environment)
         }
         guard let text = try read() else { return nil }
@@ -75,7 +71,7 @@ package struct AdminTokenFile: Sendable {
             case ELOOP:
                 throw .unsafeFile(
                     path: path, reason: "it is a symbolic link",
-                    fix: "Put the file itself there, or set \(Self.environmentVariable).")
+                    fix: "Put the file itself there, or set \(AdminTokenPlace.variable).")
             default: throw .system(error)
             }
         }

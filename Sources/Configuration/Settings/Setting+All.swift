@@ -256,7 +256,7 @@ extension Setting {
             .topicTemplate(required: ["salesId"]),
             "Channel in which their sequence numbers count, one by one."),
         .single(
-            "orders.qos", \.orders.qos, .number(0...2, noun: "a QoS"),
+            "orders.qos", \.orders.qos, .qos,
             "QoS of order status updates."),
     ]
 

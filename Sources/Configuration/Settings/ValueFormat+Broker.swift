@@ -1,5 +1,6 @@
 import Addresses
 import BrokerAPI
+import MQTTCodec
 
 extension ValueFormat where Value == String {
     /// A numeric address or `localhost`, which need no name service.
@@ -257,6 +258,23 @@ extension ValueFormat where Value == BrokerLimits.MemoryLimit {
                 case .bytes(let bytes): Quantity.size(bytes)
                 }
             }
+        )
+    }
+}
+
+extension ValueFormat where Value == QoS {
+    static var qos: Self {
+        let number = ValueFormat<UInt8>.number(0...2, noun: "a QoS")
+        return Self(
+            expectation: number.expectation,
+            read: { (text: String) throws(RefusedValue) -> QoS in
+                let value = try number.read(text)
+                guard let qos = QoS(rawValue: value) else {
+                    preconditionFailure("\(value) was checked to be a QoS")
+                }
+                return qos
+            },
+            write: { number.write($0.rawValue) }
         )
     }
 }

@@ -26,7 +26,7 @@ struct AclFileOptions: ParsableArguments {
 
     func path(_ environment: [String: String]) throws(CommandFailure) -> String {
         if let file { return file }
-        let configuration = try BrokerSettings.load(config: config, environment)
+        let configuration = try LocalConfiguration.load(config: config, environment)
         if let path = configuration.aclFile { return path }
         let place = config.map { " in \"\(VisibleText.escaped($0))\"" } ?? ""
         throw CommandFailure(

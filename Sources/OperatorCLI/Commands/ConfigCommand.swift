@@ -29,7 +29,7 @@ struct ConfigCheckCommand: OperatorCommand {
     var file: String
 
     func run(in context: CommandContext) async throws(CommandFailure) {
-        let configuration = try BrokerSettings.load(config: file, context.environment)
+        let configuration = try LocalConfiguration.load(config: file, context.environment)
         var refusals = FileRefusals()
         let showsItsFiles = checkDataFolder(configuration, &refusals, context.console)
         if let path = configuration.passwordFile {

@@ -1,4 +1,5 @@
 import ArgumentParser
+import BrokerAPI
 import OperatorConfiguration
 import PlainText
 
@@ -111,7 +112,7 @@ extension ConnectionOptions {
         if let socket { return .unixSocket(path: socket) }
         // `validate` has refused a URL that cannot be read.
         if let url, let endpoint = AdminEndpoint(url: url) { return endpoint }
-        let admin = try BrokerSettings.load(config: config, environment).admin
+        let admin = try LocalConfiguration.load(config: config, environment).admin
         guard admin.port != 0 else {
             throw CommandFailure(
                 .usage,
@@ -129,24 +130,24 @@ extension ConnectionOptions {
     func token(
         for endpoint: AdminEndpoint, _ environment: [String: String]
     ) throws(CommandFailure) -> String? {
-        if let tokenFile { return try AdminToken.read(path: tokenFile) }
+        if let tokenFile { return try TokenText.read(path: tokenFile) }
         if case .unixSocket = endpoint { return nil }
-        if let token = environment[AdminToken.variable], !token.isEmpty {
-            return try AdminToken.validated(token, from: "the variable \(AdminToken.variable)")
+        if let token = environment[AdminTokenPlace.variable], !token.isEmpty {
+            return try TokenText.validated(token, from: "the variable \(AdminTokenPlace.variable)")
         }
         let folder = try dataDirectory(environment)
-        return try AdminToken.read(path: "\(folder)/\(AdminToken.fileName)")
+        return try TokenText.read(path: "\(folder)/\(AdminTokenPlace.fileName)")
     }
 
     /// The broker's data directory, if it is on this machine.
     func dataDirectory(_ environment: [String: String]) throws(CommandFailure) -> String {
         if let dataDir { return dataDir }
-        return try BrokerSettings.load(config: config, environment).dataDirectory
+        return try LocalConfiguration.load(config: config, environment).dataDirectory
     }
 }
 
 /// The settings of the broker that `hermesctl` needs.
-enum BrokerSettings {
+enum LocalConfiguration {
     /// Reads the file and the environment as the broker does. Without a file, only the variables
     /// that tell the broker's address count: flags may have changed the rest, and its
     /// contradictions are not reported here.

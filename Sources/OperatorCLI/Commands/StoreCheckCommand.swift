@@ -37,7 +37,7 @@ struct StoreCheckCommand: OperatorCommand {
             if let dataDir {
                 dataDir
             } else {
-                try BrokerSettings.load(config: config, context.environment).dataDirectory
+                try LocalConfiguration.load(config: config, context.environment).dataDirectory
             }
         let findings = try Self.findings(in: directory)
         if output.json {

@@ -45,7 +45,7 @@ struct TokenFileOptions: ParsableArguments {
     func path(_ environment: [String: String]) throws(CommandFailure) -> String {
         if let tokensFile { return tokensFile }
         if let dataDir { return "\(dataDir)/\(TokenFile.defaultName)" }
-        let settings = try BrokerSettings.load(config: config, environment)
+        let settings = try LocalConfiguration.load(config: config, environment)
         return settings.admin.tokensFile ?? "\(settings.dataDirectory)/\(TokenFile.defaultName)"
     }
 }

@@ -28,7 +28,7 @@ struct PasswordFileOptions: ParsableArguments {
 
     func path(_ environment: [String: String]) throws(CommandFailure) -> String {
         if let passwordFile { return passwordFile }
-        if let path = try BrokerSettings.load(config: config, environment).passwordFile {
+        if let path = try LocalConfiguration.load(config: config, environment).passwordFile {
             return path
         }
         let place = config.map { " in \"\(VisibleText.escaped($0))\"" } ?? ""

@@ -1,3 +1,4 @@
+import Addresses
 import PlainText
 
 /// The address of a broker's HTTP API.
@@ -24,7 +25,7 @@ package enum AdminEndpoint: Sendable, Equatable {
         while path.last == "/" { path.removeLast() }
         self = .web(
             base: "\(scheme)://\(authority)\(path)",
-            isPlainTextToOthers: scheme == "http" && !Self.isLoopback(host))
+            isPlainTextToOthers: scheme == "http" && !IPAddress.isLoopback(host: host))
     }
 
     /// The API of a broker on this machine that listens on an address, with TLS or without. A
@@ -39,7 +40,7 @@ package enum AdminEndpoint: Sendable, Equatable {
             }
         self = .web(
             base: "\(isSecure ? "https" : "http")://\(host):\(port)",
-            isPlainTextToOthers: !isSecure && !Self.isLoopback(host))
+            isPlainTextToOthers: !isSecure && !IPAddress.isLoopback(host: host))
     }
 
     /// Host, without brackets, and port of an https address; `nil` for all others.
@@ -106,13 +107,6 @@ package enum AdminEndpoint: Sendable, Equatable {
             let number = UInt16(port.dropFirst()), number > 0
         else { return nil }
         return host
-    }
-
-    private static func isLoopback(_ host: some StringProtocol) -> Bool {
-        let name = host.lowercased()
-        if name == "localhost" || name == "[::1]" { return true }
-        let parts = name.split(separator: ".", omittingEmptySubsequences: false)
-        return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
     }
 }
 

@@ -86,7 +86,7 @@ struct HTTPTransport: AdminTransport {
 extension HTTPTransport {
     /// The TLS failure behind an error, with its cure; `nil` when TLS is not the cause.
     private func complaint(about error: any Error) async -> String? {
-        guard let failure = TLSFailure(error), let authority = endpoint.secureAuthority else {
+        guard let failure = ClientTLSFailure(error), let authority = endpoint.secureAuthority else {
             return nil
         }
         switch failure {

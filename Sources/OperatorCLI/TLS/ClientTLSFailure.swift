@@ -2,7 +2,7 @@ import AdminTLS
 import NIOSSL
 
 /// A TLS failure, in the kinds that an operator can act on.
-enum TLSFailure: Equatable {
+enum ClientTLSFailure: Equatable {
     /// The chain does not lead to a trusted authority, or one of its certificates has expired.
     case untrusted
     /// The certificate is valid, but for another name.

@@ -1,12 +1,11 @@
+import BrokerAPI
 import Credentials
 import Glibc
 import PlainText
 import SystemFiles
 
 /// A token for the HTTP API: one line of visible ASCII.
-enum AdminToken {
-    static let variable = "HERMES_ADMIN_TOKEN"
-    static let fileName = "admin.token"
+enum TokenText {
     private static let maximumByteCount = 4_096
 
     /// Checks a token, so that it cannot add anything to the request. `source` tells in errors
@@ -22,7 +21,7 @@ enum AdminToken {
                 """
                 \(source) holds no token: it must be one line of 1 to \(maximumByteCount) \
                 letters, digits and signs. Copy it again from the broker's data directory \
-                (\(fileName)).
+                (\(AdminTokenPlace.fileName)).
                 """)
         }
         return String(decoding: bytes, as: UTF8.self)
@@ -39,8 +38,8 @@ enum AdminToken {
                 """
                 cannot read the token file "\(VisibleText.escaped(path))": \
                 \(SystemError.reason(for: error.code)). Start hermesd once, which writes \
-                \(fileName) into its data directory; name that with --data-dir or --config, the \
-                file with --token-file, or set \(variable).
+                \(AdminTokenPlace.fileName) into its data directory; name that with --data-dir or \
+                --config, the file with --token-file, or set \(AdminTokenPlace.variable).
                 """)
         }
         return try validated(

@@ -1,0 +1,102 @@
+import Authorization
+import BrokerAPI
+import Logging
+import OperatorLog
+import Store
+import Synchronization
+import SystemFiles
+import Threads
+import Transport
+
+/// The thread that runs the loop of a broker, and the mailbox by which other threads reach it.
+package final class BrokerThread: Sendable {
+    private enum State {
+        case running(waiters: [CheckedContinuation<Void, any Error>])
+        case ended(Result<Void, any Error>)
+    }
+
+    private static let name = "hermes-shard-0"
+    /// Messages that may wait for the loop; commands beyond it are refused.
+    private static let mailboxCapacity = 16_384
+
+    private let mailbox: Mailbox<ShardMessage>
+    private let state = Mutex(State.running(waiters: []))
+
+    package init() throws(SystemError) {
+        mailbox = try Mailbox(capacity: Self.mailboxCapacity)
+    }
+
+    /// Starts the thread; returns the addresses once the listeners accept.
+    ///
+    /// - Throws: The error of ``BrokerLoop/init(settings:store:mailbox:passwords:access:identity:logger:)``,
+    ///   or `ThreadFailure`.
+    package func start(
+        settings: BrokerSettings, store: any Store, passwords: PasswordCheck?,
+        access: AccessRules?, identity: BrokerLoop.Identity, logger: Logger
+    ) throws -> [String] {
+        let started = try WorkQueue<Result<[String], any Error>>(name: Self.name)
+        nonisolated(unsafe) let store = store
+        try WorkerThread.start(name: Self.name) { [self] in
+            do {
+                var loop = try BrokerLoop(
+                    settings: settings, store: store, mailbox: mailbox, passwords: passwords,
+                    access: access, identity: identity, logger: logger)
+                for address in loop.listenerAddresses {
+                    logger.info("MQTT listener ready", metadata: [LogKeys.listener: "\(address)"])
+                }
+                started.post(.success(loop.listenerAddresses))
+                try loop.run()
+                end(.success(()))
+            } catch {
+                started.post(.failure(error))
+                end(.failure(error))
+            }
+        }
+        // The first report holds the addresses of the listeners, or the failure.
+        guard let report = started.takeAll()?.first else {
+            preconditionFailure("the broker's thread ended without a report")
+        }
+        return try report.get()
+    }
+
+    /// Passes a command of the admin plane to the shard, or refuses it.
+    package func send(_ command: BrokerCommand) {
+        switch mailbox.post(.command(command)) {
+        case .accepted: return
+        case .full: command.refuse(.overloaded)
+        case .closed: command.refuse(.stopping)
+        }
+    }
+
+    /// Passes an urgent message to the loop. False when the mailbox is full; a turn empties it.
+    package func tell(_ message: ShardMessage) -> Bool {
+        mailbox.post(message, isUrgent: true) != .full
+    }
+
+    /// Begins a turn, for instance because the store has completed a commit.
+    package func wake() { mailbox.wake() }
+
+    /// Waits for the thread's end; throws its error unless it ended by a shutdown.
+    package func wait() async throws {
+        try await withCheckedThrowingContinuation { continuation in
+            let outcome: Result<Void, any Error>? = state.withLock { state in
+                switch state {
+                case .running(let waiters):
+                    state = .running(waiters: waiters + [continuation])
+                    return nil
+                case .ended(let outcome): return outcome
+                }
+            }
+            if let outcome { continuation.resume(with: outcome) }
+        }
+    }
+
+    private func end(_ outcome: Result<Void, any Error>) {
+        let waiters = state.withLock { state in
+            defer { state = .ended(outcome) }
+            if case .running(let waiters) = state { return waiters }
+            return []
+        }
+        for waiter in waiters { waiter.resume(with: outcome) }
+    }
+}
