@@ -19,13 +19,11 @@ extension BrokerLoop {
     }
 
     private var status: BrokerStatus {
-        var status = shard.status(
-            version: identity.version, startedAtMs: startedAtMs, durability: identity.durability,
-            durabilityIntervalMs: identity.durabilityIntervalMs,
-            listeners: reactor.listenerAddresses, bytesReceived: reactor.bytesReceived,
-            bytesSent: reactor.bytesSent)
-        status.memory = memoryFigures
-        return status
+        mutating get {
+            BrokerStatus(
+                figures, durabilityIntervalMs: identity.durabilityIntervalMs,
+                listeners: reactor.listenerAddresses)
+        }
     }
 
     private var figures: BrokerFigures {

@@ -1,3 +1,4 @@
+import Addresses
 import BrokerAPI
 import BrokerCore
 import Authorization
@@ -75,7 +76,6 @@ package struct BrokerLoop: ~Copyable {
     var notices: NoticeLog
     var settings: BrokerSettings
     let identity: Identity
-    let startedAtMs: Int64
     private var lingering: [UInt32: Lingering] = [:]
     /// All linger equally long, so the first is always the next; some have closed before.
     private var lingerDeadlines = RingBuffer<LingerDeadline>()
@@ -91,12 +91,11 @@ package struct BrokerLoop: ~Copyable {
         passwords: PasswordCheck?, access: AccessRules? = nil, identity: Identity,
         logger: Logger
     ) throws {
-        let startedAtMs = hermes_wall_ms()
         var shard = Shard(
             limits: settings.limits, allowsAnonymous: settings.listeners.map(\.allowsAnonymous),
             systemTopicInterval: settings.systemTopicInterval, store: store,
             verifiesPasswords: passwords != nil, access: access,
-            seed: UInt64.random(in: .min ... .max), now: Self.clock(), wallClockMs: startedAtMs)
+            seed: UInt64.random(in: .min ... .max), now: Self.clock(), wallClockMs: hermes_wall_ms())
         if let store = store as? DurableStore {
             try store.restore(&shard)
             shard.finishRestoring()
@@ -141,7 +140,6 @@ package struct BrokerLoop: ~Copyable {
         self.handshakes = handshakes
         self.settings = settings
         self.identity = identity
-        self.startedAtMs = startedAtMs
         notices = NoticeLog(logger: logger)
     }
 

@@ -39,7 +39,7 @@ struct NoticeLog {
                 LogKeys.reason: "\(reason.name)",
             ]
             if let userName { metadata[LogKeys.user] = Self.text(userName) }
-            if let setting = reason.setting { metadata[LogKeys.setting] = "\(setting)" }
+            if let setting = Self.setting(reason) { metadata[LogKeys.setting] = "\(setting)" }
             write(
                 .notice, "Connection refused", of: reason.name, now, metadata, handle, reactor)
         case .dropping(let identifier, .reservedTopic):
@@ -98,11 +98,18 @@ struct NoticeLog {
 
     /// The keys of limits, or why there are none.
     private static func settings(_ limits: Limit...) -> Logger.MetadataValue {
-        "\(limits.map(setting).joined(separator: ", "))"
+        "\(limits.map { setting($0) }.joined(separator: ", "))"
+    }
+
+    /// The key that raises the limit which ended a connection, or that would have let it begin.
+    private static func setting(_ reason: CloseReason) -> String? {
+        if case .proxyHeader = reason { return "listeners[].proxy_from" }
+        return reason.limit.map { setting($0) }
     }
 
     private static func setting(_ limit: Limit) -> String {
         switch limit {
+        case .unsubscribeFilters: "none: an UNSUBSCRIBE has \(Shard.maxUnsubscribeFilters) filters"
         case .openFiles: "the open files limit (ulimit -n)"
         case .sharedFilter: "none: a shared subscription has the form $share/group/filter"
         case .subscribeFilters:
@@ -232,7 +239,7 @@ struct NoticeLog {
             LogKeys.connection: "\(handle.index)", LogKeys.reason: "\(reason.name)",
         ]
         if let identifier { metadata[LogKeys.client] = Self.text(identifier) }
-        if let setting = reason.setting { metadata[LogKeys.setting] = "\(setting)" }
+        if let setting = Self.setting(reason) { metadata[LogKeys.setting] = "\(setting)" }
         if case .networkError(let code) = reason { metadata[LogKeys.error] = "errno \(code)" }
         guard let announcement = reason.announcement else {
             guard wantsLifecycle else { return }

@@ -24,8 +24,9 @@ struct PublishRouteTests {
             #expect(
                 result
                     == PublishResult(
-                        messageID: result.messageID, durability: "none", matched: 3, online: 2,
-                        queued: 1, dropped: 0, duplicate: false))
+                        messageID: result.messageID, durability: "none",
+                        counts: PublishCounts(matched: 3, online: 2, queued: 1, dropped: 0),
+                        duplicate: false))
         }
     }
 

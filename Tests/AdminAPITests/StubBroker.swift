@@ -123,13 +123,12 @@ final class StubBroker: BrokerControl {
         if let failure { throw failure }
     }
 
-    static let status = BrokerStatus(
-        version: "9.9", startedAtMs: 1, uptimeSeconds: 2, durability: "none",
-        listeners: ["127.0.0.1:1883"], connections: 3, connectionsPending: 4, connectionsTotal: 5,
-        connectionsRefused: 6, sessions: 7, persistentSessions: 8, subscriptions: 9, retained: 10,
-        queued: 11, queuedBytes: 12, inFlight: 13, publishesReceived: 14, publishesSent: 15,
-        bytesReceived: 16, bytesSent: 17, dropped: ["queue_full": 18], protocolViolations: 19,
-        limitsReached: ["max_packet": 20], publishersPaused: 21)
+    static let status: BrokerStatus = {
+        var figures = StubBroker.figures
+        // A sum of all that would not fit.
+        figures.publishesSent.exactlyOnce = 127
+        return BrokerStatus(figures, listeners: ["127.0.0.1:1883"])
+    }()
 
     /// Each figure has a distinct value, so that mix-ups show.
     static let figures: BrokerFigures = {

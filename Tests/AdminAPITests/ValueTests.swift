@@ -93,8 +93,9 @@ struct ValueTests {
     func publishResult(messageID: String) throws {
         for duplicate in [true, false] {
             let result = PublishResult(
-                messageID: messageID, durability: "sync", matched: 1, online: 22, queued: 333,
-                dropped: 4_444, duplicate: duplicate)
+                messageID: messageID, durability: "sync",
+                counts: PublishCounts(matched: 1, online: 22, queued: 333, dropped: 4_444),
+                duplicate: duplicate)
             let encoder = JSONEncoder()
             encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
             #expect(

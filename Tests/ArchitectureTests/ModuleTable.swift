@@ -48,7 +48,7 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
         ModuleRow("MQTTCore", own: "MQTTCodec Structures"),
 
         // Commands, answers, figures and limits, for the data plane and the admin plane.
-        ModuleRow("BrokerAPI", own: "MQTTCodec", outside: "Glibc"),
+        ModuleRow("BrokerAPI", own: "MQTTCodec"),
 
         // Sockets, the disk and the operator's files, without the protocol.
         ModuleRow(

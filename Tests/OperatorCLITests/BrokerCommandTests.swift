@@ -6,14 +6,37 @@ import Testing
 
 @Suite("Commands that ask the broker")
 struct BrokerCommandTests {
-    private static let status = BrokerStatus(
-        version: "0.1.0", startedAtMs: now - 200_000, uptimeSeconds: 200, durability: "none",
-        listeners: ["127.0.0.1:1883", "[::1]:1883"], connections: 2, connectionsPending: 1,
-        connectionsTotal: 10, connectionsRefused: 3, sessions: 4, persistentSessions: 2,
-        subscriptions: 5, retained: 6, queued: 7, queuedBytes: 2_048, inFlight: 8,
-        publishesReceived: 100, publishesSent: 200, bytesReceived: 10_240, bytesSent: 20_480,
-        dropped: ["queue_full": 2, "away": 1], protocolViolations: 9,
-        limitsReached: ["queue_messages": 2, "max_packet": 0, "max_in_flight": 5])
+    private static let status: BrokerStatus = {
+        var figures = BrokerFigures()
+        figures.version = "0.1.0"
+        figures.durability = "none"
+        figures.startedAtMs = now - 200_000
+        figures.uptimeSeconds = 200
+        figures.connections = 2
+        figures.connectionsPending = 1
+        figures.connectionsOpened = 10
+        figures.connectionsRefused = 3
+        figures.sessions = 4
+        figures.persistentSessions = 2
+        figures.subscriptions = 2
+        figures.sharedSubscriptions = 3
+        figures.retained = 6
+        figures.queued = 7
+        figures.queuedBytes = 2_048
+        figures.inFlight = 8
+        figures.publishesReceived.atLeastOnce = 100
+        figures.publishesSent.atMostOnce = 200
+        figures.bytesReceived = 10_240
+        figures.bytesSent = 20_480
+        figures.dropped = [.init("queue_full", 2), .init("away", 1)]
+        figures.protocolViolations = 9
+        figures.limitsReached = [
+            .init("queue_messages", 2), .init("max_packet", 0), .init("max_in_flight", 5),
+        ]
+        var status = BrokerStatus(figures, listeners: ["127.0.0.1:1883", "[::1]:1883"])
+        status.memory = nil
+        return status
+    }()
 
     @Test("status shows the broker at a glance")
     func status() async throws {
@@ -210,7 +233,8 @@ struct BrokerCommandTests {
     }
 
     private static let published = PublishResult(
-        messageID: "01J", durability: "none", matched: 3, online: 2, queued: 1, dropped: 0,
+        messageID: "01J", durability: "none",
+        counts: PublishCounts(matched: 3, online: 2, queued: 1, dropped: 0),
         duplicate: false)
 
     @Test("publish sends the message's bytes and shows the counts")

@@ -147,13 +147,13 @@ struct StoreCommandTests {
         store.backupPercent = 40
         store.notReadyReason = "Damage\u{7}"
         store.damage = ["a part is missing"]
-        let status = BrokerStatus(
-            version: "0.1.0", startedAtMs: now, uptimeSeconds: 0, durability: "sync",
-            listeners: [], connections: 0, connectionsPending: 0, connectionsTotal: 0,
-            connectionsRefused: 0, sessions: 0, persistentSessions: 0, subscriptions: 0,
-            retained: 0, queued: 0, queuedBytes: 0, inFlight: 0, publishesReceived: 0,
-            publishesSent: 0, bytesReceived: 0, bytesSent: 0, dropped: [:],
-            protocolViolations: 0, store: store)
+        var figures = BrokerFigures()
+        figures.version = "0.1.0"
+        figures.durability = "sync"
+        figures.startedAtMs = now
+        var status = BrokerStatus(figures)
+        status.memory = nil
+        status.store = store
         let run = try await run(["status"], answers: [.ok(status)])
         #expect(
             run.output.hasSuffix(

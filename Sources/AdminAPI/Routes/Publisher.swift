@@ -48,9 +48,7 @@ struct Publisher: Sendable {
         let counts: PublishCounts = try await broker.ask { .publish(publication, $0) }
         if let caller { log.note(caller) }
         return PublishResult(
-            messageID: messageID ?? makeMessageID(), durability: durability,
-            matched: counts.matched, online: counts.online, queued: counts.queued,
-            dropped: counts.dropped, duplicate: false)
+            messageID: messageID ?? makeMessageID(), durability: durability, counts: counts)
     }
 
     /// The largest packet that the message can become: fixed header, topic, packet identifier,

@@ -1,4 +1,4 @@
-import BrokerAPI
+import Addresses
 import MQTTCodec
 
 /// What the admin server needs to know.

@@ -63,43 +63,35 @@ package struct BrokerStatus: Codable, Sendable, Equatable {
         case memory, store
     }
 
+    /// The figures that the answer shows; `store` is `nil`.
     package init(
-        version: String, startedAtMs: Int64, uptimeSeconds: Int64, durability: String,
-        durabilityIntervalMs: Int? = nil, listeners: [String], connections: Int,
-        connectionsPending: Int,
-        connectionsTotal: UInt64, connectionsRefused: UInt64, sessions: Int,
-        persistentSessions: Int, subscriptions: Int, retained: Int, queued: Int,
-        queuedBytes: Int, inFlight: Int, publishesReceived: UInt64, publishesSent: UInt64,
-        bytesReceived: UInt64, bytesSent: UInt64, dropped: [String: UInt64],
-        protocolViolations: UInt64, limitsReached: [String: UInt64] = [:],
-        publishersPaused: Int = 0, memory: MemoryFigures? = nil, store: StoreStatus? = nil
+        _ figures: BrokerFigures, durabilityIntervalMs: Int? = nil, listeners: [String] = []
     ) {
-        self.version = version
-        self.startedAtMs = startedAtMs
-        self.uptimeSeconds = uptimeSeconds
-        self.durability = durability
+        version = figures.version
+        startedAtMs = figures.startedAtMs
+        uptimeSeconds = Int64(figures.uptimeSeconds)
+        durability = figures.durability
         self.durabilityIntervalMs = durabilityIntervalMs
         self.listeners = listeners
-        self.connections = connections
-        self.connectionsPending = connectionsPending
-        self.connectionsTotal = connectionsTotal
-        self.connectionsRefused = connectionsRefused
-        self.sessions = sessions
-        self.persistentSessions = persistentSessions
-        self.subscriptions = subscriptions
-        self.retained = retained
-        self.queued = queued
-        self.queuedBytes = queuedBytes
-        self.inFlight = inFlight
-        self.publishesReceived = publishesReceived
-        self.publishesSent = publishesSent
-        self.bytesReceived = bytesReceived
-        self.bytesSent = bytesSent
-        self.dropped = dropped
-        self.protocolViolations = protocolViolations
-        self.limitsReached = limitsReached
-        self.publishersPaused = publishersPaused
-        self.memory = memory
-        self.store = store
+        connections = figures.connections
+        connectionsPending = figures.connectionsPending
+        connectionsTotal = figures.connectionsOpened
+        connectionsRefused = figures.connectionsRefused
+        sessions = figures.sessions
+        persistentSessions = figures.persistentSessions
+        subscriptions = figures.subscriptions + figures.sharedSubscriptions
+        retained = figures.retained
+        queued = figures.queued
+        queuedBytes = figures.queuedBytes
+        inFlight = figures.inFlight
+        publishesReceived = figures.publishesReceived.total
+        publishesSent = figures.publishesSent.total
+        bytesReceived = figures.bytesReceived
+        bytesSent = figures.bytesSent
+        dropped = figures.dropped.byLabel
+        protocolViolations = figures.protocolViolations
+        limitsReached = figures.limitsReached.byLabel
+        publishersPaused = figures.publishersPaused
+        memory = figures.memory
     }
 }

@@ -1,5 +1,5 @@
 /// Receivers of a message, counted when it was routed.
-package struct PublishCounts: Sendable, Equatable {
+package struct PublishCounts: Codable, Sendable, Equatable {
     /// Sessions with a matching subscription.
     package var matched = 0
     /// Of these, connected ones.
@@ -10,6 +10,11 @@ package struct PublishCounts: Sendable, Equatable {
     package var dropped = 0
     /// The number that ``Publication/sequence`` asked for.
     package var sequence: UInt64?
+
+    /// The sequence is in the message, and not in an answer.
+    enum CodingKeys: CodingKey {
+        case matched, online, queued, dropped
+    }
 
     package init(
         matched: Int = 0, online: Int = 0, queued: Int = 0, dropped: Int = 0,
@@ -23,37 +28,42 @@ package struct PublishCounts: Sendable, Equatable {
     }
 }
 
-/// Answer of every publish over HTTP.
+/// Answer of every publish over HTTP; the counts are members of the same JSON object.
 package struct PublishResult: Codable, Sendable, Equatable {
     package var messageID: String
     /// "none", "interval" or "sync": the durability of the message.
     package var durability: String
-    /// Sessions with a matching subscription.
-    package var matched: Int
-    /// Of these, connected ones.
-    package var online: Int
-    /// Of these, sessions of offline clients that queued it.
-    package var queued: Int
-    /// Of these, receivers that lost it at once (a limit, or QoS 0 while offline).
-    package var dropped: Int
+    package var counts: PublishCounts
     /// True when an earlier publish with this message_id got this answer.
     package var duplicate: Bool
 
     enum CodingKeys: String, CodingKey {
         case messageID = "message_id"
-        case durability, matched, online, queued, dropped, duplicate
+        case durability, duplicate
     }
 
     package init(
-        messageID: String, durability: String, matched: Int, online: Int, queued: Int,
-        dropped: Int, duplicate: Bool
+        messageID: String, durability: String, counts: PublishCounts, duplicate: Bool = false
     ) {
         self.messageID = messageID
         self.durability = durability
-        self.matched = matched
-        self.online = online
-        self.queued = queued
-        self.dropped = dropped
+        self.counts = counts
         self.duplicate = duplicate
+    }
+
+    package init(from decoder: any Decoder) throws {
+        let members = try decoder.container(keyedBy: CodingKeys.self)
+        messageID = try members.decode(String.self, forKey: .messageID)
+        durability = try members.decode(String.self, forKey: .durability)
+        duplicate = try members.decode(Bool.self, forKey: .duplicate)
+        counts = try PublishCounts(from: decoder)
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var members = encoder.container(keyedBy: CodingKeys.self)
+        try members.encode(messageID, forKey: .messageID)
+        try members.encode(durability, forKey: .durability)
+        try members.encode(duplicate, forKey: .duplicate)
+        try counts.encode(to: encoder)
     }
 }

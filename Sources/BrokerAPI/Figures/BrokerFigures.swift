@@ -134,3 +134,9 @@ package struct BrokerFigures: Sendable, Equatable {
 
     package init() {}
 }
+
+extension [BrokerFigures.Count] {
+    package var byLabel: [String: UInt64] {
+        Dictionary(map { ($0.label, $0.value) }) { $1 }
+    }
+}

@@ -127,29 +127,8 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
     /// A word for tables, logs and metrics.
     package var name: String { kind.name }
 
-    /// The setting, or the name, of the limit involved; `nil` without one.
-    package var setting: String? {
-        switch self {
-        case .connectTimeout: "limits.connect_timeout"
-        case .tooManySessions: "limits.max_sessions"
-        case .tooManyInboundQoS2: "limits.max_inbound_qos2"
-        case .topicLevels: "limits.max_topic_levels"
-        case .unsubscribeFilters: "none: an UNSUBSCRIBE has \(Shard.maxUnsubscribeFilters) filters"
-        case .outputLimit: "limits.output_bytes"
-        case .proxyHeader: "listeners[].proxy_from"
-        case .memoryShortage: "limits.memory"
-        case .unfinishedPackets: "limits.unfinished_bytes"
-        case .disconnect, .peerClosed, .networkError, .protocolViolation, .keepAlive, .takenOver,
-            .notAuthorized, .badUserNameOrPassword, .identifierRejected,
-            .unacceptableProtocolVersion, .authenticationBusy, .publishDenied, .administrator,
-            .storeFailure, .shutdown, .tlsHandshake, .tlsOnPlainListener, .certificateRevoked,
-            .addressLimit, .tlsRecord:
-            nil
-        }
-    }
-
-    /// The limit that ended the connection; `wasOpen` means that its CONNECT had been accepted.
-    func limit(wasOpen: Bool) -> Limit? {
+    /// The limit that ended the connection; `nil` if none did, or if ``limit(wasOpen:)`` tells.
+    package var limit: Limit? {
         switch self {
         case .connectTimeout: .connectTimeout
         case .tooManySessions: .maxSessions
@@ -159,8 +138,6 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .outputLimit: .outputBytes
         case .memoryShortage: .memory
         case .unfinishedPackets: .unfinishedBytes
-        case .protocolViolation(.malformed(.packetTooLarge)):
-            wasOpen ? .maxPacket : .maxConnectPacket
         case .disconnect, .peerClosed, .networkError, .protocolViolation, .keepAlive, .takenOver,
             .notAuthorized, .badUserNameOrPassword, .identifierRejected,
             .unacceptableProtocolVersion, .authenticationBusy, .publishDenied, .administrator,
@@ -168,6 +145,12 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
             .proxyHeader, .addressLimit, .tlsRecord:
             nil
         }
+    }
+
+    /// The limit that ended the connection; `wasOpen` is true after an accepted CONNECT.
+    func limit(wasOpen: Bool) -> Limit? {
+        guard case .protocolViolation(.malformed(.packetTooLarge)) = self else { return limit }
+        return wasOpen ? .maxPacket : .maxConnectPacket
     }
 
     /// True when unsent packets are still sent at the end of the connection.

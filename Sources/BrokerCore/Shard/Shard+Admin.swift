@@ -192,7 +192,7 @@ extension Shard {
             readingPaused: connection?.intake.isPaused ?? false,
             publishesReceived: session.publishesReceived, publishesSent: session.publishesSent,
             publishesAcknowledged: session.publishesAcknowledged,
-            dropped: Self.dictionary(sessions.drops(of: index).figures),
+            dropped: sessions.drops(of: index).figures.byLabel,
             lastDisconnectReason: session.lastCloseReason?.name,
             takeOvers: repeatedTakeOvers(index, address))
     }
@@ -230,10 +230,6 @@ extension Shard {
     }
 
     private static func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
-
-    private static func dictionary(_ counts: [BrokerFigures.Count]) -> [String: UInt64] {
-        Dictionary(counts.map { ($0.label, $0.value) }) { $1 }
-    }
 
     // MARK: Lists of clients
 
@@ -304,31 +300,5 @@ extension Shard {
         }
         guard let userName = listing.userName else { return true }
         return session.hasUserName && userName.withUnsafeBytes { session.userName.equals($0) }
-    }
-
-    // MARK: Status
-
-    /// Figures for `GET /v1/status`; the caller adds those of sockets and process.
-    package func status(
-        version: String, startedAtMs: Int64, durability: String, durabilityIntervalMs: Int? = nil,
-        listeners: [String], bytesReceived: UInt64, bytesSent: UInt64
-    ) -> BrokerStatus {
-        BrokerStatus(
-            version: version, startedAtMs: startedAtMs,
-            uptimeSeconds: max(0, wallClockMs - startedAtMs) / 1_000, durability: durability,
-            durabilityIntervalMs: durabilityIntervalMs, listeners: listeners,
-            connections: connections.activeCount, connectionsPending: connections.pendingCount,
-            connectionsTotal: counters.connectionsOpened,
-            connectionsRefused: counters.connectionsRefused, sessions: sessions.count,
-            persistentSessions: sessions.persistentCount,
-            subscriptions: subscriptions.plainCount + subscriptions.sharedCount,
-            retained: retained.count, queued: sessions.totals.waiting,
-            queuedBytes: sessions.totals.waitingBytes, inFlight: sessions.totals.inFlight,
-            publishesReceived: counters.publishesReceived,
-            publishesSent: counters.publishesSent, bytesReceived: bytesReceived,
-            bytesSent: bytesSent, dropped: Self.dictionary(counters.dropped.figures),
-            protocolViolations: counters.protocolViolations,
-            limitsReached: Self.dictionary(counters.limits.figures),
-            publishersPaused: counters.publishersPaused)
     }
 }

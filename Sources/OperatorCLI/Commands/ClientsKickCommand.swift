@@ -5,22 +5,14 @@ struct ClientsKickCommand: OperatorCommand {
     static let configuration = CommandConfiguration(
         commandName: "kick", abstract: "Close a client's connection; its session stays.")
 
-    @Argument(
-        help: ArgumentHelp(
-            "The client identifier. Put -- before one that begins with a dash.",
-            valueName: "client"))
-    var clientID: String
+    @OptionGroup var target: ClientArgument
 
     @OptionGroup var connection: ConnectionOptions
     @OptionGroup var output: OutputOptions
 
-    func validate() throws {
-        try ClientIdentifierArgument.check(clientID)
-    }
-
     func run(in context: CommandContext) async throws(CommandFailure) {
         try await connection.withClient(in: context) { client throws(CommandFailure) in
-            let result = try await client.disconnect(clientID).model
+            let result = try await client.disconnect(target.clientID).model
             let name = VisibleText.escaped(result.clientID)
             if output.json {
                 try context.console.print(JSONOutput.line(result))

@@ -5,22 +5,14 @@ struct ClientsShowCommand: OperatorCommand {
     static let configuration = CommandConfiguration(
         commandName: "show", abstract: "Show one client in full.")
 
-    @Argument(
-        help: ArgumentHelp(
-            "The client identifier. Put -- before one that begins with a dash.",
-            valueName: "client"))
-    var clientID: String
+    @OptionGroup var target: ClientArgument
 
     @OptionGroup var connection: ConnectionOptions
     @OptionGroup var output: OutputOptions
 
-    func validate() throws {
-        try ClientIdentifierArgument.check(clientID)
-    }
-
     func run(in context: CommandContext) async throws(CommandFailure) {
         try await connection.withClient(in: context) { client throws(CommandFailure) in
-            let answer = try await client.client(clientID)
+            let answer = try await client.client(target.clientID)
             try context.console.print(
                 output.json
                     ? JSONOutput.line(answer.json)
@@ -83,18 +75,5 @@ struct ClientsShowCommand: OperatorCommand {
         list.add("messages acknowledged", "\(detail.publishesAcknowledged)")
         list.add("messages dropped", Wording.counts(detail.dropped))
         return list
-    }
-}
-
-/// Rules for a client identifier that is given as an argument.
-enum ClientIdentifierArgument {
-    /// Throws the parser's error for a text that cannot be a client identifier.
-    static func check(_ clientID: String) throws {
-        // An empty path segment is another resource, and dots would be taken as "this folder".
-        if clientID.isEmpty { throw ValidationError("The client identifier is empty.") }
-        if clientID == "." || clientID == ".." {
-            throw ValidationError(
-                "The client identifier \"\(clientID)\" cannot be asked for: a URL swallows it.")
-        }
     }
 }

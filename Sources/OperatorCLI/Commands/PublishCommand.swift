@@ -63,10 +63,10 @@ struct PublishCommand: OperatorCommand {
         var list = FieldList()
         list.add("message", result.messageID + (result.duplicate ? " (published before)" : ""))
         list.add("durability", result.durability)
-        list.add("matched", "\(result.matched)")
-        list.add("online", "\(result.online)")
-        list.add("queued", "\(result.queued)")
-        list.add("dropped", "\(result.dropped)")
+        list.add("matched", "\(result.counts.matched)")
+        list.add("online", "\(result.counts.online)")
+        list.add("queued", "\(result.counts.queued)")
+        list.add("dropped", "\(result.counts.dropped)")
         return list.rendered()
     }
 

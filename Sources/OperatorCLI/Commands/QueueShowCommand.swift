@@ -6,11 +6,7 @@ struct QueueShowCommand: OperatorCommand {
         commandName: "show",
         abstract: "Show what is in flight to a client and what waits for it, oldest first.")
 
-    @Argument(
-        help: ArgumentHelp(
-            "The client identifier. Put -- before one that begins with a dash.",
-            valueName: "client"))
-    var clientID: String
+    @OptionGroup var target: ClientArgument
 
     @Option(help: ArgumentHelp("How many to show at most.", valueName: "count"))
     var limit: Int = 100
@@ -19,7 +15,6 @@ struct QueueShowCommand: OperatorCommand {
     @OptionGroup var output: OutputOptions
 
     func validate() throws {
-        try ClientIdentifierArgument.check(clientID)
         guard (1...1_000_000).contains(limit) else {
             throw ValidationError("--limit takes 1 to 1000000.")
         }
@@ -27,7 +22,7 @@ struct QueueShowCommand: OperatorCommand {
 
     func run(in context: CommandContext) async throws(CommandFailure) {
         try await connection.withClient(in: context) { client throws(CommandFailure) in
-            let page = try await client.queue(clientID, limit: limit)
+            let page = try await client.queue(target.clientID, limit: limit)
             guard !output.json else {
                 try context.console.print(JSONOutput.line(page))
                 return

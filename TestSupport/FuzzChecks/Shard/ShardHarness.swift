@@ -165,11 +165,7 @@ final class ShardHarness {
 
     // MARK: Questions
 
-    var status: BrokerStatus {
-        shard.status(
-            version: "", startedAtMs: 0, durability: "", listeners: [], bytesReceived: 0,
-            bytesSent: 0)
-    }
+    var status: BrokerStatus { BrokerStatus(shard.figures) }
 
     /// Every session, by pages.
     func clients() -> [ClientSummary] {

@@ -1,0 +1,19 @@
+import ArgumentParser
+
+/// The argument that names a client.
+struct ClientArgument: ParsableArguments {
+    @Argument(
+        help: ArgumentHelp(
+            "The client identifier. Put -- before one that begins with a dash.",
+            valueName: "client"))
+    var clientID: String
+
+    func validate() throws {
+        // An empty path segment is another resource, and dots would be taken as "this folder".
+        if clientID.isEmpty { throw ValidationError("The client identifier is empty.") }
+        if clientID == "." || clientID == ".." {
+            throw ValidationError(
+                "The client identifier \"\(clientID)\" cannot be asked for: a URL swallows it.")
+        }
+    }
+}
