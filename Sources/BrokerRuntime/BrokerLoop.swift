@@ -95,7 +95,8 @@ package struct BrokerLoop: ~Copyable {
             limits: settings.limits, allowsAnonymous: settings.listeners.map(\.allowsAnonymous),
             systemTopicInterval: settings.systemTopicInterval, store: store,
             verifiesPasswords: passwords != nil, access: access,
-            seed: UInt64.random(in: .min ... .max), now: Self.clock(), wallClockMs: hermes_wall_ms())
+            seed: UInt64.random(in: .min ... .max), now: Self.clock(), wallClockMs: hermes_wall_ms()
+        )
         if let store = store as? DurableStore {
             try store.restore(&shard)
             shard.finishRestoring()

@@ -129,10 +129,13 @@ struct OpenAPITests {
         #expect(cursor?["schema"]?["maxLength"]?.integer == 2 * ClientCursor.maximumKeyBytes)
 
         try await TestServer.run { server in
-            for (target, schema) in [
-                ("/v1/messages", "MessageRequest"), ("/v1/orders/1/status", "OrderStatusUpdate"),
+            for (target, schema, known) in [
+                ("/v1/messages", "MessageRequest", Route.messageFields),
+                ("/v1/orders/1/status", "OrderStatusUpdate", OrderStatusPublisher.fields),
             ] {
-                for field in try document.schema(schema)["properties"]?.members ?? [] {
+                let documented = try document.schema(schema)["properties"]?.members ?? []
+                #expect(Set(documented.map(\.name)) == Set(known.names), "\(schema)")
+                for field in documented {
                     let response = try server.post(target, json: #"{"\#(field.name)": null}"#)
                     // Rejected for a missing field, and not for an unknown one.
                     #expect(try !response.problem().detail.contains("known"), "\(field.name)")

@@ -23,6 +23,9 @@ struct JSONFields {
             list = names.map(\.canonical).joined(separator: ", ")
         }
 
+        /// Every accepted spelling.
+        var names: [String] { spellings.map(\.spelling) }
+
         fileprivate func canonical(_ spelling: String) -> String? {
             spellings.first { $0.spelling == spelling }?.canonical
         }

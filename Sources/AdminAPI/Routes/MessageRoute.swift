@@ -32,7 +32,7 @@ extension Route {
         }
     }
 
-    private static let messageFields = JSONFields.Known(
+    static let messageFields = JSONFields.Known(
         [
             "topic", "payload", "payload_base64", "qos", "retain", "message_id", "expires_in_s",
             "collapse_key",

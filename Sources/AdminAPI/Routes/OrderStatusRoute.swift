@@ -24,7 +24,7 @@ struct OrderStatusPublisher: Sendable {
         }
     }
 
-    private static let fields = JSONFields.Known([
+    static let fields = JSONFields.Known([
         JSONFields.Name(canonical: "orderId", aliases: ["order_id"]),
         JSONFields.Name(canonical: "salesId", aliases: ["sales_id"]),
         JSONFields.Name(canonical: "status"),
