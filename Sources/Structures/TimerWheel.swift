@@ -5,11 +5,17 @@
 /// slot and is passed over once per lap. (Varghese and Lauck, 1987: scheme 6, with hashed slots.)
 public struct TimerWheel: ~Copyable {
     struct Timer: BitwiseCopyable {
-        var next: UInt32
-        var previous: UInt32
+        var links = ListLinks()
         /// The timer is due once this tick has come.
         var tick: UInt64
         var payload: UInt64
+    }
+
+    private enum InSlot: ListField {
+        static subscript(timer: UnsafeMutablePointer<Timer>) -> ListLinks {
+            get { timer.pointee.links }
+            set { timer.pointee.links = newValue }
+        }
     }
 
     public static var tickMilliseconds: UInt64 { 64 }
@@ -18,7 +24,7 @@ public struct TimerWheel: ~Copyable {
     private static var dueSlot: Int { slotCount }
 
     private var timers = Slab<Timer>()
-    private var heads = [UInt32](repeating: noIndex, count: slotCount + 1)
+    private var lists = [IntrusiveList<InSlot>](repeating: .init(), count: slotCount + 1)
     private var occupied = [UInt64](repeating: 0, count: slotCount / 64)
     /// The last tick whose timers have been moved to the due list.
     private var currentTick: UInt64
@@ -32,8 +38,7 @@ public struct TimerWheel: ~Copyable {
     /// Sets a timer. Once due, its `payload` is returned by ``popExpired(now:)``, which also
     /// removes the timer.
     public mutating func schedule(_ payload: UInt64, at deadline: MonotonicTime) -> UInt32 {
-        let index = timers.insert(
-            Timer(next: noIndex, previous: noIndex, tick: 0, payload: payload))
+        let index = timers.insert(Timer(tick: 0, payload: payload))
         place(index, at: deadline)
         return index
     }
@@ -52,7 +57,7 @@ public struct TimerWheel: ~Copyable {
     public mutating func popExpired(now: MonotonicTime) -> UInt64? {
         let tick = now.milliseconds / Self.tickMilliseconds
         if currentTick < tick { collect(upTo: tick) }
-        let index = heads[Self.dueSlot]
+        let index = lists[Self.dueSlot].first
         guard index != noIndex else { return nil }
         let payload = timers[index].payload
         unlink(index)
@@ -62,7 +67,7 @@ public struct TimerWheel: ~Copyable {
 
     /// The earliest time at which ``popExpired(now:)`` may return a timer; `nil` without timers.
     public var nextDeadline: MonotonicTime? {
-        if heads[Self.dueSlot] != noIndex {
+        if !lists[Self.dueSlot].isEmpty {
             return MonotonicTime(milliseconds: currentTick * Self.tickMilliseconds)
         }
         guard timers.count > 0 else { return nil }
@@ -91,11 +96,11 @@ public struct TimerWheel: ~Copyable {
             let slot = Int(passing & UInt64(Self.slotCount - 1))
             passing += 1
             guard occupied[slot / 64] & 1 << UInt64(slot & 63) != 0 else { continue }
-            var index = heads[slot]
+            var index = lists[slot].first
             while index != noIndex {
-                let next = timers[index].next
+                let next = timers[index].links.next
                 if timers[index].tick <= tick {
-                    unlink(index)
+                    unlink(index, slot)
                     link(index, Self.dueSlot)
                 }
                 index = next
@@ -107,33 +112,27 @@ public struct TimerWheel: ~Copyable {
         // The tick that begins after the deadline, so that no timer fires early.
         let tick = deadline.milliseconds / Self.tickMilliseconds + 1
         timers[index].tick = tick
-        link(index, tick <= currentTick ? Self.dueSlot : Int(tick & UInt64(Self.slotCount - 1)))
+        link(index, slot(ofTick: tick))
+    }
+
+    /// The due list holds the timers whose tick has come.
+    private func slot(ofTick tick: UInt64) -> Int {
+        tick <= currentTick ? Self.dueSlot : Int(tick & UInt64(Self.slotCount - 1))
     }
 
     private mutating func link(_ index: UInt32, _ slot: Int) {
-        let head = heads[slot]
-        timers[index].next = head
-        // The first timer of a list holds its slot's number in place of a predecessor.
-        timers[index].previous = Self.slotMark | UInt32(slot)
-        if head != noIndex { timers[head].previous = index }
-        heads[slot] = index
+        lists[slot].prepend(index, in: timers)
         if slot < Self.slotCount { occupied[slot / 64] |= 1 << UInt64(slot & 63) }
     }
 
-    private static var slotMark: UInt32 { 1 << 31 }
-
     private mutating func unlink(_ index: UInt32) {
-        let next = timers[index].next
-        let previous = timers[index].previous
-        if next != noIndex { timers[next].previous = previous }
-        if previous & Self.slotMark == 0 {
-            timers[previous].next = next
-        } else {
-            let slot = Int(previous & ~Self.slotMark)
-            heads[slot] = next
-            if slot < Self.slotCount, next == noIndex {
-                occupied[slot / 64] &= ~(1 << UInt64(slot & 63))
-            }
+        unlink(index, slot(ofTick: timers[index].tick))
+    }
+
+    private mutating func unlink(_ index: UInt32, _ slot: Int) {
+        lists[slot].remove(index, in: timers)
+        if slot < Self.slotCount, lists[slot].isEmpty {
+            occupied[slot / 64] &= ~(1 << UInt64(slot & 63))
         }
     }
 }

@@ -128,13 +128,13 @@ public struct RetainedMessages: ~Copyable {
         case .siblings(let index, let depth, let skipsDollar):
             guard index != noIndex else { return nil }
             let node = tree[index]
-            cursor.push(.siblings(node.nextSibling, depth: depth, skipsDollar: skipsDollar))
+            cursor.push(.siblings(node.siblings.next, depth: depth, skipsDollar: skipsDollar))
             if !(skipsDollar && beginsWithDollar(node)) { cursor.push(.node(index, depth: depth)) }
             return nil
         case .descendants(let index, let skipsDollar):
             guard index != noIndex else { return nil }
             let node = tree[index]
-            cursor.push(.descendants(of: node.nextSibling, skipsDollar: skipsDollar))
+            cursor.push(.descendants(of: node.siblings.next, skipsDollar: skipsDollar))
             guard !(skipsDollar && beginsWithDollar(node)) else { return nil }
             cursor.push(.descendants(of: node.firstChild, skipsDollar: false))
             return value(at: index)

@@ -16,34 +16,47 @@ public struct SharedSubscriptions: ~Copyable {
     struct Group: BitwiseCopyable {
         /// The whole text of the subscription, `$share/` included.
         var text: CompactBytes
-        /// The connected member whose turn is next; ``noIndex`` for none.
-        var online: UInt32
-        /// The offline member whose turn is next; ``noIndex`` for none.
-        var offline: UInt32
-        var members: UInt32
+        /// Rings of connected and of offline members; the first one's turn is next.
+        var online = IntrusiveList<InRing>()
+        var offline = IntrusiveList<InRing>()
+        var members: UInt32 = 0
         /// The group's filter in the trie of all groups.
-        var filter: SubscriptionTrie.List
+        var filter = SubscriptionTrie.List()
+
+        subscript(isOnline isOnline: Bool) -> IntrusiveList<InRing> {
+            get { isOnline ? online : offline }
+            set { if isOnline { online = newValue } else { offline = newValue } }
+        }
     }
 
     struct Member: BitwiseCopyable {
         var session: UInt32
         var group: UInt32
-        var next: UInt32
-        var previous: UInt32
-        var nextInSession: UInt32
-        var previousInSession: UInt32
+        var inRing = ListLinks()
+        var inSession = ListLinks()
         var qos: QoS
         var isOnline: Bool
     }
 
     /// The memberships of one session.
     public struct List: BitwiseCopyable {
-        var first: UInt32
-        public fileprivate(set) var count: UInt32
+        fileprivate var members = IntrusiveList<InSession>()
+        public fileprivate(set) var count: UInt32 = 0
 
-        public init() {
-            first = noIndex
-            count = 0
+        public init() {}
+    }
+
+    enum InRing: ListField {
+        static subscript(member: UnsafeMutablePointer<Member>) -> ListLinks {
+            get { member.pointee.inRing }
+            set { member.pointee.inRing = newValue }
+        }
+    }
+
+    fileprivate enum InSession: ListField {
+        static subscript(member: UnsafeMutablePointer<Member>) -> ListLinks {
+            get { member.pointee.inSession }
+            set { member.pointee.inSession = newValue }
         }
     }
 
@@ -108,13 +121,9 @@ public struct SharedSubscriptions: ~Copyable {
             return .replaced
         }
         let member = members.insert(
-            Member(
-                session: session, group: group, next: noIndex, previous: noIndex,
-                nextInSession: list.first, previousInSession: noIndex, qos: qos,
-                isOnline: isOnline))
-        link(member)
-        if list.first != noIndex { members[list.first].previousInSession = member }
-        list.first = member
+            Member(session: session, group: group, qos: qos, isOnline: isOnline))
+        groups[group][isOnline: isOnline].append(member, in: members)
+        list.members.prepend(member, in: members)
         list.count += 1
         groups[group].members += 1
         if list.count > SessionIndex.mostWalked + 1 {
@@ -131,17 +140,9 @@ public struct SharedSubscriptions: ~Copyable {
         _ list: inout List, text: UnsafeRawBufferPointer
     ) -> UInt32? {
         guard let group = findGroup(text), let member = find(list, group) else { return nil }
-        let removed = members[member]
-        if removed.previousInSession != noIndex {
-            members[removed.previousInSession].nextInSession = removed.nextInSession
-        } else {
-            list.first = removed.nextInSession
-        }
-        if removed.nextInSession != noIndex {
-            members[removed.nextInSession].previousInSession = removed.previousInSession
-        }
+        list.members.remove(member, in: members)
         if list.count > SessionIndex.mostWalked {
-            sessionIndex.remove(removed.session, group, member)
+            sessionIndex.remove(members[member].session, group, member)
             if list.count == SessionIndex.mostWalked + 1 { removeFromIndex(list) }
         }
         list.count -= 1
@@ -152,9 +153,9 @@ public struct SharedSubscriptions: ~Copyable {
     /// Removes a session from all its groups.
     public mutating func removeAll(_ list: inout List) {
         if list.count > SessionIndex.mostWalked { removeFromIndex(list) }
-        var index = list.first
+        var index = list.members.first
         while index != noIndex {
-            let next = members[index].nextInSession
+            let next = members[index].inSession.next
             remove(index)
             index = next
         }
@@ -163,24 +164,25 @@ public struct SharedSubscriptions: ~Copyable {
 
     /// The session's client has connected, or gone offline.
     public mutating func setOnline(_ list: List, _ isOnline: Bool) {
-        var index = list.first
+        var index = list.members.first
         while index != noIndex {
             if members[index].isOnline != isOnline {
-                unlink(index)
+                let group = members[index].group
+                groups[group][isOnline: !isOnline].remove(index, in: members)
                 members[index].isOnline = isOnline
-                link(index)
+                groups[group][isOnline: isOnline].append(index, in: members)
             }
-            index = members[index].nextInSession
+            index = members[index].inSession.next
         }
     }
 
     /// The shared subscriptions of a session as the client wrote them, with their QoS.
     public func subscriptions(of list: List) -> [(filter: [UInt8], qos: QoS)] {
         var result: [(filter: [UInt8], qos: QoS)] = []
-        var index = list.first
+        var index = list.members.first
         while index != noIndex {
             result.append((groups[members[index].group].text.array, members[index].qos))
-            index = members[index].nextInSession
+            index = members[index].inSession.next
         }
         return result
     }
@@ -206,12 +208,15 @@ public struct SharedSubscriptions: ~Copyable {
     /// The connected or offline member whose turn is next; `nil` when the group has none of that
     /// kind.
     public func first(_ group: UInt32, isOnline: Bool) -> UInt32? {
-        let first = isOnline ? groups[group].online : groups[group].offline
-        return first == noIndex ? nil : first
+        let ring = groups[group][isOnline: isOnline]
+        return ring.isEmpty ? nil : ring.first
     }
 
     /// The member whose turn follows that of `member` in its ring.
-    public func next(_ member: UInt32) -> UInt32 { members[member].next }
+    public func next(_ member: UInt32) -> UInt32 {
+        groups[members[member].group][isOnline: members[member].isOnline]
+            .next(after: member, in: members)
+    }
 
     public subscript(member: UInt32) -> Choice {
         Choice(
@@ -221,7 +226,9 @@ public struct SharedSubscriptions: ~Copyable {
 
     /// Gives the turn to the member behind this one, which has got the message.
     public mutating func passTurn(_ member: UInt32) {
-        setFirst(members[member].next, members[member].group, members[member].isOnline)
+        let next = next(member)
+        groups[members[member].group][isOnline: members[member].isOnline]
+            .rotate(to: next, in: members)
     }
 
     /// True while the group has members.
@@ -239,39 +246,37 @@ public struct SharedSubscriptions: ~Copyable {
     /// step, and stops with the shorter one. For a session with many memberships ``SessionIndex``
     /// answers.
     private func find(_ list: List, _ group: UInt32) -> UInt32? {
-        guard list.first != noIndex else { return nil }
-        let session = members[list.first].session
+        guard list.members.first != noIndex else { return nil }
+        let session = members[list.members.first].session
         guard list.count <= SessionIndex.mostWalked else {
             return sessionIndex.find(session, group) {
                 members[$0].session == session && members[$0].group == group
             }
         }
-        let start = members[list.first].isOnline ? groups[group].online : groups[group].offline
-        guard start != noIndex else { return nil }
-        var inGroup = start
-        var inSession = list.first
-        repeat {
+        var inGroup = groups[group][isOnline: members[list.members.first].isOnline].first
+        var inSession = list.members.first
+        while inGroup != noIndex, inSession != noIndex {
             if members[inGroup].session == session { return inGroup }
             if members[inSession].group == group { return inSession }
-            inGroup = members[inGroup].next
-            inSession = members[inSession].nextInSession
-        } while inGroup != start && inSession != noIndex
+            inGroup = members[inGroup].inRing.next
+            inSession = members[inSession].inSession.next
+        }
         return nil
     }
 
     private mutating func insertIntoIndex(_ list: List) {
-        var index = list.first
+        var index = list.members.first
         while index != noIndex {
             sessionIndex.insert(members[index].session, members[index].group, index)
-            index = members[index].nextInSession
+            index = members[index].inSession.next
         }
     }
 
     private mutating func removeFromIndex(_ list: List) {
-        var index = list.first
+        var index = list.members.first
         while index != noIndex {
             sessionIndex.remove(members[index].session, members[index].group, index)
-            index = members[index].nextInSession
+            index = members[index].inSession.next
         }
     }
 
@@ -279,10 +284,7 @@ public struct SharedSubscriptions: ~Copyable {
         guard let filter = Self.filter(in: text) else {
             preconditionFailure("a shared subscription without a filter")
         }
-        let group = groups.insert(
-            Group(
-                text: CompactBytes(text, pool: pool), online: noIndex, offline: noIndex, members: 0,
-                filter: SubscriptionTrie.List()))
+        let group = groups.insert(Group(text: CompactBytes(text, pool: pool)))
         groupIndex.insert(hash(text), group)
         _ = trie.subscribe(group, &groups[group].filter, filter: filter, qos: .exactlyOnce)
         return group
@@ -290,7 +292,7 @@ public struct SharedSubscriptions: ~Copyable {
 
     private mutating func remove(_ member: UInt32) {
         let group = members[member].group
-        unlink(member)
+        groups[group][isOnline: members[member].isOnline].remove(member, in: members)
         members.remove(member)
         groups[group].members -= 1
         guard groups[group].members == 0 else { return }
@@ -298,43 +300,5 @@ public struct SharedSubscriptions: ~Copyable {
         groups[group].text.withBytes { groupIndex.remove(hash($0), group) }
         groups[group].text.destroy(in: pool)
         groups.remove(group)
-    }
-
-    /// Puts a member at the end of its ring.
-    private mutating func link(_ member: UInt32) {
-        let group = members[member].group
-        let isOnline = members[member].isOnline
-        let first = isOnline ? groups[group].online : groups[group].offline
-        guard first != noIndex else {
-            members[member].next = member
-            members[member].previous = member
-            setFirst(member, group, isOnline)
-            return
-        }
-        let last = members[first].previous
-        members[member].next = first
-        members[member].previous = last
-        members[last].next = member
-        members[first].previous = member
-    }
-
-    private mutating func unlink(_ member: UInt32) {
-        let removed = members[member]
-        let first = removed.isOnline ? groups[removed.group].online : groups[removed.group].offline
-        if removed.next == member {
-            setFirst(noIndex, removed.group, removed.isOnline)
-            return
-        }
-        members[removed.previous].next = removed.next
-        members[removed.next].previous = removed.previous
-        if first == member { setFirst(removed.next, removed.group, removed.isOnline) }
-    }
-
-    private mutating func setFirst(_ member: UInt32, _ group: UInt32, _ isOnline: Bool) {
-        if isOnline {
-            groups[group].online = member
-        } else {
-            groups[group].offline = member
-        }
     }
 }

@@ -12,10 +12,8 @@ public struct SubscriptionTrie: ~Copyable {
     struct Subscription: BitwiseCopyable {
         var session: UInt32
         var node: UInt32
-        var nextInNode: UInt32
-        var previousInNode: UInt32
-        var nextInSession: UInt32
-        var previousInSession: UInt32
+        var inNode = ListLinks()
+        var inSession = ListLinks()
         var qos: QoS
     }
 
@@ -29,12 +27,23 @@ public struct SubscriptionTrie: ~Copyable {
     /// A session's subscriptions. The list belongs to the session's record, and is passed in for
     /// changes.
     public struct List: BitwiseCopyable {
-        var first: UInt32
-        public fileprivate(set) var count: UInt32
+        fileprivate var members = IntrusiveList<InSession>()
+        public fileprivate(set) var count: UInt32 = 0
 
-        public init() {
-            first = noIndex
-            count = 0
+        public init() {}
+    }
+
+    private enum InNode: ListField {
+        static subscript(subscription: UnsafeMutablePointer<Subscription>) -> ListLinks {
+            get { subscription.pointee.inNode }
+            set { subscription.pointee.inNode = newValue }
+        }
+    }
+
+    fileprivate enum InSession: ListField {
+        static subscript(subscription: UnsafeMutablePointer<Subscription>) -> ListLinks {
+            get { subscription.pointee.inSession }
+            set { subscription.pointee.inSession = newValue }
         }
     }
 
@@ -84,15 +93,11 @@ public struct SubscriptionTrie: ~Copyable {
             subscriptions[existing].qos = qos
             return .replaced
         }
-        let nextInNode = tree[node].value
-        let index = subscriptions.insert(
-            Subscription(
-                session: session, node: node, nextInNode: nextInNode, previousInNode: noIndex,
-                nextInSession: list.first, previousInSession: noIndex, qos: qos))
-        if nextInNode != noIndex { subscriptions[nextInNode].previousInNode = index }
-        if list.first != noIndex { subscriptions[list.first].previousInSession = index }
-        tree.setValue(index, at: node)
-        list.first = index
+        let index = subscriptions.insert(Subscription(session: session, node: node, qos: qos))
+        var inNode = IntrusiveList<InNode>(first: tree[node].value)
+        inNode.prepend(index, in: subscriptions)
+        tree.setValue(inNode.first, at: node)
+        list.members.prepend(index, in: subscriptions)
         list.count += 1
         if list.count > SessionIndex.mostWalked + 1 {
             sessionIndex.insert(session, node, index)
@@ -117,19 +122,19 @@ public struct SubscriptionTrie: ~Copyable {
 
     /// Removes all subscriptions of a session.
     public mutating func removeAll(_ list: inout List) {
-        guard list.first != noIndex else { return }
+        guard !list.members.isEmpty else { return }
         version += 1
-        while list.first != noIndex { remove(list.first, &list) }
+        while !list.members.isEmpty { remove(list.members.first, &list) }
     }
 
     /// The topic filters of a session, with their QoS.
     public func subscriptions(of list: List) -> [(filter: [UInt8], qos: QoS)] {
         var result: [(filter: [UInt8], qos: QoS)] = []
-        var index = list.first
+        var index = list.members.first
         while index != noIndex {
             let subscription = subscriptions[index]
             result.append((tree.path(of: subscription.node), subscription.qos))
-            index = subscription.nextInSession
+            index = subscription.inSession.next
         }
         return result
     }
@@ -241,7 +246,7 @@ public struct SubscriptionTrie: ~Copyable {
         }
         while index != noIndex {
             let subscription = subscriptions[index]
-            index = subscription.nextInNode
+            index = subscription.inNode.next
             if matchedNodes > 1,
                 let place = claimPlace(subscription.session, matches.count)
             {
@@ -272,34 +277,22 @@ public struct SubscriptionTrie: ~Copyable {
             }
         }
         var inNode = tree[node].value
-        var inSession = list.first
+        var inSession = list.members.first
         while inNode != noIndex, inSession != noIndex {
             if subscriptions[inNode].session == session { return inNode }
             if subscriptions[inSession].node == node { return inSession }
-            inNode = subscriptions[inNode].nextInNode
-            inSession = subscriptions[inSession].nextInSession
+            inNode = subscriptions[inNode].inNode.next
+            inSession = subscriptions[inSession].inSession.next
         }
         return nil
     }
 
     private mutating func remove(_ index: UInt32, _ list: inout List) {
         let removed = subscriptions[index]
-        if removed.previousInNode != noIndex {
-            subscriptions[removed.previousInNode].nextInNode = removed.nextInNode
-        } else {
-            tree.setValue(removed.nextInNode, at: removed.node)
-        }
-        if removed.nextInNode != noIndex {
-            subscriptions[removed.nextInNode].previousInNode = removed.previousInNode
-        }
-        if removed.previousInSession != noIndex {
-            subscriptions[removed.previousInSession].nextInSession = removed.nextInSession
-        } else {
-            list.first = removed.nextInSession
-        }
-        if removed.nextInSession != noIndex {
-            subscriptions[removed.nextInSession].previousInSession = removed.previousInSession
-        }
+        var inNode = IntrusiveList<InNode>(first: tree[removed.node].value)
+        inNode.remove(index, in: subscriptions)
+        tree.setValue(inNode.first, at: removed.node)
+        list.members.remove(index, in: subscriptions)
         if list.count > SessionIndex.mostWalked {
             sessionIndex.remove(removed.session, removed.node, index)
             if list.count == SessionIndex.mostWalked + 1 { removeFromIndex(list) }
@@ -310,18 +303,18 @@ public struct SubscriptionTrie: ~Copyable {
     }
 
     private mutating func insertIntoIndex(_ list: List) {
-        var index = list.first
+        var index = list.members.first
         while index != noIndex {
             sessionIndex.insert(subscriptions[index].session, subscriptions[index].node, index)
-            index = subscriptions[index].nextInSession
+            index = subscriptions[index].inSession.next
         }
     }
 
     private mutating func removeFromIndex(_ list: List) {
-        var index = list.first
+        var index = list.members.first
         while index != noIndex {
             sessionIndex.remove(subscriptions[index].session, subscriptions[index].node, index)
-            index = subscriptions[index].nextInSession
+            index = subscriptions[index].inSession.next
         }
     }
 }

@@ -9,15 +9,21 @@ struct TopicTree: ~Copyable {
     struct Node: BitwiseCopyable {
         var level: CompactBytes
         var parent: UInt32
-        var firstChild: UInt32
-        var nextSibling: UInt32
-        var previousSibling: UInt32
+        var firstChild: UInt32 = noIndex
+        var siblings = ListLinks()
         /// The children `+` and `#`, which matching tries beside the child with the level's text.
-        var singleLevelChild: UInt32
-        var multiLevelChild: UInt32
+        var singleLevelChild: UInt32 = noIndex
+        var multiLevelChild: UInt32 = noIndex
         var hash: UInt32
         /// An index that the tree's owner keeps at this node; ``noIndex`` for none.
-        var value: UInt32
+        var value: UInt32 = noIndex
+    }
+
+    private enum Siblings: ListField {
+        static subscript(node: UnsafeMutablePointer<Node>) -> ListLinks {
+            get { node.pointee.siblings }
+            set { node.pointee.siblings = newValue }
+        }
     }
 
     static var root: UInt32 { 0 }
@@ -31,7 +37,7 @@ struct TopicTree: ~Copyable {
     init(hash: KeyedHash, pool: BytePool) {
         self.hash = hash
         self.pool = pool
-        _ = nodes.insert(Self.node(CompactBytes(), parent: noIndex, hash: 0))
+        _ = nodes.insert(Node(level: CompactBytes(), parent: noIndex, hash: 0))
     }
 
     /// Number of nodes, the root included.
@@ -80,14 +86,9 @@ struct TopicTree: ~Copyable {
             nodes[node].firstChild == noIndex
         {
             let removed = nodes[node]
-            if removed.previousSibling != noIndex {
-                nodes[removed.previousSibling].nextSibling = removed.nextSibling
-            } else {
-                nodes[removed.parent].firstChild = removed.nextSibling
-            }
-            if removed.nextSibling != noIndex {
-                nodes[removed.nextSibling].previousSibling = removed.previousSibling
-            }
+            var children = IntrusiveList<Siblings>(first: nodes[removed.parent].firstChild)
+            children.remove(node, in: nodes)
+            nodes[removed.parent].firstChild = children.first
             if nodes[removed.parent].singleLevelChild == node {
                 nodes[removed.parent].singleLevelChild = noIndex
             }
@@ -117,27 +118,19 @@ struct TopicTree: ~Copyable {
         of parent: UInt32, _ level: UnsafeRawBufferPointer
     ) -> UInt32 {
         let hash = hash(level, salt: UInt64(parent))
-        let sibling = nodes[parent].firstChild
-        var node = Self.node(
-            CompactBytes(level, pool: pool), parent: parent,
-            hash: UInt32(truncatingIfNeeded: hash))
-        node.nextSibling = sibling
-        let index = nodes.insert(node)
-        if sibling != noIndex { nodes[sibling].previousSibling = index }
-        nodes[parent].firstChild = index
+        let index = nodes.insert(
+            Node(
+                level: CompactBytes(level, pool: pool), parent: parent,
+                hash: UInt32(truncatingIfNeeded: hash)))
+        var children = IntrusiveList<Siblings>(first: nodes[parent].firstChild)
+        children.prepend(index, in: nodes)
+        nodes[parent].firstChild = children.first
         if level.count == 1 {
             if level[0] == 0x2B { nodes[parent].singleLevelChild = index }
             if level[0] == 0x23 { nodes[parent].multiLevelChild = index }
         }
         edges.insert(hash, index)
         return index
-    }
-
-    private static func node(_ level: CompactBytes, parent: UInt32, hash: UInt32) -> Node {
-        Node(
-            level: level, parent: parent, firstChild: noIndex, nextSibling: noIndex,
-            previousSibling: noIndex, singleLevelChild: noIndex, multiLevelChild: noIndex,
-            hash: hash, value: noIndex)
     }
 }
 
