@@ -1,3 +1,4 @@
+import BrokerAPI
 import PlainText
 import RequestText
 
@@ -70,5 +71,10 @@ struct QueryItems: Equatable {
                 field: name)
         }
         return number
+    }
+
+    /// The parameter `limit` of a list.
+    func pageSize() throws(Problem) -> Int {
+        try integer("limit", in: 1...Int64(PageSize.largest)).map { Int($0) } ?? PageSize.usual
     }
 }

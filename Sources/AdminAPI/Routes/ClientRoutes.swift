@@ -18,9 +18,7 @@ struct ClientRoutes: Sendable {
             query.connected = try request.query.bool("connected")
             query.prefix = request.query["prefix"]
             query.userName = request.query["user_name"]
-            if let limit = try request.query.integer("limit", in: 1...1000) {
-                query.limit = Int(limit)
-            }
+            query.limit = try request.query.pageSize()
             query.cursor = try cursor(request.query)
             let page: ClientPage = try await broker.ask { .clients(query, $0) }
             return try Response.json(page)

@@ -14,9 +14,7 @@ struct QueueRoutes: Sendable {
             query: ["limit", "cursor"]
         ) { request throws(Problem) in
             var query = QueueQuery(clientID: request.parameter("id"))
-            if let limit = try request.query.integer("limit", in: 1...1000) {
-                query.limit = Int(limit)
-            }
+            query.limit = try request.query.pageSize()
             if let cursor = try request.query.integer("cursor", in: 0...Int64.max) {
                 query.from = UInt64(cursor)
             }

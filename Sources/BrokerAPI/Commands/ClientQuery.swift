@@ -6,14 +6,14 @@ package struct ClientQuery: Codable, Sendable, Equatable {
     package var prefix: String?
     /// User name of the clients.
     package var userName: String?
-    /// 1 to 1,000.
+    /// At most ``PageSize/largest``.
     package var limit: Int
     /// The `next` of the previous page.
     package var cursor: String?
 
     package init(
-        connected: Bool? = nil, prefix: String? = nil, userName: String? = nil, limit: Int = 100,
-        cursor: String? = nil
+        connected: Bool? = nil, prefix: String? = nil, userName: String? = nil,
+        limit: Int = PageSize.usual, cursor: String? = nil
     ) {
         self.connected = connected
         self.prefix = prefix

@@ -10,9 +10,6 @@ struct Answer<Model: Sendable>: Sendable {
 
 /// The calls of the HTTP API that `hermesctl` makes.
 struct AdminClient: Sendable {
-    /// The largest page size of the broker.
-    static let maximumPageSize = 1_000
-
     let endpoint: AdminEndpoint
     /// The bearer token; `nil` over the Unix socket.
     let token: String?
@@ -31,7 +28,7 @@ struct AdminClient: Sendable {
         var result = ClientPage(clients: [], next: query.cursor)
         repeat {
             var page = query
-            page.limit = min(query.limit - result.clients.count, Self.maximumPageSize)
+            page.limit = min(query.limit - result.clients.count, PageSize.largest)
             page.cursor = result.next
             let answer: Answer<ClientPage> = try await get(
                 ["v1", "clients"], query: Self.items(page))
@@ -60,7 +57,7 @@ struct AdminClient: Sendable {
     func queue(_ clientID: String, limit: Int) async throws(CommandFailure) -> QueuePage {
         var result = QueuePage(clientID: clientID, messages: [])
         repeat {
-            let size = min(limit - result.messages.count, Self.maximumPageSize)
+            let size = min(limit - result.messages.count, PageSize.largest)
             var query = [(name: "limit", value: "\(size)")]
             if let cursor = result.next { query.append((name: "cursor", value: cursor)) }
             let answer: Answer<QueuePage> = try await get(
