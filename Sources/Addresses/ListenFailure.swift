@@ -1,21 +1,21 @@
 import Glibc
 
 /// An address that cannot be listened on, with reason and advice.
-package struct ListenFailure: Error, Equatable, CustomStringConvertible {
+public struct ListenFailure: Error, Equatable, CustomStringConvertible {
     /// The section of the configuration, such as `listeners[0]`.
-    package let section: String
+    public let section: String
     /// The address with its port.
-    package let address: String
+    public let address: String
     /// The value of `errno`.
-    package let code: CInt
+    public let code: CInt
 
-    package init(section: String, address: String, code: CInt) {
+    public init(section: String, address: String, code: CInt) {
         self.section = section
         self.address = address
         self.code = code
     }
 
-    package var description: String {
+    public var description: String {
         "\(section): cannot listen on \(address): \(String(cString: strerror(code)).lowercased()). "
             + cure
     }

@@ -1,41 +1,41 @@
 /// Answer of `GET /v1/status`. Counters run since the start.
-package struct BrokerStatus: Codable, Sendable, Equatable {
-    package var version: String
-    package var startedAtMs: Int64
-    package var uptimeSeconds: Int64
+public struct BrokerStatus: Codable, Sendable, Equatable {
+    public var version: String
+    public var startedAtMs: Int64
+    public var uptimeSeconds: Int64
     /// "none", "interval" or "sync".
-    package var durability: String
+    public var durability: String
     /// Milliseconds of data that a power failure may lose; `nil` unless `durability` is "interval".
-    package var durabilityIntervalMs: Int?
+    public var durabilityIntervalMs: Int?
     /// Addresses that accept MQTT, with their actual ports.
-    package var listeners: [String]
-    package var connections: Int
+    public var listeners: [String]
+    public var connections: Int
     /// Connections without CONNACK.
-    package var connectionsPending: Int
-    package var connectionsTotal: UInt64
-    package var connectionsRefused: UInt64
-    package var sessions: Int
-    package var persistentSessions: Int
-    package var subscriptions: Int
-    package var retained: Int
-    package var queued: Int
-    package var queuedBytes: Int
-    package var inFlight: Int
-    package var publishesReceived: UInt64
-    package var publishesSent: UInt64
-    package var bytesReceived: UInt64
-    package var bytesSent: UInt64
+    public var connectionsPending: Int
+    public var connectionsTotal: UInt64
+    public var connectionsRefused: UInt64
+    public var sessions: Int
+    public var persistentSessions: Int
+    public var subscriptions: Int
+    public var retained: Int
+    public var queued: Int
+    public var queuedBytes: Int
+    public var inFlight: Int
+    public var publishesReceived: UInt64
+    public var publishesSent: UInt64
+    public var bytesReceived: UInt64
+    public var bytesSent: UInt64
     /// Lost messages, by reason.
-    package var dropped: [String: UInt64]
-    package var protocolViolations: UInt64
+    public var dropped: [String: UInt64]
+    public var protocolViolations: UInt64
     /// Number of times each limit was met, by its key below `limits`.
-    package var limitsReached: [String: UInt64]
+    public var limitsReached: [String: UInt64]
     /// Clients that are not read at the moment.
-    package var publishersPaused: Int
+    public var publishersPaused: Int
     /// `nil` if the broker does not report it.
-    package var memory: MemoryFigures?
+    public var memory: MemoryFigures?
     /// `nil` with `durability: none`.
-    package var store: StoreStatus?
+    public var store: StoreStatus?
 
     enum CodingKeys: String, CodingKey {
         case version
@@ -64,7 +64,7 @@ package struct BrokerStatus: Codable, Sendable, Equatable {
     }
 
     /// The figures that the answer shows; `store` is `nil`.
-    package init(
+    public init(
         _ figures: BrokerFigures, durabilityIntervalMs: Int? = nil, listeners: [String] = []
     ) {
         version = figures.version

@@ -1,28 +1,28 @@
 /// The details of one client.
-package struct ClientDetail: Codable, Sendable, Equatable {
-    package var summary: ClientSummary
-    package var subscriptionList: [ClientSubscription]
+public struct ClientDetail: Codable, Sendable, Equatable {
+    public var summary: ClientSummary
+    public var subscriptionList: [ClientSubscription]
     /// Topic of this connection's will; `nil` without one.
-    package var willTopic: String?
+    public var willTopic: String?
     /// Milliseconds since the last complete packet; `nil` while offline.
-    package var lastPacketMsAgo: Int64?
+    public var lastPacketMsAgo: Int64?
     /// Received QoS 2 identifiers without PUBREL.
-    package var inboundQoS2: Int
+    public var inboundQoS2: Int
     /// PUBLISH, SUBSCRIBE and UNSUBSCRIBE packets of this client without acknowledgement.
-    package var unacknowledgedPublishes: Int
+    public var unacknowledgedPublishes: Int
     /// Unsent bytes of output.
-    package var unsentBytes: Int
+    public var unsentBytes: Int
     /// True while the client is not read, because too much from it waits.
-    package var readingPaused: Bool
-    package var publishesReceived: UInt64
-    package var publishesSent: UInt64
-    package var publishesAcknowledged: UInt64
+    public var readingPaused: Bool
+    public var publishesReceived: UInt64
+    public var publishesSent: UInt64
+    public var publishesAcknowledged: UInt64
     /// Messages lost by this session, by reason.
-    package var dropped: [String: UInt64]
+    public var dropped: [String: UInt64]
     /// The reason for which the last connection ended; `nil` without one.
-    package var lastDisconnectReason: String?
+    public var lastDisconnectReason: String?
     /// Repeated take-overs by two peers; `nil` without any.
-    package var takeOvers: RepeatedTakeOvers?
+    public var takeOvers: RepeatedTakeOvers?
 
     enum CodingKeys: String, CodingKey {
         case summary
@@ -41,7 +41,7 @@ package struct ClientDetail: Codable, Sendable, Equatable {
         case takeOvers = "take_overs"
     }
 
-    package init(
+    public init(
         summary: ClientSummary, subscriptionList: [ClientSubscription], willTopic: String?,
         lastPacketMsAgo: Int64?, inboundQoS2: Int, unacknowledgedPublishes: Int,
         unsentBytes: Int, readingPaused: Bool, publishesReceived: UInt64, publishesSent: UInt64,
@@ -66,15 +66,15 @@ package struct ClientDetail: Codable, Sendable, Equatable {
 }
 
 /// Two peers that keep taking over one client identifier from each other.
-package struct RepeatedTakeOvers: Codable, Sendable, Equatable {
+public struct RepeatedTakeOvers: Codable, Sendable, Equatable {
     /// Take-overs since the last minute without one.
-    package var count: Int
+    public var count: Int
     /// Delay of the next take-over.
-    package var delayMs: Int64
+    public var delayMs: Int64
     /// Addresses of both at the last delayed take-over: the connected peer, then the waiting one.
-    package var peers: [String]
+    public var peers: [String]
     /// Address of the waiting peer; `nil` when none waits.
-    package var waiting: String?
+    public var waiting: String?
 
     enum CodingKeys: String, CodingKey {
         case count
@@ -82,7 +82,7 @@ package struct RepeatedTakeOvers: Codable, Sendable, Equatable {
         case peers, waiting
     }
 
-    package init(count: Int, delayMs: Int64, peers: [String], waiting: String?) {
+    public init(count: Int, delayMs: Int64, peers: [String], waiting: String?) {
         self.count = count
         self.delayMs = delayMs
         self.peers = peers
@@ -90,11 +90,11 @@ package struct RepeatedTakeOvers: Codable, Sendable, Equatable {
     }
 }
 
-package struct ClientSubscription: Codable, Sendable, Equatable {
-    package var filter: String
-    package var qos: Int
+public struct ClientSubscription: Codable, Sendable, Equatable {
+    public var filter: String
+    public var qos: Int
 
-    package init(filter: String, qos: Int) {
+    public init(filter: String, qos: Int) {
         self.filter = filter
         self.qos = qos
     }

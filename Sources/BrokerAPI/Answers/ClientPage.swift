@@ -1,23 +1,23 @@
 /// One client in a list: connected, or an offline session.
-package struct ClientSummary: Codable, Sendable, Equatable {
-    package var clientID: String
-    package var userName: String?
-    package var connected: Bool
+public struct ClientSummary: Codable, Sendable, Equatable {
+    public var clientID: String
+    public var userName: String?
+    public var connected: Bool
     /// Peer address and port; `nil` while offline.
-    package var address: String?
+    public var address: String?
     /// "3.1" or "3.1.1".
-    package var protocolVersion: String
-    package var cleanSession: Bool
+    public var protocolVersion: String
+    public var cleanSession: Bool
     /// Seconds, as in CONNECT; 0 means none.
-    package var keepAliveSeconds: Int
+    public var keepAliveSeconds: Int
     /// UNIX time in milliseconds of the current connection, or of the last disconnection.
-    package var sinceMs: Int64
-    package var subscriptions: Int
+    public var sinceMs: Int64
+    public var subscriptions: Int
     /// Messages sent and not acknowledged.
-    package var inFlight: Int
+    public var inFlight: Int
     /// Messages waiting for the in-flight window.
-    package var queued: Int
-    package var queuedBytes: Int
+    public var queued: Int
+    public var queuedBytes: Int
 
     enum CodingKeys: String, CodingKey {
         case clientID = "client_id"
@@ -33,7 +33,7 @@ package struct ClientSummary: Codable, Sendable, Equatable {
         case queuedBytes = "queued_bytes"
     }
 
-    package init(
+    public init(
         clientID: String, userName: String?, connected: Bool, address: String?,
         protocolVersion: String, cleanSession: Bool, keepAliveSeconds: Int, sinceMs: Int64,
         subscriptions: Int, inFlight: Int, queued: Int, queuedBytes: Int
@@ -55,12 +55,12 @@ package struct ClientSummary: Codable, Sendable, Equatable {
 
 /// A page of clients in the order of their identifiers' bytes; `next` continues it. A client that
 /// exists throughout is on exactly one page.
-package struct ClientPage: Codable, Sendable, Equatable {
-    package var clients: [ClientSummary]
+public struct ClientPage: Codable, Sendable, Equatable {
+    public var clients: [ClientSummary]
     /// The `cursor` of the next page; `nil` at the end.
-    package var next: String?
+    public var next: String?
 
-    package init(clients: [ClientSummary], next: String?) {
+    public init(clients: [ClientSummary], next: String?) {
         self.clients = clients
         self.next = next
     }

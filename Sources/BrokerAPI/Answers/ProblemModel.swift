@@ -1,22 +1,22 @@
 /// The body of every error answer: a problem document (RFC 9457, `application/problem+json`).
-package struct ProblemModel: Codable, Sendable, Equatable, Error {
+public struct ProblemModel: Codable, Sendable, Equatable, Error {
     /// The kind for programs: `urn:hermes:problem:` and a word of docs/http-api.md.
-    package var type: String
+    public var type: String
     /// The kind in words; the same for every occurrence.
-    package var title: String
+    public var title: String
     /// The HTTP status code of the answer.
-    package var status: Int
+    public var status: Int
     /// The fault in this request, and its place.
-    package var detail: String
+    public var detail: String
     /// The query parameter, header or JSON field at fault; `nil` for other faults.
-    package var field: String?
+    public var field: String?
     /// Advice; `nil` when the detail contains it.
-    package var fix: String?
+    public var fix: String?
 
     /// Media type of the document.
-    package static let contentType = "application/problem+json"
+    public static let contentType = "application/problem+json"
 
-    package init(
+    public init(
         type: String, title: String, status: Int, detail: String, field: String? = nil,
         fix: String? = nil
     ) {

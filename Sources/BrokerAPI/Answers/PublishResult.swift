@@ -1,22 +1,22 @@
 /// Receivers of a message, counted when it was routed.
-package struct PublishCounts: Codable, Sendable, Equatable {
+public struct PublishCounts: Codable, Sendable, Equatable {
     /// Sessions with a matching subscription.
-    package var matched = 0
+    public var matched = 0
     /// Of these, connected ones.
-    package var online = 0
+    public var online = 0
     /// Of these, offline ones that queued it.
-    package var queued = 0
+    public var queued = 0
     /// Of these, receivers that lost it at once (a limit, or QoS 0 while offline).
-    package var dropped = 0
+    public var dropped = 0
     /// The number that ``Publication/sequence`` asked for.
-    package var sequence: UInt64?
+    public var sequence: UInt64?
 
     /// The sequence is in the message, and not in an answer.
     enum CodingKeys: CodingKey {
         case matched, online, queued, dropped
     }
 
-    package init(
+    public init(
         matched: Int = 0, online: Int = 0, queued: Int = 0, dropped: Int = 0,
         sequence: UInt64? = nil
     ) {
@@ -29,20 +29,20 @@ package struct PublishCounts: Codable, Sendable, Equatable {
 }
 
 /// Answer of every publish over HTTP; the counts are members of the same JSON object.
-package struct PublishResult: Codable, Sendable, Equatable {
-    package var messageID: String
+public struct PublishResult: Codable, Sendable, Equatable {
+    public var messageID: String
     /// "none", "interval" or "sync": the durability of the message.
-    package var durability: String
-    package var counts: PublishCounts
+    public var durability: String
+    public var counts: PublishCounts
     /// True when an earlier publish with this message_id got this answer.
-    package var duplicate: Bool
+    public var duplicate: Bool
 
     enum CodingKeys: String, CodingKey {
         case messageID = "message_id"
         case durability, duplicate
     }
 
-    package init(
+    public init(
         messageID: String, durability: String, counts: PublishCounts, duplicate: Bool = false
     ) {
         self.messageID = messageID
@@ -51,7 +51,7 @@ package struct PublishResult: Codable, Sendable, Equatable {
         self.duplicate = duplicate
     }
 
-    package init(from decoder: any Decoder) throws {
+    public init(from decoder: any Decoder) throws {
         let members = try decoder.container(keyedBy: CodingKeys.self)
         messageID = try members.decode(String.self, forKey: .messageID)
         durability = try members.decode(String.self, forKey: .durability)
@@ -59,7 +59,7 @@ package struct PublishResult: Codable, Sendable, Equatable {
         counts = try PublishCounts(from: decoder)
     }
 
-    package func encode(to encoder: any Encoder) throws {
+    public func encode(to encoder: any Encoder) throws {
         var members = encoder.container(keyedBy: CodingKeys.self)
         try members.encode(messageID, forKey: .messageID)
         try members.encode(durability, forKey: .durability)

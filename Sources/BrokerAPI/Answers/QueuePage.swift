@@ -1,16 +1,16 @@
 /// Answer of `GET /v1/clients/{id}/queue`: a page of a client's queue, oldest first.
-package struct QueuePage: Codable, Sendable, Equatable {
-    package var clientID: String
-    package var messages: [QueuedMessage]
+public struct QueuePage: Codable, Sendable, Equatable {
+    public var clientID: String
+    public var messages: [QueuedMessage]
     /// The `cursor` of the next page; `nil` at the end.
-    package var next: String?
+    public var next: String?
 
     enum CodingKeys: String, CodingKey {
         case clientID = "client_id"
         case messages, next
     }
 
-    package init(clientID: String, messages: [QueuedMessage], next: String? = nil) {
+    public init(clientID: String, messages: [QueuedMessage], next: String? = nil) {
         self.clientID = clientID
         self.messages = messages
         self.next = next
@@ -18,8 +18,8 @@ package struct QueuePage: Codable, Sendable, Equatable {
 }
 
 /// One message of a queue.
-package struct QueuedMessage: Codable, Sendable, Equatable {
-    package enum State: String, Codable, Sendable {
+public struct QueuedMessage: Codable, Sendable, Equatable {
+    public enum State: String, Codable, Sendable {
         /// Not sent yet.
         case waiting
         /// Sent and not acknowledged; for an offline client, perhaps sent.
@@ -29,16 +29,16 @@ package struct QueuedMessage: Codable, Sendable, Equatable {
     }
 
     /// Numbers the messages of this client; it never changes.
-    package var position: UInt64
-    package var state: State
+    public var position: UInt64
+    public var state: State
     /// `nil` once released, because the content has been deleted.
-    package var topic: String?
+    public var topic: String?
     /// QoS of the delivery to this client: 0, 1 or 2.
-    package var qos: Int
-    package var retain: Bool
-    package var payloadBytes: Int
+    public var qos: Int
+    public var retain: Bool
+    public var payloadBytes: Int
     /// UNIX time in milliseconds; `nil` never expires.
-    package var expiresAtMs: Int64?
+    public var expiresAtMs: Int64?
 
     enum CodingKeys: String, CodingKey {
         case position, state, topic, qos, retain
@@ -46,7 +46,7 @@ package struct QueuedMessage: Codable, Sendable, Equatable {
         case expiresAtMs = "expires_at_ms"
     }
 
-    package init(
+    public init(
         position: UInt64, state: State, topic: String?, qos: Int, retain: Bool, payloadBytes: Int,
         expiresAtMs: Int64? = nil
     ) {
@@ -61,15 +61,15 @@ package struct QueuedMessage: Codable, Sendable, Equatable {
 }
 
 /// The result of dropping part of a queue.
-package struct QueueDrop: Sendable, Equatable {
+public struct QueueDrop: Sendable, Equatable {
     /// Number of dropped messages.
-    package var dropped: Int
+    public var dropped: Int
     /// The end of the queue when dropping began; later messages stay.
-    package var bound: UInt64
+    public var bound: UInt64
     /// True when messages below the bound remain: repeat the command with it.
-    package var hasMore: Bool
+    public var hasMore: Bool
 
-    package init(dropped: Int, bound: UInt64, hasMore: Bool) {
+    public init(dropped: Int, bound: UInt64, hasMore: Bool) {
         self.dropped = dropped
         self.bound = bound
         self.hasMore = hasMore
@@ -77,17 +77,17 @@ package struct QueueDrop: Sendable, Equatable {
 }
 
 /// Answer of `DELETE /v1/clients/{id}/queue`.
-package struct QueueDropResult: Codable, Sendable, Equatable {
-    package var clientID: String
+public struct QueueDropResult: Codable, Sendable, Equatable {
+    public var clientID: String
     /// Number of dropped messages.
-    package var dropped: Int
+    public var dropped: Int
 
     enum CodingKeys: String, CodingKey {
         case clientID = "client_id"
         case dropped
     }
 
-    package init(clientID: String, dropped: Int) {
+    public init(clientID: String, dropped: Int) {
         self.clientID = clientID
         self.dropped = dropped
     }

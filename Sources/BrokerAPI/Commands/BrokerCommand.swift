@@ -2,7 +2,7 @@
 ///
 /// An HTTP route creates it, a mailbox passes it on, and the shard answers it. Its values keep
 /// their types all the way. Each reply is called exactly once, on the shard's thread.
-package enum BrokerCommand: Sendable {
+public enum BrokerCommand: Sendable {
     case status(Reply<BrokerStatus>)
     /// Counters and gauges; the caller adds figures of process and store.
     case figures(Reply<BrokerFigures>)
@@ -22,7 +22,7 @@ package enum BrokerCommand: Sendable {
     case publish(Publication, Reply<PublishCounts>)
 
     /// Answers any command with an error.
-    package func refuse(_ error: BrokerUnavailable) {
+    public func refuse(_ error: BrokerUnavailable) {
         switch self {
         case .status(let reply): reply(.failure(error))
         case .figures(let reply): reply(.failure(error))
@@ -36,11 +36,11 @@ package enum BrokerCommand: Sendable {
     }
 }
 
-package typealias BrokerAnswer<Value> = Result<Value, BrokerUnavailable>
-package typealias Reply<Value> = @Sendable (BrokerAnswer<Value>) -> Void
+public typealias BrokerAnswer<Value> = Result<Value, BrokerUnavailable>
+public typealias Reply<Value> = @Sendable (BrokerAnswer<Value>) -> Void
 
 /// A command was not carried out.
-package enum BrokerUnavailable: Error, Sendable, Equatable {
+public enum BrokerUnavailable: Error, Sendable, Equatable {
     /// The data plane's mailbox is full.
     case overloaded
     /// The broker stops; a publish in progress may have been stored or not.

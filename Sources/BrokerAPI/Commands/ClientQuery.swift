@@ -1,17 +1,17 @@
 /// The clients to list.
-package struct ClientQuery: Codable, Sendable, Equatable {
+public struct ClientQuery: Codable, Sendable, Equatable {
     /// True for connected clients only, false for offline ones; `nil` for both.
-    package var connected: Bool?
+    public var connected: Bool?
     /// Prefix of the client identifiers.
-    package var prefix: String?
+    public var prefix: String?
     /// User name of the clients.
-    package var userName: String?
+    public var userName: String?
     /// At most ``PageSize/largest``.
-    package var limit: Int
+    public var limit: Int
     /// The `next` of the previous page.
-    package var cursor: String?
+    public var cursor: String?
 
-    package init(
+    public init(
         connected: Bool? = nil, prefix: String? = nil, userName: String? = nil,
         limit: Int = PageSize.usual, cursor: String? = nil
     ) {
@@ -24,19 +24,19 @@ package struct ClientQuery: Codable, Sendable, Equatable {
 }
 
 /// The end of a page of clients, as the hexadecimal sort key of its last client.
-package struct ClientCursor: Sendable, Equatable {
+public struct ClientCursor: Sendable, Equatable {
     /// The sort key of the last client on the previous page.
-    package let key: [UInt8]
+    public let key: [UInt8]
 
     /// Fits any key, and short enough for a URL.
-    package static let maximumKeyBytes = 512
+    public static let maximumKeyBytes = 512
 
-    package init(key: [UInt8]) {
+    public init(key: [UInt8]) {
         self.key = key
     }
 
     /// `nil` for text that is no cursor.
-    package init?(text: String) {
+    public init?(text: String) {
         let digits = text.utf8
         guard digits.count.isMultiple(of: 2), digits.count <= 2 * Self.maximumKeyBytes else {
             return nil
@@ -56,7 +56,7 @@ package struct ClientCursor: Sendable, Equatable {
         self.key = key
     }
 
-    package var text: String {
+    public var text: String {
         let digits = Array("0123456789abcdef".utf8)
         return String(
             decoding: key.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 0xF)]] },

@@ -1,17 +1,17 @@
 /// Body of `POST /v1/messages`, for programs that send it. Absent fields get the server's defaults.
-package struct MessageRequest: Codable, Sendable, Equatable {
-    package var topic: String
+public struct MessageRequest: Codable, Sendable, Equatable {
+    public var topic: String
     /// The payload as text; give this or `payloadBase64`.
-    package var payload: String?
+    public var payload: String?
     /// The payload as standard base64 with padding.
-    package var payloadBase64: String?
+    public var payloadBase64: String?
     /// 0, 1 or 2.
-    package var qos: Int?
-    package var retain: Bool?
+    public var qos: Int?
+    public var retain: Bool?
     /// 1 to 128 visible ASCII characters; if absent, the server creates one.
-    package var messageID: String?
+    public var messageID: String?
     /// Seconds after which the message is no longer delivered; 1 to 4,294,967,295.
-    package var expiresInSeconds: Int64?
+    public var expiresInSeconds: Int64?
 
     enum CodingKeys: String, CodingKey {
         case topic, payload
@@ -21,7 +21,7 @@ package struct MessageRequest: Codable, Sendable, Equatable {
         case expiresInSeconds = "expires_in_s"
     }
 
-    package init(
+    public init(
         topic: String, payload: String? = nil, payloadBase64: String? = nil, qos: Int? = nil,
         retain: Bool? = nil, messageID: String? = nil, expiresInSeconds: Int64? = nil
     ) {

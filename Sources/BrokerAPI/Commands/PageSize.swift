@@ -1,5 +1,5 @@
 /// Items on one page of a list.
-package enum PageSize {
-    package static let usual = 100
-    package static let largest = 1_000
+public enum PageSize {
+    public static let usual = 100
+    public static let largest = 1_000
 }

@@ -1,23 +1,23 @@
 /// A reason or limit with a counter; raw values begin with 0.
-package protocol CountLabel: CaseIterable, RawRepresentable<UInt8>, Sendable {
+public protocol CountLabel: CaseIterable, RawRepresentable<UInt8>, Sendable {
     /// A word of lower-case letters, digits, `_` and `.`, for tables, logs and metrics.
     var name: String { get }
 }
 
 /// One count for each case.
-package struct Counts<Label: CountLabel>: Sendable {
+public struct Counts<Label: CountLabel>: Sendable {
     private var counts = [UInt64](repeating: 0, count: Label.allCases.count)
 
-    package init() {}
+    public init() {}
 
-    package mutating func add(_ label: Label, _ number: UInt64 = 1) {
+    public mutating func add(_ label: Label, _ number: UInt64 = 1) {
         counts[Int(label.rawValue)] += number
     }
 
-    package subscript(label: Label) -> UInt64 { counts[Int(label.rawValue)] }
+    public subscript(label: Label) -> UInt64 { counts[Int(label.rawValue)] }
 
     /// In the order of the cases.
-    package var figures: [BrokerFigures.Count] {
+    public var figures: [BrokerFigures.Count] {
         Label.allCases.map { BrokerFigures.Count($0.name, self[$0]) }
     }
 }

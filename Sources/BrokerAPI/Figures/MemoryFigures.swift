@@ -1,13 +1,13 @@
 /// The memory of the process, and the broker's reaction to shortage.
-package struct MemoryFigures: Codable, Sendable, Equatable {
+public struct MemoryFigures: Codable, Sendable, Equatable {
     /// Private resident memory.
-    package var usedBytes: Int
+    public var usedBytes: Int
     /// The limit, above which the broker closes connections; `nil` without one.
-    package var limitBytes: Int?
+    public var limitBytes: Int?
     /// "none", "newcomers", "publishers" or "readers": the degree of shortage.
-    package var pressure: String
+    public var pressure: String
     /// Buffers of incomplete packets, of all connections together.
-    package var unfinishedBytes: Int
+    public var unfinishedBytes: Int
 
     enum CodingKeys: String, CodingKey {
         case usedBytes = "used_bytes"
@@ -16,7 +16,7 @@ package struct MemoryFigures: Codable, Sendable, Equatable {
         case unfinishedBytes = "unfinished_bytes"
     }
 
-    package init(
+    public init(
         usedBytes: Int = 0, limitBytes: Int? = nil, pressure: String = "none",
         unfinishedBytes: Int = 0
     ) {

@@ -1,5 +1,5 @@
 /// A limit that an operator sets, counted whenever a client meets it.
-package enum Limit: UInt8, CountLabel {
+public enum Limit: UInt8, CountLabel {
     case connectTimeout
     case maxKeepAlive
     case maxConnectPacket
@@ -36,7 +36,7 @@ package enum Limit: UInt8, CountLabel {
     /// Without a key: a filter `$share/...` without group or filter.
     case sharedFilter
 
-    package var name: String {
+    public var name: String {
         switch self {
         case .connectTimeout: "connect_timeout"
         case .maxKeepAlive: "max_keep_alive"
@@ -72,7 +72,7 @@ package enum Limit: UInt8, CountLabel {
     }
 
     /// The configuration key that raises it; `nil` without one.
-    package var key: String? {
+    public var key: String? {
         switch self {
         case .openFiles, .subscribeFilters, .storeBacklog, .unsubscribeFilters, .sharedFilter: nil
         default: "limits.\(name)"

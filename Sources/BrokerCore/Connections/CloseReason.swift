@@ -2,7 +2,7 @@ import BrokerAPI
 import MQTTCore
 
 /// The reason for which a connection ended.
-package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
+public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
     case disconnect
     case peerClosed
     case networkError(code: Int32)
@@ -47,7 +47,7 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
     case shutdown
 
     /// A reason without details, so that each can have a counter.
-    package enum Kind: UInt8, CountLabel, BitwiseCopyable {
+    public enum Kind: UInt8, CountLabel, BitwiseCopyable {
         case disconnect, peerClosed, networkError, protocolViolation, connectTimeout, keepAlive
         case takenOver, notAuthorized, badUserNameOrPassword, identifierRejected
         case unacceptableProtocolVersion, tooManySessions, authenticationBusy, tooManyInboundQoS2
@@ -55,7 +55,7 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case tlsHandshake, tlsOnPlainListener, proxyHeader, memoryShortage, unfinishedPackets
         case addressLimit, certificateRevoked, tlsRecord, unsubscribeFilters
 
-        package var name: String {
+        public var name: String {
             switch self {
             case .disconnect: "disconnect"
             case .peerClosed: "peer_closed"
@@ -90,7 +90,7 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         }
     }
 
-    package var kind: Kind {
+    public var kind: Kind {
         switch self {
         case .disconnect: .disconnect
         case .peerClosed: .peerClosed
@@ -125,10 +125,10 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
     }
 
     /// A word for tables, logs and metrics.
-    package var name: String { kind.name }
+    public var name: String { kind.name }
 
     /// The limit that ended the connection; `nil` if none did, or if ``limit(wasOpen:)`` tells.
-    package var limit: Limit? {
+    public var limit: Limit? {
         switch self {
         case .connectTimeout: .connectTimeout
         case .tooManySessions: .maxSessions
@@ -169,11 +169,11 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
     }
 
     /// The log line about an ended connection, written even when lifecycles are not logged.
-    package struct Announcement {
-        package enum Severity: Sendable { case info, notice, warning }
+    public struct Announcement {
+        public enum Severity: Sendable { case info, notice, warning }
 
-        package let severity: Severity
-        package let message: String
+        public let severity: Severity
+        public let message: String
 
         init(_ severity: Severity, _ message: String) {
             self.severity = severity
@@ -182,7 +182,7 @@ package enum CloseReason: Hashable, Sendable, BitwiseCopyable {
     }
 
     /// `nil` for a reason that is logged only with connection lifecycles.
-    package var announcement: Announcement? {
+    public var announcement: Announcement? {
         switch self {
         case .protocolViolation:
             Announcement(.notice, "Connection closed after a protocol violation")

@@ -220,12 +220,12 @@ struct Connections: ~Copyable {
 }
 
 /// A connection that the caller of the turn has to close.
-package struct Closing: Sendable {
-    package let connection: Handle
+public struct Closing: Sendable {
+    public let connection: Handle
     /// Send the output first, and give the peer time to read it.
-    package let afterOutput: Bool
+    public let afterOutput: Bool
     /// The key of the peer's address, as ``Shard/open(_:listener:origin:)`` got it.
-    package let origin: UInt32
+    public let origin: UInt32
 }
 
 /// Empties an array and hands out its elements.

@@ -1,5 +1,5 @@
 /// A protocol other than MQTT, recognised by the first bytes of a connection.
-package enum ForeignProtocol: Sendable, BitwiseCopyable, CaseIterable {
+public enum ForeignProtocol: Sendable, BitwiseCopyable, CaseIterable {
     case http
     /// A PROXY header from an address that is not in the listener's `proxy_from`.
     case proxyHeader
@@ -18,7 +18,7 @@ package enum ForeignProtocol: Sendable, BitwiseCopyable, CaseIterable {
     }
 
     /// Recognises the first five bytes of `TLSFailure.opening`; `nil` when they match none.
-    package init?(opening bytes: [UInt8]) {
+    public init?(opening bytes: [UInt8]) {
         guard bytes.count >= 5 else { return nil }
         self.init { bytes.starts(with: $0.utf8.prefix(bytes.count)) }
     }
@@ -34,7 +34,7 @@ package enum ForeignProtocol: Sendable, BitwiseCopyable, CaseIterable {
     }
 
     /// Advice for the log.
-    package var hint: String {
+    public var hint: String {
         switch self {
         case .http:
             "the client speaks HTTP; MQTT over WebSockets is not served, and the HTTP API has a port of its own"

@@ -2,14 +2,14 @@ import MQTTCodec
 
 /// A well-formed packet that is not allowed in the connection's state. The broker closes the
 /// connection [MQTT-4.8.0-1].
-package enum ProtocolViolation: Error, Hashable, Sendable, BitwiseCopyable {
+public enum ProtocolViolation: Error, Hashable, Sendable, BitwiseCopyable {
     case firstPacketNotConnect
     case secondConnect
     case packetOnlyServersSend
     case malformed(MalformedPacket)
 
     /// The broken rule: the id of a normative statement, or a section of MQTT 3.1.1.
-    package var statement: String {
+    public var statement: String {
         switch self {
         case .firstPacketNotConnect: "MQTT-3.1.0-1"
         case .secondConnect: "MQTT-3.1.0-2"
@@ -19,7 +19,7 @@ package enum ProtocolViolation: Error, Hashable, Sendable, BitwiseCopyable {
     }
 
     /// The fault in words, for a log line.
-    package var explanation: String {
+    public var explanation: String {
         switch self {
         case .firstPacketNotConnect: "the first packet was not CONNECT"
         case .secondConnect: "a second CONNECT"

@@ -159,11 +159,11 @@ struct TakeOverDamper {
 }
 
 /// Two peers take one client identifier over from each other, and the next one waits.
-package struct TakeOverReport: Sendable {
-    package let clientIdentifier: [UInt8]
+public struct TakeOverReport: Sendable {
+    public let clientIdentifier: [UInt8]
     /// Equal for both peers: a session belongs to its client identifier and its user name.
-    package let userName: [UInt8]?
-    package let connected: Handle
-    package let waiting: Handle
-    package let milliseconds: UInt64
+    public let userName: [UInt8]?
+    public let connected: Handle
+    public let waiting: Handle
+    public let milliseconds: UInt64
 }

@@ -5,38 +5,38 @@ import MQTTCodec
 ///
 /// The packet path adds once per packet and once per payload. The count of QoS 0 is the total less
 /// the others; packets other than PUBLISH are counted separately.
-package struct BrokerCounters: Sendable {
-    package var connectionsOpened: UInt64 = 0
-    package var connectionsAdmitted: UInt64 = 0
-    package var connectionsRefused: UInt64 = 0
+public struct BrokerCounters: Sendable {
+    public var connectionsOpened: UInt64 = 0
+    public var connectionsAdmitted: UInt64 = 0
+    public var connectionsRefused: UInt64 = 0
     /// The largest number of clients connected at one time.
-    package var connectionsPeak = 0
+    public var connectionsPeak = 0
     /// Take-overs that were delayed, see ``TakeOverDamper``.
-    package var takeOversDelayed: UInt64 = 0
-    package var closed = Counts<CloseReason.Kind>()
-    package var protocolViolations: UInt64 = 0
-    package var sessionsExpired: UInt64 = 0
+    public var takeOversDelayed: UInt64 = 0
+    public var closed = Counts<CloseReason.Kind>()
+    public var protocolViolations: UInt64 = 0
+    public var sessionsExpired: UInt64 = 0
 
-    package var packetsReceived: UInt64 = 0
+    public var packetsReceived: UInt64 = 0
     /// Sent packets other than PUBLISH.
-    package var otherPacketsSent: UInt64 = 0
-    package var publishesReceived: UInt64 = 0
-    package var publishesReceivedAtLeastOnce: UInt64 = 0
-    package var publishesReceivedExactlyOnce: UInt64 = 0
-    package var publishesSent: UInt64 = 0
-    package var publishesSentAtLeastOnce: UInt64 = 0
-    package var publishesSentExactlyOnce: UInt64 = 0
+    public var otherPacketsSent: UInt64 = 0
+    public var publishesReceived: UInt64 = 0
+    public var publishesReceivedAtLeastOnce: UInt64 = 0
+    public var publishesReceivedExactlyOnce: UInt64 = 0
+    public var publishesSent: UInt64 = 0
+    public var publishesSentAtLeastOnce: UInt64 = 0
+    public var publishesSentExactlyOnce: UInt64 = 0
     /// Bytes of payloads.
-    package var publishBytesReceived: UInt64 = 0
-    package var publishBytesSent: UInt64 = 0
+    public var publishBytesReceived: UInt64 = 0
+    public var publishBytesSent: UInt64 = 0
 
-    package var dropped = DropCounts<UInt64>()
-    package var limits = Counts<Limit>()
-    package var accessRefusals = Counts<AccessRefusal>()
+    public var dropped = DropCounts<UInt64>()
+    public var limits = Counts<Limit>()
+    public var accessRefusals = Counts<AccessRefusal>()
     /// A gauge: publishers that are not read at the moment.
-    package var publishersPaused = 0
+    public var publishersPaused = 0
 
-    package init() {}
+    public init() {}
 
     /// Counts an accepted CONNECT; `connected` is the new number of connected clients.
     mutating func admitted(connected: Int) {

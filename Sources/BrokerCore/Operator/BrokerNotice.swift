@@ -3,7 +3,7 @@ import MQTTCodec
 import Structures
 
 /// An event in the shard for the operator's log; the loop logs it once.
-package enum BrokerNotice: Sendable {
+public enum BrokerNotice: Sendable {
     case opened(Handle, clientIdentifier: [UInt8], cleanSession: Bool, sessionPresent: Bool)
     /// `opening` is the protocol of a peer that does not speak MQTT; `nil` if unknown.
     case closed(
@@ -34,10 +34,10 @@ package enum BrokerNotice: Sendable {
 }
 
 /// A CONNECT whose password is checked on another thread.
-package struct AuthenticationRequest: Sendable {
-    package let connection: Handle
+public struct AuthenticationRequest: Sendable {
+    public let connection: Handle
     /// The key of the peer's address; 0 when it is unknown.
-    package var origin: UInt32
-    package let userName: [UInt8]
-    package let password: [UInt8]
+    public var origin: UInt32
+    public let userName: [UInt8]
+    public let password: [UInt8]
 }

@@ -1,7 +1,7 @@
 import BrokerAPI
 
 /// A denial by the access rules, for the counters.
-package enum AccessRefusal: UInt8, CountLabel {
+public enum AccessRefusal: UInt8, CountLabel {
     /// A PUBLISH; its connection was closed.
     case publish
     /// A filter of a SUBSCRIBE; it got 0x80.
@@ -11,7 +11,7 @@ package enum AccessRefusal: UInt8, CountLabel {
     /// A will at the time of its publication.
     case will
 
-    package var name: String {
+    public var name: String {
         switch self {
         case .publish: "publish"
         case .subscribe: "subscribe"
@@ -22,8 +22,8 @@ package enum AccessRefusal: UInt8, CountLabel {
 }
 
 /// A decision by the access rules, for the log.
-package struct AccessReport: Sendable {
-    package enum Event: Hashable, Sendable {
+public struct AccessReport: Sendable {
+    public enum Event: Hashable, Sendable {
         case publish, subscribe, will
         /// A filter was granted although the client may read only some of its topics.
         case narrowed
@@ -44,12 +44,12 @@ package struct AccessReport: Sendable {
         }
     }
 
-    package var event: Event
-    package var clientIdentifier: [UInt8]
+    public var event: Event
+    public var clientIdentifier: [UInt8]
     /// A user name proven by password or certificate; `nil` for an anonymous client.
-    package var userName: [UInt8]?
+    public var userName: [UInt8]?
     /// The topic name, or the filter of a SUBSCRIBE.
-    package var topic: [UInt8]
+    public var topic: [UInt8]
     /// The line of the deciding rule; 0 when no rule fitted.
-    package var line: UInt32
+    public var line: UInt32
 }

@@ -5,13 +5,13 @@ import Structures
 /// A packet of `limits.max_packet` holds hundreds of thousands of filters. Each costs a question to
 /// the rules and a walk through the trie, and each rejection a report with a client identifier of
 /// up to 64 KiB. Without bounds one packet would delay all other clients and fill memory.
-package struct SubscribeRefusals {
+public struct SubscribeRefusals {
     /// Filters of one packet that are processed; the rest get 0x80.
-    package static let maxFilters = 10_000
+    public static let maxFilters = 10_000
     /// Rejections after which the rest of a packet gets 0x80 unchecked.
-    package static let maxRefusals = 1_000
+    public static let maxRefusals = 1_000
     /// Access rules evaluated for one packet (200 per filter); its rest gets 0x80 unchecked.
-    package static let maxRuleSteps = 2_000_000
+    public static let maxRuleSteps = 2_000_000
     /// Rejections of each kind that are reported; all are counted.
     private static let reportedOfEachKind = 8
 

@@ -1,7 +1,7 @@
 import BrokerAPI
 
 /// The reason for which a receiver did not get a message.
-package enum DropReason: UInt8, CountLabel, BitwiseCopyable {
+public enum DropReason: UInt8, CountLabel, BitwiseCopyable {
     /// QoS 0, and the client was offline.
     case away
     /// QoS 0, and the client did not read fast enough.
@@ -17,7 +17,7 @@ package enum DropReason: UInt8, CountLabel, BitwiseCopyable {
     /// The receiver may no longer read the queued message.
     case notAllowed
 
-    package var name: String {
+    public var name: String {
         switch self {
         case .away: "away"
         case .slowReader: "slow_reader"
@@ -31,22 +31,22 @@ package enum DropReason: UInt8, CountLabel, BitwiseCopyable {
 }
 
 /// Counts of lost messages by reason. The largest value of the integer means that value or more.
-package struct DropCounts<Value: FixedWidthInteger & UnsignedInteger & BitwiseCopyable & Sendable>:
+public struct DropCounts<Value: FixedWidthInteger & UnsignedInteger & BitwiseCopyable & Sendable>:
     Sendable, BitwiseCopyable
 {
     // The size is the number of `DropReason` cases; a test compares them.
     private var counts = InlineArray<7, Value>(repeating: 0)
 
-    package init() {}
+    public init() {}
 
     static var capacity: Int { Self().counts.count }
 
-    package mutating func add(_ reason: DropReason) {
+    public mutating func add(_ reason: DropReason) {
         let index = Int(reason.rawValue)
         if counts[index] < .max { counts[index] += 1 }
     }
 
-    package subscript(reason: DropReason) -> UInt64 { UInt64(counts[Int(reason.rawValue)]) }
+    public subscript(reason: DropReason) -> UInt64 { UInt64(counts[Int(reason.rawValue)]) }
 
     var total: UInt64 {
         var sum: UInt64 = 0

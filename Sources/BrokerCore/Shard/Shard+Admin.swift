@@ -14,7 +14,7 @@ extension Shard {
     // MARK: Publishing
 
     /// Publishes for the admin plane; `reply` is called when the message is stored.
-    package mutating func publish(
+    public mutating func publish(
         _ publication: Publication, reply: @escaping Reply<PublishCounts>
     ) {
         context.counters.publishReceived(
@@ -81,13 +81,13 @@ extension Shard {
     }
 
     /// Answers all waiting requests with an error, because the shard stops.
-    package mutating func abandonReplies() { requests.abandonAll() }
+    public mutating func abandonReplies() { requests.abandonAll() }
 
     // MARK: Queues
 
     /// A page of a client's queue; its limit is at least 1. Messages in memory are as of now, those
     /// from the store as of this turn's records.
-    package mutating func queue(_ query: QueueQuery, reply: @escaping Reply<QueuePage?>) {
+    public mutating func queue(_ query: QueueQuery, reply: @escaping Reply<QueuePage?>) {
         guard let session = find(query.clientID) else {
             reply(.success(nil))
             return
@@ -119,7 +119,7 @@ extension Shard {
 
     /// Drops a client's waiting messages, oldest first, and answers when that is stored. Messages
     /// in flight stay. `bound` is `nil` in the first call, then that of the previous answer.
-    package mutating func dropQueue(
+    public mutating func dropQueue(
         of clientID: String, below bound: UInt64?, reply: @escaping Reply<QueueDrop?>
     ) {
         guard let session = find(clientID) else {
@@ -163,7 +163,7 @@ extension Shard {
     }
 
     /// Closes a connection without DISCONNECT, so its will is published; false when offline.
-    package mutating func disconnect(_ clientID: String) -> Bool {
+    public mutating func disconnect(_ clientID: String) -> Bool {
         guard let session = find(clientID), let connection = sessions[session].connection else {
             return false
         }
@@ -173,7 +173,7 @@ extension Shard {
     }
 
     /// The details of one client; `address` formats the peer of a connection.
-    package func client(_ clientID: String, address: (Handle) -> String) -> ClientDetail? {
+    public func client(_ clientID: String, address: (Handle) -> String) -> ClientDetail? {
         guard let index = find(clientID) else { return nil }
         let session = sessions[index]
         let connection = session.connection.map { connections[$0] }
@@ -225,7 +225,7 @@ extension Shard {
     }
 
     /// Sets the addresses of two peers that take over from each other.
-    package mutating func nameTakeOver(_ report: TakeOverReport, peers: [String]) {
+    public mutating func nameTakeOver(_ report: TakeOverReport, peers: [String]) {
         takeOvers.name(report.clientIdentifier.withUnsafeBytes { hash($0) }, peers)
     }
 
@@ -235,14 +235,14 @@ extension Shard {
 
     /// Begins a page of clients. ``continueListings(address:)`` calls `reply` with it, or with an
     /// error when the shard stops. Pages are made one at a time.
-    package mutating func listClients(
+    public mutating func listClients(
         _ query: ClientQuery, reply: @escaping Reply<ClientPage>
     ) {
         requests.add(ClientListing(query, reply: reply))
     }
 
     /// Continues the requested lists by one slice.
-    package mutating func continueListings(address: (Handle) -> String) {
+    public mutating func continueListings(address: (Handle) -> String) {
         var steps = Self.listedPerTurn
         while steps > 0, var listing = requests.takeListing() {
             let begin = listing.position

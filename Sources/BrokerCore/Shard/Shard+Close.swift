@@ -123,7 +123,7 @@ extension Shard {
     // MARK: Many at once
 
     /// Ends every connection for a shutdown; unsent output is still sent.
-    package mutating func shutDown() {
+    public mutating func shutDown() {
         var handles: [Handle] = []
         connections.forEach { handle, _ in handles.append(handle) }
         for handle in handles { end(handle, .shutdown) }
@@ -133,7 +133,7 @@ extension Shard {
     }
 
     /// Closes connections that wait for CONNECT or a password check, because memory is short.
-    package mutating func shedNewcomers() {
+    public mutating func shedNewcomers() {
         guard connections.pendingCount > 0 else { return }
         var newcomers: [Handle] = []
         connections.forEach { handle, connection in
@@ -148,7 +148,7 @@ extension Shard {
 
     /// Closes the connections with the most unsent output because memory is short, until their sum
     /// reaches `bytes`. Returns the sum.
-    package mutating func shedReaders(bytes: Int) -> Int {
+    public mutating func shedReaders(bytes: Int) -> Int {
         var readers: [(handle: Handle, bytes: Int)] = []
         connections.forEach { handle, connection in
             if !connection.machine.isEnding, connection.outlet.count >= Self.slowReaderBytes {

@@ -64,7 +64,7 @@ extension Shard {
     }
 
     /// Takes the answer to an ``AuthenticationRequest``; `nil` accepts the CONNECT.
-    package mutating func authenticated(_ handle: Handle, _ refusal: Connack.ReturnCode?) {
+    public mutating func authenticated(_ handle: Handle, _ refusal: Connack.ReturnCode?) {
         guard connections.isCurrent(handle),
             let held = connections[handle].machine.endPasswordCheck()
         else { return }

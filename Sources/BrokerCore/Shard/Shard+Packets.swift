@@ -14,7 +14,7 @@ extension Shard {
 
     /// Handles all complete packets in `bytes` and returns the number of bytes consumed. The caller
     /// offers the rest again, with more input or when the turn resumes the connection.
-    package mutating func receive(_ handle: Handle, _ bytes: UnsafeRawBufferPointer) -> Int {
+    public mutating func receive(_ handle: Handle, _ bytes: UnsafeRawBufferPointer) -> Int {
         guard connections.isCurrent(handle) else { return bytes.count }
         var offset = 0
         while offset < bytes.count {

@@ -5,12 +5,12 @@ import Structures
 
 /// Restores the store's content before the first connection is accepted.
 extension Shard: StoreVisitor {
-    package mutating func visit(lastSession: UInt64, lastMessage: UInt64) {
+    public mutating func visit(lastSession: UInt64, lastMessage: UInt64) {
         sessions.restore(lastNumber: lastSession)
         commits.restore(lastMessage: lastMessage)
     }
 
-    package mutating func visit(_ stored: StoredSession) {
+    public mutating func visit(_ stored: StoredSession) {
         guard !stored.hasEnded else {
             endedSessions.add(EndedSession(stored))
             return
@@ -40,7 +40,7 @@ extension Shard: StoreVisitor {
             at: context.now.advanced(byMilliseconds: expiry > age ? expiry - age : 0))
     }
 
-    package mutating func visit(
+    public mutating func visit(
         subscription filter: UnsafeRawBufferPointer, of number: UInt64, qos: UInt8
     ) {
         guard let session = restoration.find(number), let qos = QoS(rawValue: qos) else { return }
@@ -53,24 +53,24 @@ extension Shard: StoreVisitor {
             session, &sessions[session].subscriptions, filter: filter, qos: qos, isOnline: false)
     }
 
-    package mutating func visit(packetIdentifier: UInt16, of number: UInt64) {
+    public mutating func visit(packetIdentifier: UInt16, of number: UInt64) {
         guard let session = restoration.find(number),
             let identifier = PacketIdentifier(packetIdentifier)
         else { return }
         sessions[session].inbound.insert(identifier, pool: pool)
     }
 
-    package mutating func visit(retained stored: StoredMessage) {
+    public mutating func visit(retained stored: StoredMessage) {
         guard let message = message(stored) else { return }
         retained.keep(message)
         message.release(in: pool)
     }
 
-    package mutating func visit(channel: UnsafeRawBufferPointer, number: UInt64) {
+    public mutating func visit(channel: UnsafeRawBufferPointer, number: UInt64) {
         requests.restore(channel: [UInt8](channel), number: number)
     }
 
-    package mutating func visit(will stored: StoredMessage, of session: UInt64) {
+    public mutating func visit(will stored: StoredMessage, of session: UInt64) {
         guard let message = message(stored) else { return }
         restoration.wills.append((session, message))
     }
@@ -83,7 +83,7 @@ extension Shard: StoreVisitor {
     }
 
     /// Publishes the wills of clients that were connected when the broker ended [MQTT-3.1.2-8].
-    package mutating func finishRestoring() {
+    public mutating func finishRestoring() {
         for (number, will) in restoration.wills {
             // In one group with its publication, so that the will is published once.
             commits.records.willRemoved(session: number)

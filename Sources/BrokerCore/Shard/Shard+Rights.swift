@@ -6,7 +6,7 @@ import Structures
 /// Access checks that need more than one part.
 extension Shard {
     /// Puts other access rules into force; `nil` allows everything.
-    package mutating func setAccess(_ rules: AccessRules?) {
+    public mutating func setAccess(_ rules: AccessRules?) {
         rights.replace(rules)
         // Results were cached under the former rules.
         subscriptions.forgetPermissions()

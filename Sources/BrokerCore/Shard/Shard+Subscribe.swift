@@ -7,7 +7,7 @@ import Structures
 /// SUBSCRIBE, UNSUBSCRIBE, and the retained messages for new subscriptions.
 extension Shard {
     /// Most filters of one UNSUBSCRIBE; `limits.max_packet` would allow hundreds of thousands.
-    package static var maxUnsubscribeFilters: Int { 10_000 }
+    public static var maxUnsubscribeFilters: Int { 10_000 }
 
     mutating func receiveSubscribe(
         _ handle: Handle, _ subscribe: Subscribe, _ frame: PacketDecoder.Frame,

@@ -8,7 +8,7 @@ extension Shard {
     // MARK: Figures
 
     /// Figures for metrics; the caller adds those of the process except memory.
-    package var figures: BrokerFigures {
+    public var figures: BrokerFigures {
         var figures = BrokerFigures()
         figures.version = outside.version
         figures.durability = outside.durability
@@ -61,10 +61,10 @@ extension Shard {
     // MARK: Samples
 
     /// True when ``takeSample()`` is due.
-    package var isSampleDue: Bool { system.isSampleDue(at: context.now) }
+    public var isSampleDue: Bool { system.isSampleDue(at: context.now) }
 
     /// Adds the counters to the load averages, before the turn changes them.
-    package mutating func takeSample() {
+    public mutating func takeSample() {
         var sample = LoadAverages.Sample()
         for quantity in LoadAverages.Quantity.allCases { sample.append(count(of: quantity)) }
         system.add(sample, at: context.now)

@@ -3,7 +3,7 @@ import MQTTCodec
 import Structures
 
 /// The next step of a turn, for the owner of the sockets.
-package enum TurnStep {
+public enum TurnStep {
     /// Read the connection's socket, since its keep alive has expired. Then go on.
     case readOverdue(Handle)
     /// Offer the connection's kept input again, then go on.
@@ -16,11 +16,11 @@ package enum TurnStep {
 }
 
 /// Work that a turn leaves to the owner of the sockets.
-package struct TurnResult {
+public struct TurnResult {
     /// Notices to log before the connections are closed, while the kernel still knows their peers.
-    package let notices: [BrokerNotice]
-    package let closing: [Closing]
-    package let authentications: [AuthenticationRequest]
+    public let notices: [BrokerNotice]
+    public let closing: [Closing]
+    public let authentications: [AuthenticationRequest]
 }
 
 /// The phase of a turn.
@@ -55,13 +55,13 @@ extension Shard {
     private static var timersPerTurn: Int { 1_000 }
 
     /// Begins a turn; `wallClockMs` is UNIX time in milliseconds.
-    package mutating func beginTurn(at now: MonotonicTime, wallClockMs: Int64) {
+    public mutating func beginTurn(at now: MonotonicTime, wallClockMs: Int64) {
         context.now = now
         context.wallClockMs = wallClockMs
     }
 
     /// The next step of the turn, which the caller takes before it asks again.
-    package mutating func nextStep() -> TurnStep {
+    public mutating func nextStep() -> TurnStep {
         while true {
             switch turn.state {
             case .gathering:
@@ -117,10 +117,10 @@ extension Shard {
     }
 
     /// Closes ending connections between turns, for a caller that needs their places at once.
-    package mutating func closeNow() -> TurnResult { finishTurn() }
+    public mutating func closeNow() -> TurnResult { finishTurn() }
 
     /// The time of the next turn without any event; `nil` for none.
-    package var nextDeadline: MonotonicTime? {
+    public var nextDeadline: MonotonicTime? {
         let hasWork =
             connections.hasWork || commits.hasWork || walks.hasWork || requests.hasWork
             || (endedSessions.hasWork && !commits.holdsMessages)

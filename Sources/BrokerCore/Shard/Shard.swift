@@ -13,7 +13,7 @@ import Structures
 /// across parts, a file each: a connection's packets to their session (`Shard+Packets`,
 /// `Shard+Connect`), and a message to its receivers, whose answers are counted before it is
 /// acknowledged (`Shard+Route`, `Shard+Deliver`). `Shard+Turn` defines the order of a turn.
-package struct Shard: ~Copyable {
+public struct Shard: ~Copyable {
     /// Never read. Makes the shard address-only: methods that do not mutate get its address,
     /// instead of a copy (2 KB) before each call that is not inlined.
     private let addressOnly: any Sendable = ()
@@ -43,7 +43,7 @@ package struct Shard: ~Copyable {
     let allowsAnonymous: [Bool]
 
     /// `seed` is for hashes and generated client identifiers; it must be random.
-    package init(
+    public init(
         limits: BrokerLimits, allowsAnonymous: [Bool], systemTopicInterval: Duration,
         store: any Store, verifiesPasswords: Bool, access: AccessRules? = nil, seed: UInt64,
         now: MonotonicTime, wallClockMs: Int64
@@ -64,31 +64,31 @@ package struct Shard: ~Copyable {
 
     // MARK: Context
 
-    package var pool: BytePool { context.pool }
-    package var hash: KeyedHash { context.hash }
-    package var counters: BrokerCounters {
+    public var pool: BytePool { context.pool }
+    public var hash: KeyedHash { context.hash }
+    public var counters: BrokerCounters {
         _read { yield context.counters }
         _modify { yield &context.counters }
     }
-    package var limits: BrokerLimits {
+    public var limits: BrokerLimits {
         _read { yield context.limits }
         _modify { yield &context.limits }
     }
-    package var now: MonotonicTime { context.now }
-    package var wallClockMs: Int64 { context.wallClockMs }
+    public var now: MonotonicTime { context.now }
+    public var wallClockMs: Int64 { context.wallClockMs }
     /// True when connection lifecycles are logged.
-    package var reportsLifecycle: Bool {
+    public var reportsLifecycle: Bool {
         get { context.notices.reportsLifecycle }
         set { context.notices.reportsLifecycle = newValue }
     }
     /// Figures that only the shard's owner knows.
-    package var outside = OutsideFigures()
+    public var outside = OutsideFigures()
 
     // MARK: Connections, as the sockets' owner names them
 
     /// Adds an accepted connection and starts its CONNECT deadline. Connections from one peer
     /// address share the key `origin`; 0 when it is unknown.
-    package mutating func open(_ handle: Handle, listener: Int, origin: UInt32 = 0) {
+    public mutating func open(_ handle: Handle, listener: Int, origin: UInt32 = 0) {
         connections.open(
             handle, listener: listener, origin: origin, now: context.now,
             deadline: context.now.advanced(
@@ -97,21 +97,21 @@ package struct Shard: ~Copyable {
     }
 
     /// The key of a connection's address; 0 when it is unknown.
-    package func origin(of handle: Handle) -> UInt32 {
+    public func origin(of handle: Handle) -> UInt32 {
         connections.isCurrent(handle) ? connections[handle].origin : 0
     }
 
     /// Sets a connection's address once it is known.
-    package mutating func setOrigin(_ key: UInt32, of handle: Handle) {
+    public mutating func setOrigin(_ key: UInt32, of handle: Handle) {
         if connections.isCurrent(handle) { connections[handle].origin = key }
     }
 
     /// The listener that accepted a connection.
-    package func listener(of handle: Handle) -> Int { Int(connections[handle].listener) }
+    public func listener(of handle: Handle) -> Int { Int(connections[handle].listener) }
 
     /// Sets the user name that the client's TLS certificate proved. CONNECT then needs no password,
     /// and its user name is ignored.
-    package mutating func identify(_ handle: Handle, _ userName: [UInt8]) {
+    public mutating func identify(_ handle: Handle, _ userName: [UInt8]) {
         guard connections.isCurrent(handle) else { return }
         let bytes = SharedBytes(count: userName.count, pool: pool)
         userName.withUnsafeBytes { name in
@@ -123,7 +123,7 @@ package struct Shard: ~Copyable {
     }
 
     /// True when a connection's CONNECT waits for a take-over or for the store.
-    package func isConnectWaiting(_ handle: Handle) -> Bool {
+    public func isConnectWaiting(_ handle: Handle) -> Bool {
         guard connections.isCurrent(handle) else { return false }
         let connection = connections[handle]
         return connection.machine.isDelayed
@@ -131,18 +131,18 @@ package struct Shard: ~Copyable {
     }
 
     /// True when the connection's input must wait until the connection is resumed.
-    package func holdsInput(_ handle: Handle) -> Bool {
+    public func holdsInput(_ handle: Handle) -> Bool {
         connections.isCurrent(handle)
             && (connections[handle].intake.isPaused || connections[handle].machine.holdsInput)
     }
 
     /// Reports that the socket failed or reached its end.
-    package mutating func lost(_ handle: Handle, _ reason: CloseReason) {
+    public mutating func lost(_ handle: Handle, _ reason: CloseReason) {
         if connections.isLive(handle) { end(handle, reason) }
     }
 
     /// Reports that the socket has taken all output, so that waiting messages can be sent.
-    package mutating func drained(_ handle: Handle) {
+    public mutating func drained(_ handle: Handle) {
         guard connections.isCurrent(handle) else { return }
         connections[handle].outlet.noteDrained()
         resumeIfPossible(handle)
@@ -154,14 +154,14 @@ package struct Shard: ~Copyable {
 
     /// Calls `body` with the connection's output, for sending.
     @inline(__always)
-    package mutating func withOutput<Result>(
+    public mutating func withOutput<Result>(
         of handle: Handle, _ body: (inout OutputQueue) -> Result
     ) -> Result {
         connections[handle].outlet.withOutput(body)
     }
 
     /// Frees the output of a connection that lingered after its close.
-    package mutating func discardOutput(_ handle: Handle) {
+    public mutating func discardOutput(_ handle: Handle) {
         connections.discardOutput(handle, pool: pool)
     }
 
