@@ -1,9 +1,9 @@
 import BrokerAPI
 import Synchronization
 
-/// What the admin plane counts of itself, from any thread; counters run since the start.
+/// Counters of the admin plane since the start, for any thread.
 final class AdminCounters: Sendable {
-    /// Why a request was not let in; the raw value is the metric's label.
+    /// The reason for rejecting a request; the raw value is the metric's label.
     enum Refusal: String, CaseIterable {
         case missingToken = "missing_token"
         case unknownToken = "unknown_token"
@@ -30,7 +30,7 @@ final class AdminCounters: Sendable {
         connectionsDisplaced.add(1, ordering: .relaxed)
     }
 
-    /// All counts, of every reason there is.
+    /// All counters, for every reason.
     var figures: AdminFigures {
         let counts = refusals.withLock { $0 }
         var figures = AdminFigures()

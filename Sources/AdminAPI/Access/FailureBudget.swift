@@ -1,18 +1,18 @@
 import Addresses
 
-/// How often one address may fail to authenticate; performs no I/O and reads no clock.
+/// Limits the failed authentications of one address; performs no I/O and reads no clock.
 ///
-/// A wrong token costs its address one of `perMinute` failures, which come back evenly; an address
-/// that has none left is told to wait. Whoever presents a good token is never asked here: behind one
-/// address there may be a whole office, or everyone on this machine.
+/// A wrong token costs its address one of `perMinute` failures, which return evenly; without any
+/// left the address must wait. A valid token is always accepted: a whole office may share an
+/// address.
 struct FailureBudget {
     private struct Record {
-        /// When all failures have come back; each one costs a share of a minute.
+        /// The time at which all failures have returned.
         var fullAgain: ContinuousClock.Instant
         var lastSeen: ContinuousClock.Instant
     }
 
-    /// More addresses at a time than this, and the one longest unseen is forgotten.
+    /// With more addresses, the one unseen for longest is removed.
     static let maximumAddresses = 1_024
     private static let window = Duration.seconds(60)
 
@@ -27,7 +27,7 @@ struct FailureBudget {
 
     /// Takes one failure from an address.
     ///
-    /// - Returns: Seconds until the address has a failure left; `nil` when it had one now.
+    /// - Returns: Seconds until it has one again; `nil` if it had one left.
     mutating func charge(_ address: IPNetwork, at now: ContinuousClock.Instant) -> Int? {
         var record = records[address] ?? Record(fullAgain: now, lastSeen: now)
         record.lastSeen = now

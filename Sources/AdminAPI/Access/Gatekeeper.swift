@@ -6,9 +6,8 @@ import NIOCore
 import OperatorLog
 import Synchronization
 
-/// Decides who makes a request and whether they may make it; counts and logs who may not.
-///
-/// One per server, whatever the number of its listeners.
+/// Authenticates and authorises requests; counts and logs rejections. A server has one for all
+/// listeners.
 final class Gatekeeper: Sendable {
     private let adminToken: AdminToken
     private let tokens: TokenChecks?
@@ -29,15 +28,15 @@ final class Gatekeeper: Sendable {
         lines = FloodLog(logger: logger, maximumKeys: 1_024)
     }
 
-    /// The caller of a request that needs a scope.
+    /// Finds the caller of a request that needs a scope.
     ///
     /// - Parameters:
     ///   - authorization: The header of that name; `nil` without one.
-    ///   - scope: What the route asks for.
-    ///   - peer: Where the request comes from.
-    /// - Returns: Who asks; the scope is among theirs.
-    /// - Throws: ``Problem``: 401 without a good token, 429 after too many wrong ones, 403 for a token
-    ///   without the scope.
+    ///   - scope: The scope of the route.
+    ///   - peer: The address of the request.
+    /// - Returns: The caller, which has the scope.
+    /// - Throws: ``Problem``: 401 without a valid token, 429 after too many wrong ones, 403 without
+    ///   the scope.
     func admit(
         _ authorization: String?, needing scope: TokenScope, from peer: SocketAddress?
     ) throws(Problem) -> Caller {
@@ -94,7 +93,7 @@ final class Gatekeeper: Sendable {
         return Caller(name: entry.name.text, scopes: entry.scopes)
     }
 
-    /// Counts and logs a failure, and gives what to answer.
+    /// Counts and logs a rejection, and returns the answer.
     private func refusal(
         _ reason: AdminCounters.Refusal, of token: String? = nil, _ peer: SocketAddress?,
         _ problem: Problem
@@ -113,7 +112,7 @@ final class Gatekeeper: Sendable {
         }
         guard let seconds = retryAfterSeconds else { return problem }
         log(.tooManyFailures, of: nil, from: peer) { metadata in
-            // It is the address that waits, whatever its port.
+            // The address has to wait, whatever its port.
             metadata[LogKeys.adminPeer] = "\(IPAddress(peer).prefix.text)"
             metadata[LogKeys.retryAfter] = "\(seconds)"
             metadata[LogKeys.setting] = "admin.max_failures"
@@ -130,7 +129,7 @@ final class Gatekeeper: Sendable {
             headers: [.retryAfter: "\(seconds)"])
     }
 
-    /// Has the line written if one is due, with what all of them have in common.
+    /// Writes a line if one is due, with the metadata common to all.
     private func log(
         _ reason: AdminCounters.Refusal, of token: String?, from peer: SocketAddress?,
         _ write: (inout Logger.Metadata) -> Void
@@ -149,12 +148,12 @@ final class Gatekeeper: Sendable {
         write(&metadata)
     }
 
-    /// Refusals that have one line a minute. Over all addresses a reason has one line a second, so
-    /// that many of them do not fill the disk either.
+    /// Rejections that share one line a minute. Each reason also has one line a second over all
+    /// addresses, so that many of them cannot fill the disk.
     private struct Subject: Hashable {
         var reason: AdminCounters.Refusal
         var network: IPNetwork
-        /// The name of a token that is known here; `nil` for none and for an unknown one.
+        /// The name of a known token; `nil` without one.
         var token: String?
     }
 

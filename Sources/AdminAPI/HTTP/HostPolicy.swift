@@ -2,14 +2,14 @@ import Addresses
 import Hummingbird
 import PlainText
 
-/// Which `Host` and `Origin` headers a listener accepts.
+/// The accepted `Host` and `Origin` headers of a listener.
 ///
-/// A web page can make a browser send requests to a loopback address, and with a name that it
-/// points there (DNS rebinding) even read the answers. Tokens stop it; this stops it earlier.
+/// A web page can make a browser send requests to a loopback address, and by DNS rebinding read the
+/// answers. Tokens prevent it; this check does so earlier.
 enum HostPolicy: Sendable, Equatable {
-    /// Bound to a loopback address: only names of the machine itself, with any port.
+    /// For a loopback address: only names of this machine, with any port.
     case loopback
-    /// Bound to another address or to a Unix socket: any name.
+    /// For other addresses and Unix sockets: any name.
     case any
 
     /// The policy of a listener on this address.
@@ -20,10 +20,10 @@ enum HostPolicy: Sendable, Equatable {
     /// Checks the headers of one request.
     ///
     /// - Parameters:
-    ///   - host: The value of `Host`; `nil` when there is none.
+    ///   - host: The value of `Host`; `nil` without one.
     ///   - repeated: True when a second `Host` follows.
-    ///   - origin: The value of `Origin`, which browsers add; `nil` when there is none.
-    /// - Throws: ``Problem`` when there is not exactly one host, or one of them is not ours.
+    ///   - origin: The value of `Origin`, which browsers add; `nil` without one.
+    /// - Throws: ``Problem`` unless there is exactly one host and both are accepted.
     func check(host: String?, repeated: Bool, origin: String?) throws(Problem) {
         guard let host, !repeated, let name = Self.name(ofHost: host) else {
             let found = host.map { repeated ? "given twice" : "\"\($0.visible())\"" } ?? "missing"
@@ -50,7 +50,7 @@ enum HostPolicy: Sendable, Equatable {
         }
     }
 
-    /// The name in front of the port; `nil` when the value is not a host.
+    /// The name before the port; `nil` when the value is no host.
     private static func name(ofHost host: String) -> Substring? {
         let bytes = host.utf8
         let end: String.Index
@@ -67,7 +67,7 @@ enum HostPolicy: Sendable, Equatable {
         return !name.isEmpty && isName && isPort(bytes[end...]) ? Substring(name) : nil
     }
 
-    /// Nothing, or a colon with a port behind it, which may be left out.
+    /// True for an empty text, and for a colon with an optional port.
     private static func isPort(_ bytes: Substring.UTF8View) -> Bool {
         guard let first = bytes.first else { return true }
         let digits = bytes.dropFirst()

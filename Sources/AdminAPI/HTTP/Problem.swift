@@ -1,14 +1,14 @@
 import BrokerAPI
 import Hummingbird
 
-/// Why a request is refused: becomes the problem document of RFC 9457 that answers it.
+/// The reason for rejecting a request; becomes a problem document (RFC 9457).
 struct Problem: Error, Equatable {
     var kind: Kind
-    /// What is wrong and where; untrusted parts have been made visible.
+    /// The fault and its place; untrusted parts are escaped.
     var detail: String
     var field: String?
     var fix: String?
-    /// Headers that the status asks for, such as `Allow`.
+    /// Headers that the status requires, such as `Allow`.
     var headers: HTTPFields = [:]
 
     init(
@@ -31,7 +31,7 @@ struct Problem: Error, Equatable {
 }
 
 extension Problem {
-    /// What kinds of problems there are; the raw value ends the document's `type`.
+    /// The kinds of problems; the raw value ends the document's `type`.
     enum Kind: String, CaseIterable {
         case malformedRequest = "malformed-request"
         case invalidQuery = "invalid-query"
@@ -127,7 +127,7 @@ extension Problem {
 }
 
 extension Problem {
-    /// The data plane did not take a question; the caller may try again.
+    /// The data plane did not accept a command; the caller may try again.
     init(_ unavailable: BrokerUnavailable) {
         switch unavailable {
         case .overloaded:
@@ -163,7 +163,7 @@ extension Problem {
             headers: [.retryAfter: "5"])
     }
 
-    /// There is no backup; nothing of it was left behind.
+    /// A backup failed; its partial files were removed.
     init(_ failure: BackupFailure) {
         switch failure {
         case .unusableFolder(let reason):

@@ -1,11 +1,11 @@
 import PlainText
 import RequestText
 
-/// The members of a JSON object that a route takes, read by name with errors that say what to do.
+/// The members of a JSON object for a route, read by name, with errors that give advice.
 ///
-/// Members that no route knows are refused on the way in, so that a misspelt option is not lost.
+/// Unknown members are errors, so that a misspelt option is not ignored.
 struct JSONFields {
-    /// A member's name and the other spellings of it.
+    /// A member's name and its other spellings.
     struct Name: Sendable {
         var canonical: String
         var aliases: [String] = []
@@ -13,7 +13,7 @@ struct JSONFields {
         var all: [String] { [canonical] + aliases }
     }
 
-    /// Every member that a route takes, made once.
+    /// All members of a route, made once.
     struct Known: Sendable {
         fileprivate let spellings: [(spelling: String, canonical: String)]
         fileprivate let list: String
@@ -31,15 +31,14 @@ struct JSONFields {
         }
     }
 
-    /// By canonical name. There are no more of them than a route knows, and so few are found faster in
-    /// a list than by their hashes.
+    /// By canonical name. So few are found faster in a list than by hashes.
     private var values: [(name: String, value: JSONValue)] = []
 
     /// - Parameters:
     ///   - value: The body, which must be an object.
-    ///   - known: Every member that may occur.
-    /// - Throws: ``Problem`` for another kind of value, an unknown member, or a member that is
-    ///   given under two of its names.
+    ///   - known: All members that may occur.
+    /// - Throws: ``Problem`` for another type, an unknown member, or a member under two of its
+    ///   names.
     init(_ value: JSONValue, known: Known) throws(Problem) {
         guard case .object(let members) = value else {
             throw Problem(
@@ -63,10 +62,10 @@ struct JSONFields {
         }
     }
 
-    /// True when the member is there, whatever its value.
+    /// True when the member is present, with any value.
     func contains(_ name: String) -> Bool { values.contains { $0.name == name } }
 
-    /// The value, unless it is absent or null.
+    /// The value; `nil` when it is absent or null.
     func value(_ name: String) -> JSONValue? {
         switch values.first(where: { $0.name == name })?.value {
         case nil, .null: nil
@@ -99,7 +98,7 @@ struct JSONFields {
         return flag
     }
 
-    /// An integer in `range`, as a number. A whole number may be written as `1.0` or `1e3`.
+    /// An integer in `range`, as a number; `1.0` and `1e3` are accepted.
     func integer(_ name: String, in range: ClosedRange<Int64>) throws(Problem) -> Int64? {
         guard let value = value(name) else { return nil }
         guard case .number(let text) = value, let number = Self.wholeNumber(text),
@@ -115,7 +114,7 @@ struct JSONFields {
         return number
     }
 
-    /// A 64-bit integer as proto3 JSON writes it: a number, or a string that holds one.
+    /// A 64-bit integer in proto3 JSON: a number, or a string with one.
     func protoInt64(_ name: String) throws(Problem) -> Int64? {
         guard let value = value(name) else { return nil }
         switch value {
@@ -128,7 +127,7 @@ struct JSONFields {
         }
     }
 
-    /// An object whose values are strings, as proto3 JSON writes `map<string, string>`.
+    /// An object with string values: `map<string, string>` in proto3 JSON.
     func stringMap(_ name: String) throws(Problem) -> [String: String]? {
         guard let value = value(name) else { return nil }
         guard case .object(let members) = value else {
@@ -146,12 +145,12 @@ struct JSONFields {
         return map
     }
 
-    /// A value that the caller refuses.
+    /// The problem of an invalid value.
     func wrong(_ name: String, _ what: String, fix: String? = nil) -> Problem {
         Problem(.invalidField, "The field \(name) \(what).", field: name, fix: fix)
     }
 
-    /// Reads `12`, and also `12.0` and `1.2e1` while a `Double` holds them exactly.
+    /// Parses `12`, and also `12.0` and `1.2e1` as long as a `Double` holds them exactly.
     static func wholeNumber(_ text: String) -> Int64? {
         guard let first = text.utf8.first, first != UInt8(ascii: "+") else { return nil }
         if let number = Int64(text) { return number }

@@ -1,7 +1,7 @@
 import BrokerAPI
 
 extension MetricFamily {
-    /// Every metric, in the order in which they are shown; docs/metrics.md describes them.
+    /// All metrics, in the order of output; docs/metrics.md describes them.
     static let all: [MetricFamily] =
         software + connections + sessions + traffic + limits + waiting + tls + store + admin
         + process
@@ -178,7 +178,7 @@ extension MetricFamily {
         Sample(labels: [("listener", listener), ("file", file)], value: .real(days))
     }
 
-    /// Under the names that Prometheus' own client libraries use, which dashboards expect.
+    /// Named as by Prometheus' client libraries, which dashboards expect.
     private static let store: [MetricFamily] = [
         .gauge(
             "hermes_ready", "1 while GET /readyz says so: everything is acknowledged durably."

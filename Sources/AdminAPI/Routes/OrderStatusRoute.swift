@@ -4,7 +4,7 @@ import Hummingbird
 import MQTTCodec
 import PlainText
 
-/// Turns the status of an order into an `Envelope` with an `OrderStatusUpdate`.
+/// Converts the status of an order into an `Envelope` with an `OrderStatusUpdate`.
 struct OrderStatusPublisher: Sendable {
     let publisher: Publisher
     let topicTemplate: TopicTemplate
@@ -12,8 +12,7 @@ struct OrderStatusPublisher: Sendable {
     let qos: QoS
     let maximumTopicLevels: Int
 
-    /// `POST /v1/orders/{orderId}/status`: the body is an `OrderStatusUpdate` by the JSON mapping
-    /// of proto3.
+    /// `POST /v1/orders/{orderId}/status`: the body is an `OrderStatusUpdate` in proto3 JSON.
     var route: Route {
         Route(
             method: .post, path: "/v1/orders/{orderId}/status",
@@ -80,7 +79,7 @@ struct OrderStatusPublisher: Sendable {
             fix: "Known statuses: \(UnknownOrderStatus.known).")
     }
 
-    /// An identifier becomes a whole topic level, so it must not make another one, nor none.
+    /// An identifier becomes one topic level, so it must not be empty or contain a separator.
     private func identifier(_ text: String, field: String) throws(Problem) -> String {
         if text.isEmpty {
             throw Problem(
@@ -113,7 +112,7 @@ struct OrderStatusPublisher: Sendable {
                 payload: try update.encoded())
             encoded = try envelope.encoded()
         } catch {
-            // Identifiers have been checked, so it is the reason or a detail.
+            // Identifiers have been checked, so the error is in the reason or a detail.
             throw Problem(.invalidField, "The field \(error).", field: error.field)
         }
         return try await publisher.publish(

@@ -1,13 +1,13 @@
 import BrokerAPI
 import MQTTCodec
 
-/// Hands messages from HTTP to the data plane, and turns the counts into the publisher's answer.
+/// Publishes messages of HTTP callers through the data plane, and builds the answer.
 struct Publisher: Sendable {
-    /// QoS of a publish that names none: the caller has been told that we took it.
+    /// QoS of a publish without one: the answer acknowledges the message.
     static let defaultQoS = QoS.atLeastOnce
 
     let broker: any BrokerControl
-    /// Bytes of a whole PUBLISH packet.
+    /// Largest PUBLISH packet in bytes.
     let maximumPacketBytes: Int
     /// "none", "interval" or "sync".
     let durability: String
@@ -15,25 +15,25 @@ struct Publisher: Sendable {
     let now: @Sendable () -> Int64
     let log: PublishLog
 
-    /// The QoS that a caller gave as a number from 0 to 2.
+    /// The QoS for a number from 0 to 2; the default without one.
     static func qos(_ number: Int64?) -> QoS {
         number.flatMap { QoS(rawValue: UInt8($0)) } ?? defaultQoS
     }
 
-    /// A fresh name for a message.
+    /// A new message identifier.
     func makeMessageID() -> String {
         var generator = SystemRandomNumberGenerator()
         return MessageID.make(unixMilliseconds: now(), using: &generator)
     }
 
-    /// Returns once the data plane has taken the message as `durability` promises.
+    /// Returns when the data plane has stored the message as `durability` requires.
     ///
     /// - Parameters:
     ///   - publication: The message.
-    ///   - messageID: Its name; `nil` has one made.
-    ///   - caller: Whose message it is, for the log.
-    /// - Returns: The publisher's answer.
-    /// - Throws: ``Problem`` when the message is too large or the data plane does not take it.
+    ///   - messageID: Its identifier; `nil` generates one.
+    ///   - caller: The publisher, for the log.
+    /// - Returns: The answer.
+    /// - Throws: ``Problem`` when the message is too large or not accepted.
     func publish(
         _ publication: Publication, messageID: String? = nil, for caller: Caller?
     ) async throws(Problem) -> PublishResult {
@@ -51,8 +51,8 @@ struct Publisher: Sendable {
             messageID: messageID ?? makeMessageID(), durability: durability, counts: counts)
     }
 
-    /// The largest packet that the message can become: fixed header, topic, packet identifier,
-    /// payload and a sequence.
+    /// Size of the largest packet for the message: fixed header, topic, packet identifier, payload
+    /// and a sequence.
     private static func packetBytes(of publication: Publication) -> Int {
         let stampBytes = publication.sequence == nil ? 0 : 11
         let remaining = 2 + publication.topic.count + 2 + publication.payload.count + stampBytes

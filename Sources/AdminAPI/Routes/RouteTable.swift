@@ -3,46 +3,46 @@ import Hummingbird
 import PlainText
 import RequestText
 
-/// Who may use a route.
+/// The callers that may use a route.
 enum RouteAccess: Sendable, Equatable {
     /// Anyone who reaches the listener.
     case open
-    /// Callers with a token of that scope; over the Unix socket its file mode is the guard.
+    /// Callers with a token of that scope, and all callers on the Unix socket.
     case scope(TokenScope)
 }
 
-/// What a route does with the body of a request.
+/// The body that a route expects.
 enum RouteBody: Sendable {
-    /// There must be none.
+    /// No body.
     case none
     /// Any bytes of any type.
     case raw
-    /// JSON, named so by Content-Type.
+    /// JSON, declared by Content-Type.
     case json
 }
 
 /// One method of one path.
 struct Route: Sendable {
     var method: HTTPRequest.Method
-    /// Such as `/v1/clients/{id}`; a part in braces takes one segment that is not empty.
+    /// Such as `/v1/clients/{id}`; a part in braces matches one non-empty segment.
     var path: String
     var access: RouteAccess
     var body: RouteBody = .none
-    /// Names of the query parameters; all others are refused.
+    /// Names of the query parameters; others are errors.
     var query: [String] = []
     var handler: @Sendable (RouteRequest) async throws(Problem) -> Response
 }
 
-/// A request that has been admitted: routed, authenticated, and read.
+/// A request after routing, authentication and reading of its body.
 struct RouteRequest: Sendable {
     /// Decoded values of the path's parts in braces.
     var parameters: [String: String]
     var query: QueryItems
     var body: [UInt8]
-    /// `nil` on routes that are open to anyone.
+    /// `nil` on open routes.
     var caller: Caller?
 
-    /// The value of a part in braces of the route's own path.
+    /// The value of a part in braces.
     func parameter(_ name: String) -> String {
         guard let value = parameters[name] else {
             preconditionFailure("route without the parameter {\(name)}")
@@ -51,8 +51,8 @@ struct RouteRequest: Sendable {
     }
 }
 
-/// Finds the route of a request; unlike Hummingbird's router it tells a wrong method from a wrong
-/// path, and decodes `%2F` after splitting.
+/// Finds the route of a request. Unlike Hummingbird's router, it distinguishes a wrong method from
+/// a wrong path, and decodes `%2F` after splitting.
 struct RouteTable: Sendable {
     let routes: [Route]
     private let patterns: [[Substring]]
@@ -64,9 +64,7 @@ struct RouteTable: Sendable {
         }
     }
 
-    /// The route for a method and target, with the decoded path parameters.
-    ///
-    /// HEAD finds the route of GET.
+    /// The route for a method and target, with decoded path parameters. HEAD uses the route of GET.
     ///
     /// - Throws: ``Problem`` of kind `routeNotFound`, or `methodNotAllowed` with `Allow`.
     func match(

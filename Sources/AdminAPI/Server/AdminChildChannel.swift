@@ -6,12 +6,12 @@ import NIOCore
 import OperatorLog
 import Synchronization
 
-/// Sets up the connections of one listener: Hummingbird's HTTP/1.1 with our guard around it.
+/// Sets up the connections of one listener: Hummingbird's HTTP/1.1 within our guard.
 struct AdminChildChannel: ServerChildChannel {
     /// One accepted connection.
     struct Connection: ServerChildChannelValue {
         let channel: any Channel
-        /// Kept from the beginning: a channel that has closed does not know it any more.
+        /// Stored at the beginning, because a closed channel has lost it.
         let peer: SocketAddress?
         /// `nil` when there is no place for it, and it is only told so.
         let http: HTTP1Channel.Value?
@@ -52,7 +52,7 @@ struct AdminChildChannel: ServerChildChannel {
         } catch {
             return channel.eventLoop.makeFailedFuture(error)
         }
-        // It can fail only for a connection that is over.
+        // Fails only for a closed connection.
         try? channel.syncOptions?.setOption(
             .socketOption(.so_sndbuf), value: limits.sendBufferBytes)
         guard hasPlace else {
@@ -78,9 +78,9 @@ struct AdminChildChannel: ServerChildChannel {
         }
     }
 
-    /// Says why in HTTP, and closes; what the client has sent is read and dropped for a moment.
+    /// Answers with an error and closes; further input is dropped for a moment.
     private func refuse(_ channel: any Channel) async {
-        // Lingering takes descriptors too, so under a flood it is left out.
+        // Lingering needs descriptors too, so it is skipped under a flood.
         let isOneOfFew = refused.add() <= limits.refusedConnections
         channel.closeFuture.whenComplete { [refused] _ in refused.remove() }
         if isOneOfFew {
@@ -97,7 +97,7 @@ struct AdminChildChannel: ServerChildChannel {
         try? await channel.closeFuture.get()
     }
 
-    /// The whole response, for a connection without an encoder.
+    /// The whole response as bytes, for a connection without encoder.
     static func wireBytes(_ problem: Problem) -> ByteBuffer {
         var document = problem.document
         let status = problem.kind.status
@@ -114,7 +114,7 @@ struct AdminChildChannel: ServerChildChannel {
 private final class ConnectionCount: Sendable {
     private let open = Atomic(0)
 
-    /// - Returns: The number with the new one.
+    /// - Returns: The number including this one.
     func add() -> Int { open.add(1, ordering: .relaxed).newValue }
 
     func remove() { open.subtract(1, ordering: .relaxed) }

@@ -7,12 +7,12 @@ import OperatorLog
 import PlainText
 import RequestText
 
-/// Takes one request from its head to its answer, in the order in which it may be refused: target,
-/// host, route, token, headers of the body, and only then the body itself.
+/// Handles one request from its head to its answer. It may be rejected, in this order, for its
+/// target, host, route, token, body headers, and body.
 struct AdminResponder: Sendable {
     let routes: RouteTable
     let hosts: HostPolicy
-    /// `nil` over the Unix socket, where the file mode is the guard.
+    /// `nil` for the Unix socket, which its file mode protects.
     let gatekeeper: Gatekeeper?
     let connections: OpenConnections
     let limits: HTTPLimits
@@ -58,12 +58,12 @@ struct AdminResponder: Sendable {
         try await writer.write(response: response.head, body: response.body)
     }
 
-    /// Of every answer; no route sets them, so they need not be looked for.
+    /// Headers of every answer, which no route sets.
     private static let fixedHeaders: HTTPFields = [
         .cacheControl: "no-store", .xContentTypeOptions: "nosniff",
     ]
 
-    /// What is known once the head has been accepted.
+    /// A request whose head has been accepted.
     private struct Admitted {
         var route: Route
         var parameters: [String: String]
@@ -102,7 +102,7 @@ struct AdminResponder: Sendable {
             expectsContinue: try expectsContinue(headers) && route.body != .none)
     }
 
-    /// Who asks, as far as the route wants to know.
+    /// The caller, if the route needs one.
     private func caller(
         _ authorization: String?, for route: Route, _ channel: any Channel
     ) throws(Problem) -> Caller? {
@@ -123,7 +123,7 @@ struct AdminResponder: Sendable {
         }
     }
 
-    /// Checks what the head says of the body, and gives its declared length.
+    /// Checks the headers of the body; returns its declared length.
     private func checkBody(_ headers: RequestHeaders, _ route: Route) throws(Problem) -> Int? {
         let coding = headers.transferEncoding
         if let coding, !coding.utf8.isWord("chunked") {
@@ -132,7 +132,7 @@ struct AdminResponder: Sendable {
                 "The transfer coding \"\(coding.visible())\" is not supported.",
                 field: "Transfer-Encoding", fix: "Send the body as it is, or chunked.")
         }
-        // The decoder has checked that it is a number.
+        // The decoder has checked the number.
         let declared = coding == nil ? Int(headers.contentLength ?? "0") : nil
         switch route.body {
         case .none:
@@ -175,7 +175,7 @@ struct AdminResponder: Sendable {
         return true
     }
 
-    /// Tells a client that waits for it to send the body.
+    /// Asks a client that waits for 100 Continue to send the body.
     private static func invite(_ writer: borrowing ResponseWriter) async throws(Problem) {
         do {
             try await writer.writeInformationalHead(HTTPResponse(status: .continue))
@@ -202,7 +202,7 @@ struct AdminResponder: Sendable {
         } catch {
             throw Self.connectionLost
         }
-        // A connection that breaks ends the body without an error, and half a message is none.
+        // A broken connection ends the body without an error, so the length must be checked.
         if let declared = admitted.declaredBytes, bytes.count != declared {
             throw Self.connectionLost
         }
@@ -218,7 +218,7 @@ struct AdminResponder: Sendable {
             fix: "Send less, or raise limits.max_packet.")
     }
 
-    /// Says who changed something: such requests are rare.
+    /// Logs the caller of a change; such requests are rare.
     private func logDone(_ request: Request, _ caller: Caller?) {
         logger.info(
             "Administrative request carried out",
@@ -229,7 +229,7 @@ struct AdminResponder: Sendable {
             ])
     }
 
-    /// Logs what an operator should hear of; who was not let in, the gatekeeper has said.
+    /// Logs errors that concern an operator, except rejections, which the gatekeeper logs.
     private func report(_ problem: Problem, of request: Request, from channel: any Channel) {
         let level: Logger.Level
         switch problem.kind {

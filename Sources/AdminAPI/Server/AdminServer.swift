@@ -7,10 +7,8 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// The HTTP server of the admin plane, on one thread of its own.
-///
-/// It talks to the data plane only through ``BrokerControl``, so a slow or broken request never
-/// delays a phone.
+/// The HTTP server of the admin plane, on its own thread. It reaches the data plane only through
+/// ``BrokerControl``, so that no request delays an MQTT client.
 package struct AdminServer: Sendable {
     private let configuration: AdminServerConfiguration
     let routes: RouteTable
@@ -18,7 +16,7 @@ package struct AdminServer: Sendable {
     private let gatekeeper: Gatekeeper
     private let counters = AdminCounters()
 
-    /// - Throws: ``AdminServerError`` when a template of the configuration is wrong.
+    /// - Throws: ``AdminServerError`` for an invalid template in the configuration.
     package init(
         configuration: AdminServerConfiguration, broker: any BrokerControl, logger: Logger
     ) throws(AdminServerError) {
@@ -35,7 +33,7 @@ package struct AdminServer: Sendable {
         }
     }
 
-    /// Serves until the task is cancelled, then lets requests under way end.
+    /// Serves until the task is cancelled, then lets requests in progress finish.
     ///
     /// - Parameter onListening: Called once, when every listener accepts.
     /// - Throws: ``AdminServerError`` when an address or the socket cannot be used.
@@ -105,12 +103,12 @@ package struct AdminServer: Sendable {
         if let socketFile { listeners.append(unixListener(on: group, socketFile, start)) }
         let stopper = Stopper(listeners, executor: executor, logger: logger)
 
-        // Not a child task: its cancellation comes after the requests under way had their time.
+        // Not a child task: requests in progress get time before its cancellation.
         let serving = Task(executorPreference: executor) { [listeners] in
             try await withThrowingTaskGroup(of: Void.self) { tasks in
                 for listener in listeners { tasks.addTask { try await run(listener) } }
                 let first = await tasks.nextResult()
-                // When one ends, for whatever reason, so do the others.
+                // When one listener ends, the others end too.
                 await stopper.stop()
                 while await tasks.nextResult() != nil {}
                 try first?.get()
@@ -141,7 +139,7 @@ package struct AdminServer: Sendable {
         }
     }
 
-    /// `localhost` could be either family; clients try 127.0.0.1 sooner or later.
+    /// `localhost` could be IPv6; clients try 127.0.0.1 too.
     private var bindAddress: String {
         configuration.address == "localhost" ? "127.0.0.1" : configuration.address
     }
@@ -192,7 +190,7 @@ package struct AdminServer: Sendable {
             connections: connections, counters: counters, log: log)
     }
 
-    /// Hummingbird announces itself at `info`; the operator hears of the listeners from hermesd.
+    /// Hummingbird logs its listeners at `info`, but hermesd logs them already.
     private var quietLogger: Logger {
         var logger = logger
         logger.logLevel = max(logger.logLevel, .notice)

@@ -1,34 +1,34 @@
 import Addresses
 import MQTTCodec
 
-/// What the admin server needs to know.
+/// The configuration of the admin server.
 package struct AdminServerConfiguration: Sendable {
     /// Numeric IPv4 or IPv6 address, or `localhost` for 127.0.0.1.
     package var address = "127.0.0.1"
-    /// 0 takes a free port.
+    /// 0 chooses a free port.
     package var port: UInt16 = 8080
-    /// Serves HTTPS on the address above; `nil` serves plain HTTP.
+    /// HTTPS on the address above; `nil` for plain HTTP.
     package var certificates: AdminCertificates?
-    /// Path of a Unix socket, made with mode 0600, on which no token is needed; `nil` for none.
+    /// Path of a Unix socket of mode 0600 that needs no token; `nil` for none.
     package var unixSocketPath: String?
     /// The administrator's token.
     package var token: AdminToken
     /// The other tokens; `nil` for none.
     package var tokens: TokenChecks?
-    /// Unknown tokens of one address in a minute, above which it is told to wait; 1 or more.
+    /// Unknown tokens per minute and address; then the address has to wait. At least 1.
     package var maximumFailuresPerMinute = 30
-    /// Bytes of a request body, and of the PUBLISH packet that a message makes.
+    /// Bytes of a request body, and of the resulting PUBLISH packet.
     package var maximumBodyBytes = 1024 * 1024
     package var maximumTopicLevels = 128
-    /// Holds `{salesId}` and `{orderId}`.
+    /// Contains `{salesId}` and `{orderId}`.
     package var orderTopicTemplate = "orders/{salesId}/{orderId}/status"
-    /// Holds `{salesId}`.
+    /// Contains `{salesId}`.
     package var orderChannelTemplate = "orders/{salesId}"
     /// QoS of order updates: 0, 1 or 2.
     package var orderQoS = QoS.atLeastOnce
     /// "none", "interval" or "sync", for the answers to publishers.
     package var durability: String
-    /// Of this software.
+    /// The version of Hermes.
     package var version: String
     package var limits = HTTPLimits()
 
@@ -39,16 +39,16 @@ package struct AdminServerConfiguration: Sendable {
     }
 }
 
-/// Where a running admin server listens.
+/// The endpoints of a running admin server.
 package struct AdminEndpoints: Sendable, Equatable {
     package var address: String
-    /// The port in use.
+    /// The actual port.
     package var port: UInt16
     /// `nil` when there is no Unix socket.
     package var unixSocketPath: String?
 }
 
-/// Why the admin server cannot start or go on.
+/// The admin server cannot start or continue.
 package enum AdminServerError: Error, Equatable, CustomStringConvertible {
     case template(TopicTemplateError)
     case cannotListen(ListenFailure)

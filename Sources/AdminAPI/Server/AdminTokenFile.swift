@@ -3,9 +3,9 @@ import Credentials
 import Glibc
 import SystemFiles
 
-/// The file `admin.token` of a data directory: made at the first start, read at every later one.
+/// The file `admin.token` in the data directory, created at the first start.
 package struct AdminTokenFile: Sendable {
-    /// Where a token came from.
+    /// The source of a token.
     package enum Origin: Equatable, Sendable {
         case environment
         case read
@@ -16,7 +16,7 @@ package struct AdminTokenFile: Sendable {
     /// Path of the file.
     package var path: String { directory + "/" + AdminTokenPlace.fileName }
 
-    /// - Parameter dataDirectory: A directory that belongs to this process alone.
+    /// - Parameter dataDirectory: A directory owned by this process.
     package init(dataDirectory: String) {
         directory = dataDirectory
     }
@@ -36,14 +36,14 @@ package struct AdminTokenFile: Sendable {
         if let known = try load(environmentValue: environmentValue) { return known }
         let text = TokenSecret.make()
         if try create(text) { return (try AdminToken(text, source: path), .created) }
-        // Someone else made it since we looked.
+        // Another process created it in the meantime.
         guard let text = try read() else {
             throw .system(SystemError(call: "open", subject: path, code: ENOENT))
         }
         return (try AdminToken(text, source: path), .read)
     }
 
-    /// The same without making anything: `nil` when neither the value nor the file is there.
+    /// The same without creating a file: `nil` when there is neither value nor file.
     package func load(
         environmentValue: String?
     ) throws(AdminTokenError) -> (token: AdminToken, origin: Origin)? {
@@ -55,7 +55,7 @@ package struct AdminTokenFile: Sendable {
         return (try AdminToken(text, source: path), .read)
     }
 
-    /// The file's text without its line end; `nil` when there is no file.
+    /// The text of the file without its line end; `nil` when there is no file.
     private func read() throws(AdminTokenError) -> String? {
         let status: FileStatus
         var bytes: [UInt8] = []
@@ -101,7 +101,7 @@ package struct AdminTokenFile: Sendable {
         }
     }
 
-    /// False when the file came into being meanwhile.
+    /// False when another process has created the file.
     private func create(_ text: String) throws(AdminTokenError) -> Bool {
         let draft = path + ".new"
         do throws(SystemError) {

@@ -4,10 +4,10 @@ import NIOCore
 import NIOHTTP1
 import OperatorLog
 
-/// Carries out what ``HTTPConnectionMachine`` decides, for one connection on its event loop.
+/// Carries out the decisions of ``HTTPConnectionMachine`` for one connection on its event loop.
 ///
-/// Its two handlers stand before and behind the HTTP decoder: ``ByteGate`` sees bytes that are no
-/// request yet, ``PartGate`` the parts of requests and responses.
+/// Its handlers are on both sides of the HTTP decoder: ``ByteGate`` sees bytes, ``PartGate`` the
+/// parts of requests and responses.
 final class ConnectionGuard {
     private let limits: HTTPLimits
     private let peer: SocketAddress?
@@ -23,7 +23,7 @@ final class ConnectionGuard {
     /// True once it has been told to ``connections``.
     private var isPipelining = false
 
-    /// The log is that of all connections of the listener.
+    /// `log` is shared by all connections of the listener.
     init(
         limits: HTTPLimits, peer: SocketAddress?, connections: OpenConnections, log: FloodLog
     ) {
@@ -35,7 +35,7 @@ final class ConnectionGuard {
         writeStall = WriteStallMachine(limit: limits.writeStall.timeAmount)
     }
 
-    /// Installs both handlers around the decoder that Hummingbird has put into the pipeline.
+    /// Installs both handlers around the decoder in Hummingbird's pipeline.
     func install(in pipeline: ChannelPipeline.SynchronousOperations) throws {
         let decoder = try pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)
         try pipeline.addHandler(PartGate(self), position: .after(decoder))
@@ -70,7 +70,7 @@ final class ConnectionGuard {
         writeStall.write(count)
     }
 
-    /// Bytes that the socket has not taken yet.
+    /// Bytes not taken by the socket.
     fileprivate var unsentBytes: Int {
         guard let options = context?.channel.syncOptions else { return 0 }
         return (try? options.getOption(.bufferedWritableBytes)) ?? 0
@@ -92,8 +92,8 @@ final class ConnectionGuard {
         }
     }
 
-    /// True for a request behind which nothing is read: one to change the protocol, and what a proxy
-    /// on the way may have understood otherwise than we do.
+    /// True for a request after which nothing is read: an upgrade, and requests that a proxy may
+    /// have parsed differently.
     private static func isLast(_ head: HTTPRequestHead) -> Bool {
         if head.method == .CONNECT { return true }
         var hasHost = false
@@ -111,7 +111,7 @@ final class ConnectionGuard {
         return false
     }
 
-    /// True when the response is the connection's last one.
+    /// True when the response is the last one on the connection.
     fileprivate func beginResponse() -> Bool { machine.beginResponse() == .announceEnd }
 
     fileprivate func endResponse() {
@@ -193,7 +193,7 @@ final class ConnectionGuard {
         }
     }
 
-    /// Answers before there is a request that could be handed on.
+    /// Answers before there is a request to pass on.
     private func answer(_ problem: Problem) {
         guard let context else { return }
         var head = HTTPResponseHead(
@@ -220,8 +220,8 @@ final class ConnectionGuard {
     }
 }
 
-/// Stands at the socket's end of the pipeline, above TLS: counts bytes, and lets the end of our side
-/// wait for those that are unsent.
+/// At the socket's end of the pipeline, above TLS: counts bytes, and delays the end of our
+/// direction until all are sent.
 private final class ByteGate: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = IOData
@@ -244,8 +244,8 @@ private final class ByteGate: ChannelDuplexHandler {
         context.write(data, promise: promise)
     }
 
-    /// When the client has ended its side, the end of ours closes the channel, which drops what is
-    /// unsent: it follows behind the last byte.
+    /// After the client has ended its direction, our end would close the channel and drop unsent
+    /// bytes, so it waits for the last one.
     func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
         guard mode == .output, connection.unsentBytes > 0 else {
             context.close(mode: mode, promise: promise)
@@ -260,7 +260,7 @@ private final class ByteGate: ChannelDuplexHandler {
     }
 }
 
-/// Stands behind the decoder and sees what is asked and answered.
+/// Above the decoder: sees requests and responses.
 private final class PartGate: ChannelDuplexHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundIn = HTTPServerResponsePart
@@ -287,13 +287,13 @@ private final class PartGate: ChannelDuplexHandler {
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         switch error {
         case let error as HTTPParserError: connection.fail(error)
-        case is ByteToMessageDecoderError: break  // bytes behind the one that made no sense
+        case is ByteToMessageDecoderError: break  // bytes after an invalid one
         default: context.fireErrorCaught(error)
         }
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        // Hummingbird's own handler would close in the middle of what the client sends.
+        // Hummingbird's own handler would close while the client still sends.
         if event is ChannelShouldQuiesceEvent {
             connection.stop()
         } else {

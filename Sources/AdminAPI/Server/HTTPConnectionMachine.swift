@@ -26,13 +26,13 @@ struct HTTPConnectionMachine {
 
     private struct Open {
         var reading: Reading
-        /// Requests whose head came and whose response has not ended.
+        /// Requests whose head was received and whose response has not ended.
         var pending = 0
-        /// False once a request asked for the end of the connection.
+        /// False after a request for the end of the connection.
         var keepsAlive = true
-        /// True once the broker stops.
+        /// True during shutdown.
         var isStopping = false
-        /// True while a response goes out that ends the connection.
+        /// True while the last response is sent.
         var isLastResponse = false
     }
 
@@ -40,10 +40,10 @@ struct HTTPConnectionMachine {
         case waiting(since: NIODeadline)
         case head(since: NIODeadline, bytes: Int)
         case body(since: NIODeadline, bytes: Int)
-        /// The input made no sense, or came too late; nothing more is read from it.
+        /// The input was invalid or too late; no more is read.
         case failed
 
-        /// Its deadline counts from now on.
+        /// Restarts the deadline.
         mutating func restart(at now: NIODeadline) {
             switch self {
             case .waiting: self = .waiting(since: now)
@@ -68,17 +68,17 @@ struct HTTPConnectionMachine {
     }
 
     enum OnFailure: Equatable {
-        /// No request is under way: the connection answers for itself and lingers.
+        /// No request is in progress: the connection itself answers and lingers.
         case answer
-        /// The request under way cannot be completed: its reader is told.
+        /// The request in progress cannot be completed: its reader gets an error.
         case report
-        /// The connection ends after the responses under way, or it has ended.
+        /// The connection ends after the responses in progress, or has ended.
         case ignore
     }
 
     enum OnResponse: Equatable {
         case keep
-        /// It is the last one, and says so.
+        /// It is the last one, and announces this.
         case announceEnd
     }
 
@@ -89,7 +89,7 @@ struct HTTPConnectionMachine {
 
     enum OnStop: Equatable {
         case close
-        /// An answer is still on its way: our side ends behind it.
+        /// An answer is being sent; our direction ends after it.
         case linger
         case keep
     }
@@ -99,11 +99,11 @@ struct HTTPConnectionMachine {
         case close
         /// Answer 408 and linger, because a head took too long.
         case answerLateHead
-        /// Tell the reader of the body that it took too long.
+        /// Report to the reader that the body took too long.
         case reportLateBody
     }
 
-    /// Bytes have arrived, and have not been parsed yet.
+    /// Handles received bytes that have not been parsed yet.
     mutating func receiveBytes(_ count: Int, at now: NIODeadline) -> OnInput {
         guard case .open(var open) = state else { return .drop }
         switch open.reading {
@@ -116,7 +116,7 @@ struct HTTPConnectionMachine {
         return .take
     }
 
-    /// True when more has arrived than a head may have, and the head is not complete.
+    /// True when an incomplete head exceeds its limit.
     var isHeadTooLarge: Bool {
         guard case .open(let open) = state, case .head(_, let bytes) = open.reading else {
             return false
@@ -139,12 +139,12 @@ struct HTTPConnectionMachine {
         return open.pending > 1
     }
 
-    /// A request's head is complete.
+    /// Handles a complete head.
     mutating func receiveHead(keepsAlive: Bool, at now: NIODeadline) -> OnInput {
         guard case .open(var open) = state else { return .drop }
         if case .failed = open.reading { return .drop }
         guard open.keepsAlive else {
-            // The one before was the connection's last: nothing behind it is a request.
+            // The former request was the last: no request may follow it.
             open.reading = .failed
             state = .open(open)
             return .drop
@@ -156,7 +156,7 @@ struct HTTPConnectionMachine {
         return .take
     }
 
-    /// A part of a request's body has come.
+    /// Handles a part of a request's body.
     mutating func receiveBody(_ count: Int) -> OnInput {
         guard case .open(var open) = state, case .body(let since, let bytes) = open.reading else {
             return .drop
@@ -166,7 +166,7 @@ struct HTTPConnectionMachine {
         return .take
     }
 
-    /// A request is complete.
+    /// Handles the end of a request.
     mutating func receiveEnd(at now: NIODeadline) -> OnInput {
         guard case .open(var open) = state, case .body = open.reading else { return .drop }
         open.reading = .waiting(since: now)
@@ -174,7 +174,7 @@ struct HTTPConnectionMachine {
         return .take
     }
 
-    /// The input is no HTTP, or more than we take.
+    /// Handles input that is no HTTP or exceeds a limit.
     mutating func fail(at now: NIODeadline) -> OnFailure {
         guard case .open(var open) = state else { return .ignore }
         switch open.reading {
@@ -194,7 +194,7 @@ struct HTTPConnectionMachine {
         }
     }
 
-    /// A response begins.
+    /// Handles the beginning of a response.
     mutating func beginResponse() -> OnResponse {
         guard case .open(var open) = state else { return .announceEnd }
         let isReadToItsEnd =
@@ -208,12 +208,12 @@ struct HTTPConnectionMachine {
         return open.isLastResponse ? .announceEnd : .keep
     }
 
-    /// A response has been written to its end.
+    /// Handles the end of a response.
     mutating func endResponse(at now: NIODeadline) -> OnResponseEnd {
         guard case .open(var open) = state else { return .keep }
         precondition(open.pending > 0, "a response without a request")
         open.pending -= 1
-        // The stop may have come behind the response's head.
+        // The shutdown may have begun after the response's head.
         if open.isLastResponse || open.isStopping && open.pending == 0 {
             state = .lingering(until: now + limits.linger.timeAmount)
             return .linger
@@ -223,8 +223,7 @@ struct HTTPConnectionMachine {
         return .keep
     }
 
-    /// The broker stops: what is under way may end, and the `unsentBytes` that the socket has not
-    /// taken yet may go out.
+    /// Begins the shutdown: requests in progress may finish, and `unsentBytes` may be sent.
     mutating func stop(unsentBytes: Int, at now: NIODeadline) -> OnStop {
         switch state {
         case .open(var open):
@@ -243,7 +242,7 @@ struct HTTPConnectionMachine {
         }
     }
 
-    /// Time has passed, and the socket has not taken `unsentBytes` yet.
+    /// Handles the passing of time; the socket has not taken `unsentBytes`.
     mutating func tick(unsentBytes: Int, at now: NIODeadline) -> OnTick {
         switch state {
         case .closed: return .keep
@@ -280,7 +279,7 @@ struct HTTPConnectionMachine {
         }
     }
 
-    /// Time that a body may have taken when so much of it has come: each byte earns some.
+    /// Time allowed for a body of which so many bytes have arrived.
     private func bodyAllowance(_ bytes: Int) -> TimeAmount {
         limits.bodyGrace.timeAmount
             + .nanoseconds(Int64(bytes) * 1_000_000_000 / Int64(limits.bodyBytesPerSecond))

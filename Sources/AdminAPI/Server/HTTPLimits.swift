@@ -1,6 +1,6 @@
 import NIOCore
 
-/// What one HTTP connection may take of time and room; the defaults suit people and programs alike.
+/// Limits of time and space for one HTTP connection.
 package struct HTTPLimits: Sendable, Equatable {
     /// From the last response, or from accept, to the first byte of a request.
     package var idle: Duration = .seconds(30)
@@ -12,17 +12,16 @@ package struct HTTPLimits: Sendable, Equatable {
     package var headBytes = 16 * 1024
     /// Bytes of the request line's target.
     package var targetBytes = 8 * 1024
-    /// Time that a body may take before its rate counts.
+    /// Time allowed for a body before its rate counts.
     package var bodyGrace: Duration = .seconds(10)
-    /// Least average rate of a body, after the grace.
+    /// Lowest average rate of a body after the grace.
     package var bodyBytesPerSecond = 4 * 1024
-    /// Time in which a client must take something of what we send it.
+    /// Time in which a client must take at least one byte of an answer.
     package var writeStall: Duration = .seconds(30)
-    /// What the kernel is asked to hold of an answer, which it doubles. It takes more once a third of
-    /// that has gone, so a slow client that takes 4 KiB/s is seen to take something in time; left to
-    /// itself, the kernel would hold megabytes.
+    /// The kernel's send buffer, which it doubles. It accepts more once a third is free, so that a
+    /// client at 4 KiB/s is seen to make progress; by default the kernel would buffer megabytes.
     package var sendBufferBytes = 128 * 1024
-    /// Time for which input is dropped after the last response, so that the client gets it.
+    /// Time for which input is dropped after the last response, so that the client can read it.
     package var linger: Duration = .seconds(2)
     /// Connections of the TCP listener.
     package var connections = 256
@@ -32,7 +31,7 @@ package struct HTTPLimits: Sendable, Equatable {
     package var refusedConnections = 16
     /// Time between two answers to a stranger that does not wait for them.
     package var strangerPause: Duration = .milliseconds(50)
-    /// Time that requests under way have when the broker stops.
+    /// Time for requests in progress during a shutdown.
     package var drain: Duration = .seconds(5)
 
     package init() {}
@@ -51,7 +50,7 @@ package struct HTTPLimits: Sendable, Equatable {
         .init(all: unixConnections, strangers: 0, callersPerAddress: unixConnections)
     }
 
-    /// How often deadlines are looked at: a quarter of the shortest, from 5 ms to 1 s.
+    /// Interval of checking deadlines: a quarter of the shortest, from 5 ms to 1 s.
     var tickInterval: TimeAmount {
         let shortest = min(idle, head, bodyGrace, writeStall, linger).timeAmount
         return max(.milliseconds(5), min(.seconds(1), .nanoseconds(shortest.nanoseconds / 4)))

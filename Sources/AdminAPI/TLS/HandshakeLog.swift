@@ -3,10 +3,10 @@ import Logging
 import NIOCore
 import OperatorLog
 
-/// Says in the log which TLS handshakes of a listener failed, and what can be done about it: one line
-/// a second for each reason, so that none hides another and strangers do not fill the disk.
+/// Logs failed TLS handshakes of a listener, with advice: one line a second for each reason, so
+/// that none hides another and strangers cannot fill the disk.
 final class HandshakeLog: Sendable {
-    /// A word of ours or of BoringSSL's.
+    /// A reason of Hermes or of BoringSSL.
     struct Reason: Equatable, Sendable {
         let word: String
 
@@ -16,18 +16,18 @@ final class HandshakeLog: Sendable {
 
         static let plainHTTP = Self("plain_http")
         static let plainMQTT = Self("plain_mqtt")
-        /// Neither of these, nor a handshake.
+        /// Neither HTTP nor MQTT nor TLS.
         static let notTLS = Self("not_tls")
         static let timeout = Self("timeout")
-        /// The client went away, or had only looked whether the port is open.
+        /// The client closed, perhaps after only probing the port.
         static let closed = Self("closed")
 
-        /// What an operator can do about it; `nil` when the word has to do.
+        /// Advice for the operator; `nil` without any.
         var hint: String? {
             switch word {
             case "plain_http": "this port speaks HTTPS; write https:// in the client's URL"
             case "plain_mqtt": "this port speaks HTTPS; MQTT has ports of its own, see listeners"
-            // A client of TLS 1.3 sends its alert unprotected, where a protected one is expected.
+            // A TLS 1.3 client sends its alert unprotected, where a protected one is expected.
             case "bad_packet_length": Self.distrust
             case let word
             where word.hasSuffix("alert_unknown_ca") || word.hasSuffix("alert_bad_certificate")
@@ -56,7 +56,7 @@ final class HandshakeLog: Sendable {
             LogKeys.adminReason: "\(reason.word)",
             LogKeys.adminPeer: "\(IPAddress.text(peer))",
         ]
-        // Scanners and health checks that only connect are no news.
+        // Port scanners and health checks only connect.
         guard reason != .closed else {
             logger.debug("Admin TLS handshake failed", metadata: metadata)
             return

@@ -3,14 +3,14 @@ import NIOCore
 import NIOSSL
 import NIOTLS
 
-/// Puts TLS under the HTTP of one connection.
+/// Adds TLS below the HTTP of one connection.
 struct TLSLayer: Sendable {
     let certificates: AdminCertificates
     let limits: HTTPLimits
     /// For all connections of the listener.
     let log: HandshakeLog
 
-    /// Installs it at the socket's end of an empty pipeline.
+    /// Installs TLS at the socket's end of an empty pipeline.
     func install(in channel: any Channel) throws {
         let pipeline = channel.pipeline.syncOperations
         let watch = HandshakeWatch(limits: limits, log: log)
@@ -31,8 +31,8 @@ struct TLSLayer: Sendable {
     }
 }
 
-/// Stands before TLS and answers whoever speaks plain HTTP, in plain HTTP: a browser and curl would
-/// show a broken connection otherwise.
+/// Answers plain HTTP on the TLS port in plain HTTP; browsers and curl would otherwise show a
+/// broken connection.
 private final class PlainTextGate: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = IOData
@@ -40,7 +40,7 @@ private final class PlainTextGate: ChannelInboundHandler {
     private enum State {
         case undecided
         case tls
-        /// The answer is out; input is dropped until the connection ends.
+        /// The answer was sent; input is dropped until the end.
         case answered
     }
 
@@ -96,13 +96,13 @@ private final class PlainTextGate: ChannelInboundHandler {
     }
 }
 
-/// Stands behind TLS: ends a handshake that takes too long, and has the log say why one failed.
+/// Above TLS: ends a slow handshake, and logs the reason for a failed one.
 final class HandshakeWatch: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
     private let limits: HTTPLimits
     private let log: HandshakeLog
-    /// Taken while the channel is open: one that has closed does not know it any more.
+    /// Stored while the channel is open, because a closed one has lost it.
     private var peer: SocketAddress?
     private var deadline: Scheduled<Void>?
     private var isPending = true
@@ -113,7 +113,7 @@ final class HandshakeWatch: ChannelInboundHandler {
         self.log = log
     }
 
-    /// The first reason is the one that counts: what follows comes from it.
+    /// Only the first reason counts; later ones follow from it.
     func fail(_ reason: HandshakeLog.Reason) {
         guard isPending, !isReported else { return }
         isReported = true
@@ -150,8 +150,8 @@ final class HandshakeWatch: ChannelInboundHandler {
         context.fireUserInboundEventTriggered(event)
     }
 
-    /// The layer below closes by itself; what HTTP makes of the end it knows from its own framing,
-    /// so that a cut connection is never a whole request.
+    /// The layer below closes by itself. HTTP's own framing tells a cut connection from a whole
+    /// request.
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         switch error {
         case is NIOSSLError, is BoringSSLError, is NIOSSLCloseTimedOutError:
