@@ -182,23 +182,25 @@ package struct BrokerLoop: ~Copyable {
             case .readOverdue(let handle): read(handle)
             case .offerInput(let handle): resume(handle)
             case .send(let handle): write(handle)
-            case .finish(let result):
+            case .carryOut:
                 submitHandshakes()
-                finish(result)
+                carryOut(shard.takeResult())
+            case .finish:
+                submitHandshakes()
                 return
             }
         }
     }
 
     /// Logs notices while the kernel still knows the peers' addresses, then closes connections.
-    private mutating func finish(_ result: TurnResult) {
+    private mutating func carryOut(_ result: TurnResult) {
         for request in result.authentications { submit(request) }
         for notice in result.notices { log(notice) }
         for closing in result.closing { close(closing) }
     }
 
     /// Closes ended connections at once.
-    mutating func closeEnded() { finish(shard.closeNow()) }
+    mutating func closeEnded() { carryOut(shard.closeNow()) }
 
     /// Sets outside figures and time, before the turn's events.
     private mutating func tellShard() {

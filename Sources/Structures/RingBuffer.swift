@@ -36,6 +36,14 @@ public struct RingBuffer<Element: BitwiseCopyable>: ~Copyable {
         count += 1
     }
 
+    /// Removes the first value and returns it; `nil` when there is none.
+    public mutating func popFirst() -> Element? {
+        guard count > 0 else { return nil }
+        let element = base[first]
+        removeFirst()
+        return element
+    }
+
     public mutating func removeFirst() {
         precondition(count > 0, "nothing to remove")
         first = (first + 1) & (capacity - 1)

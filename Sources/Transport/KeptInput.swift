@@ -22,6 +22,7 @@ struct KeptInput: BitwiseCopyable {
     /// The place for a read of at least `size` bytes: a buffer that begins with the kept bytes,
     /// their count, and its capacity. A large packet has a buffer of its own, which grows with the
     /// bytes received and not with the announced length.
+    @inline(__always)
     mutating func room(
         for size: Int, _ bench: borrowing Workbench
     ) -> (base: UnsafeMutableRawPointer, kept: Int, capacity: Int) {
@@ -46,6 +47,7 @@ struct KeptInput: BitwiseCopyable {
     }
 
     /// Keeps `bytes` after the first `consumed` ones; they may be in this buffer already.
+    @inline(__always)
     mutating func keep(_ bytes: UnsafeRawBufferPointer, from consumed: Int, in pool: BytePool) {
         let remaining = bytes.count - consumed
         guard remaining > 0, let start = bytes.baseAddress else {

@@ -220,9 +220,14 @@ public struct Reactor: ~Copyable {
     }
 
     /// Updates epoll if the interest has changed; during a handshake its steps do this.
+    @inline(__always)
     private func updateInterest(_ handle: Handle, _ former: Interest) {
+        if connections[handle.index].interest != former { tellInterest(handle) }
+    }
+
+    /// During a handshake its steps tell the kernel.
+    private func tellInterest(_ handle: Handle) {
         let connection = connections[handle.index]
-        guard connection.interest != former else { return }
         if case .handshake = connection.stage { return }
         poller.change(connection.descriptor, connection.interest.events, owner: handle)
     }

@@ -37,6 +37,7 @@ struct StagedSocket: BitwiseCopyable {
     // MARK: Bytes
 
     /// Reads from the socket; `index` is the connection's index.
+    @inline(__always)
     mutating func receive(
         _ index: UInt32, _ records: inout Slab<RecordStage>, _ bench: inout Workbench
     ) -> StageInput {
@@ -57,6 +58,7 @@ struct StagedSocket: BitwiseCopyable {
     }
 
     /// Sends output, at the owner's request or because the socket has room.
+    @inline(__always)
     mutating func send(
         _ output: inout OutputQueue, _ records: inout Slab<RecordStage>,
         _ bench: inout Workbench
@@ -91,6 +93,7 @@ struct StagedSocket: BitwiseCopyable {
     }
 
     /// Keeps the input after the first consumed bytes.
+    @inline(__always)
     mutating func keep(
         _ bytes: UnsafeRawBufferPointer, from consumed: Int, _ index: UInt32,
         _ bench: inout Workbench
@@ -108,6 +111,7 @@ struct StagedSocket: BitwiseCopyable {
     }
 
     /// `isNew` means that another packet begins in the buffer.
+    @inline(__always)
     private func noteInput(
         _ index: UInt32, _ former: Int, isNew: Bool, _ bench: inout Workbench
     ) {

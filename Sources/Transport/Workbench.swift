@@ -52,6 +52,7 @@ struct Workbench: ~Copyable {
     // MARK: Receiving
 
     /// One `recv`; on failure -1, with `errno` as second value.
+    @inline(__always)
     mutating func receive(
         _ descriptor: CInt, into target: UnsafeMutableRawPointer, count: Int
     ) -> (count: Int, code: CInt) {
@@ -78,6 +79,7 @@ struct Workbench: ~Copyable {
     // MARK: Sending
 
     /// Sends as much of the queue as the socket takes.
+    @inline(__always)
     mutating func send(_ descriptor: CInt, _ output: inout OutputQueue) -> StageOutput {
         while !output.isEmpty {
             let count = output.fill(segments, capacity: Self.segmentCapacity)

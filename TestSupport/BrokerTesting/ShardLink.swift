@@ -102,6 +102,7 @@ package final class ShardLink {
 
     /// Runs one turn; password checks succeed and cause another turn.
     package func turn() {
+        var hasAuthenticated = false
         while true {
             switch shard.nextStep() {
             case .readOverdue: continue
@@ -110,16 +111,20 @@ package final class ShardLink {
                 let consumed = bytes.withUnsafeBytes { shard.receive(handle, $0) }
                 kept[handle] = Array(bytes[consumed...])
             case .send(let handle): flush(handle)
-            case .finish(let result):
+            case .carryOut:
+                let result = shard.takeResult()
                 notices.append(contentsOf: result.notices)
                 for closing in result.closing {
                     flush(closing.connection)
                     closed.insert(closing.connection)
                 }
-                guard !result.authentications.isEmpty else { return }
                 for request in result.authentications {
                     shard.authenticated(request.connection, nil)
+                    hasAuthenticated = true
                 }
+            case .finish:
+                guard hasAuthenticated else { return }
+                hasAuthenticated = false
             }
         }
     }

@@ -18,8 +18,8 @@ struct Connections: ~Copyable {
     private var dirty = GrowableBuffer<Handle>()
     private var ending: [Ending] = []
     private var closing: [Closing] = []
-    private var resumed: [Handle] = []
-    private var overdue: [Handle] = []
+    private var resumed = RingBuffer<Handle>()
+    private var overdue = RingBuffer<Handle>()
     /// Connections whose next packet waits for the store, in the order of waiting. Closed ones are
     /// removed once they outnumber the others.
     private var storeWaiters: [Handle] = []
@@ -64,7 +64,7 @@ struct Connections: ~Copyable {
     }
 
     /// Counts a connection whose CONNACK has code 0.
-    mutating func noteOpened(_ handle: Handle) {
+    mutating func noteOpened() {
         pendingCount -= 1
         activeCount += 1
     }
@@ -87,6 +87,9 @@ struct Connections: ~Copyable {
         ending.append(Ending(handle: handle, reason: reason, opening: opening))
     }
 
+    @inline(__always)
+    var hasEnding: Bool { !ending.isEmpty }
+
     /// Connections that end with this turn, in order.
     mutating func takeEnding() -> [Ending] { takeAll(&ending) }
 
@@ -107,6 +110,8 @@ struct Connections: ~Copyable {
             Closing(connection: handle, afterOutput: owesOutput, origin: connection.origin))
         return connection
     }
+
+    var hasClosing: Bool { !closing.isEmpty }
 
     /// Connections that the caller of the turn has to close.
     mutating func takeClosing() -> [Closing] { takeAll(&closing) }
@@ -145,7 +150,10 @@ struct Connections: ~Copyable {
         resumed.append(handle)
     }
 
-    mutating func takeResumed() -> [Handle] { takeAll(&resumed) }
+    var resumedCount: Int { resumed.count }
+
+    /// The next connection whose held-back input is offered again, in the order of ``resume(_:now:)``.
+    mutating func popResumed() -> Handle? { resumed.popFirst() }
 
     /// Adds the connection to those whose next packet waits for the store.
     mutating func awaitStore(_ handle: Handle) {
@@ -211,12 +219,12 @@ struct Connections: ~Copyable {
     /// Marks a connection whose keep alive has expired; it closes unless its socket holds a packet.
     mutating func markOverdue(_ handle: Handle) { overdue.append(handle) }
 
-    mutating func takeOverdue() -> [Handle] { takeAll(&overdue) }
+    mutating func popOverdue() -> Handle? { overdue.popFirst() }
 
     var nextDeadline: MonotonicTime? { timers.nextDeadline }
 
     /// True when the next turn has work here without any event.
-    var hasWork: Bool { !dirty.isEmpty || !ending.isEmpty || !resumed.isEmpty }
+    var hasWork: Bool { !dirty.isEmpty || !ending.isEmpty || resumed.count > 0 }
 }
 
 /// A connection that the caller of the turn has to close.

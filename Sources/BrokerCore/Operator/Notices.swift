@@ -18,6 +18,8 @@ struct Notices {
         notices.append(notice)
     }
 
+    var isEmpty: Bool { notices.isEmpty }
+
     /// Takes the notices since the last call.
     mutating func take() -> [BrokerNotice] { takeAll(&notices) }
 }

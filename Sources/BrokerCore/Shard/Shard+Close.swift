@@ -5,12 +5,13 @@ import Structures
 /// The end of a connection and of a session: will, session state, memory.
 extension Shard {
     /// Closes the connections that end with this turn. Wills may end further ones.
+    @inline(__always)
     mutating func closeEnding() {
-        while true {
-            let batch = connections.takeEnding()
-            guard !batch.isEmpty else { return }
-            for ending in batch { close(ending) }
-        }
+        while connections.hasEnding { closeBatch() }
+    }
+
+    private mutating func closeBatch() {
+        for ending in connections.takeEnding() { close(ending) }
     }
 
     /// Closes a connection. Its generation makes late events of the same index find no connection.

@@ -224,7 +224,7 @@ extension Shard {
     /// Sends CONNACK, with the session's messages after it.
     mutating func finishOpening(_ handle: Handle, sessionPresent: Bool) {
         let session = connections[handle].session
-        connections.noteOpened(handle)
+        connections.noteOpened()
         context.counters.admitted(connected: connections.activeCount)
         context.counters.otherPacketsSent += 1
         subscriptions.setOnline(sessions[session].subscriptions, true)

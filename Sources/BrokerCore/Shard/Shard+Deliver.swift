@@ -189,7 +189,7 @@ extension Shard {
                 if sessions[session].outbound.loadedWaiting > 0 {
                     context.counters.limits.add(.maxInFlight)
                 }
-                if commits.isDurable { loadMore(session) }
+                if sessions[session].outbound.isStoring { loadMore(session) }
                 noteQueueChecked(session)
                 return
             case .awaitsCommit:

@@ -316,11 +316,16 @@ extension Shard {
         notePause(handle, true)
     }
 
+    @inline(__always)
     mutating func resumeIfPossible(_ handle: Handle) {
+        if connections[handle].intake.isPaused { resumePaused(handle) }
+    }
+
+    mutating func resumePaused(_ handle: Handle) {
         let unsent = connections[handle].outlet.count
-        guard
-            connections[handle].intake.resumeIfPossible(context, outputBytes: unsent)
-        else { return }
+        guard connections[handle].intake.resumeIfPossible(context, outputBytes: unsent) else {
+            return
+        }
         context.counters.publishersPaused -= 1
         connections.resume(handle, now: context.now)
         notePause(handle, false)

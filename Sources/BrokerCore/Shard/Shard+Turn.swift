@@ -3,7 +3,7 @@ import MQTTCodec
 import Structures
 
 /// The next step of a turn, for the owner of the sockets.
-public enum TurnStep {
+public enum TurnStep: BitwiseCopyable {
     /// Read the connection's socket, since its keep alive has expired. Then go on.
     case readOverdue(Handle)
     /// Offer the connection's kept input again, then go on.
@@ -11,8 +11,10 @@ public enum TurnStep {
     /// Send the connection's output, report the result with ``Shard/drained(_:)`` or
     /// ``Shard/lost(_:_:)``, then go on.
     case send(Handle)
+    /// Carry out what ``Shard/takeResult()`` hands out, then go on.
+    case carryOut
     /// The turn has ended.
-    case finish(TurnResult)
+    case finish
 }
 
 /// Work that a turn leaves to the owner of the sockets.
@@ -26,16 +28,19 @@ public struct TurnResult {
 /// The phase of a turn.
 struct TurnMachine {
     /// Rounds per turn in which resumed input may cause further completions.
-    static let settlingRounds = 4
+    static let settlingRounds: UInt8 = 4
 
-    enum State {
+    enum State: BitwiseCopyable {
         /// Between turns: sockets, store and admin plane report events.
         case gathering
         /// Connections with an expired keep alive are read and judged.
-        case judging(ArraySlice<Handle>, current: Handle?)
-        /// Writes are submitted, completions taken, and input of resumed connections offered.
-        case settling(round: Int, resumed: ArraySlice<Handle>)
+        case judging(current: Handle?)
+        /// Writes are submitted and completions taken; resumed connections offer their input, as many
+        /// as there were when the round began.
+        case settling(round: UInt8, offers: Int)
         case sending
+        /// Everything is sent, and what is left is carried out.
+        case ending
     }
 
     var state = State.gathering
@@ -66,18 +71,17 @@ extension Shard {
             switch turn.state {
             case .gathering:
                 expireTimers()
-                turn.state = .judging(connections.takeOverdue()[...], current: nil)
-            case .judging(var overdue, let current):
+                turn.state = .judging(current: nil)
+            case .judging(let current):
                 if let current { judge(current) }
-                guard let next = overdue.popFirst() else {
-                    turn.state = .settling(round: 0, resumed: [])
-                    continue
+                if let next = connections.popOverdue() {
+                    turn.state = .judging(current: next)
+                    return .readOverdue(next)
                 }
-                turn.state = .judging(overdue, current: next)
-                return .readOverdue(next)
-            case .settling(let round, var resumed):
-                if let next = resumed.popFirst() {
-                    turn.state = .settling(round: round, resumed: resumed)
+                turn.state = .settling(round: 0, offers: 0)
+            case .settling(let round, let offers):
+                if offers > 0, let next = connections.popResumed() {
+                    turn.state = .settling(round: round, offers: offers - 1)
                     return .offerInput(next)
                 }
                 guard round < TurnMachine.settlingRounds else {
@@ -85,13 +89,17 @@ extension Shard {
                     continue
                 }
                 settle()
-                let next = connections.takeResumed()
+                let resumed = connections.resumedCount
                 turn.state =
-                    next.isEmpty ? .sending : .settling(round: round + 1, resumed: next[...])
+                    resumed == 0 ? .sending : .settling(round: round + 1, offers: resumed)
             case .sending:
                 if let handle = connections.takeDirty() { return .send(handle) }
+                endEvents()
+                turn.state = .ending
+                if hasResult { return .carryOut }
+            case .ending:
                 turn.state = .gathering
-                return .finish(finishTurn())
+                return .finish
             }
         }
     }
@@ -107,17 +115,28 @@ extension Shard {
         takeCompletions()
     }
 
-    private mutating func finishTurn() -> TurnResult {
+    private mutating func endEvents() {
         // Connections whose sockets failed during sending; their wills are sent in the next turn.
         closeEnding()
         rights.endTurn()
-        return TurnResult(
+    }
+
+    private var hasResult: Bool {
+        connections.hasClosing || !context.notices.isEmpty || !authentications.isEmpty
+    }
+
+    /// What is to be carried out since the last call.
+    public mutating func takeResult() -> TurnResult {
+        TurnResult(
             notices: context.notices.take(), closing: connections.takeClosing(),
             authentications: takeAll(&authentications))
     }
 
     /// Closes ending connections between turns, for a caller that needs their places at once.
-    public mutating func closeNow() -> TurnResult { finishTurn() }
+    public mutating func closeNow() -> TurnResult {
+        endEvents()
+        return takeResult()
+    }
 
     /// The time of the next turn without any event; `nil` for none.
     public var nextDeadline: MonotonicTime? {

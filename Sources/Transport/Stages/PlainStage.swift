@@ -2,6 +2,7 @@
 /// ``Workbench/send(_:_:)`` sends output unchanged. The stage has no state.
 enum PlainStage {
     /// Reads once, after the kept input.
+    @inline(__always)
     static func receive(
         _ descriptor: CInt, _ kept: inout KeptInput, _ bench: inout Workbench
     ) -> StageInput {

@@ -94,17 +94,19 @@ final class ShardHarness {
     }
 
     private func takeSteps() {
+        notices = []
         while true {
             switch shard.nextStep() {
             case .readOverdue(let handle), .offerInput(let handle):
                 if let peer = peers[handle] { read(peer) }
             case .send(let handle):
                 if let peer = peers[handle] { write(peer) }
-            case .finish(let result):
+            case .carryOut:
+                let result = shard.takeResult()
                 authentications += result.authentications
                 notices = result.notices
                 for closing in result.closing { close(closing) }
-                return
+            case .finish: return
             }
         }
     }
