@@ -1,29 +1,22 @@
 import CLinux
 
 /// The events that the kernel reports for a connection's socket.
-struct Interest: Equatable, BitwiseCopyable {
-    enum Reading: BitwiseCopyable {
-        case on, off
-        /// Only the end of the peer's direction is reported.
-        case offUntilEnd
-    }
+struct Interest: OptionSet, BitwiseCopyable {
+    let rawValue: UInt8
 
-    var reading = Reading.on
-    var awaitsWritable = false
-    /// True during a handshake: the kernel reports one event, then nothing until asked again.
-    var isOneShot: Bool
-
-    init(isOneShot: Bool) { self.isOneShot = isOneShot }
+    /// Bytes of the peer.
+    static var input: Interest { Interest(rawValue: 1) }
+    /// The end of the peer's direction.
+    static var end: Interest { Interest(rawValue: 2) }
+    /// Room for output.
+    static var room: Interest { Interest(rawValue: 4) }
+    /// During a handshake: one event, then nothing until asked again.
+    static var once: Interest { Interest(rawValue: 8) }
 
     /// The event mask for epoll.
     var events: UInt32 {
-        let input =
-            switch reading {
-            case .on: EPOLLIN.rawValue
-            case .off: UInt32(0)
-            case .offUntilEnd: EPOLLRDHUP.rawValue
-            }
-        return input | (awaitsWritable ? EPOLLOUT.rawValue : 0)
-            | (isOneShot ? EPOLLONESHOT.rawValue : 0)
+        (contains(.input) ? EPOLLIN.rawValue : 0) | (contains(.end) ? EPOLLRDHUP.rawValue : 0)
+            | (contains(.room) ? EPOLLOUT.rawValue : 0)
+            | (contains(.once) ? EPOLLONESHOT.rawValue : 0)
     }
 }

@@ -206,13 +206,13 @@ public struct Reactor: ~Copyable {
     /// Stops reading; unread input stays in the kernel. With `awaitsEnd` an event reports the end
     /// of the peer's direction. The owner then closes the connection, as the event would repeat.
     public mutating func stopReading(_ handle: Handle, awaitsEnd: Bool) {
-        setReading(handle, awaitsEnd ? .offUntilEnd : .off)
+        setReading(handle, awaitsEnd ? .end : [])
     }
 
     /// Reads from a connection again.
-    public mutating func resumeReading(_ handle: Handle) { setReading(handle, .on) }
+    public mutating func resumeReading(_ handle: Handle) { setReading(handle, .input) }
 
-    private mutating func setReading(_ handle: Handle, _ reading: Interest.Reading) {
+    private mutating func setReading(_ handle: Handle, _ reading: Interest) {
         guard isOpen(handle) else { return }
         let former = connections[handle.index].interest
         connections[handle.index].setReading(reading)
@@ -249,7 +249,7 @@ public struct Reactor: ~Copyable {
 
     /// Requests the next handshake step for a ready socket. Events stop until the step ends.
     private mutating func requestStep(_ handle: Handle) {
-        if !connections[handle.index].interest.isOneShot { watchOnce(handle, 0) }
+        if !connections[handle.index].interest.contains(.once) { watchOnce(handle, 0) }
         handshakes.request(handle)
     }
 

@@ -19,7 +19,7 @@ struct StagedSocket: BitwiseCopyable {
     init(_ descriptor: CInt, generation: UInt32, isOneShot: Bool) {
         self.descriptor = descriptor
         self.generation = generation
-        interest = Interest(isOneShot: isOneShot)
+        interest = isOneShot ? [.input, .once] : .input
     }
 
     /// The content of an unused record.
@@ -42,19 +42,20 @@ struct StagedSocket: BitwiseCopyable {
         _ index: UInt32, _ records: inout Slab<RecordStage>, _ bench: inout Workbench
     ) -> StageInput {
         let former = input.capacity
-        defer { noteInput(index, former, isNew: false, &bench) }
+        let received: StageInput
         switch stage {
-        case .plain: return PlainStage.receive(descriptor, &input, &bench)
+        case .plain: received = PlainStage.receive(descriptor, &input, &bench)
         case .records(let place):
-            let received = records[place.number].receive(descriptor, &input, &bench)
-            if records[place.number].owesKeyUpdate { interest.awaitsWritable = true }
-            return received
-        case .handshake(let handshake): return beginStep(handshake) ? .stepIsDue : .wouldBlock
+            received = records[place.number].receive(descriptor, &input, &bench)
+            if records[place.number].owesKeyUpdate { interest.insert(.room) }
+        case .handshake(let handshake):
+            received = beginStep(handshake) ? .stepIsDue : .wouldBlock
         case .proxyHeader(let header):
-            let received = header.receive(descriptor, &input, &bench)
+            received = header.receive(descriptor, &input, &bench)
             if case .proxyHeader = received { stage = header.next }
-            return received
         }
+        noteInput(index, former, isNew: false, &bench)
+        return received
     }
 
     /// Sends output, at the owner's request or because the socket has room.
@@ -75,8 +76,8 @@ struct StagedSocket: BitwiseCopyable {
             return .all
         }
         switch sent {
-        case .all: interest.awaitsWritable = false
-        case .blocked: interest.awaitsWritable = true
+        case .all: interest.remove(.room)
+        case .blocked: interest.insert(.room)
         case .failed, .stepIsDue: break
         }
         return sent
@@ -119,8 +120,10 @@ struct StagedSocket: BitwiseCopyable {
         bench.held.notePacket(index, from: former, to: input.capacity, isNew: isNew)
     }
 
-    /// Sets whether the socket is read.
-    mutating func setReading(_ reading: Interest.Reading) { interest.reading = reading }
+    /// Sets whether input, the end of the peer's direction or neither is reported.
+    mutating func setReading(_ reading: Interest) {
+        interest = interest.subtracting([.input, .end]).union(reading)
+    }
 
     /// Memory of the buffers for incomplete packets and TLS records.
     func heldBytes(_ records: borrowing Slab<RecordStage>) -> Int {
@@ -160,14 +163,14 @@ struct StagedSocket: BitwiseCopyable {
     mutating func endStep() -> Bool {
         guard case .handshake(.stepping) = stage else { return false }
         stage = .handshake(.awaitingClient)
-        interest.isOneShot = true
+        interest.insert(.once)
         return true
     }
 
     /// Moves to the record stage after a successful handshake.
     mutating func establish(_ records: RecordStage.Index) {
         stage = .records(records)
-        interest.isOneShot = false
+        interest.remove(.once)
     }
 
     // MARK: The end

@@ -110,11 +110,12 @@ struct Commits: ~Copyable {
     /// Asks the store for completed commits; false when there are none. The caller then takes each
     /// with ``nextCompletion()`` and calls ``finishCompletions(bound:)``.
     mutating func fetchCompletions() -> Bool {
-        completions.removeAll(keepingCapacity: true)
-        completedRange = 0
+        if !completions.isEmpty { completions.removeAll(keepingCapacity: true) }
         store.takeCompletions(&completions)
-        completedTicket = completions.first?.lowerBound ?? 0
-        return !completions.isEmpty
+        guard let first = completions.first else { return false }
+        completedRange = 0
+        completedTicket = first.lowerBound
+        return true
     }
 
     /// The action of the next completed commit; `nil` after the last.

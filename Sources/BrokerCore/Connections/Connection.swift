@@ -4,20 +4,20 @@ import Structures
 /// The shard's record of one network connection, at the index that the reactor chose.
 ///
 /// Its parts keep their own state. They are ordered to leave few gaps, since a broker has many idle
-/// connections.
+/// connections, and fill 128 bytes: with a power of two, an address is a shift.
 struct Connection: BitwiseCopyable {
     /// 0 while the record is unused.
     let generation: UInt32
     /// The session; `noIndex` until CONNECT is accepted.
     var session: UInt32 = noIndex
-    /// The deadline of CONNECT first, then the keep alive.
-    var timer: UInt32 = noIndex
-    /// The key of the peer's address; 0 while it is unknown.
-    var origin: UInt32
+    var machine = ConnectionMachine()
     /// The listener that accepted it.
     let listener: UInt8
-    var machine = ConnectionMachine()
+    /// The deadline of CONNECT first, then the keep alive.
+    var timer: UInt32 = noIndex
     var keepAlive = KeepAlive()
+    /// The key of the peer's address; 0 while it is unknown.
+    var origin: UInt32
     var intake = Intake()
     var outlet = Outlet()
     var will: Message?

@@ -66,11 +66,9 @@ struct ConnectionMachine: BitwiseCopyable {
 
     /// True from CONNACK with code 0 until the connection is closed.
     var isOpen: Bool {
-        switch state {
-        case .active: true
-        case .ending(let wasOpen): wasOpen
-        case .awaitingConnect, .opening, .authenticating, .delayed, .committing, .loading: false
-        }
+        if case .active = state { return true }
+        if case .ending(let wasOpen) = state { return wasOpen }
+        return false
     }
 
     /// True while the client's packets are processed and messages may be sent to it.

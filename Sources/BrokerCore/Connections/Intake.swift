@@ -16,8 +16,8 @@ struct Intake: BitwiseCopyable {
         case awaitingStore
     }
 
-    private var state = State.reading
     private(set) var acknowledgements = AcknowledgementQueue()
+    private var state = State.reading
 
     /// True when the connection's packets are not read.
     var isPaused: Bool { state != .reading }

@@ -2,10 +2,10 @@ import Structures
 
 /// The keep alive check of one connection.
 struct KeepAlive: BitwiseCopyable {
-    /// Milliseconds; 0 turns the check off.
-    private(set) var interval: UInt32 = 0
     /// Arrival of the last complete packet, or the end of a pause in reading.
     private(set) var lastPacket = MonotonicTime(milliseconds: 0)
+    /// Milliseconds; 0 turns the check off.
+    private(set) var interval: UInt32 = 0
 
     /// Sets the interval from CONNECT, in milliseconds.
     mutating func begin(interval: UInt32) { self.interval = interval }

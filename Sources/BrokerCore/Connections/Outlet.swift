@@ -6,10 +6,10 @@ import Structures
 /// The unsent bytes of one connection.
 struct Outlet: BitwiseCopyable {
     private(set) var output = OutputQueue()
-    /// True when the connection is in the list of those to be sent in this turn.
-    private(set) var isListed = false
     /// Re-delivered bytes in the output, which do not show a slow reader. At most 2^32 - 1.
     private var resentBytes: UInt32 = 0
+    /// True when the connection is in the list of those to be sent in this turn.
+    private(set) var isListed = false
 
     var count: Int { output.count }
     var isEmpty: Bool { output.isEmpty }
@@ -25,8 +25,8 @@ struct Outlet: BitwiseCopyable {
     }
 
     @inline(__always)
-    mutating func append(packet: UnsafeRawBufferPointer, pool: BytePool) {
-        output.append(packet, pool: pool)
+    mutating func append(packet: UnsafeRawPointer, count: Int, pool: BytePool) {
+        output.append(count, pool: pool).copyMemory(from: packet, byteCount: count)
     }
 
     /// A PUBLISH packet; `identifier` is 0 at QoS 0.

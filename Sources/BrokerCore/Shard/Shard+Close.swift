@@ -10,6 +10,7 @@ extension Shard {
         while connections.hasEnding { closeBatch() }
     }
 
+    @inline(never)
     private mutating func closeBatch() {
         for ending in connections.takeEnding() { close(ending) }
     }

@@ -17,34 +17,37 @@ extension Shard {
         guard payload.count < 16 * 1_024, size == Int(frame.packet.count) else { return false }
         // The packet begins before its topic, by the fixed header and the topic's length.
         guard let topicBase = topic.baseAddress else { return false }
-        let packet = UnsafeRawBufferPointer(
-            start: topicBase - (size - topic.count - payload.count), count: size)
-        let sent = context.counters.publishesSent
-        for match in receivers(of: topic) { deliverAtMostOnce(packet, to: match.session) }
-        if subscriptions.hasShared {
-            for choice in chooseMembers(topic, qos: .atMostOnce) {
-                deliverAtMostOnce(packet, to: choice.session)
-            }
+        let packet = topicBase - (size - topic.count - payload.count)
+        var sent: UInt64 = 0
+        for match in receivers(of: topic) where deliverAtMostOnce(packet, size, to: match.session) {
+            sent += 1
         }
-        context.counters.publishBytesSent &+=
-            (context.counters.publishesSent &- sent) &* UInt64(payload.count)
+        if subscriptions.hasShared {
+            for choice in chooseMembers(topic, qos: .atMostOnce)
+            where deliverAtMostOnce(packet, size, to: choice.session) { sent += 1 }
+        }
+        context.counters.publishesSent += sent
+        context.counters.publishBytesSent &+= sent &* UInt64(payload.count)
         return true
     }
 
+    /// Copies a packet to the output of the session's client; false when the client does not get it.
     @inline(__always)
-    private mutating func deliverAtMostOnce(_ packet: UnsafeRawBufferPointer, to session: UInt32) {
+    private mutating func deliverAtMostOnce(
+        _ packet: UnsafeRawPointer, _ size: Int, to session: UInt32
+    ) -> Bool {
         guard let target = sessions[session].connection, connections[target].machine.isOpen else {
             drop(session, .away)
-            return
+            return false
         }
         guard connections[target].outlet.count < context.limits.outputBytes else {
             drop(session, .slowReader)
-            return
+            return false
         }
         sessions[session].publishesSent += 1
-        context.counters.publishesSent += 1
-        connections[target].outlet.append(packet: packet, pool: context.pool)
+        connections[target].outlet.append(packet: packet, count: size, pool: context.pool)
         connections.markDirty(target)
+        return true
     }
 
     /// Delivers a message to all matching sessions [MQTT-4.5.0-1]; the caller keeps its reference.

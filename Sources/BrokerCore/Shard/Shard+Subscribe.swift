@@ -144,8 +144,12 @@ extension Shard {
     /// Resumes retained messages for a session that has room again.
     @inline(__always)
     mutating func resumeRetained(_ session: UInt32) {
-        guard walks.isStalled(session), canTakeRetained(session) else { return }
-        walks.resume(session)
+        if walks.isStalled(session) { resumeStalled(session) }
+    }
+
+    @inline(never)
+    private mutating func resumeStalled(_ session: UInt32) {
+        if canTakeRetained(session) { walks.resume(session) }
     }
 
     private func canTakeRetained(_ session: UInt32) -> Bool {

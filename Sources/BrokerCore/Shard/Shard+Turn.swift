@@ -33,8 +33,8 @@ struct TurnMachine {
     enum State: BitwiseCopyable {
         /// Between turns: sockets, store and admin plane report events.
         case gathering
-        /// Connections with an expired keep alive are read and judged.
-        case judging(current: Handle?)
+        /// The connection, whose keep alive has expired, is read and then judged.
+        case judging(Handle)
         /// Writes are submitted and completions taken; resumed connections offer their input, as many
         /// as there were when the round began.
         case settling(round: UInt8, offers: Int)
@@ -67,41 +67,50 @@ extension Shard {
 
     /// The next step of the turn, which the caller takes before it asks again.
     public mutating func nextStep() -> TurnStep {
-        while true {
-            switch turn.state {
-            case .gathering:
-                expireTimers()
-                turn.state = .judging(current: nil)
-            case .judging(let current):
-                if let current { judge(current) }
-                if let next = connections.popOverdue() {
-                    turn.state = .judging(current: next)
-                    return .readOverdue(next)
-                }
-                turn.state = .settling(round: 0, offers: 0)
-            case .settling(let round, let offers):
-                if offers > 0, let next = connections.popResumed() {
-                    turn.state = .settling(round: round, offers: offers - 1)
-                    return .offerInput(next)
-                }
-                guard round < TurnMachine.settlingRounds else {
-                    turn.state = .sending
-                    continue
-                }
-                settle()
-                let resumed = connections.resumedCount
-                turn.state =
-                    resumed == 0 ? .sending : .settling(round: round + 1, offers: resumed)
-            case .sending:
-                if let handle = connections.takeDirty() { return .send(handle) }
-                endEvents()
-                turn.state = .ending
-                if hasResult { return .carryOut }
-            case .ending:
-                turn.state = .gathering
-                return .finish
-            }
+        switch turn.state {
+        case .gathering:
+            expireTimers()
+            return readNext()
+        case .judging(let handle):
+            judge(handle)
+            return readNext()
+        case .settling(let round, let offers): return offerNext(round, offers)
+        case .sending: return sendNext()
+        case .ending:
+            turn.state = .gathering
+            return .finish
         }
+    }
+
+    private mutating func readNext() -> TurnStep {
+        guard let handle = connections.popOverdue() else { return offerNext(0, 0) }
+        turn.state = .judging(handle)
+        return .readOverdue(handle)
+    }
+
+    private mutating func offerNext(_ round: UInt8, _ offers: Int) -> TurnStep {
+        var (round, offers) = (round, offers)
+        while true {
+            if offers > 0, let handle = connections.popResumed() {
+                turn.state = .settling(round: round, offers: offers - 1)
+                return .offerInput(handle)
+            }
+            guard round < TurnMachine.settlingRounds else { break }
+            settle()
+            offers = connections.resumedCount
+            guard offers > 0 else { break }
+            round += 1
+        }
+        turn.state = .sending
+        return sendNext()
+    }
+
+    @inline(__always)
+    private mutating func sendNext() -> TurnStep {
+        if let handle = connections.takeDirty() { return .send(handle) }
+        endEvents()
+        turn.state = hasResult ? .ending : .gathering
+        return hasResult ? .carryOut : .finish
     }
 
     /// Settles the turn's events in order: submits what they wrote and takes completions.
