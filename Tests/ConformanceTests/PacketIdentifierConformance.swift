@@ -117,8 +117,7 @@ struct PacketIdentifierConformance {
         try client.send(.publish(own, "3", qos: .exactlyOnce, 1))
         try client.expect(.pubrec(1))
         for (answer, reply) in [
-            (PacketContent.puback(1), nil), (.pubrec(1), PacketContent.pubrel(1)),
-            (.pubcomp(1), nil),
+            (PacketContent.pubrec(1), PacketContent.pubrel(1)), (.pubcomp(1), nil),
         ] {
             try client.send(answer)
             if let reply { try client.expect(reply) }

@@ -109,6 +109,9 @@ private struct QueueModel {
             expected = "accepted \(entry?.position ?? 0)"
             if let index { entries[index].state = .released }
         case (.pubrec, .released, _): expected = "repeated"
+        case (_, .sent, .atLeastOnce): expected = "violation, puback awaited"
+        case (_, .sent, .exactlyOnce): expected = "violation, pubrec awaited"
+        case (_, .released, _): expected = "violation, pubcomp awaited"
         default: break
         }
         switch type {
@@ -168,6 +171,7 @@ extension OutboundQueue.Received {
         case .accepted(let position): "accepted \(position)"
         case .repeated: "repeated"
         case .unknown: "unknown"
+        case .violation(let awaited): "violation, \(awaited) awaited"
         }
     }
 }

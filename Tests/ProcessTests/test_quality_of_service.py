@@ -177,6 +177,45 @@ def test_the_in_flight_window_is_kept(qos, start_broker, client, names):
         assert subscriber.messages_so_far() == []
 
 
+@pytest.mark.mosquitto_deviates("passes over some of these", strict=False)
+@pytest.mark.parametrize(
+    ("qos", "answers"),
+    [
+        pytest.param(1, [wire.pubrec], id="PUBREC where PUBACK is due"),
+        pytest.param(1, [wire.pubcomp], id="PUBCOMP where PUBACK is due"),
+        pytest.param(2, [wire.puback], id="PUBACK where PUBREC is due"),
+        pytest.param(2, [wire.pubcomp], id="PUBCOMP where PUBREC is due"),
+        pytest.param(2, [wire.pubrec, wire.puback], id="PUBACK where PUBCOMP is due"),
+    ],
+)
+def test_another_acknowledgement_than_is_due_ends_the_connection(qos, answers, client, names):
+    """[MQTT-4.8.0-1], and the message comes again to the session."""
+    topic = names.topic()
+    subscriber = client("sub", clean_session=False)
+    subscriber.subscribe((topic, qos))
+    publisher = client("pub")
+    publisher.publish(topic, b"x", qos=qos)
+    message = subscriber.receive_publish()
+    for answer in answers:
+        subscriber.send(answer(message.packet_id))
+    rest = subscriber.await_closed()
+    assert rest == [Pubrel(message.packet_id)] * (len(answers) - 1)
+    again = client("sub", clean_session=False)
+    if len(answers) == 1:
+        assert again.take_message().payload == b"x"
+    else:
+        assert again.expect(Pubrel).packet_id == message.packet_id
+    publisher.ping()
+
+
+def test_an_acknowledgement_of_nothing_is_passed_over(client):
+    """A repeated one may come late, when its message is done."""
+    subscriber = client("sub")
+    subscriber.send(wire.puback(7), wire.pubcomp(8), wire.pubrec(9))
+    assert subscriber.expect(Pubrel) == Pubrel(9)
+    subscriber.ping()
+
+
 def test_acknowledgements_come_in_the_order_of_the_publishes(client, names):
     """[MQTT-4.6.0-2] [MQTT-4.6.0-3] also when several arrive in one segment."""
     publisher = client("pub")

@@ -210,6 +210,9 @@ extension Shard {
             type == .puback
             ? sessions[session].outbound.acknowledge(identifier, pool: pool)
             : sessions[session].outbound.complete(identifier, pool: pool)
+        if case .violation(let awaited) = received {
+            end(handle, .protocolViolation(.wrongAcknowledgement(type, awaited: awaited)))
+        }
         guard case .accepted(let position) = received else { return }
         sessions[session].publishesAcknowledged += 1
         sessions.totals.finished()
@@ -228,6 +231,9 @@ extension Shard {
                     session: sessions[session].number, position: position)
                 needsCommit = true
             }
+        case .violation(let awaited):
+            end(handle, .protocolViolation(.wrongAcknowledgement(.pubrec, awaited: awaited)))
+            return
         case .repeated, .unknown:
             // PUBREL answers an unknown identifier too, so that the receiver can end the exchange.
             break

@@ -75,8 +75,10 @@ public struct OutboundQueue: BitwiseCopyable {
         case accepted(position: UInt64)
         /// A repeated acknowledgement, or a PUBREC for a message that was given up.
         case repeated
-        /// No message in flight has this packet identifier, or it expects another acknowledgement.
+        /// No message in flight has this packet identifier.
         case unknown
+        /// The message in flight with this packet identifier awaits the other packet that is named.
+        case violation(awaited: PacketType)
     }
 
     var ring: UnsafeMutablePointer<Entry>?
@@ -259,10 +261,7 @@ public struct OutboundQueue: BitwiseCopyable {
         _ identifier: PacketIdentifier, pool: BytePool
     ) -> Received {
         guard let position = position(of: identifier) else { return .unknown }
-        let entry = entry(at: position)
-        guard entry.state == .sent, entry.qos == .atLeastOnce else { return .unknown }
-        finish(position, entry, pool)
-        return .accepted(position: position)
+        return finish(position, by: .puback, pool)
     }
 
     /// Handles PUBREC: the receiver owns a QoS 2 message, and the broker owes PUBREL until PUBCOMP
@@ -281,7 +280,9 @@ public struct OutboundQueue: BitwiseCopyable {
             entry.state = .released
             store(entry, at: position)
             return .accepted(position: position)
-        case .sent, .waiting, .hole:
+        case .sent:
+            return .violation(awaited: .puback)
+        case .waiting, .hole:
             return .unknown
         }
     }
@@ -289,10 +290,7 @@ public struct OutboundQueue: BitwiseCopyable {
     /// Handles PUBCOMP: a QoS 2 message is done.
     public mutating func complete(_ identifier: PacketIdentifier, pool: BytePool) -> Received {
         guard let position = position(of: identifier) else { return .unknown }
-        let entry = entry(at: position)
-        guard entry.state == .released else { return .unknown }
-        finish(position, entry, pool)
-        return .accepted(position: position)
+        return finish(position, by: .pubcomp, pool)
     }
 
     /// Drops all messages; the next position stays as it is.
@@ -332,11 +330,18 @@ public struct OutboundQueue: BitwiseCopyable {
         return message
     }
 
-    private mutating func finish(_ position: UInt64, _ entry: Entry, _ pool: BytePool) {
+    /// Ends a message in flight, if it awaits this packet.
+    private mutating func finish(
+        _ position: UInt64, by type: PacketType, _ pool: BytePool
+    ) -> Received {
+        let entry = entry(at: position)
+        guard let awaited = entry.awaited else { return .unknown }
+        guard awaited == type else { return .violation(awaited: awaited) }
         entry.message?.release(in: pool)
         store(.hole, at: position)
         loadedInFlight -= 1
         advanceHead(pool)
+        return .accepted(position: position)
     }
 
     /// Puts an entry at a position behind the window; positions between become holes.
@@ -395,5 +400,14 @@ extension OutboundQueue.Entry {
     static var hole: Self {
         Self(
             message: nil, ticket: 0, state: .hole, qos: .atMostOnce, retain: false, group: noIndex)
+    }
+
+    /// The acknowledgement that comes next; `nil` for a message that is not in flight.
+    fileprivate var awaited: PacketType? {
+        switch state {
+        case .hole, .waiting: nil
+        case .sent: qos == .exactlyOnce ? .pubrec : .puback
+        case .released: .pubcomp
+        }
     }
 }

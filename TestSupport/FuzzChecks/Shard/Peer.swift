@@ -51,6 +51,8 @@ final class Peer {
 
     /// It broke the protocol: later packets must have no effect.
     var isViolating = false
+    /// It may have acknowledged by another packet than the one that was due.
+    var acknowledgesFreely = false
     var hasDisconnected = false
     var connect: PacketContent.Connect?
     /// The serial number of its will.

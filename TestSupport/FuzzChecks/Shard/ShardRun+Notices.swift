@@ -38,6 +38,10 @@ extension ShardRun {
                     && harness.now.milliseconds(since: peer.openedAt)
                         >= setup.settings.connectTimeout.wholeMilliseconds,
                 "closed for want of a CONNECT too early")
+        case .protocolViolation(.wrongAcknowledgement(let type, let awaited)):
+            try CheckFailure.unless(
+                peer.acknowledgesFreely,
+                "closed for \(type) where \(awaited) is due, and it answered what it got")
         case .protocolViolation(let violation):
             try CheckFailure.unless(
                 peer.isViolating || !peer.sending.isEmpty,

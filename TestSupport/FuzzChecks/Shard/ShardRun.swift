@@ -81,14 +81,18 @@ final class ShardRun {
         case .publish(let slot, let publish): try send(slot, publish)
         case .respond(let slot, let count, let fromNewest):
             try respond(slot, count, fromNewest: fromNewest)
-        case .acknowledge(let slot, let packet): try send(slot, packet)
+        case .acknowledge(let slot, let packet):
+            slots[slot]?.acknowledgesFreely = true
+            try send(slot, packet)
         case .subscribe(let slot, let identifier, let requests):
             try send(slot, .subscribe(identifier, requests))
         case .unsubscribe(let slot, let identifier, let filters):
             try send(slot, .unsubscribe(identifier, filters))
         case .ping(let slot): try send(slot, .pingreq)
         case .disconnect(let slot): try send(slot, .disconnect)
-        case .raw(let slot, let bytes): try deliver(slot, bytes)
+        case .raw(let slot, let bytes):
+            slots[slot]?.acknowledgesFreely = true
+            try deliver(slot, bytes)
         case .fragment(let slot, let count): slots[slot]?.fragmentSize = count
         case .lose(let slot): lose(slot)
         case .read(let slot, let limit): read(slot, limit)
