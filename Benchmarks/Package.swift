@@ -30,6 +30,7 @@ let package = Package(
         .target(name: "CChecksum", cSettings: [.unsafeFlags(["-O2"])]),
         .systemLibrary(
             name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        module("Addresses"),
         module("PlainText"),
         module("SystemFiles", ["PlainText"]),
         module("Structures"),
@@ -37,7 +38,7 @@ let package = Package(
         .systemLibrary(
             name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         module("TLS", ["CLinux", "COpenSSL", "PlainText", "SystemFiles"]),
-        module("Transport", ["CLinux", "Structures", "SystemFiles", "TLS"]),
+        module("Transport", ["Addresses", "CLinux", "Structures", "SystemFiles", "TLS"]),
         module("Threads", ["CLinux"]),
         module(
             "Store",

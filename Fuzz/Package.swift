@@ -23,6 +23,7 @@ let package = Package(
         .systemLibrary(
             name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .target(name: "CChecksum", cSettings: [.unsafeFlags(["-O2"])]),
+        module("Addresses"),
         module("PlainText"),
         module("SystemFiles", ["PlainText"]),
         module("Structures"),
@@ -31,7 +32,7 @@ let package = Package(
         .systemLibrary(
             name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         module("TLS", ["CLinux", "COpenSSL", "PlainText", "SystemFiles"]),
-        module("Transport", ["CLinux", "Structures", "SystemFiles", "TLS"]),
+        module("Transport", ["Addresses", "CLinux", "Structures", "SystemFiles", "TLS"]),
         module("Threads", ["CLinux"]),
         module(
             "Store",
@@ -45,7 +46,9 @@ let package = Package(
             name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
         .target(
             name: "OperatorConfiguration",
-            dependencies: ["BrokerAPI", "CYAML", "PlainText", "SystemFiles"],
+            dependencies: [
+                "Addresses", "BrokerAPI", "CYAML", "MQTTCodec", "PlainText", "SystemFiles",
+            ],
             path: "Sources/Configuration", swiftSettings: swiftSettings),
         module("RequestText", ["PlainText"]),
         .systemLibrary(
