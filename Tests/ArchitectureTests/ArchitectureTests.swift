@@ -46,6 +46,32 @@ struct ArchitectureTests {
         #expect(Set(joining.map(\.folder)) == ModuleRow.joinSocketsAndProtocol)
     }
 
+    /// These packages compile the modules as links, with manifests of their own.
+    @Test(
+        "a nested package gives each module what its row names", arguments: ["Benchmarks", "Fuzz"])
+    func nestedPackages(package: String) throws {
+        let manifest = try Repository.file("\(package)/Package.swift").lines.joined(separator: " ")
+        // Each target begins with its name, and the others that it names follow.
+        let pattern =
+            #/
+            (?:module|[tT]arget)\(\s*(?:name:\s)?"(\w+)"
+            (.*?)(?=module\(|[tT]arget\(|$)
+            /#
+        var targets: [String: Substring] = [:]
+        for match in manifest.matches(of: pattern) { targets[String(match.1)] = match.2 }
+        var checked = 0
+        for row in ModuleRow.all where Repository.exists("\(package)/Sources/\(row.folder)") {
+            guard let dependencies = targets[row.module] else { continue }
+            checked += 1
+            for module in row.own.sorted() {
+                #expect(
+                    dependencies.contains("\"\(module)\""),
+                    "\(package)/Package.swift: \(row.module) imports \(module)")
+            }
+        }
+        #expect(checked > 5, "the scan of the manifest found too little")
+    }
+
     @Test("no file is over the limit", arguments: ModuleRow.foldersOfShortFiles)
     func shortFiles(folder: String) throws {
         let files = try Repository.files(in: folder, suffix: ".swift")
