@@ -2,7 +2,7 @@ import Testing
 
 @testable import TLS
 
-/// What a peer may say beside data after the handshake, and what it reads when the connection ends.
+/// Messages of a peer beside data after the handshake, and the answers when they end the connection.
 @Suite("TLS records: alerts, handshake messages, ends")
 final class PeerMessageTests {
     typealias ContentType = SecureChannel.ContentType
@@ -41,7 +41,7 @@ final class PeerMessageTests {
         #expect(receiver(kind, of: warnings).channel.state == .failed(.unexpectedMessage))
     }
 
-    /// What a peer has that opens the end of a channel.
+    /// The size of the records that end a channel, and the state of the peer that has opened them.
     private func end(
         _ kind: RecordKind, after records: [(UInt8, [UInt8])]
     ) -> (count: Int, peer: SecureChannel.State) {

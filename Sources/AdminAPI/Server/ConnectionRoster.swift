@@ -1,6 +1,6 @@
 import Addresses
 
-/// How many connections a listener may have.
+/// The bounds on a listener's connections.
 struct ConnectionPlaces: Equatable {
     var all: Int
     /// Those that callers leave to strangers; fewer than all.

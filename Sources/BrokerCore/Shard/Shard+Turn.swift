@@ -134,7 +134,7 @@ extension Shard {
         connections.hasClosing || !context.notices.isEmpty || !authentications.isEmpty
     }
 
-    /// What is to be carried out since the last call.
+    /// Takes the notices, closings and password checks that have come up since the last call.
     public mutating func takeResult() -> TurnResult {
         TurnResult(
             notices: context.notices.take(), closing: connections.takeClosing(),

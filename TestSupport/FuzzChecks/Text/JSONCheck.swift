@@ -7,7 +7,7 @@ import RequestText
 /// a name twice, the value written out is read as the same value, and no beginning of the text is
 /// another whole one.
 enum JSONCheck {
-    /// What a value takes.
+    /// The size of a value.
     private struct Size {
         var values = 0
         var textBytes = 0
