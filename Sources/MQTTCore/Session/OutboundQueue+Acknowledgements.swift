@@ -1,0 +1,86 @@
+import MQTTCodec
+import Structures
+
+/// Acknowledgements of messages in flight.
+extension OutboundQueue {
+    /// The result of an acknowledgement.
+    public enum Received {
+        case accepted(position: UInt64)
+        /// A repeated acknowledgement, or a PUBREC for a message that was given up.
+        case repeated
+        /// No message in flight has this packet identifier.
+        case unknown
+        /// The message in flight with this packet identifier awaits the other packet that is named.
+        case violation(awaited: PacketType)
+    }
+
+    /// Handles PUBACK: a QoS 1 message is done.
+    public mutating func acknowledge(
+        _ identifier: PacketIdentifier, pool: BytePool
+    ) -> Received {
+        guard let position = position(of: identifier) else { return .unknown }
+        return finish(position, by: .puback, pool)
+    }
+
+    /// Handles PUBREC: the receiver owns a QoS 2 message, and the broker owes PUBREL until PUBCOMP
+    /// comes.
+    public mutating func markReceived(
+        _ identifier: PacketIdentifier, pool: BytePool
+    ) -> Received {
+        guard let position = position(of: identifier) else { return .unknown }
+        var entry = entry(at: position)
+        switch entry.state {
+        case .released:
+            return .repeated
+        case .sent where entry.qos == .exactlyOnce:
+            entry.message?.release(in: pool)
+            entry.message = nil
+            entry.state = .released
+            store(entry, at: position)
+            return .accepted(position: position)
+        case .sent:
+            return .violation(awaited: .puback)
+        case .waiting, .hole:
+            return .unknown
+        }
+    }
+
+    /// Handles PUBCOMP: a QoS 2 message is done.
+    public mutating func complete(_ identifier: PacketIdentifier, pool: BytePool) -> Received {
+        guard let position = position(of: identifier) else { return .unknown }
+        return finish(position, by: .pubcomp, pool)
+    }
+
+    /// Ends a message in flight, if it awaits this packet.
+    private mutating func finish(
+        _ position: UInt64, by type: PacketType, _ pool: BytePool
+    ) -> Received {
+        let entry = entry(at: position)
+        guard let awaited = entry.awaited else { return .unknown }
+        guard awaited == type else { return .violation(awaited: awaited) }
+        entry.message?.release(in: pool)
+        store(.hole, at: position)
+        loadedInFlight -= 1
+        advanceHead(pool)
+        return .accepted(position: position)
+    }
+
+    /// The position with this packet identifier among the positions that have been sent; `nil`
+    /// without one.
+    private func position(of identifier: PacketIdentifier) -> UInt64? {
+        let first = UInt64(PacketIdentifier(position: head).rawValue)
+        let offset = (UInt64(identifier.rawValue) + 65_535 - first) % 65_535
+        return offset < UInt64(sentSpan) ? head + offset : nil
+    }
+}
+
+extension OutboundQueue.Entry {
+    /// The acknowledgement that comes next; `nil` for a message that is not in flight.
+    fileprivate var awaited: PacketType? {
+        switch state {
+        case .hole, .waiting: nil
+        case .sent: qos == .exactlyOnce ? .pubrec : .puback
+        case .released: .pubcomp
+        }
+    }
+}
