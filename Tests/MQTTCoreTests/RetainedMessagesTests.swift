@@ -127,18 +127,27 @@ struct RetainedMessagesTests {
                 guard !walks.isEmpty else { continue }
                 let index = random.number(in: 0...walks.count - 1)
                 let comment: Comment = "\(walks[index].filter), seed \(seed), step \(step)"
-                if advance(&walks[index], retained, random.number(in: 1...3), comment) {
+                if advance(&walks[index], &retained, random.number(in: 1...3), comment) {
                     retained.messages.end(walks.remove(at: index).cursor)
                 }
             }
         }
+        // Walks that stand still keep no topic in the tree.
+        var nodes: Set<String> = [""]
+        for topic in retained.model.keys {
+            let levels = topic.split(separator: "/", omittingEmptySubsequences: false)
+            for depth in 1...levels.count {
+                nodes.insert("/" + levels[..<depth].joined(separator: "/"))
+            }
+        }
+        #expect(retained.messages.nodeCount == nodes.count, "seed \(seed)")
         // A client may disconnect during its walk.
         for walk in walks { retained.messages.end(walk.cursor) }
     }
 
     /// One slice; true when the walk has ended.
     private func advance(
-        _ walk: inout Walk, _ retained: borrowing Retained, _ slice: Int, _ comment: Comment
+        _ walk: inout Walk, _ retained: inout Retained, _ slice: Int, _ comment: Comment
     ) -> Bool {
         var steps = slice
         while true {
@@ -179,10 +188,43 @@ struct RetainedMessagesTests {
         for topics in [["a/b", "a"], ["a", "a/b"], ["a/b", "a/c", "a", "a/b/d"]] {
             var retained = Retained()
             for topic in topics { retained.update(topic, [1]) }
-            let cursor = "#".withTopicBytes { retained.messages.cursor($0) }
+            var cursor = "#".withTopicBytes { retained.messages.cursor($0) }
             for topic in topics { retained.remove(topic) }
-            retained.messages.end(cursor)
             #expect(retained.messages.nodeCount == 1)
+            var steps = 1_000
+            guard case .finished = retained.messages.next(&cursor, steps: &steps) else {
+                Issue.record("a message after all were removed")
+                return
+            }
+            retained.messages.end(cursor)
+        }
+    }
+
+    @Test("a walk whose node is removed goes on behind it", arguments: ["#", "+/b/#", "+/+/+"])
+    func overtaken(filter: String) {
+        for removed in 1...3 {
+            var retained = Retained()
+            // The latest topic comes first.
+            for first in ["d", "c", "b", "a"] {
+                for last in ["2", "1"] { retained.update("\(first)/b/\(last)", [1]) }
+            }
+            var cursor = filter.withTopicBytes { retained.messages.cursor($0) }
+            var seen: [String] = []
+            var steps = 1_000
+            while seen.last != "b/b/1" {
+                guard case .message(let message) = retained.messages.next(&cursor, steps: &steps)
+                else { break }
+                seen.append(message.topicText)
+            }
+            // The walk stands on `b/b/2`, then on what follows.
+            let doomed = ["b/b/2", "b/b/1", "c/b/1"].prefix(removed)
+            for topic in doomed { retained.remove(topic) }
+            while case .message(let message) = retained.messages.next(&cursor, steps: &steps) {
+                seen.append(message.topicText)
+            }
+            retained.messages.end(cursor)
+            let all = ["a/b/1", "a/b/2", "b/b/1", "b/b/2", "c/b/1", "c/b/2", "d/b/1", "d/b/2"]
+            #expect(seen == all.filter { $0 == "b/b/1" || !doomed.contains($0) })
         }
     }
 

@@ -82,7 +82,7 @@ struct RetainedStore: ~Copyable {
     }
 
     /// The next message of a walk. Visits at most `steps` topics and subtracts them.
-    func next(_ cursor: inout RetainedCursor, steps: inout Int) -> RetainedCursor.Step {
+    mutating func next(_ cursor: inout RetainedCursor, steps: inout Int) -> RetainedCursor.Step {
         messages.next(&cursor, steps: &steps)
     }
 

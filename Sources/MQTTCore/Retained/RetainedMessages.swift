@@ -3,9 +3,9 @@ import Structures
 
 /// The retained message of each topic, found by topic filter in slices.
 ///
-/// Retained messages belong to no session and outlive all sessions [MQTT-3.1.2-7]. While any cursor
-/// is open, topics that lose their message stay in the tree, so that no cursor stands on a removed
-/// node.
+/// Retained messages belong to no session and outlive all sessions [MQTT-3.1.2-7]. A topic leaves
+/// the tree together with its message, also while walks are open: those that stand on its nodes
+/// move on to the next.
 public struct RetainedMessages: ~Copyable {
     struct Record: BitwiseCopyable {
         var message: Message?
@@ -14,9 +14,7 @@ public struct RetainedMessages: ~Copyable {
     private(set) var tree: TopicTree
     private var records = Slab<Record>()
     private let pool: BytePool
-    private var openCursors = 0
-    /// Nodes of topics without a message, to be removed once the last cursor has ended.
-    private var prunable: Set<UInt32> = []
+    private(set) var places: WalkPlaces
     /// Bytes of all messages, each with its packet header.
     public private(set) var byteCount = 0
     /// The number of topics, where a topic of more than eight levels counts once for every eight
@@ -25,6 +23,7 @@ public struct RetainedMessages: ~Copyable {
 
     public init(hash: KeyedHash, pool: BytePool) {
         tree = TopicTree(hash: hash, pool: pool)
+        places = WalkPlaces(hash: hash)
         self.pool = pool
     }
 
@@ -66,79 +65,117 @@ public struct RetainedMessages: ~Copyable {
         drop(record)
         records.remove(record)
         tree.setValue(noIndex, at: node)
-        if openCursors == 0 { tree.prune(node) } else { prunable.insert(node) }
+        prune(node)
         return true
     }
+
+    /// Removes a node that nothing uses, and its ancestors likewise, at once.
+    private mutating func prune(_ start: UInt32) {
+        var node = start
+        while tree.isUnused(node) {
+            if places.holds(node) { places.move(from: node, to: tree.successor(of: node)) }
+            node = tree.removeUnused(node)
+        }
+    }
+
+    // MARK: Walks
 
     /// Begins a walk over the messages that a filter matches. The caller ends it once with
     /// ``end(_:)``.
     public mutating func cursor(_ filter: UnsafeRawBufferPointer) -> RetainedCursor {
-        openCursors += 1
-        return RetainedCursor(filter: [UInt8](filter), root: TopicTree.root)
+        let filter = [UInt8](filter)
+        let levels = RetainedCursor.levels(of: filter)
+        let first = firstChild(of: TopicTree.root, filter, levels.first) ?? TopicTree.root
+        return RetainedCursor(
+            filter: filter, levels: levels, walker: places.begin(at: first), at: first)
     }
 
-    /// Ends a walk; the last one to end also removes the nodes that waited for it.
-    public mutating func end(_ cursor: consuming RetainedCursor) {
-        _ = consume cursor
-        openCursors -= 1
-        guard openCursors == 0 else { return }
-        // Removing one node may already have removed another.
-        for node in prunable { tree.prune(node) }
-        prunable.removeAll()
-    }
+    public mutating func end(_ cursor: consuming RetainedCursor) { places.end(cursor.walker) }
 
     /// Returns the next matching message, or `.paused` when `steps` has reached 0. Each step looks
     /// at one node and lowers `steps` by one. The message is borrowed and valid until the next
     /// change.
-    public func next(_ cursor: inout RetainedCursor, steps: inout Int) -> RetainedCursor.Step {
-        while let frame = cursor.popFrame() {
-            guard steps > 0 else {
-                cursor.push(frame)
-                return .paused
-            }
+    public mutating func next(
+        _ cursor: inout RetainedCursor, steps: inout Int
+    ) -> RetainedCursor.Step {
+        if let node = places.resume(cursor.walker) {
+            cursor.node = node
+            cursor.depth = tree.depth(of: node) - 1
+        }
+        defer { places.reach(cursor.node) }
+        while cursor.node != TopicTree.root {
+            guard steps > 0 else { return .paused }
             steps -= 1
-            if let record = visit(frame, &cursor), let message = records[record].message {
+            if let record = advance(&cursor), let message = records[record].message {
                 return .message(message)
             }
         }
         return .finished
     }
 
-    /// Compares one node with one level of the filter. Pushes the nodes to visit next and returns a
-    /// matching record.
-    private func visit(_ frame: RetainedCursor.Frame, _ cursor: inout RetainedCursor) -> UInt32? {
-        switch frame {
-        case .node(let index, let depth):
-            guard depth < cursor.levelCount else { return value(at: index) }
-            // Wildcards at the first level do not match topics that begin with $ [MQTT-4.7.2-1].
-            switch cursor.level(depth) {
-            case .multiLevel:
-                cursor.push(.descendants(of: tree[index].firstChild, skipsDollar: depth == 0))
-                return depth > 0 ? value(at: index) : nil
-            case .singleLevel:
-                cursor.push(
-                    .siblings(tree[index].firstChild, depth: depth + 1, skipsDollar: depth == 0))
-            case .exact(let range):
-                let child = cursor.filter.withUnsafeBytes { bytes in
-                    tree.child(of: index, UnsafeRawBufferPointer(rebasing: bytes[range]))
-                }
-                if let child { cursor.push(.node(child, depth: depth + 1)) }
-            }
+    /// Looks at the cursor's node and moves it to the next one. Returns a matching record.
+    private func advance(_ cursor: inout RetainedCursor) -> UInt32? {
+        let node = cursor.node
+        guard let level = cursor.level(cursor.depth),
+            isMatch(node, cursor.filter, level, isFirst: cursor.depth == 0)
+        else {
+            moveBehind(&cursor)
             return nil
-        case .siblings(let index, let depth, let skipsDollar):
-            guard index != noIndex else { return nil }
-            let node = tree[index]
-            cursor.push(.siblings(node.siblings.next, depth: depth, skipsDollar: skipsDollar))
-            if !(skipsDollar && beginsWithDollar(node)) { cursor.push(.node(index, depth: depth)) }
-            return nil
-        case .descendants(let index, let skipsDollar):
-            guard index != noIndex else { return nil }
-            let node = tree[index]
-            cursor.push(.descendants(of: node.siblings.next, skipsDollar: skipsDollar))
-            guard !(skipsDollar && beginsWithDollar(node)) else { return nil }
-            cursor.push(.descendants(of: node.firstChild, skipsDollar: false))
-            return value(at: index)
         }
+        let found = cursor.isAnswer(at: cursor.depth) ? value(at: node) : nil
+        if let child = firstChild(of: node, cursor.filter, cursor.level(cursor.depth + 1)) {
+            cursor.node = child
+            cursor.depth += 1
+        } else {
+            moveBehind(&cursor)
+        }
+        return found
+    }
+
+    /// Moves the cursor behind its node and all nodes below: to the next sibling, or to one of the
+    /// nearest ancestor that has one, where the filter has a wildcard.
+    private func moveBehind(_ cursor: inout RetainedCursor) {
+        while cursor.node != TopicTree.root {
+            let next = tree[cursor.node].siblings.next
+            if next != noIndex, cursor.level(cursor.depth)?.isWildcard == true {
+                cursor.node = next
+                return
+            }
+            cursor.node = tree[cursor.node].parent
+            cursor.depth -= 1
+        }
+    }
+
+    /// Compares a node with one level of the filter. It may be another than the filter's exact
+    /// level, after the node that the cursor stood on was removed.
+    private func isMatch(
+        _ node: UInt32, _ filter: [UInt8], _ level: RetainedCursor.Level, isFirst: Bool
+    ) -> Bool {
+        switch level {
+        // Wildcards at the first level do not match topics that begin with $ [MQTT-4.7.2-1].
+        case .singleLevel, .multiLevel: !isFirst || !beginsWithDollar(tree[node])
+        case .exact(let range): withBytes(of: filter, range) { tree[node].level.equals($0) }
+        }
+    }
+
+    /// The first child to compare with a level of the filter.
+    private func firstChild(
+        of node: UInt32, _ filter: [UInt8], _ level: RetainedCursor.Level?
+    ) -> UInt32? {
+        switch level {
+        case nil: return nil
+        case .exact(let range):
+            return withBytes(of: filter, range) { tree.child(of: node, $0) }
+        case .singleLevel, .multiLevel:
+            let first = tree[node].firstChild
+            return first == noIndex ? nil : first
+        }
+    }
+
+    private func withBytes<Result>(
+        of filter: [UInt8], _ range: Range<Int>, _ body: (UnsafeRawBufferPointer) -> Result
+    ) -> Result {
+        filter.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[range])) }
     }
 
     private func value(at node: UInt32) -> UInt32? {
@@ -156,55 +193,4 @@ public struct RetainedMessages: ~Copyable {
         message.release(in: pool)
         records[record].message = nil
     }
-}
-
-/// The state of one walk over retained messages; it stays valid while messages are added and
-/// removed.
-public struct RetainedCursor: Sendable {
-    public enum Step {
-        case message(Message)
-        /// The steps of this turn are used up; the walk goes on in a later turn.
-        case paused
-        case finished
-    }
-
-    enum Frame: Sendable {
-        case node(UInt32, depth: Int)
-        /// A node and its later siblings, all compared with the filter's level at this depth.
-        case siblings(UInt32, depth: Int, skipsDollar: Bool)
-        /// A node, its later siblings, and all nodes below them.
-        case descendants(of: UInt32, skipsDollar: Bool)
-    }
-
-    enum Level: Sendable {
-        case exact(Range<Int>)
-        case singleLevel
-        case multiLevel
-    }
-
-    public let filter: [UInt8]
-    private let levels: [Level]
-    private var frames: [Frame]
-
-    init(filter: [UInt8], root: UInt32) {
-        self.filter = filter
-        var levels: [Level] = []
-        var start = 0
-        for end in 0...filter.count
-        where end == filter.count || filter[end] == TopicTree.separator {
-            switch filter[start..<end] {
-            case [0x2B]: levels.append(.singleLevel)
-            case [0x23]: levels.append(.multiLevel)
-            default: levels.append(.exact(start..<end))
-            }
-            start = end + 1
-        }
-        self.levels = levels
-        frames = [.node(root, depth: 0)]
-    }
-
-    var levelCount: Int { levels.count }
-    func level(_ depth: Int) -> Level { levels[depth] }
-    mutating func push(_ frame: Frame) { frames.append(frame) }
-    mutating func popFrame() -> Frame? { frames.popLast() }
 }

@@ -81,26 +81,55 @@ struct TopicTree: ~Copyable {
     /// them. Does nothing for a node that was already removed and whose index is still free.
     mutating func prune(_ start: UInt32) {
         var node = start
-        // The root and removed nodes have no parent.
-        while nodes[node].parent != noIndex, nodes[node].value == noIndex,
-            nodes[node].firstChild == noIndex
-        {
-            let removed = nodes[node]
-            var children = IntrusiveList<Siblings>(first: nodes[removed.parent].firstChild)
-            children.remove(node, in: nodes)
-            nodes[removed.parent].firstChild = children.first
-            if nodes[removed.parent].singleLevelChild == node {
-                nodes[removed.parent].singleLevelChild = noIndex
-            }
-            if nodes[removed.parent].multiLevelChild == node {
-                nodes[removed.parent].multiLevelChild = noIndex
-            }
-            edges.remove(UInt64(removed.hash), node)
-            removed.level.destroy(in: pool)
-            nodes[node].parent = noIndex
-            nodes.remove(node)
-            node = removed.parent
+        while isUnused(node) { node = removeUnused(node) }
+    }
+
+    /// True for a node without value and children; false for the root and for removed nodes.
+    func isUnused(_ node: UInt32) -> Bool {
+        nodes[node].parent != noIndex && nodes[node].value == noIndex
+            && nodes[node].firstChild == noIndex
+    }
+
+    /// Removes a node for which ``isUnused(_:)`` is true, and returns its parent.
+    mutating func removeUnused(_ node: UInt32) -> UInt32 {
+        let removed = nodes[node]
+        var children = IntrusiveList<Siblings>(first: nodes[removed.parent].firstChild)
+        children.remove(node, in: nodes)
+        nodes[removed.parent].firstChild = children.first
+        if nodes[removed.parent].singleLevelChild == node {
+            nodes[removed.parent].singleLevelChild = noIndex
         }
+        if nodes[removed.parent].multiLevelChild == node {
+            nodes[removed.parent].multiLevelChild = noIndex
+        }
+        edges.remove(UInt64(removed.hash), node)
+        removed.level.destroy(in: pool)
+        nodes[node].parent = noIndex
+        nodes.remove(node)
+        return removed.parent
+    }
+
+    /// The node behind this one and all nodes below it, in the order of siblings; the root behind
+    /// the last.
+    func successor(of start: UInt32) -> UInt32 {
+        var node = start
+        while node != Self.root {
+            let next = nodes[node].siblings.next
+            if next != noIndex { return next }
+            node = nodes[node].parent
+        }
+        return Self.root
+    }
+
+    /// The number of levels from the root, which has 0.
+    func depth(of start: UInt32) -> Int {
+        var depth = 0
+        var node = start
+        while node != Self.root {
+            node = nodes[node].parent
+            depth += 1
+        }
+        return depth
     }
 
     /// The topic name or filter that a node stands for.
