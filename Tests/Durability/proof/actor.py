@@ -32,7 +32,7 @@ class Actor:
         self._was_possible = self.session_exists
         self.session_exists = (
             self.session_exists | {False} if clean_session else self.session_exists | {True})
-        self.link = Link(self.network, address, self._receive, self._closed)
+        self.link = self.network.open(address, self._receive, self._closed)
         self.link.send(wire.connect(self.name, clean_session=clean_session, will=will))
 
     def disconnect(self, *, abruptly: bool = False) -> None:

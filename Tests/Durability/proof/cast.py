@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from harness import wire
 from harness.wire import Pingresp, Publish, ServerPacket, Suback
@@ -133,6 +133,29 @@ class Cast:
         ) + f"; no member of the shared subscription got {self._missing_of_quitters}"
 
     # --- after a start -------------------------------------------------------------------
+
+    def verify(
+        self, address: tuple[str, int], admin: tuple[str, int],
+        wait: Callable[[Callable[[], bool], str], None], *, qos: int, everybody: bool,
+    ) -> None:
+        """Checks that nothing acknowledged is missing, before anything new is published.
+
+        `wait` returns when its condition holds; the text says what for. Nobody is connected
+        before, and with `everybody` all are afterwards.
+        """
+        self.begin(address, admin)
+        self.watch()
+        wait(lambda: self.is_watching, "the retained messages")
+        self.check_retained()
+        self.connect(everybody=everybody)
+        wait(lambda: self.is_quiet, "what was unacknowledged to be acknowledged")
+        self.ask_marks()
+        wait(lambda: self.is_quiet, "SUBACK")
+        self.probe(qos)
+        wait(lambda: self.is_quiet, "the probes to be acknowledged")
+        self.publish_sentinel(qos)
+        wait(lambda: self.has_drained, "all queues to drain")
+        self.check_drained()
 
     def begin(self, address: tuple[str, int], admin: tuple[str, int]) -> None:
         """The broker accepts connections; nothing new is published for now."""

@@ -200,20 +200,9 @@ class History:
         self._phase = "verification"
         broker = self._broker
         assert broker is not None
-        qos = self.rng.choice(levels)
-        self.cast.begin(broker.address, broker.admin_address)
-        self.cast.watch()
-        self._await(lambda: self.cast.is_watching, "the retained messages")
-        self.cast.check_retained()
-        self.cast.connect(everybody=everybody)
-        self._await(lambda: self.cast.is_quiet, "what was unacknowledged to be acknowledged")
-        self.cast.ask_marks()
-        self._await(lambda: self.cast.is_quiet, "SUBACK")
-        self.cast.probe(qos)
-        self._await(lambda: self.cast.is_quiet, "the probes to be acknowledged")
-        self.cast.publish_sentinel(qos)
-        self._await(lambda: self.cast.has_drained, "all queues to drain")
-        self.cast.check_drained()
+        self.cast.verify(
+            broker.address, broker.admin_address, self._await, qos=self.rng.choice(levels),
+            everybody=everybody)
 
     def _traffic(self, plan: LifePlan) -> str:
         """Runs all clients until the trigger; returns the reason for the end."""

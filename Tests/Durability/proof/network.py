@@ -132,6 +132,13 @@ class Network:
         self.received = 0
         """Packets and answers since the beginning."""
 
+    def open(
+        self, address: tuple[str, int], on_packet: Callable[[ServerPacket], None],
+        on_closed: Callable[[], None],
+    ) -> Link:
+        """A new connection of an MQTT client."""
+        return Link(self, address, on_packet, on_closed)
+
     def add(self, link: Link) -> None:
         self._links.add(link)
         self._selector.register(link.socket, selectors.EVENT_READ, link)
@@ -139,6 +146,10 @@ class Network:
     def remove(self, link: Link) -> None:
         self._links.discard(link)
         self._selector.unregister(link.socket)
+
+    @property
+    def links(self) -> frozenset[Link]:
+        return frozenset(self._links)
 
     @property
     def open_links(self) -> int:
