@@ -49,6 +49,8 @@ package struct BrokerLoop: ~Copyable {
 
     /// Time for a peer to read its last answer before the connection closes.
     private static var lingerMilliseconds: UInt64 { 2_000 }
+    /// Bytes that sockets move in one turn before the rest of its events wait for the next.
+    private static var bytesPerTurn: UInt64 { 1_024 * 1_024 }
 
     /// Never read; see the same in ``Shard``.
     private let addressOnly: any Sendable = ()
@@ -76,6 +78,9 @@ package struct BrokerLoop: ~Copyable {
     var notices: NoticeLog
     var settings: BrokerSettings
     let identity: Identity
+    /// Events of the last wait, and those of them that are handled.
+    private var eventCount = 0
+    private var handledEvents = 0
     private var lingering: [UInt32: Lingering] = [:]
     /// All linger equally long, so the first is always the next; some have closed before.
     private var lingerDeadlines = RingBuffer<LingerDeadline>()
@@ -162,10 +167,13 @@ package struct BrokerLoop: ~Copyable {
 
     /// One turn; false after the last.
     private mutating func turn() throws(SystemError) -> Bool {
-        let count = try reactor.wait(milliseconds: timeout())
+        if handledEvents == eventCount {
+            eventCount = try reactor.wait(milliseconds: timeout())
+            handledEvents = 0
+        }
         shard.beginTurn(at: Self.clock(), wallClockMs: hermes_wall_ms())
         tellShard()
-        for index in 0..<count { handle(reactor.event(index)) }
+        handleEvents()
         acceptWaiting()
         shard.continueListings { reactor.address(of: $0) }
         watchMemory()
@@ -173,6 +181,15 @@ package struct BrokerLoop: ~Copyable {
         resumeAccepting()
         endLingering()
         return !isDrained
+    }
+
+    /// Handles events until sockets have moved ``bytesPerTurn``; the others are the next turn's.
+    private mutating func handleEvents() {
+        let end = reactor.bytesReceived &+ reactor.bytesSent &+ Self.bytesPerTurn
+        while handledEvents < eventCount, reactor.bytesReceived &+ reactor.bytesSent < end {
+            handle(reactor.event(handledEvents))
+            handledEvents += 1
+        }
     }
 
     /// Takes the turn's steps in the shard's order.
@@ -242,7 +259,8 @@ package struct BrokerLoop: ~Copyable {
         case .acceptable(let listener): acceptable |= 1 << UInt64(listener)
         case .connection(let handle, let isReadable, let isWritable, let isHungUp, let hasEnded):
             if isWritable { write(handle) }
-            guard isReadable else { return }
+            // The shard offers its packets again in the next turn.
+            guard isReadable, !shard.awaitsTurn(handle) else { return }
             guard shard.holdsInput(handle) else {
                 read(handle)
                 return
@@ -259,6 +277,8 @@ package struct BrokerLoop: ~Copyable {
     }
 
     mutating func read(_ handle: Handle) {
+        // Most of it would have to be kept until a later turn.
+        reactor.readsLittle = shard.isTurnSpent
         switch reactor.receive(handle) {
         case .wouldBlock: return
         case .bytes(let bytes):

@@ -35,6 +35,8 @@ package final class BrokerThread: Sendable {
         access: AccessRules?, identity: BrokerLoop.Identity, logger: Logger
     ) throws -> [String] {
         let started = try WorkQueue<Result<[String], any Error>>(name: Self.name)
+        // The caller gives the store away: from here on only the new thread uses it, and the start
+        // of a thread comes after all that the caller did.
         nonisolated(unsafe) let store = store
         try WorkerThread.start(name: Self.name) { [self] in
             do {

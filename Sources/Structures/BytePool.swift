@@ -100,7 +100,7 @@ public struct BytePool: BitwiseCopyable {
 
     /// Bytes of all buffers in use, each counted with its class's capacity. 0 once every buffer has
     /// come back.
-    package var bytesInUse: Int {
+    public var bytesInUse: Int {
         var bytes = ledger.pointee.existing[Self.classCount]
         for index in 0..<Self.classCount {
             let inUse = ledger.pointee.existing[index] - classes[index].freeCount

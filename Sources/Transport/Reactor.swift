@@ -129,6 +129,12 @@ public struct Reactor: ~Copyable {
 
     // MARK: Reading
 
+    /// True while ``receive(_:)`` takes at most 4 KiB from a socket.
+    public var readsLittle: Bool {
+        get { bench.readsLittle }
+        set { bench.readsLittle = newValue }
+    }
+
     /// Reads once; bytes kept by ``keep(_:_:from:)`` come first.
     public mutating func receive(_ handle: Handle) -> Received {
         guard isOpen(handle) else { return .wouldBlock }

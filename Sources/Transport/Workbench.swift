@@ -10,6 +10,7 @@ struct Workbench: ~Copyable {
     /// Never read; see the same in ``Reactor``.
     private let addressOnly: any Sendable = ()
     static var inputBytes: Int { 64 * 1_024 }
+    private static var littleInputBytes: Int { 4 * 1_024 }
     /// Opened records of one read must fit after the kept input.
     static var recordBytes: Int { inputBytes - KeptInput.movableBytes }
     private static var segmentCapacity: Int { 64 }
@@ -22,6 +23,8 @@ struct Workbench: ~Copyable {
     private var storedRecords: UnsafeMutableRawPointer?
     var ciphers = RecordCiphers()
     var held = HeldInput()
+    /// True while one `recv` takes only a little.
+    var readsLittle = false
     private(set) var bytesReceived: UInt64 = 0
     private(set) var bytesSent: UInt64 = 0
 
@@ -56,7 +59,8 @@ struct Workbench: ~Copyable {
     mutating func receive(
         _ descriptor: CInt, into target: UnsafeMutableRawPointer, count: Int
     ) -> (count: Int, code: CInt) {
-        let (received, code) = retrying { recv(descriptor, target, count, 0) }
+        let most = readsLittle ? min(count, Self.littleInputBytes) : count
+        let (received, code) = retrying { recv(descriptor, target, most, 0) }
         if received > 0 { countReceived(received) }
         return (received, code)
     }

@@ -76,6 +76,9 @@ package final class ShardLink {
         turn()
     }
 
+    /// Bytes that the shard has not handled yet.
+    package func unreadCount(of handle: Handle) -> Int { kept[handle]?.count ?? 0 }
+
     package func lose(_ handle: Handle) {
         shard.lost(handle, .peerClosed)
         turn()
@@ -100,7 +103,8 @@ package final class ShardLink {
         turn()
     }
 
-    /// Runs one turn; password checks succeed and cause another turn.
+    /// Runs one turn; password checks succeed and cause another turn, as does work beyond the bound
+    /// of a turn.
     package func turn() {
         var hasAuthenticated = false
         while true {
@@ -123,7 +127,7 @@ package final class ShardLink {
                     hasAuthenticated = true
                 }
             case .finish:
-                guard hasAuthenticated else { return }
+                guard hasAuthenticated || shard.hasTurnWaiters else { return }
                 hasAuthenticated = false
             }
         }

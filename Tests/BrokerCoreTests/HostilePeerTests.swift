@@ -136,8 +136,7 @@ struct HostilePeerTests {
         let peer = try link.connect("peer", cleanSession: false)
         try link.send(peer, .publish("a", "x", qos: .exactlyOnce, 1))
         let pubrels = [UInt8]((0..<200_000).flatMap { _ in [0x62, 0x02, 0x00, 0x09] })
-        _ = pubrels.withUnsafeBytes { link.shard.receive(peer, $0) }
-        link.turn()
+        link.send(peer, pubrels)
         #expect(link.closeReasons == [.outputLimit])
     }
 }

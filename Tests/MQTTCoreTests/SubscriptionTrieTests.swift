@@ -230,6 +230,64 @@ struct SubscriptionTrieTests {
         #expect(subscribers.trie.nodeCount == 2)
     }
 
+    @Test("a change outdates the cached matches that it may affect, and leaves the others")
+    func cachedMatches() {
+        let owner = TestPool()
+        var subscribers = Subscribers(sessions: 3, pool: owner.pool)
+        subscribers.subscribe(0, "orders/+/status", .atLeastOnce)
+        let topics = ["orders/1/status", "users/7/inbox", "a/b/c/d/e", "/x"]
+        func isCached(_ topic: String, _ subscribers: inout Subscribers) -> Bool {
+            _ = subscribers.trie.takeWork()
+            #expect(subscribers.match(topic) == subscribers.expected(topic), "\(topic)")
+            return subscribers.trie.takeWork() == 0
+        }
+        for topic in topics { _ = isCached(topic, &subscribers) }
+        #expect(topics.filter { isCached($0, &subscribers) } == topics)
+
+        let changes: [(filter: String, outdated: Set<String>)] = [
+            ("users/8/#", []), ("users/+/inbox", ["users/7/inbox"]), ("orders/2/status", []),
+            ("orders/1/status", ["orders/1/status"]), ("a/b/c/d/+", ["a/b/c/d/e"]),
+            ("users/7/inbox/#", ["users/7/inbox"]), ("#", Set(topics)),
+        ]
+        for (filter, outdated) in changes {
+            subscribers.subscribe(1, filter, .atMostOnce)
+            #expect(Set(topics.filter { !isCached($0, &subscribers) }) == outdated, "\(filter)")
+            subscribers.unsubscribe(1, filter)
+            #expect(Set(topics.filter { !isCached($0, &subscribers) }) == outdated, "\(filter)")
+        }
+        subscribers.subscribe(2, "users/7/inbox", .exactlyOnce)
+        subscribers.subscribe(2, "orders/+/+", .exactlyOnce)
+        _ = topics.map { isCached($0, &subscribers) }
+        subscribers.removeAll(2)
+        #expect(topics.filter { isCached($0, &subscribers) } == ["a/b/c/d/e", "/x"])
+    }
+
+    @Test("cached matches agree with a model through any changes", arguments: UInt64(1)...8)
+    func cachedModel(seed: UInt64) {
+        var random = SplitMix64(seed: seed)
+        let owner = TestPool()
+        var subscribers = Subscribers(sessions: 4, pool: owner.pool)
+        let names = ["a", "b", "", "$x"]
+        for _ in 0..<3_000 {
+            let session = random.number(in: 0...3)
+            var levels = (0...random.number(in: 0...5)).map { _ in random.pick(names) }
+            let topic = levels.joined(separator: "/")
+            if !topic.isEmpty {
+                #expect(subscribers.match(topic) == subscribers.expected(topic), "seed \(seed)")
+            }
+            for place in levels.indices where random.once(in: 3) { levels[place] = "+" }
+            if random.once(in: 3) { levels.append("#") }
+            let filter = levels.joined(separator: "/")
+            switch random.number(in: 0...20) {
+            case _ where filter.isEmpty: continue
+            case 0: subscribers.removeAll(session)
+            case 1...9: subscribers.unsubscribe(session, filter)
+            case 10...14: subscribers.subscribe(session, filter, random.pick(QoS.allCases))
+            default: continue
+            }
+        }
+    }
+
     @Test("sessions with few filters, with many, and again with few", arguments: UInt64(1)...8)
     func manyAndFew(seed: UInt64) {
         var random = SplitMix64(seed: seed)

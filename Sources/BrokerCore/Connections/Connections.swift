@@ -3,7 +3,7 @@ import Structures
 /// The connections of a shard, their timers, and lists of those with work in this turn.
 struct Connections: ~Copyable {
     /// A connection that ends with the turn.
-    struct Ending: Sendable {
+    struct Ending: BitwiseCopyable {
         let handle: Handle
         let reason: CloseReason
         /// The protocol of a peer that does not speak MQTT; `nil` if unknown.
@@ -14,12 +14,16 @@ struct Connections: ~Copyable {
     private let addressOnly: any Sendable = ()
     private var records = Slab<Connection>()
     private var timers: TimerWheel
-    /// Connections whose output is sent in this turn.
-    private var dirty = GrowableBuffer<Handle>()
-    private var ending: [Ending] = []
+    /// Connections with output to send, in the order in which it came.
+    private var dirty = RingBuffer<Handle>()
+    /// True when the next connection to send comes from the end of ``dirty``.
+    private var sendsLatest = false
+    private var ending = RingBuffer<Ending>()
     private var closing: [Closing] = []
     private var resumed = RingBuffer<Handle>()
     private var overdue = RingBuffer<Handle>()
+    /// Connections whose next packet waits for a later turn, in the order of waiting.
+    private var turnWaiters = RingBuffer<Handle>()
     /// Connections whose next packet waits for the store, in the order of waiting. Closed ones are
     /// removed once they outnumber the others.
     private var storeWaiters: [Handle] = []
@@ -88,10 +92,10 @@ struct Connections: ~Copyable {
     }
 
     @inline(__always)
-    var hasEnding: Bool { !ending.isEmpty }
+    var hasEnding: Bool { ending.count > 0 }
 
-    /// Connections that end with this turn, in order.
-    mutating func takeEnding() -> [Ending] { takeAll(&ending) }
+    /// The next connection that ends with this turn, in order.
+    mutating func popEnding() -> Ending? { ending.popFirst() }
 
     /// Frees a connection's record and returns it. The caller has dealt with its will and its
     /// output. With `owesOutput` the unsent bytes stay until ``discardOutput(_:pool:)``.
@@ -130,10 +134,16 @@ struct Connections: ~Copyable {
         dirty.append(handle)
     }
 
-    /// Takes one connection whose output has to be sent in this turn.
+    /// True when a connection's output has to be sent.
+    var hasUnsent: Bool { dirty.count > 0 }
+
+    /// Takes one connection whose output has to be sent, in turns the one that has waited longest
+    /// and the latest: when a message to very many is spread over turns, the answers to other
+    /// clients' packets do not wait behind it.
     @inline(__always)
     mutating func takeDirty() -> Handle? {
-        while let handle = dirty.popLast() {
+        while let handle = sendsLatest ? dirty.popLast() : dirty.popFirst() {
+            sendsLatest.toggle()
             guard isCurrent(handle) else { continue }
             _ = records[handle.index].outlet.setListed(false)
             return handle
@@ -154,6 +164,24 @@ struct Connections: ~Copyable {
 
     /// The next connection whose held-back input is offered again, in the order of ``resume(_:now:)``.
     mutating func popResumed() -> Handle? { resumed.popFirst() }
+
+    /// Has the connection's next packet wait for a later turn.
+    mutating func awaitTurn(_ handle: Handle) {
+        records[handle.index].intake.awaitTurn()
+        turnWaiters.append(handle)
+    }
+
+    var turnWaiterCount: Int { turnWaiters.count }
+
+    /// The next connection whose packets wait for a turn; they are read again.
+    mutating func popTurnWaiter(now: MonotonicTime) -> Handle? {
+        while let handle = turnWaiters.popFirst() {
+            guard isCurrent(handle), records[handle.index].intake.beginTurn() else { continue }
+            records[handle.index].keepAlive.heard(at: now)
+            return handle
+        }
+        return nil
+    }
 
     /// Adds the connection to those whose next packet waits for the store.
     mutating func awaitStore(_ handle: Handle) {
@@ -224,7 +252,9 @@ struct Connections: ~Copyable {
     var nextDeadline: MonotonicTime? { timers.nextDeadline }
 
     /// True when the next turn has work here without any event.
-    var hasWork: Bool { !dirty.isEmpty || !ending.isEmpty || resumed.count > 0 }
+    var hasWork: Bool {
+        dirty.count > 0 || ending.count > 0 || resumed.count > 0 || turnWaiters.count > 0
+    }
 }
 
 /// A connection that the caller of the turn has to close.

@@ -5,7 +5,8 @@ import Structures
 /// Acknowledgements that one connection waits for, and whether its packets are read.
 ///
 /// The broker stops reading while too much from this client waits for the store, while the client
-/// does not read its acknowledgements, or while the store does not accept its next packet.
+/// does not read its acknowledgements, while the store does not accept its next packet, or until the
+/// next turn when this one has done its share for the client.
 struct Intake: BitwiseCopyable {
     private enum State: UInt8, BitwiseCopyable {
         case reading
@@ -14,6 +15,8 @@ struct Intake: BitwiseCopyable {
         case paused
         /// The next packet has to wait for the store.
         case awaitingStore
+        /// The next packet has to wait for a later turn, see ``WorkBudget``.
+        case awaitingTurn
     }
 
     private(set) var acknowledgements = AcknowledgementQueue()
@@ -23,6 +26,10 @@ struct Intake: BitwiseCopyable {
     var isPaused: Bool { state != .reading }
     /// True when the connection's next packet waits for the store.
     var awaitsStore: Bool { state == .awaitingStore }
+    /// True when the connection's next packet waits for a later turn.
+    var awaitsTurn: Bool { state == .awaitingTurn }
+    /// True when a limit or the store keeps the connection's packets from being read.
+    var isPausedAtLimit: Bool { isPaused && !awaitsTurn }
 
     // MARK: Pausing
 
@@ -64,6 +71,16 @@ struct Intake: BitwiseCopyable {
     mutating func storeAccepts() -> Bool {
         guard state == .awaitingStore else { return false }
         state = .paused
+        return true
+    }
+
+    /// Pauses the connection until a later turn.
+    mutating func awaitTurn() { state = .awaitingTurn }
+
+    /// Ends the wait for a later turn; false when the connection did not wait.
+    mutating func beginTurn() -> Bool {
+        guard state == .awaitingTurn else { return false }
+        state = .reading
         return true
     }
 

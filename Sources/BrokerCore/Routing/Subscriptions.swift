@@ -95,6 +95,20 @@ struct Subscriptions: ~Copyable {
 
     // MARK: Matching
 
+    /// Members and rights that were asked since ``takeWork()``.
+    private var asked = 0
+
+    /// True when matching or choosing has cost something since ``takeWork()``.
+    @inline(__always)
+    var hasWork: Bool { trie.hasWork || asked != 0 }
+
+    /// The steps of matching and choosing since the last call, for ``WorkBudget``.
+    @inline(never)
+    mutating func takeWork() -> Int {
+        defer { asked = 0 }
+        return asked + trie.takeWork() + shared.takeWork()
+    }
+
     /// Every session with a matching plain filter, each once; valid until the next call.
     @inline(__always)
     mutating func match(_ topic: UnsafeRawBufferPointer) -> UnsafeBufferPointer<
@@ -113,6 +127,7 @@ struct Subscriptions: ~Copyable {
         case .cached(let permitted): return permitted
         case .collected(let matches):
             var count = 0
+            asked += matches.count
             for match in matches where isPermitted(match.session) {
                 matches[count] = match
                 count += 1
@@ -170,6 +185,7 @@ struct Subscriptions: ~Copyable {
         if let first = firstPermitted(group, isOnline: true, mayReceive) {
             var member = first
             for _ in 0..<Self.mostAsked {
+                asked += 1
                 if hasRoom(shared[member].session), mayReceive(shared[member].session) {
                     shared.passTurn(member)
                     return .member(shared[member])
@@ -189,6 +205,7 @@ struct Subscriptions: ~Copyable {
         }
         var member = first
         for _ in 0..<Self.mostSearched {
+            asked += 1
             let choice = shared[member]
             if isPersistent(choice.session), min(qos, choice.qos) != .atMostOnce,
                 mayReceive(choice.session)
@@ -203,12 +220,13 @@ struct Subscriptions: ~Copyable {
     }
 
     /// The next member of a group that may read the topic; `nil` when none may.
-    private func firstPermitted(
+    private mutating func firstPermitted(
         _ group: UInt32, isOnline: Bool, _ mayReceive: (UInt32) -> Bool
     ) -> UInt32? {
         guard let first = shared.first(group, isOnline: isOnline) else { return nil }
         var member = first
         for _ in 0..<Self.mostSearched {
+            asked += 1
             if mayReceive(shared[member].session) { return member }
             member = shared.next(member)
             if member == first { break }
@@ -222,6 +240,7 @@ struct Subscriptions: ~Copyable {
         _ topic: UnsafeRawBufferPointer
     ) -> UnsafeBufferPointer<SubscriptionTrie.Match> {
         choices.removeAll()
+        asked += 1
         return shared.match(topic)
     }
 

@@ -7,12 +7,23 @@ extension Shard {
     /// Closes the connections that end with this turn. Wills may end further ones.
     @inline(__always)
     mutating func closeEnding() {
-        while connections.hasEnding { closeBatch() }
+        if connections.hasEnding { closeAllEnding() }
     }
 
     @inline(never)
-    private mutating func closeBatch() {
-        for ending in connections.takeEnding() { close(ending) }
+    private mutating func closeAllEnding() {
+        while let ending = connections.popEnding() { close(ending) }
+    }
+
+    /// As ``closeEnding()``, until wills have spent the turn's work; the rest follow in the next one.
+    @inline(__always)
+    mutating func closeEndingWithinBudget() {
+        if connections.hasEnding { closeSomeEnding() }
+    }
+
+    @inline(never)
+    private mutating func closeSomeEnding() {
+        while !context.budget.isSpent, let ending = connections.popEnding() { close(ending) }
     }
 
     /// Closes a connection. Its generation makes late events of the same index find no connection.
@@ -39,7 +50,7 @@ extension Shard {
             detach(session, reason)
         }
         context.counters.closed(reason, wasOpen: wasOpen)
-        if connection.intake.isPaused { context.counters.publishersPaused -= 1 }
+        if connection.intake.isPausedAtLimit { context.counters.publishersPaused -= 1 }
         if isReported {
             context.notices.append(
                 .closed(

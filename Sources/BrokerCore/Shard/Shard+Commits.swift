@@ -37,7 +37,7 @@ extension Shard {
         }
         takeSlices()
         readEnded()
-        closeEnding()
+        closeEndingWithinBudget()
     }
 
     private mutating func takeCommits() {

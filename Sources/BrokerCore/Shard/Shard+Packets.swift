@@ -9,13 +9,12 @@ extension Shard {
     /// First byte of a TLS handshake record (RFC 8446, section 5.1). No CONNECT begins with it,
     /// since its reserved bits are 0 [MQTT-2.2.2-1].
     private static var tlsHandshakeRecord: UInt8 { 22 }
-    /// Bound on a connection's waiting acknowledgements; above the number of identifiers.
-    private static var mostAcknowledgements: UInt32 { 3 * 65_536 }
 
     /// Handles all complete packets in `bytes` and returns the number of bytes consumed. The caller
     /// offers the rest again, with more input or when the turn resumes the connection.
     public mutating func receive(_ handle: Handle, _ bytes: UnsafeRawBufferPointer) -> Int {
         guard connections.isCurrent(handle) else { return bytes.count }
+        context.budget.beginShare()
         var offset = 0
         while offset < bytes.count {
             guard !connections[handle].machine.isEnding else { return bytes.count }
@@ -34,9 +33,17 @@ extension Shard {
                     }
                     return offset
                 case .frame(let frame):
+                    guard context.budget.admits(frame.type) else {
+                        connections.awaitTurn(handle)
+                        return offset
+                    }
                     if commits.holdsMessages, awaitsStore(handle, frame, bytes) { return offset }
                     context.counters.packetsReceived += 1
                     try process(handle, frame, bytes)
+                    context.budget.spend(WorkBudget.packet)
+                    if subscriptions.hasWork {
+                        context.budget.spend(WorkBudget.matchStep * subscriptions.takeWork())
+                    }
                     offset = frame.packet.end
                     // The keep alive counts complete packets, not bytes [MQTT-3.1.2-24].
                     connections[handle].keepAlive.heard(at: context.now)
@@ -239,108 +246,5 @@ extension Shard {
             break
         }
         acknowledge(handle, .pubrel, identifier, needsCommit: needsCommit, requestBytes: 0)
-    }
-
-    // MARK: Acknowledgements to the client
-
-    /// Sends an acknowledgement, after those before it. `requestBytes` is the size of the PUBLISH
-    /// or UNSUBSCRIBE; 0 for other packets and repetitions.
-    mutating func acknowledge(
-        _ handle: Handle, _ type: PacketType, _ identifier: PacketIdentifier, needsCommit: Bool,
-        requestBytes: Int
-    ) {
-        let word = PacketEncoder.fourBytes(type, identifier)
-        guard needsCommit || !connections[handle].intake.acknowledgements.isEmpty else {
-            connections[handle].outlet.append(word: word, pool: pool)
-            context.counters.otherPacketsSent += 1
-            connections.markDirty(handle)
-            if requestBytes > 0, type != .unsuback {
-                pauseIfNeeded(handle)
-            } else {
-                limitOutput(handle)
-            }
-            return
-        }
-        let ticket = needsCommit ? commit(.acknowledge(handle)) : 0
-        connections[handle].intake.append(
-            word: word, ticket: ticket, requestBytes: requestBytes, pool: pool)
-        pauseIfNeeded(handle, isPublisher: type != .unsuback)
-        // PUBREL is read even during a pause, so its acknowledgements have a bound of their own.
-        if connections[handle].intake.acknowledgements.count > Self.mostAcknowledgements {
-            end(handle, .outputLimit)
-        }
-    }
-
-    /// Sends a whole packet as acknowledgement and takes over its reference.
-    mutating func acknowledge(
-        _ handle: Handle, packet: SharedBytes, needsCommit: Bool, requestBytes: Int
-    ) {
-        let ticket = needsCommit ? commit(.acknowledge(handle)) : 0
-        connections[handle].intake.append(
-            packet: packet, ticket: ticket, requestBytes: requestBytes, pool: pool)
-        if !needsCommit { releaseAcknowledgements(handle) }
-        if !connections[handle].intake.acknowledgements.isEmpty {
-            pauseIfNeeded(handle, isPublisher: false)
-        }
-    }
-
-    /// Moves acknowledgements whose commits have completed to the output, in order.
-    mutating func releaseAcknowledgements(_ handle: Handle) {
-        guard connections.isLive(handle) else { return }
-        if context.isRigged { Failpoint.beforeAcknowledge.reach() }
-        let released = connections[handle].releaseAcknowledgements(pool: context.pool) { ticket in
-            commits.isCommitted(ticket)
-        }
-        if context.isRigged { Self.reachFailpoints(released.types) }
-        context.counters.otherPacketsSent += UInt64(released.count)
-        connections.markDirty(handle)
-        limitOutput(handle)
-        resumeIfPossible(handle)
-    }
-
-    private static func reachFailpoints(_ released: AcknowledgementQueue.Types) {
-        if released.contains(.pubrec) { Failpoint.pubrec.reach() }
-        if released.contains(.pubrel) { Failpoint.pubrel.reach() }
-        if released.contains(.pubcomp) { Failpoint.pubcomp.reach() }
-    }
-
-    /// Ends the connection of a client that sends without reading.
-    private mutating func limitOutput(_ handle: Handle) {
-        if connections[handle].outlet.isOverLimit(context) { end(handle, .outputLimit) }
-    }
-
-    // MARK: Pausing
-
-    private mutating func pauseIfNeeded(_ handle: Handle, isPublisher: Bool = true) {
-        let unsent = connections[handle].outlet.count
-        guard
-            let limit = connections[handle].intake.pauseIfNeeded(
-                context, outputBytes: unsent, isPublisher: isPublisher)
-        else { return }
-        context.counters.publishersPaused += 1
-        context.counters.limits.add(limit)
-        notePause(handle, true)
-    }
-
-    @inline(__always)
-    mutating func resumeIfPossible(_ handle: Handle) {
-        if connections[handle].intake.isPaused { resumePaused(handle) }
-    }
-
-    mutating func resumePaused(_ handle: Handle) {
-        let unsent = connections[handle].outlet.count
-        guard connections[handle].intake.resumeIfPossible(context, outputBytes: unsent) else {
-            return
-        }
-        context.counters.publishersPaused -= 1
-        connections.resume(handle, now: context.now)
-        notePause(handle, false)
-    }
-
-    private mutating func notePause(_ handle: Handle, _ isPaused: Bool) {
-        let session = connections[handle].session
-        guard reportsLifecycle, session != noIndex else { return }
-        context.notices.append(
-            .paused(handle, clientIdentifier: sessions.identifier(of: session), isPaused))
     }
 }

@@ -14,18 +14,23 @@ extension Shard {
     ) -> Bool {
         let size = PublishEncoder.size(
             topicCount: topic.count, payloadCount: payload.count, qos: .atMostOnce)
-        guard payload.count < 16 * 1_024, size == Int(frame.packet.count) else { return false }
+        guard size == Int(frame.packet.count) else { return false }
         // The packet begins before its topic, by the fixed header and the topic's length.
         guard let topicBase = topic.baseAddress else { return false }
         let packet = topicBase - (size - topic.count - payload.count)
         var sent: UInt64 = 0
-        for match in receivers(of: topic) where deliverAtMostOnce(packet, size, to: match.session) {
+        let matches = receivers(of: topic)
+        guard !Message.sharesPayload(count: payload.count, receivers: matches.count) else {
+            return false
+        }
+        for match in matches where deliverAtMostOnce(packet, size, to: match.session) {
             sent += 1
         }
         if subscriptions.hasShared {
             for choice in chooseMembers(topic, qos: .atMostOnce)
             where deliverAtMostOnce(packet, size, to: choice.session) { sent += 1 }
         }
+        context.budget.spend(Int(sent) * WorkBudget.delivery(bytes: size, qos: .atMostOnce))
         context.counters.publishesSent += sent
         context.counters.publishBytesSent &+= sent &* UInt64(payload.count)
         return true
@@ -76,6 +81,7 @@ extension Shard {
         retain(&delivery, effect)
         var counts = PublishCounts()
         counts.matched = matches.count + (choices?.count ?? 0)
+        message.setReceivers(counts.matched)
         for match in matches {
             // [MQTT-3.8.4-6]
             deliver(&delivery, to: match.session, qos: min(message.qos, match.qos), &counts)
@@ -86,6 +92,8 @@ extension Shard {
                 deliver(&delivery, to: choice.session, qos: min(message.qos, choice.qos), &counts)
             }
         }
+        context.budget.spend(
+            counts.matched * WorkBudget.delivery(bytes: message.copiedBytes, qos: message.qos))
         return (counts, needsCommit)
     }
 

@@ -35,10 +35,14 @@ struct TurnMachine {
         case gathering
         /// The connection, whose keep alive has expired, is read and then judged.
         case judging(Handle)
+        /// Connections whose packets wait since earlier turns offer them, as many as there were when
+        /// the turn began.
+        case continuing(offers: Int)
         /// Writes are submitted and completions taken; resumed connections offer their input, as many
         /// as there were when the round began.
         case settling(round: UInt8, offers: Int)
-        case sending
+        /// Output is sent, at most so much.
+        case sending(left: Int)
         /// Everything is sent, and what is left is carried out.
         case ending
     }
@@ -51,13 +55,17 @@ struct TurnMachine {
 /// plane; then ``nextStep()`` until the turn has ended.
 ///
 /// 1. Timers: CONNECT deadlines, session expiry; connections with expired keep alive after a last
-/// read.
+/// read. Then connections whose packets wait since earlier turns (``WorkBudget``).
 /// 2. Settling: connections close and publish wills, messages are handed over, retained messages
 /// walked, writes submitted as one commit, completions taken, resumed input offered; repeated.
-/// 3. Output is sent, once per connection; connections whose sockets failed close.
+/// 3. Output is sent, once per connection; connections whose sockets failed close. What exceeds a
+/// turn's bound is sent in the next.
 extension Shard {
     /// Timers handled per turn, because many sessions may expire at the same time.
     private static var timersPerTurn: Int { 1_000 }
+    /// Sends per turn, about 1 ms. Bytes beyond the first ``bytesPerSend`` count as further sends.
+    private static var sendsPerTurn: Int { 128 }
+    private static var bytesPerSend: Int { 8 * 1_024 }
 
     /// Begins a turn; `wallClockMs` is UNIX time in milliseconds.
     public mutating func beginTurn(at now: MonotonicTime, wallClockMs: Int64) {
@@ -74,8 +82,9 @@ extension Shard {
         case .judging(let handle):
             judge(handle)
             return readNext()
+        case .continuing(let offers): return continueNext(offers)
         case .settling(let round, let offers): return offerNext(round, offers)
-        case .sending: return sendNext()
+        case .sending(let left): return sendNext(left)
         case .ending:
             turn.state = .gathering
             return .finish
@@ -83,9 +92,20 @@ extension Shard {
     }
 
     private mutating func readNext() -> TurnStep {
-        guard let handle = connections.popOverdue() else { return offerNext(0, 0) }
-        turn.state = .judging(handle)
-        return .readOverdue(handle)
+        if let handle = connections.popOverdue() {
+            turn.state = .judging(handle)
+            return .readOverdue(handle)
+        }
+        context.budget.releaseReserve()
+        return continueNext(connections.turnWaiterCount)
+    }
+
+    private mutating func continueNext(_ offers: Int) -> TurnStep {
+        guard offers > 0, !context.budget.isSpent,
+            let handle = connections.popTurnWaiter(now: context.now)
+        else { return offerNext(0, 0) }
+        turn.state = .continuing(offers: offers - 1)
+        return .offerInput(handle)
     }
 
     private mutating func offerNext(_ round: UInt8, _ offers: Int) -> TurnStep {
@@ -101,24 +121,35 @@ extension Shard {
             guard offers > 0 else { break }
             round += 1
         }
-        turn.state = .sending
-        return sendNext()
+        return sendNext(Self.sendsPerTurn)
     }
 
     @inline(__always)
-    private mutating func sendNext() -> TurnStep {
-        if let handle = connections.takeDirty() { return .send(handle) }
+    private mutating func sendNext(_ left: Int) -> TurnStep {
+        if left > 0, let handle = connections.takeDirty() {
+            let sends = 1 + connections[handle].outlet.count / Self.bytesPerSend
+            turn.state = .sending(left: left - sends)
+            return .send(handle)
+        }
         endEvents()
-        turn.state = hasResult ? .ending : .gathering
-        return hasResult ? .carryOut : .finish
+        // Of the next turn, which may handle packets before its time is set.
+        context.budget.beginTurn(
+            hasUnsent: connections.hasUnsent, hasWaiting: connections.turnWaiterCount > 0,
+            pool: context.pool)
+        guard hasResult else {
+            turn.state = .gathering
+            return .finish
+        }
+        turn.state = .ending
+        return .carryOut
     }
 
     /// Settles the turn's events in order: submits what they wrote and takes completions.
     private mutating func settle() {
-        closeEnding()
+        closeEndingWithinBudget()
         if !commits.isBacklogFull { runHandOvers() }
         runRetainedWalks()
-        closeEnding()
+        closeEndingWithinBudget()
         if commits.records.hasUncommittedRecords { commit() }
         commits.submit()
         takeCompletions()
@@ -126,7 +157,7 @@ extension Shard {
 
     private mutating func endEvents() {
         // Connections whose sockets failed during sending; their wills are sent in the next turn.
-        closeEnding()
+        closeEndingWithinBudget()
         rights.endTurn()
     }
 
@@ -173,7 +204,7 @@ extension Shard {
             left -= 1
         }
         publishDueSystemTopics()
-        closeEnding()
+        closeEndingWithinBudget()
     }
 
     private mutating func connectionTimerFired(_ handle: Handle) {

@@ -136,6 +136,19 @@ public struct Shard: ~Copyable {
             && (connections[handle].intake.isPaused || connections[handle].machine.holdsInput)
     }
 
+    /// True when the connection's next packet waits for a later turn, which follows at once.
+    public func awaitsTurn(_ handle: Handle) -> Bool {
+        connections.isCurrent(handle) && connections[handle].intake.awaitsTurn
+    }
+
+    /// True when packets, output or the ends of connections wait for the next turn.
+    public var hasTurnWaiters: Bool {
+        connections.hasUnsent || connections.turnWaiterCount > 0 || connections.hasEnding
+    }
+
+    /// True when this turn's work is spent: of what is read now, only small packets are handled.
+    public var isTurnSpent: Bool { context.budget.isSpent }
+
     /// Reports that the socket failed or reached its end.
     public mutating func lost(_ handle: Handle, _ reason: CloseReason) {
         if connections.isLive(handle) { end(handle, reason) }

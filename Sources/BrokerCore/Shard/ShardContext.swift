@@ -15,6 +15,8 @@ struct ShardContext: ~Copyable {
     var now: MonotonicTime
     /// UNIX time in milliseconds; set at the start of a turn.
     var wallClockMs: Int64
+    /// The work that this turn may still do for clients' packets.
+    var budget = WorkBudget()
     var counters = BrokerCounters()
     var notices = Notices()
     let pool = BytePool()

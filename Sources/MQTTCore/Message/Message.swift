@@ -4,7 +4,7 @@ import Structures
 /// An application message that outlives its packet, encoded once for all its receivers.
 ///
 /// A receiver's copy of QoS 1 or 2 differs only in the first byte and the packet identifier, so
-/// delivery is one copy and two patches. Payloads of ``sharingThreshold`` bytes and more are not
+/// delivery is one copy and two patches. Large payloads, and those for very many receivers, are not
 /// copied at all. Layout: an internal header of 24 bytes, then a PUBLISH packet with room for a
 /// packet identifier. Each holder of a reference calls ``release(in:)`` once.
 public struct Message: BitwiseCopyable {
@@ -15,6 +15,8 @@ public struct Message: BitwiseCopyable {
         var payloadOffset: UInt32
         var topicOffset: UInt16
         var topicCount: UInt16
+        /// True when receivers' outputs refer to the payload; false when each gets a copy.
+        var sharesPayload: Bool
         /// The QoS of the publisher's PUBLISH.
         var qos: QoS
         var retain: Bool
@@ -23,6 +25,10 @@ public struct Message: BitwiseCopyable {
     /// From this many bytes on, a reference costs less than a copy (the measured crossover is 8 to
     /// 16 KiB).
     private static var sharingThreshold: Int { 16 * 1_024 }
+    /// For very many receivers smaller payloads are shared too: copies would take this much memory.
+    private static var mostCopied: Int { 1_024 * 1_024 }
+    /// Smaller payloads are always copied: a reference takes about as much memory.
+    private static var leastShared: Int { 512 }
     private static var headerBytes: Int { 24 }
 
     private let shared: SharedBytes
@@ -43,7 +49,8 @@ public struct Message: BitwiseCopyable {
             of: Header(
                 expiresAtMs: expiresAtMs, payloadOffset: UInt32(payloadOffset),
                 topicOffset: UInt16(payloadOffset - 2 - topic.count),
-                topicCount: UInt16(topic.count), qos: qos, retain: retain),
+                topicCount: UInt16(topic.count),
+                sharesPayload: payloadCount >= Self.sharingThreshold, qos: qos, retain: retain),
             as: Header.self)
         let packet = shared.bytes + Self.headerBytes
         PublishEncoder.writeHeader(
@@ -78,6 +85,26 @@ public struct Message: BitwiseCopyable {
         return UnsafeRawBufferPointer(start: packet + offset, count: count - offset)
     }
 
+    /// True when a payload of this size is shared by so many receivers.
+    public static func sharesPayload(count: Int, receivers: Int) -> Bool {
+        count >= sharingThreshold
+            || (count >= leastShared && count * receivers >= mostCopied)
+    }
+
+    /// Sets whether so many receivers' outputs refer to the payload, instead of a copy each.
+    public func setReceivers(_ receivers: Int) {
+        guard Self.sharesPayload(count: payload.count, receivers: receivers) else { return }
+        var header = header
+        header.sharesPayload = true
+        shared.bytes.storeBytes(of: header, as: Header.self)
+    }
+
+    /// Bytes that are copied into each receiver's output.
+    public var copiedBytes: Int {
+        let header = header
+        return header.sharesPayload ? Int(header.payloadOffset) : count
+    }
+
     /// True when the message has expired at `wallClock`, a UNIX time in milliseconds.
     public func isExpired(atMs wallClock: Int64) -> Bool {
         let expiry = header.expiresAtMs
@@ -105,8 +132,9 @@ public struct Message: BitwiseCopyable {
             appendAtMostOnce(to: &output, retain: retain, pool: pool)
             return
         }
+        let header = header
         let payloadOffset = Int(header.payloadOffset)
-        let isShared = count - payloadOffset >= Self.sharingThreshold
+        let isShared = header.sharesPayload
         let copied = isShared ? payloadOffset : count
         let destination = output.append(copied, pool: pool)
         destination.copyMemory(from: packet, byteCount: copied)
@@ -122,7 +150,7 @@ public struct Message: BitwiseCopyable {
         let payload = payload
         let headerSize = PublishEncoder.headerSize(
             topicCount: topic.count, payloadCount: payload.count, qos: .atMostOnce)
-        let isShared = payload.count >= Self.sharingThreshold
+        let isShared = header.sharesPayload
         let destination = output.append(
             headerSize + (isShared ? 0 : payload.count), pool: pool)
         PublishEncoder.writeHeader(

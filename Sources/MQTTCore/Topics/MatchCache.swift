@@ -5,7 +5,9 @@ import Structures
 struct MatchCache: ~Copyable {
     struct Entry: BitwiseCopyable {
         var hash: UInt64
+        /// The latest version at which the matches were known to be right; 0 for an unused slot.
         var version: UInt64
+        var dependencies = MatchVersions.Dependencies()
         var count: UInt32
         /// Sessions that match and were left out because they may not read the topic.
         var withheld: UInt32
@@ -25,41 +27,71 @@ struct MatchCache: ~Copyable {
     init(pool: BytePool) {
         self.pool = pool
         entries = .allocate(capacity: Self.entryCount)
-        entries.initialize(
-            repeating: Entry(
-                hash: 0, version: 0, count: 0, withheld: 0, topic: CompactBytes(), matches: nil),
-            count: Self.entryCount)
+        entries.initialize(repeating: Self.unused, count: Self.entryCount)
     }
 
     deinit { entries.deallocate() }
 
+    @inline(__always)
     func find(
-        _ topic: UnsafeRawBufferPointer, hash: UInt64, version: UInt64
+        _ topic: UnsafeRawBufferPointer, hash: UInt64, _ versions: borrowing MatchVersions
     ) -> UnsafeBufferPointer<SubscriptionTrie.Match>? {
-        let entry = entries + Int(hash & UInt64(Self.entryCount - 1))
-        guard entry.pointee.hash == hash, entry.pointee.version == version,
+        let entry = entry(hash)
+        guard entry.pointee.hash == hash,
+            entry.pointee.version == versions.latest || refresh(entry, versions),
             entry.pointee.topic.equals(topic)
         else { return nil }
         return UnsafeBufferPointer(start: entry.pointee.matches, count: Int(entry.pointee.count))
     }
 
-    /// ``Entry/withheld`` of the entry that ``find(_:hash:version:)`` has just returned for this
-    /// hash.
-    func withheld(hash: UInt64) -> UInt32 {
-        entries[Int(hash & UInt64(Self.entryCount - 1))].withheld
+    /// Notes that an entry is right at the latest version; false when it is out of date.
+    @inline(never)
+    private func refresh(
+        _ entry: UnsafeMutablePointer<Entry>, _ versions: borrowing MatchVersions
+    ) -> Bool {
+        guard entry.pointee.version != 0,
+            versions.areUnchanged(entry.pointee.dependencies, since: entry.pointee.version)
+        else { return false }
+        entry.pointee.version = versions.latest
+        return true
     }
 
+    private func entry(_ hash: UInt64) -> UnsafeMutablePointer<Entry> {
+        entries + Int(hash & UInt64(Self.entryCount - 1))
+    }
+
+    /// Drops the match of one topic.
+    func remove(_ topic: UnsafeRawBufferPointer, hash: UInt64) {
+        let entry = entry(hash)
+        guard entry.pointee.hash == hash, entry.pointee.topic.equals(topic) else { return }
+        free(entry)
+        entry.pointee = Self.unused
+    }
+
+    private func free(_ entry: UnsafeMutablePointer<Entry>) {
+        if let matches = entry.pointee.matches {
+            pool.deallocate(
+                UnsafeMutableRawPointer(matches),
+                count: Int(entry.pointee.count) * MemoryLayout<SubscriptionTrie.Match>.stride)
+        }
+        entry.pointee.topic.destroy(in: pool)
+    }
+
+    private static var unused: Entry {
+        Entry(hash: 0, version: 0, count: 0, withheld: 0, topic: CompactBytes(), matches: nil)
+    }
+
+    /// ``Entry/withheld`` of the entry that ``find(_:hash:_:)`` has just returned for this hash.
+    func withheld(hash: UInt64) -> UInt32 { entry(hash).pointee.withheld }
+
     func store(
-        _ topic: UnsafeRawBufferPointer, hash: UInt64, version: UInt64,
+        _ topic: UnsafeRawBufferPointer, hash: UInt64, _ versions: borrowing MatchVersions,
         _ matches: UnsafeBufferPointer<SubscriptionTrie.Match>, withheld: UInt32 = 0
     ) {
         guard matches.count <= Self.largestResult, topic.count <= Self.longestTopic else { return }
-        let entry = entries + Int(hash & UInt64(Self.entryCount - 1))
+        let entry = entry(hash)
+        free(entry)
         let stride = MemoryLayout<SubscriptionTrie.Match>.stride
-        if let old = entry.pointee.matches {
-            pool.deallocate(UnsafeMutableRawPointer(old), count: Int(entry.pointee.count) * stride)
-        }
-        entry.pointee.topic.destroy(in: pool)
         var copy: UnsafeMutablePointer<SubscriptionTrie.Match>?
         if let base = matches.baseAddress, matches.count > 0 {
             let buffer = pool.allocate(matches.count * stride)
@@ -68,7 +100,8 @@ struct MatchCache: ~Copyable {
             copy = buffer
         }
         entry.pointee = Entry(
-            hash: hash, version: version, count: UInt32(matches.count), withheld: withheld,
+            hash: hash, version: versions.latest, dependencies: versions.dependencies(of: topic),
+            count: UInt32(matches.count), withheld: withheld,
             topic: CompactBytes(topic, pool: pool), matches: copy)
     }
 }

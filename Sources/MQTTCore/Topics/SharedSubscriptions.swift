@@ -205,6 +205,9 @@ public struct SharedSubscriptions: ~Copyable {
         trie.match(topic)
     }
 
+    /// The steps of matching since the last call; see ``SubscriptionTrie/takeWork()``.
+    public mutating func takeWork() -> Int { trie.takeWork() }
+
     /// The connected or offline member whose turn is next; `nil` when the group has none of that
     /// kind.
     public func first(_ group: UInt32, isOnline: Bool) -> UInt32? {

@@ -6,8 +6,8 @@ import Structures
 /// Filters stand in a ``TopicTree``. Each subscription is a record in two linked lists, that of its
 /// node and that of its session, so that adding and removing one costs the same among ten and among
 /// a million. Subscriptions of a session with many also stand in a ``SessionIndex``. The matches of
-/// hot topics are cached, bounded in number and size. Any change of subscriptions raises the
-/// version, which outdates the whole cache.
+/// hot topics are cached, bounded in number and size; a change of subscriptions outdates those
+/// that it may affect.
 public struct SubscriptionTrie: ~Copyable {
     struct Subscription: BitwiseCopyable {
         var session: UInt32
@@ -57,8 +57,11 @@ public struct SubscriptionTrie: ~Copyable {
     private var subscriptions = Slab<Subscription>()
     private(set) var sessionIndex: SessionIndex
     private var cache: MatchCache
-    /// Counts changes of subscriptions. A cached match of another version is out of date.
-    private var version: UInt64 = 1
+    private var versions: MatchVersions
+    /// Steps of matching since ``takeWork()``.
+    private var work = 0
+    /// A filter whose change is noted.
+    private var changed: GrowableBuffer<UInt8>
     private let hash: KeyedHash
 
     private var matches: GrowableBuffer<Match>
@@ -72,6 +75,8 @@ public struct SubscriptionTrie: ~Copyable {
         tree = TopicTree(hash: hash, pool: pool)
         sessionIndex = SessionIndex(hash: hash)
         cache = MatchCache(pool: pool)
+        versions = MatchVersions(hash: hash)
+        changed = GrowableBuffer()
         self.hash = hash
         matches = GrowableBuffer()
         pending = GrowableBuffer()
@@ -87,7 +92,7 @@ public struct SubscriptionTrie: ~Copyable {
     public mutating func subscribe(
         _ session: UInt32, _ list: inout List, filter: UnsafeRawBufferPointer, qos: QoS
     ) -> Subscribed {
-        version += 1
+        noteChange(filter)
         let node = tree.insert(filter)
         if let existing = find(session, list, node) {
             subscriptions[existing].qos = qos
@@ -115,16 +120,24 @@ public struct SubscriptionTrie: ~Copyable {
         guard let node = tree.find(filter), let index = find(session, list, node) else {
             return false
         }
-        version += 1
+        noteChange(filter)
         remove(index, &list)
         return true
     }
 
     /// Removes all subscriptions of a session.
     public mutating func removeAll(_ list: inout List) {
-        guard !list.members.isEmpty else { return }
-        version += 1
-        while !list.members.isEmpty { remove(list.members.first, &list) }
+        while !list.members.isEmpty {
+            let index = list.members.first
+            tree.writePath(of: subscriptions[index].node, to: &changed)
+            noteChange(UnsafeRawBufferPointer(changed.contents))
+            remove(index, &list)
+        }
+    }
+
+    /// Outdates the cached matches that a change of this filter affects.
+    private mutating func noteChange(_ filter: UnsafeRawBufferPointer) {
+        if !versions.change(filter) { cache.remove(filter, hash: hash(filter)) }
     }
 
     /// The topic filters of a session, with their QoS.
@@ -141,12 +154,23 @@ public struct SubscriptionTrie: ~Copyable {
 
     // MARK: Matching
 
+    /// True when matching has taken steps since ``takeWork()``.
+    @inline(__always)
+    public var hasWork: Bool { work != 0 }
+
+    /// The nodes and subscriptions that matching has visited since the last call; cached matches
+    /// cost none.
+    public mutating func takeWork() -> Int {
+        defer { work = 0 }
+        return work
+    }
+
     /// All sessions that subscribed to the topic, each once; valid until the next call on the trie.
     public mutating func match(_ topic: UnsafeRawBufferPointer) -> UnsafeBufferPointer<Match> {
         let topicHash = hash(topic)
-        if let cached = cache.find(topic, hash: topicHash, version: version) { return cached }
+        if let cached = cache.find(topic, hash: topicHash, versions) { return cached }
         collect(topic)
-        cache.store(topic, hash: topicHash, version: version, matches.contents)
+        cache.store(topic, hash: topicHash, versions, matches.contents)
         return matches.contents
     }
 
@@ -160,7 +184,7 @@ public struct SubscriptionTrie: ~Copyable {
 
     /// The answer to ``search(_:)``.
     public enum Search {
-        /// The matches that ``keep(_:permitted:)`` cached for this topic; no subscription has
+        /// The matches that ``keep(_:permitted:)`` cached for this topic; no subscription to it has
         /// changed since.
         case cached(Permitted)
         /// All sessions that subscribed to the topic. The caller moves those that may read it to
@@ -173,7 +197,7 @@ public struct SubscriptionTrie: ~Copyable {
     /// between them.
     public mutating func search(_ topic: UnsafeRawBufferPointer) -> Search {
         let topicHash = hash(topic)
-        if let cached = cache.find(topic, hash: topicHash, version: version) {
+        if let cached = cache.find(topic, hash: topicHash, versions) {
             return .cached(
                 Permitted(
                     matches: cached,
@@ -187,12 +211,12 @@ public struct SubscriptionTrie: ~Copyable {
     public mutating func keep(_ topic: UnsafeRawBufferPointer, permitted count: Int) -> Permitted {
         let kept = UnsafeBufferPointer(rebasing: matches.contents[..<count])
         let withheld = UInt32(clamping: matches.count - count)
-        cache.store(topic, hash: hash(topic), version: version, kept, withheld: withheld)
+        cache.store(topic, hash: hash(topic), versions, kept, withheld: withheld)
         return Permitted(matches: kept, withheld: withheld)
     }
 
     /// Outdates all cached matches, for instance after rights have changed.
-    public mutating func invalidate() { version += 1 }
+    public mutating func invalidate() { versions.changeAll() }
 
     /// Collects the matches by walking all paths of the tree that match. It does not recurse,
     /// because a topic may have many levels.
@@ -216,6 +240,7 @@ public struct SubscriptionTrie: ~Copyable {
         pending.append((TopicTree.root, 0))
         while let (index, depth) = pending.popLast() {
             let node = tree[index]
+            work += 1
             // Wildcards at the first level do not match topics that begin with $ [MQTT-4.7.2-1].
             let allowsWildcard = depth > 0 || topic.isEmpty || topic[0] != 0x24
             if node.multiLevelChild != noIndex, allowsWildcard {
@@ -247,6 +272,7 @@ public struct SubscriptionTrie: ~Copyable {
         while index != noIndex {
             let subscription = subscriptions[index]
             index = subscription.inNode.next
+            work += 1
             if matchedNodes > 1,
                 let place = claimPlace(subscription.session, matches.count)
             {

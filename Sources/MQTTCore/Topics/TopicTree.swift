@@ -143,6 +143,20 @@ struct TopicTree: ~Copyable {
         return Array(levels.reversed().joined(separator: [Self.separator]))
     }
 
+    /// Writes the topic name or filter that a node stands for, in place of the buffer's content.
+    func writePath(of node: UInt32, to path: inout GrowableBuffer<UInt8>) {
+        path.removeAll()
+        var current = node
+        // From the last level to the first, each backwards; then all is turned round.
+        while current != Self.root {
+            if current != node { path.append(Self.separator) }
+            nodes[current].level.withBytes { for byte in $0.reversed() { path.append(byte) } }
+            current = nodes[current].parent
+        }
+        var bytes = path.mutableContents
+        bytes.reverse()
+    }
+
     private mutating func addChild(
         of parent: UInt32, _ level: UnsafeRawBufferPointer
     ) -> UInt32 {

@@ -1,0 +1,112 @@
+import BrokerAPI
+import MQTTCodec
+import MQTTCore
+import Store
+import Structures
+
+/// Acknowledgements to a client, and pauses of a client that waits for too many.
+extension Shard {
+    /// Bound on a connection's waiting acknowledgements; above the number of identifiers.
+    private static var mostAcknowledgements: UInt32 { 3 * 65_536 }
+
+    /// Sends an acknowledgement, after those before it. `requestBytes` is the size of the PUBLISH
+    /// or UNSUBSCRIBE; 0 for other packets and repetitions.
+    mutating func acknowledge(
+        _ handle: Handle, _ type: PacketType, _ identifier: PacketIdentifier, needsCommit: Bool,
+        requestBytes: Int
+    ) {
+        let word = PacketEncoder.fourBytes(type, identifier)
+        guard needsCommit || !connections[handle].intake.acknowledgements.isEmpty else {
+            connections[handle].outlet.append(word: word, pool: pool)
+            context.counters.otherPacketsSent += 1
+            connections.markDirty(handle)
+            if requestBytes > 0, type != .unsuback {
+                pauseIfNeeded(handle)
+            } else {
+                limitOutput(handle)
+            }
+            return
+        }
+        let ticket = needsCommit ? commit(.acknowledge(handle)) : 0
+        connections[handle].intake.append(
+            word: word, ticket: ticket, requestBytes: requestBytes, pool: pool)
+        pauseIfNeeded(handle, isPublisher: type != .unsuback)
+        // PUBREL is read even during a pause, so its acknowledgements have a bound of their own.
+        if connections[handle].intake.acknowledgements.count > Self.mostAcknowledgements {
+            end(handle, .outputLimit)
+        }
+    }
+
+    /// Sends a whole packet as acknowledgement and takes over its reference.
+    mutating func acknowledge(
+        _ handle: Handle, packet: SharedBytes, needsCommit: Bool, requestBytes: Int
+    ) {
+        let ticket = needsCommit ? commit(.acknowledge(handle)) : 0
+        connections[handle].intake.append(
+            packet: packet, ticket: ticket, requestBytes: requestBytes, pool: pool)
+        if !needsCommit { releaseAcknowledgements(handle) }
+        if !connections[handle].intake.acknowledgements.isEmpty {
+            pauseIfNeeded(handle, isPublisher: false)
+        }
+    }
+
+    /// Moves acknowledgements whose commits have completed to the output, in order.
+    mutating func releaseAcknowledgements(_ handle: Handle) {
+        guard connections.isLive(handle) else { return }
+        if context.isRigged { Failpoint.beforeAcknowledge.reach() }
+        let released = connections[handle].releaseAcknowledgements(pool: context.pool) { ticket in
+            commits.isCommitted(ticket)
+        }
+        if context.isRigged { Self.reachFailpoints(released.types) }
+        context.counters.otherPacketsSent += UInt64(released.count)
+        connections.markDirty(handle)
+        limitOutput(handle)
+        resumeIfPossible(handle)
+    }
+
+    private static func reachFailpoints(_ released: AcknowledgementQueue.Types) {
+        if released.contains(.pubrec) { Failpoint.pubrec.reach() }
+        if released.contains(.pubrel) { Failpoint.pubrel.reach() }
+        if released.contains(.pubcomp) { Failpoint.pubcomp.reach() }
+    }
+
+    /// Ends the connection of a client that sends without reading.
+    mutating func limitOutput(_ handle: Handle) {
+        if connections[handle].outlet.isOverLimit(context) { end(handle, .outputLimit) }
+    }
+
+    // MARK: Pausing
+
+    private mutating func pauseIfNeeded(_ handle: Handle, isPublisher: Bool = true) {
+        let unsent = connections[handle].outlet.count
+        guard
+            let limit = connections[handle].intake.pauseIfNeeded(
+                context, outputBytes: unsent, isPublisher: isPublisher)
+        else { return }
+        context.counters.publishersPaused += 1
+        context.counters.limits.add(limit)
+        notePause(handle, true)
+    }
+
+    @inline(__always)
+    mutating func resumeIfPossible(_ handle: Handle) {
+        if connections[handle].intake.isPaused { resumePaused(handle) }
+    }
+
+    private mutating func resumePaused(_ handle: Handle) {
+        let unsent = connections[handle].outlet.count
+        guard connections[handle].intake.resumeIfPossible(context, outputBytes: unsent) else {
+            return
+        }
+        context.counters.publishersPaused -= 1
+        connections.resume(handle, now: context.now)
+        notePause(handle, false)
+    }
+
+    private mutating func notePause(_ handle: Handle, _ isPaused: Bool) {
+        let session = connections[handle].session
+        guard reportsLifecycle, session != noIndex else { return }
+        context.notices.append(
+            .paused(handle, clientIdentifier: sessions.identifier(of: session), isPaused))
+    }
+}

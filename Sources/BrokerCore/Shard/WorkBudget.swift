@@ -1,0 +1,88 @@
+import MQTTCodec
+import Structures
+
+/// The work that one turn may do for clients' packets, so that no client holds up the others.
+///
+/// Work counts in units of about 16 ns, the time to put a small message into one receiver's output. Each connection gets a share of what is left; a connection that has more to do
+/// waits for the next turn. Once the turn's work is spent, packets that may cost much wait too, and
+/// the others (PINGREQ, acknowledgements, DISCONNECT) are still handled. A packet that has begun is
+/// finished, so the work of a turn may exceed its bound by one packet.
+struct WorkBudget: BitwiseCopyable {
+    /// Units of one turn, about 1 ms.
+    private static var perTurn: Int { 65_536 }
+    /// Units of one turn while memory has grown by ``mostUnsentBytes`` and output of earlier turns
+    /// is unsent.
+    private static var whileBehind: Int { 8_192 }
+    /// Growth of memory, since sends are behind, from which on they catch up first.
+    private static var mostUnsentBytes: Int { 8 * 1_024 * 1_024 }
+    /// Units for the packets of one connection that cost little, once the turn's work is spent.
+    private static var leastShare: Int { 256 }
+
+    /// Units of every packet.
+    static var packet: Int { 4 }
+    /// Units of a node or subscription that a match visits, or of a member that is asked.
+    static var matchStep: Int { 4 }
+    /// Units of a message for one receiver: at QoS 1 and 2 it gets a place in a queue.
+    static func delivery(bytes: Int, qos: QoS) -> Int {
+        (qos == .atMostOnce ? 1 : 10) + bytes >> 8
+    }
+
+    private var left = Self.perTurn
+    /// Bytes in use when a turn first left output unsent; `nil` while all is sent.
+    private var bytesBefore: Int?
+    /// Units that connections which wait since earlier turns get in this one.
+    private var reserved = 0
+    /// The connection's share has ended when so many units are left.
+    private var shareEnd = 0
+
+    /// True when the turn's work is spent.
+    var isSpent: Bool { left <= 0 }
+
+    /// Begins a turn. Connections that wait since earlier turns get half of its work,
+    /// ``releaseReserve()``; those that send now get the other half. `pool` holds the outputs.
+    mutating func beginTurn(hasUnsent: Bool, hasWaiting: Bool, pool: BytePool) {
+        let all = isBehind(hasUnsent, pool) ? Self.whileBehind : Self.perTurn
+        reserved = hasWaiting ? all / 2 : 0
+        left = all - reserved
+    }
+
+    /// True when receivers' outputs grow faster than the sockets take them.
+    private mutating func isBehind(_ hasUnsent: Bool, _ pool: BytePool) -> Bool {
+        guard hasUnsent else {
+            bytesBefore = nil
+            return false
+        }
+        guard let bytesBefore else {
+            self.bytesBefore = pool.bytesInUse
+            return false
+        }
+        return pool.bytesInUse - bytesBefore > Self.mostUnsentBytes
+    }
+
+    /// Adds the half of the turn's work that was kept for connections which wait since earlier turns.
+    mutating func releaseReserve() {
+        left = max(left, 0) + reserved
+        reserved = 0
+    }
+
+    /// Begins the share of one connection: half of what is left.
+    @inline(__always)
+    mutating func beginShare() {
+        shareEnd = left > 0 ? left / 2 : left - Self.leastShare
+    }
+
+    /// True when the connection's next packet, of this type, is handled now.
+    @inline(__always)
+    func admits(_ type: PacketType) -> Bool {
+        left > (Self.mayCostMuch(type) ? max(shareEnd, 0) : shareEnd)
+    }
+
+    @inline(__always)
+    mutating func spend(_ units: Int) { left -= units }
+
+    /// True for packets whose work grows with the number of receivers or filters.
+    @inline(__always)
+    private static func mayCostMuch(_ type: PacketType) -> Bool {
+        type == .publish || type == .subscribe || type == .unsubscribe
+    }
+}
