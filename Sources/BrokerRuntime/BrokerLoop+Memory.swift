@@ -29,7 +29,9 @@ extension BrokerLoop {
     mutating func watchMemory() {
         lookAtMemory()
         let isShort = memory.pressure >= .publishers
-        shedUnfinished(to: settings.limits.unfinishedBytes / (isShort ? 8 : 1))
+        let bound = settings.limits.unfinishedBytes / (isShort ? 8 : 1)
+        shedUnfinished(to: bound)
+        reactor.heldBackBound = bound
     }
 
     private mutating func lookAtMemory() {
@@ -82,16 +84,12 @@ extension BrokerLoop {
     /// Closes connections with incomplete packets, oldest packets first, until all together hold a
     /// little less than `bound`.
     private mutating func shedUnfinished(to bound: Int) {
-        guard reactor.heldInputBytes > bound, shard.now >= memory.nextShedding else { return }
+        guard reactor.unfinishedBytes > bound, shard.now >= memory.nextShedding else { return }
         // Visiting every connection is too dear for each turn.
         memory.nextShedding = shard.now.advanced(byMilliseconds: Self.lookMilliseconds)
-        var left = reactor.heldInputBytes
+        var left = reactor.unfinishedBytes
         for input in reactor.unfinishedInputs() {
             guard left > bound / 8 * 7 else { return }
-            // Input that the shard holds back waits for the broker, not for its client.
-            guard
-                !shard.holdsInput(input.connection) || shard.isConnectWaiting(input.connection)
-            else { continue }
             end(input.connection, .unfinishedPackets)
             left -= input.bytes
         }
@@ -103,6 +101,6 @@ extension BrokerLoop {
             usedBytes: settings.limits.memoryBytes == nil
                 ? ProcessFigures.privateBytes() : memory.usedBytes,
             limitBytes: settings.limits.memoryBytes, pressure: memory.pressure.name,
-            unfinishedBytes: reactor.heldInputBytes)
+            unfinishedBytes: reactor.unfinishedBytes)
     }
 }

@@ -86,6 +86,8 @@ package struct BrokerLoop: ~Copyable {
     private var lingerDeadlines = RingBuffer<LingerDeadline>()
     var drainDeadline: MonotonicTime?
     var memory = MemoryWatch()
+    /// By connection index: sockets that failed while input of their clients was unread.
+    var failures: [UInt32: FailedSocket] = [:]
 
     /// Restores the store's content and opens the listeners; ``run()`` serves them. Without
     /// `passwords` user names are unproven; without `access` everything is allowed.
@@ -268,8 +270,10 @@ package struct BrokerLoop: ~Copyable {
             // A closed peer would be reported in every turn while its input waits. A waiting
             // CONNECT whose client has closed is dropped.
             let waits = shard.isConnectWaiting(handle)
-            if isHungUp || (hasEnded && waits) {
+            if hasEnded && waits {
                 shard.lost(handle, .peerClosed)
+            } else if isHungUp {
+                hangUp(handle)
             } else {
                 reactor.stopReading(handle, awaitsEnd: waits)
             }
@@ -280,25 +284,26 @@ package struct BrokerLoop: ~Copyable {
         // Most of it would have to be kept until a later turn.
         reactor.readsLittle = shard.isTurnSpent
         switch reactor.receive(handle) {
-        case .wouldBlock: return
+        case .wouldBlock: if let failure = failure(of: handle) { end(handle, failure) }
         case .bytes(let bytes):
             let consumed = shard.receive(handle, bytes)
-            reactor.keep(handle, bytes, from: consumed)
+            keep(handle, bytes, from: consumed)
         case .proxyHeader: if admitProxied(handle) { read(handle) }
         case .malformedProxyHeader(let error): end(handle, .proxyHeader(flaw: error.rawValue))
-        case .endOfStream: end(handle, .peerClosed)
+        case .endOfStream: end(handle, failure(of: handle) ?? .peerClosed)
         case .failed(let error):
             let alert = reactor.brokenRecordAlert(of: handle)
             end(
                 handle,
-                alert.map { .tlsRecord(alert: $0.rawValue) } ?? .networkError(code: error.code))
+                alert.map { .tlsRecord(alert: $0.rawValue) } ?? failure(of: handle)
+                    ?? .networkError(code: error.code))
         }
     }
 
     private mutating func write(_ handle: Handle) {
         switch shard.withOutput(of: handle, { reactor.send(handle, &$0) }) {
         case .blocked: return
-        case .failed(let error): end(handle, .networkError(code: error.code))
+        case .failed(let error): fail(handle, .networkError(code: error.code))
         case .all:
             shard.drained(handle)
             finishLingering(handle)
@@ -317,7 +322,15 @@ package struct BrokerLoop: ~Copyable {
         let kept = reactor.keptInput(handle)
         guard !kept.isEmpty else { return }
         let consumed = shard.receive(handle, kept)
-        reactor.keep(handle, kept, from: consumed)
+        keep(handle, kept, from: consumed)
+    }
+
+    private mutating func keep(
+        _ handle: Handle, _ bytes: UnsafeRawBufferPointer, from consumed: Int
+    ) {
+        reactor.keep(
+            handle, bytes, from: consumed,
+            isHeldBack: consumed < bytes.count && shard.holdsInput(handle))
     }
 
     private mutating func submit(_ request: AuthenticationRequest) {
@@ -374,6 +387,7 @@ package struct BrokerLoop: ~Copyable {
 
     private mutating func drop(_ handle: Handle, origin: UInt32) {
         lingering[handle.index] = nil
+        if !failures.isEmpty { failures[handle.index] = nil }
         leave(handle, origin: origin)
         shard.discardOutput(handle)
         if handshakes != nil {

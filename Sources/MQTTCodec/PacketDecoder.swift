@@ -47,6 +47,22 @@ public enum PacketDecoder {
                 body: ByteRange(offset: offset + headerSize, count: length.value)))
     }
 
+    /// The part of an unfinished PUBLISH that has arrived, as a frame whose payload ends with it.
+    /// `nil` for another packet, or before the first byte of the body. It decodes once topic and
+    /// packet identifier have arrived.
+    public static func begunPublish(_ bytes: RawSpan, at offset: Int) -> Frame? {
+        guard offset < bytes.byteCount,
+            bytes.byte(at: offset) >> 4 == PacketType.publish.rawValue,
+            let length = try? RemainingLength.decode(bytes, at: offset + 1)
+        else { return nil }
+        let body = offset + 1 + length.encodedSize
+        guard body < bytes.byteCount else { return nil }
+        return Frame(
+            type: .publish, flags: bytes.byte(at: offset) & 0x0F,
+            packet: ByteRange(offset: offset, count: bytes.byteCount - offset),
+            body: ByteRange(offset: body, count: bytes.byteCount - body))
+    }
+
     /// Decodes a packet that ``frame(_:at:maximumSize:)`` found, and checks every rule of its
     /// encoding.
     public static func decode(

@@ -10,7 +10,7 @@ struct Interest: OptionSet, BitwiseCopyable {
     static var end: Interest { Interest(rawValue: 2) }
     /// Room for output.
     static var room: Interest { Interest(rawValue: 4) }
-    /// During a handshake: one event, then nothing until asked again.
+    /// During a handshake, or for a failed socket: one event, then nothing until asked again.
     static var once: Interest { Interest(rawValue: 8) }
 
     /// The event mask for epoll.

@@ -49,8 +49,16 @@ public struct Reactor: ~Copyable {
     public var securedCount: Int { records.count }
     public var bytesReceived: UInt64 { bench.bytesReceived }
     public var bytesSent: UInt64 { bench.bytesSent }
-    /// Memory of all buffers with incomplete packets and TLS records.
-    public var heldInputBytes: Int { bench.held.bytes }
+    /// Memory of all buffers with packets and TLS records whose rest the peers owe.
+    public var unfinishedBytes: Int { bench.held.unfinished }
+    /// Memory of all buffers with input that the owner holds back.
+    public var heldBackBytes: Int { bench.held.heldBack }
+    /// From this much input held back on, ``receive(_:)`` takes as little as with ``readsLittle``, so
+    /// that what each further connection adds is small.
+    public var heldBackBound: Int {
+        get { bench.heldBackBound }
+        set { bench.heldBackBound = newValue }
+    }
 
     // MARK: Waiting
 
@@ -140,7 +148,10 @@ public struct Reactor: ~Copyable {
         guard isOpen(handle) else { return .wouldBlock }
         let index = handle.index
         let former = connections[index].interest
+        let wasHeldBack = connections[index].isHeldBack
+        connections[index].setHeldBack(false, records, &bench)
         let input = connections[index].receive(index, &records, &bench)
+        connections[index].setHeldBack(wasHeldBack, records, &bench)
         updateInterest(handle, former)
         switch input {
         case .bytes(let bytes): return .bytes(bytes)
@@ -180,25 +191,31 @@ public struct Reactor: ~Copyable {
     }
 
     /// Keeps the input from ``receive(_:)`` or ``keptInput(_:)`` after the first `consumed` bytes.
+    /// `isHeldBack`: the owner would not take the rest of its packet either.
     public mutating func keep(
-        _ handle: Handle, _ bytes: UnsafeRawBufferPointer, from consumed: Int
+        _ handle: Handle, _ bytes: UnsafeRawBufferPointer, from consumed: Int,
+        isHeldBack: Bool = false
     ) {
         guard isOpen(handle) else { return }
+        connections[handle.index].setHeldBack(false, records, &bench)
         connections[handle.index].keep(bytes, from: consumed, handle.index, &bench)
+        connections[handle.index].setHeldBack(isHeldBack, records, &bench)
     }
 
     /// Drops the kept input of a connection that is about to close. An incomplete TLS record stays,
     /// so that the bytes after it are not mistaken for a record.
     public mutating func discardKeptInput(_ handle: Handle) {
         guard isOpen(handle) else { return }
+        connections[handle.index].setHeldBack(false, records, &bench)
         connections[handle.index].releaseInput(handle.index, &bench)
     }
 
-    /// All connections with buffered input, large buffers first in the order in which their packets
+    /// All connections with unfinished input, large buffers first in the order in which their packets
     /// began. Visits every connection.
     public func unfinishedInputs() -> [UnfinishedInput] {
         var inputs: [UnfinishedInput] = []
-        for index in 0..<connections.endIndex where connections[index].isUsed {
+        for index in 0..<connections.endIndex
+        where connections[index].isUsed && !connections[index].isHeldBack {
             let handle = Handle(index: index, generation: connections[index].generation)
             let bytes = connections[index].heldBytes(records)
             guard bytes > 0 else { continue }
@@ -212,14 +229,27 @@ public struct Reactor: ~Copyable {
     /// Stops reading; unread input stays in the kernel. With `awaitsEnd` an event reports the end
     /// of the peer's direction. The owner then closes the connection, as the event would repeat.
     public mutating func stopReading(_ handle: Handle, awaitsEnd: Bool) {
-        setReading(handle, awaitsEnd ? .end : [])
+        setReading(handle, awaitsEnd ? .end : [], isHeldBack: true)
     }
 
     /// Reads from a connection again.
-    public mutating func resumeReading(_ handle: Handle) { setReading(handle, .input) }
+    public mutating func resumeReading(_ handle: Handle) {
+        setReading(handle, .input, isHeldBack: false)
+    }
 
-    private mutating func setReading(_ handle: Handle, _ reading: Interest) {
+    /// Reports no event of a failed socket, whose end the kernel would report in every turn, until
+    /// ``resumeReading(_:)``. False when it is silent already.
+    public mutating func silence(_ handle: Handle) -> Bool {
+        guard isOpen(handle), !connections[handle.index].interest.contains(.once) else {
+            return false
+        }
+        setReading(handle, .once, isHeldBack: true)
+        return true
+    }
+
+    private mutating func setReading(_ handle: Handle, _ reading: Interest, isHeldBack: Bool) {
         guard isOpen(handle) else { return }
+        connections[handle.index].setHeldBack(isHeldBack, records, &bench)
         let former = connections[handle.index].interest
         connections[handle.index].setReading(reading)
         updateInterest(handle, former)

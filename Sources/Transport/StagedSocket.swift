@@ -15,6 +15,8 @@ struct StagedSocket: BitwiseCopyable {
     private(set) var input = KeptInput()
     private(set) var stage = Stage.plain
     private(set) var interest: Interest
+    /// True while the owner holds the input back; only other input counts as unfinished.
+    private(set) var isHeldBack = false
 
     init(_ descriptor: CInt, generation: UInt32, isOneShot: Bool) {
         self.descriptor = descriptor
@@ -104,6 +106,17 @@ struct StagedSocket: BitwiseCopyable {
         noteInput(index, former, isNew: consumed > 0, &bench)
     }
 
+    /// Sets whether the owner holds the input back. Buffers do not change while it does.
+    @inline(__always)
+    mutating func setHeldBack(
+        _ isHeldBack: Bool, _ records: borrowing Slab<RecordStage>, _ bench: inout Workbench
+    ) {
+        guard isHeldBack != self.isHeldBack else { return }
+        self.isHeldBack = isHeldBack
+        let capacity = heldBytes(records)
+        bench.held.noteHeldBack(isHeldBack ? capacity : -capacity)
+    }
+
     /// Drops the kept input.
     mutating func releaseInput(_ index: UInt32, _ bench: inout Workbench) {
         let former = input.capacity
@@ -120,9 +133,10 @@ struct StagedSocket: BitwiseCopyable {
         bench.held.notePacket(index, from: former, to: input.capacity, isNew: isNew)
     }
 
-    /// Sets whether input, the end of the peer's direction or neither is reported.
+    /// Sets whether input, the end of the peer's direction or neither is reported; with `once` one
+    /// last event. Not during a handshake.
     mutating func setReading(_ reading: Interest) {
-        interest = interest.subtracting([.input, .end]).union(reading)
+        interest = interest.subtracting([.input, .end, .once]).union(reading)
     }
 
     /// Memory of the buffers for incomplete packets and TLS records.
@@ -188,6 +202,7 @@ struct StagedSocket: BitwiseCopyable {
     mutating func end(
         _ index: UInt32, _ records: inout Slab<RecordStage>, _ bench: inout Workbench
     ) -> Ending {
+        setHeldBack(false, records, &bench)
         releaseInput(index, &bench)
         switch stage {
         case .plain: return .now

@@ -9,24 +9,34 @@ public struct UnfinishedInput: BitwiseCopyable {
     let order: UInt64
 }
 
-/// The memory of all incomplete packets and TLS records, and the order of large packets.
+/// The memory of all input that cannot be used yet, and the order of large packets.
 struct HeldInput {
     /// The order of packets is recorded from this capacity on.
     private static var notedBytes: Int { 4 * 1_024 }
 
-    /// Capacity of all buffers that hold unfinished input.
-    private(set) var bytes = 0
+    /// Capacity of all buffers with input whose peers owe the rest of a packet or TLS record.
+    private(set) var unfinished = 0
+    /// Capacity of all buffers with input that the owner holds back: it waits for the broker.
+    private(set) var heldBack = 0
     /// By connection index: the number of its packet in the order of beginning.
     private var order: [UInt32: UInt64] = [:]
     private var lastOrder: UInt64 = 0
 
     /// Notes a changed capacity of a TLS record's buffer; 0 means no buffer.
-    mutating func noteRecord(from former: Int, to capacity: Int) { bytes += capacity - former }
+    mutating func noteRecord(from former: Int, to capacity: Int) {
+        unfinished += capacity - former
+    }
+
+    /// Notes that buffers of this capacity are held back from now on; a negative one: no more.
+    mutating func noteHeldBack(_ capacity: Int) {
+        unfinished -= capacity
+        heldBack += capacity
+    }
 
     /// Notes a changed capacity of the packet buffer of the connection at `index`; 0 means no
     /// buffer. `isNew` means that another packet begins in it.
     mutating func notePacket(_ index: UInt32, from former: Int, to capacity: Int, isNew: Bool) {
-        bytes += capacity - former
+        unfinished += capacity - former
         guard capacity >= Self.notedBytes else {
             // Saves the lookup for most connections, which never held so much.
             if former >= Self.notedBytes { order[index] = nil }

@@ -25,6 +25,8 @@ struct Workbench: ~Copyable {
     var held = HeldInput()
     /// True while one `recv` takes only a little.
     var readsLittle = false
+    /// While owners hold back this much, too.
+    var heldBackBound = Int.max
     private(set) var bytesReceived: UInt64 = 0
     private(set) var bytesSent: UInt64 = 0
 
@@ -59,7 +61,8 @@ struct Workbench: ~Copyable {
     mutating func receive(
         _ descriptor: CInt, into target: UnsafeMutableRawPointer, count: Int
     ) -> (count: Int, code: CInt) {
-        let most = readsLittle ? min(count, Self.littleInputBytes) : count
+        let isLittle = readsLittle || held.heldBack >= heldBackBound
+        let most = isLittle ? min(count, Self.littleInputBytes) : count
         let (received, code) = retrying { recv(descriptor, target, most, 0) }
         if received > 0 { countReceived(received) }
         return (received, code)

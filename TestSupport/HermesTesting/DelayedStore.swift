@@ -20,6 +20,10 @@ package final class DelayedStore: Store {
     package var isImmediate = false
     /// While true, reads wait.
     package var holdsReads = false
+    /// While true, reads that are answered fail and bring nothing.
+    package var failsReads = false
+    /// True while an answer to a read is outstanding.
+    package var isReading: Bool { !reads.isEmpty }
     package var isAccepting = true
 
     package init() {}
@@ -68,7 +72,13 @@ package final class DelayedStore: Store {
 
     package func takeSlices(_ slices: inout [QueueSlice]) {
         guard !holdsReads else { return }
-        slices.append(contentsOf: reads)
+        slices.append(
+            contentsOf: failsReads
+                ? reads.map {
+                    QueueSlice(
+                        request: $0.request, next: $0.request.from, bytes: [],
+                        failure: StoreFailure(operation: "read", path: "test", errno: 5))
+                } : reads)
         reads.removeAll()
     }
 

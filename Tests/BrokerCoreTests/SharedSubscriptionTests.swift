@@ -60,6 +60,30 @@ struct SharedSubscriptionTests {
     }
 
     @Test(
+        "a message that waits for its commit is handed over, and no member sees it before",
+        arguments: [QoS.atMostOnce, .exactlyOnce], [1, 300])
+    func handedOverBeforeCommit(memberQoS: QoS, count: Int) throws {
+        let link = ShardLink(isImmediate: false)
+        _ = try link.subscriber("stored", to: "jobs/#", .exactlyOnce)
+        let members = try ["a", "b"].map {
+            try link.subscriber($0, to: "$share/g/jobs/#", memberQoS, cleanSession: true)
+        }
+        let publisher = try link.connect("publisher")
+        for number in 1...count {
+            try link.send(
+                publisher,
+                .publish("jobs/x", "\(number)", qos: .exactlyOnce, .init(number: number)))
+            try link.send(publisher, .pubrel(.init(number: number)))
+        }
+        link.lose(members[0])
+        for _ in 1...4 { link.turn() }
+        #expect(try link.takePayloads(members[1]) == [])
+        link.commitAll()
+        let received = try link.takeAll(members[1])
+        #expect(received.count == count && Set(received).count == count)
+    }
+
+    @Test(
         "unacknowledged QoS 1 and waiting messages of a leaving member go to another")
     func handedOver() throws {
         let link = ShardLink({ $0.maxInFlight = 2 })

@@ -293,4 +293,58 @@ struct StoreBacklogTests {
     private final class Answers: @unchecked Sendable {
         var values: [BrokerAnswer<PublishCounts>] = []
     }
+
+    @Test(
+        "a packet that would have to wait is not read to its end",
+        arguments: [true, false])
+    func unfinished(isStored: Bool) throws {
+        let link = makeLink()
+        _ = try link.subscriber("subscriber", to: "kept", .atLeastOnce)
+        let filler = try beginClean(link, "filler")
+        while !isHeld(link, filler) {
+            try link.send(filler, .publish("kept", Self.payload, qos: .atLeastOnce))
+        }
+        let client = try beginClean(link, "client")
+        let packet = try PacketContent.publish(
+            isStored ? "kept" : "free", Self.payload, qos: .atLeastOnce, 7
+        ).encoded()
+        for end in [1, 3, 8] {
+            link.send(client, Array(packet[(end == 1 ? 0 : end == 3 ? 1 : 3)..<end]))
+            #expect(!isHeld(link, client))
+        }
+        link.send(client, Array(packet[8..<200]))
+        #expect(isHeld(link, client) == isStored)
+        for _ in 1...4 { link.commitAll() }
+        #expect(!isHeld(link, client))
+        link.send(client, Array(packet[200...]))
+        link.commitAll()
+        #expect(try link.take(client) == [.puback(7)])
+    }
+
+    @Test("a DISCONNECT among packets that are held back discards the will at once")
+    func arrivedDisconnect() throws {
+        let link = makeLink { $0.maxUnacknowledgedPublishes = 1 }
+        _ = try link.subscriber("subscriber", to: "kept", .atLeastOnce)
+        let witness = try beginClean(link, "witness")
+        try link.send(witness, .subscribe("will", .atMostOnce))
+        _ = try link.take(witness)
+        let publish = try PacketContent.publish("kept", "x", qos: .atLeastOnce, 2).encoded()
+        let disconnect = try PacketContent.disconnect.encoded()
+        // By what has arrived: true when it discards the will.
+        let cases: [([UInt8], Bool)] = [
+            (publish + disconnect, true), (disconnect + [0xF0], true), (publish, false),
+            (publish + disconnect.dropLast(), false), ([0xF0] + disconnect, false),
+        ]
+        for (number, (bytes, discards)) in cases.enumerated() {
+            let client = try link.connect("client\(number)") {
+                $0.will = PacketContent.Will(topic: "will", message: Array("gone".utf8))
+            }
+            try link.send(client, .publish("kept", "x", qos: .atLeastOnce, 1))
+            #expect(isHeld(link, client))
+            bytes.withUnsafeBytes { link.shard.noteArrived(client, $0) }
+            link.lose(client)
+            link.commitAll()
+            #expect(try link.takePayloads(witness) == (discards ? [] : ["gone"]))
+        }
+    }
 }

@@ -128,8 +128,8 @@ struct ProxyConnectionTests {
         #expect(server.reactor.brokenRecordAlert(of: handle) == nil)
         let held = server.reactor.unfinishedInputs()
         #expect(held.map(\.connection) == [handle])
-        #expect(held[0].bytes == server.reactor.heldInputBytes)
+        #expect(held[0].bytes == server.reactor.unfinishedBytes)
         server.reactor.discardKeptInput(handle)
-        #expect(server.reactor.heldInputBytes == 0)
+        #expect(server.reactor.unfinishedBytes == 0)
     }
 }

@@ -43,7 +43,7 @@ struct HandOvers {
 
     /// The next message with its group's filter; the caller takes over the reference. `nil` when
     /// none is left or the turn has reached its bound.
-    mutating func next() -> (message: Message, filter: [UInt8])? {
+    mutating func next() -> (item: OutboundQueue.Returned, filter: [UInt8])? {
         while leftInTurn > 0, !batches.isEmpty {
             guard batches[0].place < batches[0].messages.count else {
                 batches.removeFirst()
@@ -52,7 +52,7 @@ struct HandOvers {
             let item = batches[0].messages[batches[0].place]
             batches[0].place += 1
             leftInTurn -= 1
-            return (item.message, batches[0].filters[item.group] ?? [])
+            return (item, batches[0].filters[item.group] ?? [])
         }
         return nil
     }

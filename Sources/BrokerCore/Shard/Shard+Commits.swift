@@ -76,6 +76,15 @@ extension Shard {
         return true
     }
 
+    /// Pauses the connection if the packet at `offset` must wait for the store once it is complete,
+    /// so that its payload stays in the kernel.
+    mutating func awaitStoreEarly(
+        _ handle: Handle, _ bytes: UnsafeRawBufferPointer, _ offset: Int
+    ) {
+        guard let begun = PacketDecoder.begunPublish(bytes.bytes, at: offset) else { return }
+        _ = awaitsStore(handle, begun, bytes)
+    }
+
     /// True when a packet must be stored and the store does not accept it now.
     private mutating func needsStore(
         _ handle: Handle, _ frame: PacketDecoder.Frame, _ bytes: UnsafeRawBufferPointer

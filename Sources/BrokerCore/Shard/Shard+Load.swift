@@ -222,7 +222,7 @@ extension Shard {
             return
         }
         let message = Message(item, pool: context.pool)
-        pass(message, to: group, isStored: true)
+        pass(message, to: group, ticket: commits.nextTicket)
         message.release(in: pool)
     }
 }

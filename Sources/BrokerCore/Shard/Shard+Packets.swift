@@ -31,6 +31,7 @@ extension Shard {
                         endStranger(handle, .firstPacketNotConnect, bytes, offset)
                         return bytes.count
                     }
+                    if commits.holdsMessages { awaitStoreEarly(handle, bytes, offset) }
                     return offset
                 case .frame(let frame):
                     guard context.budget.admits(frame.type) else {

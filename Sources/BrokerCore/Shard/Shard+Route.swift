@@ -217,7 +217,7 @@ extension Shard {
         handOvers.spend(returned.count)
         for item in returned {
             finished(session, item.position)
-            pass(item.message, to: item.group, isStored: isStored)
+            pass(item.message, to: item.group, ticket: isStored ? commits.nextTicket : item.ticket)
             item.message.release(in: pool)
         }
     }
@@ -225,15 +225,17 @@ extension Shard {
     /// Hands over one slice of waiting messages.
     mutating func runHandOvers() {
         handOvers.beginTurn()
-        while let (message, filter) = handOvers.next() {
-            pass(message, to: filter.withUnsafeBytes { subscriptions.group($0) }, isStored: false)
-            message.release(in: pool)
+        while let (item, filter) = handOvers.next() {
+            let group = filter.withUnsafeBytes { subscriptions.group($0) }
+            pass(item.message, to: group, ticket: item.ticket)
+            item.message.release(in: pool)
         }
     }
 
-    /// Delivers a message of a former member to another one, if there is one. `isStored` means that
-    /// the store holds it for the former member.
-    mutating func pass(_ message: Message, to group: UInt32?, isStored: Bool) {
+    /// Delivers a message of a former member to another one, if there is one, after the commit
+    /// `ticket`: that of its publication, or the present one if the store holds it for the former
+    /// member; 0 for none.
+    mutating func pass(_ message: Message, to group: UInt32?, ticket: UInt64) {
         guard let group, subscriptions.hasMembers(group) else {
             context.counters.dropped.add(.away)
             return
@@ -245,9 +247,10 @@ extension Shard {
         }
         let qos = min(message.qos, member.qos)
         let mustRecord = qos != .atMostOnce && sessions[member.session].isPersistent
-        // Sent only after the commit that removes it from the former member.
+        let awaited = commits.areCommitted(through: ticket) ? 0 : ticket
+        // The present commit is later than that of the publication.
         var delivery = RoutedMessage(
-            message, ticket: mustRecord || isStored ? commits.nextTicket : 0)
+            message, ticket: mustRecord ? commits.nextTicket : awaited)
         delivery.group = member.group
         var counts = PublishCounts()
         deliver(&delivery, to: member.session, qos: qos, &counts)

@@ -9,6 +9,14 @@ extension OutboundQueue {
         public var message: Message
         public var position: UInt64
         public var group: UInt32
+        /// The commit that no receiver may get the message before; 0 for none.
+        public var ticket: UInt64
+
+        init(_ message: Message, of entry: Entry, at position: UInt64) {
+            self.message = message
+            self.position = position
+            (group, ticket) = (entry.group, entry.ticket)
+        }
     }
 
     /// The fate of the messages that a group sent to this session.
@@ -35,20 +43,19 @@ extension OutboundQueue {
             let position = head + UInt64(offset)
             var entry = entry(at: position)
             guard entry.group != noIndex, entry.state != .hole else { continue }
-            let group = entry.group
-            let fate = fate(group)
+            let fate = fate(entry.group)
             if fate == .keep { continue }
             if fate == .giveBack, let message = entry.message {
                 switch entry.state {
                 case .waiting:
                     _ = takeWaiting(position)
                     store(.hole, at: position)
-                    returned.append(Returned(message: message, position: position, group: group))
+                    returned.append(Returned(message, of: entry, at: position))
                     continue
                 case .sent where unacknowledged && entry.qos == .atLeastOnce:
                     loadedInFlight -= 1
                     store(.hole, at: position)
-                    returned.append(Returned(message: message, position: position, group: group))
+                    returned.append(Returned(message, of: entry, at: position))
                     continue
                 case .sent, .released, .hole:
                     break

@@ -44,6 +44,7 @@ class _Control(ctypes.Structure):
         ("faults", _Fault * len(Operation)), ("hang_files", ctypes.c_uint32),
         ("hang_ms", ctypes.c_uint32), ("short_files", ctypes.c_uint32),
         ("hanging", ctypes.c_uint32), ("calls", ctypes.c_uint32 * len(Operation)),
+        ("hang_reads", ctypes.c_uint32), ("reading", ctypes.c_uint32),
     ]
 
 
@@ -130,6 +131,18 @@ class Shim:
 
     def release(self) -> None:
         self._control.hang_files = 0
+
+    def hang_reads(self, files: Files) -> None:
+        """Each read takes until `release_reads`."""
+        self._control.hang_reads = files
+
+    def release_reads(self) -> None:
+        self._control.hang_reads = 0
+
+    @property
+    def is_reading(self) -> bool:
+        """True while a read hangs."""
+        return self._control.reading > 0
 
     @property
     def is_hanging(self) -> bool:

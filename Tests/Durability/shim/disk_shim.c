@@ -55,6 +55,9 @@ struct control {
     uint32_t short_files;
     uint32_t hanging;
     uint32_t calls[OPERATIONS];
+    // Reading one of these kinds of files takes until this is 0 again.
+    uint32_t hang_reads;
+    uint32_t reading;
 };
 
 enum record_type {
@@ -109,6 +112,7 @@ static __typeof__(&openat) next_openat;
 static __typeof__(&close) next_close;
 static __typeof__(&write) next_write;
 static __typeof__(&writev) next_writev;
+static __typeof__(&pread) next_pread;
 static __typeof__(&pwrite) next_pwrite;
 static __typeof__(&pwritev) next_pwritev;
 static __typeof__(&fsync) next_fsync;
@@ -147,6 +151,7 @@ __attribute__((constructor)) static void begin(void) {
     FIND(close);
     FIND(write);
     FIND(writev);
+    FIND(pread);
     FIND(pwrite);
     FIND(pwritev);
     FIND(fsync);
@@ -242,7 +247,7 @@ static void note_replaced(
     char *bytes = malloc(kept + 1);
     if (!bytes) fail("memory");
     for (size_t done = 0; done < kept;) {
-        ssize_t got = pread(descriptor, bytes + done, kept - done, from + (off_t)done);
+        ssize_t got = next_pread(descriptor, bytes + done, kept - done, from + (off_t)done);
         if (got < 0 && errno == EINTR) continue;
         if (got <= 0) fail("read what is replaced");
         done += (size_t)got;
@@ -390,6 +395,19 @@ int close(int descriptor) {
     begin();
     if (descriptor >= 0 && descriptor < MOST_FILES) files[descriptor] = (struct file){0};
     return next_close(descriptor);
+}
+
+// MARK: Reading
+
+ssize_t pread(int descriptor, void *bytes, size_t count, off_t offset) {
+    begin();
+    struct timespec step = {0, 5 * 1000 * 1000};
+    if (is_ours(descriptor) && (control->hang_reads & files[descriptor].kind) != 0) {
+        __atomic_fetch_add(&control->reading, 1, __ATOMIC_RELAXED);
+        while ((control->hang_reads & files[descriptor].kind) != 0) nanosleep(&step, NULL);
+        __atomic_fetch_sub(&control->reading, 1, __ATOMIC_RELAXED);
+    }
+    return next_pread(descriptor, bytes, count, offset);
 }
 
 // MARK: Writing
@@ -689,6 +707,7 @@ int unlinkat(int directory, const char *path, int flags) {
 ALSO(open64, open);
 ALSO(openat64, openat);
 ALSO(pwrite64, pwrite);
+ALSO(pread64, pread);
 ALSO(pwritev64, pwritev);
 ALSO(ftruncate64, ftruncate);
 ALSO(posix_fallocate64, posix_fallocate);

@@ -1,0 +1,41 @@
+import MQTTCodec
+import Structures
+
+/// Sockets that have failed although packets of their clients still wait.
+extension Shard {
+    /// True from CONNACK until the connection ends: the client's packets count.
+    public func isActive(_ handle: Handle) -> Bool {
+        connections.isCurrent(handle) && connections[handle].machine.isActive
+    }
+
+    /// Drops unsent output, which the socket takes no more. A pause for its sake ends.
+    public mutating func discardUnsent(_ handle: Handle) {
+        guard isActive(handle) else { return }
+        connections[handle].outlet.removeAll(in: pool)
+        resumeIfPossible(handle)
+    }
+
+    /// Discards the will of a client that has hung up if a DISCONNECT is among its packets that
+    /// are held back [MQTT-3.14.4-3], so that no earlier end of the connection publishes it.
+    public mutating func noteArrived(_ handle: Handle, _ bytes: UnsafeRawBufferPointer) {
+        guard isActive(handle), let will = connections[handle].will,
+            endsWithDisconnect(bytes)
+        else { return }
+        will.release(in: pool)
+        connections[handle].will = nil
+        commits.records.willRemoved(session: sessions[connections[handle].session].number)
+    }
+
+    /// True when a DISCONNECT follows on valid packets only.
+    private func endsWithDisconnect(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        var offset = 0
+        while case .frame(let frame)? = try? PacketDecoder.frame(
+            bytes.bytes, at: offset, maximumSize: context.limits.maxPacketBytes),
+            let packet = try? PacketDecoder.decode(frame, bytes.bytes)
+        {
+            if case .disconnect = packet { return true }
+            offset = frame.packet.end
+        }
+        return false
+    }
+}
