@@ -63,9 +63,9 @@ struct TurnMachine {
 extension Shard {
     /// Timers handled per turn, because many sessions may expire at the same time.
     private static var timersPerTurn: Int { 1_000 }
-    /// Sends per turn, about 1 ms. Bytes beyond the first ``bytesPerSend`` count as further sends.
+    /// Sends per turn, about 1 ms. Each further 8 KiB of a connection's output count as one more.
     private static var sendsPerTurn: Int { 128 }
-    private static var bytesPerSend: Int { 8 * 1_024 }
+    private static var bytesPerSendShift: Int { 13 }
 
     /// Begins a turn; `wallClockMs` is UNIX time in milliseconds.
     public mutating func beginTurn(at now: MonotonicTime, wallClockMs: Int64) {
@@ -96,10 +96,13 @@ extension Shard {
             turn.state = .judging(handle)
             return .readOverdue(handle)
         }
+        let waiting = connections.turnWaiterCount
+        guard waiting > 0 else { return offerNext(0, 0) }
         context.budget.releaseReserve()
-        return continueNext(connections.turnWaiterCount)
+        return continueNext(waiting)
     }
 
+    @inline(never)
     private mutating func continueNext(_ offers: Int) -> TurnStep {
         guard offers > 0, !context.budget.isSpent,
             let handle = connections.popTurnWaiter(now: context.now)
@@ -127,15 +130,19 @@ extension Shard {
     @inline(__always)
     private mutating func sendNext(_ left: Int) -> TurnStep {
         if left > 0, let handle = connections.takeDirty() {
-            let sends = 1 + connections[handle].outlet.count / Self.bytesPerSend
+            let sends = 1 + connections[handle].outlet.count >> Self.bytesPerSendShift
             turn.state = .sending(left: left - sends)
             return .send(handle)
         }
         endEvents()
         // Of the next turn, which may handle packets before its time is set.
-        context.budget.beginTurn(
-            hasUnsent: connections.hasUnsent, hasWaiting: connections.turnWaiterCount > 0,
-            pool: context.pool)
+        let (hasUnsent, hasWaiting) = (connections.hasUnsent, connections.turnWaiterCount > 0)
+        if hasUnsent || hasWaiting {
+            context.budget.beginTurn(
+                hasUnsent: hasUnsent, hasWaiting: hasWaiting, pool: context.pool)
+        } else {
+            context.budget.beginTurn()
+        }
         guard hasResult else {
             turn.state = .gathering
             return .finish

@@ -38,7 +38,15 @@ struct WorkBudget: BitwiseCopyable {
     /// True when the turn's work is spent.
     var isSpent: Bool { left <= 0 }
 
-    /// Begins a turn. Connections that wait since earlier turns get half of its work,
+    /// Begins a turn in which nothing is left of earlier turns.
+    @inline(__always)
+    mutating func beginTurn() {
+        left = Self.perTurn
+        reserved = 0
+        bytesBefore = nil
+    }
+
+    /// Begins a turn with work of earlier turns. Connections that wait since earlier turns get half of its work,
     /// ``releaseReserve()``; those that send now get the other half. `pool` holds the outputs.
     mutating func beginTurn(hasUnsent: Bool, hasWaiting: Bool, pool: BytePool) {
         let all = isBehind(hasUnsent, pool) ? Self.whileBehind : Self.perTurn
@@ -74,7 +82,7 @@ struct WorkBudget: BitwiseCopyable {
     /// True when the connection's next packet, of this type, is handled now.
     @inline(__always)
     func admits(_ type: PacketType) -> Bool {
-        left > (Self.mayCostMuch(type) ? max(shareEnd, 0) : shareEnd)
+        left > shareEnd && (left > 0 || !Self.mayCostMuch(type))
     }
 
     @inline(__always)

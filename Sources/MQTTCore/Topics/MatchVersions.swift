@@ -60,12 +60,12 @@ struct MatchVersions: ~Copyable {
     /// The versions that the match of a topic depends on.
     func dependencies(of topic: UnsafeRawBufferPointer) -> Dependencies {
         var dependencies = Dependencies()
-        var level = 0
-        for offset in 0...topic.count where level < Self.mostLevels {
-            guard offset == topic.count || topic[offset] == TopicTree.separator else { continue }
-            dependencies.buckets[level] = UInt16(
-                bucket(UnsafeRawBufferPointer(rebasing: topic[..<offset])))
-            level += 1
+        var levels = TopicLevels(topic)
+        for level in 0..<Self.mostLevels {
+            guard let text = levels.next(), let base = topic.baseAddress, let end = text.baseAddress
+            else { break }
+            let beginning = UnsafeRawBufferPointer(start: base, count: end - base + text.count)
+            dependencies.buckets[level] = UInt16(bucket(beginning))
         }
         return dependencies
     }
