@@ -27,6 +27,46 @@ struct TurnTests {
         #expect(link.notices.count == before + 2_500)
     }
 
+    @Test("subscriptions of an ended session go in slices, and nobody gets anything by them")
+    func endOfManySubscriptions() throws {
+        let link = ShardLink()
+        let filters = (0..<6_000).map { "\($0)/a/b/c" }
+        let one = try link.connect("one")
+        for first in stride(from: 0, to: filters.count, by: 1_000) {
+            let requests = filters[first..<(first + 1_000)].map {
+                PacketContent.Request($0, .atLeastOnce)
+            }
+            try link.send(one, .subscribe(1, Array(requests)))
+        }
+        for group in 0..<100 { try link.send(one, .subscribe("$share/g/\(group)", .atLeastOnce)) }
+        #expect(link.shard.figures.subscriptions == 6_000)
+        let publisher = try link.connect("publisher")
+        link.lose(one)
+        #expect(link.shard.figures.sessions == 1)
+        var left = link.shard.figures.subscriptions
+        #expect(left > 4_000)
+        // Its index is not given to others meanwhile.
+        let other = try link.connect("other")
+        var turns = 0
+        while link.shard.figures.subscriptions > 0 {
+            for topic in ["0/a/b/c", "5999/a/b/c", "0", "99"] {
+                for qos in QoS.allCases {
+                    try link.send(publisher, .publish(topic, "x", qos: qos, 1))
+                }
+            }
+            let now = link.shard.figures.subscriptions
+            #expect(now < left || now == 0)
+            (left, turns) = (now, turns + 1)
+            guard turns < 1_000 else { break }
+            link.turn()
+        }
+        link.turn()
+        #expect(link.shard.figures.sharedSubscriptions == 0)
+        #expect(link.shard.figures.queued == 0)
+        #expect(try link.take(other) == [])
+        #expect((link.shard.nextDeadline.map { $0 > link.shard.now } ?? true))
+    }
+
     private func member(_ link: ShardLink, _ name: String, _ filter: String) throws -> Handle {
         let handle = try link.connect(name)
         try link.send(handle, .subscribe(filter, .atLeastOnce))

@@ -104,6 +104,40 @@ struct SharedSubscriptionsTests {
         #expect(bench.indexed == 0 && bench.count == 0)
     }
 
+    @Test("very many memberships change rings in slices, and nobody is chosen in the wrong one")
+    func manyMemberships() {
+        let bench = Bench(sessions: 2)
+        for group in 0..<1_000 {
+            for session in UInt32(0)...1 { bench.join(session, "$share/g\(group)/\(group)") }
+        }
+        for isOnline in [false, true] {
+            bench.setOnline(1, isOnline)
+            #expect(!bench.isSettled)
+            // The last memberships of the list change rings last.
+            for group in [0, 500, 999] {
+                let winners = Set(bench.winners("\(group)", count: 1))
+                #expect(winners.isSubset(of: isOnline ? [0, 1] : [0]))
+            }
+            if isOnline {
+                bench.setOnline(0, false)
+                for group in [0, 500, 999] {
+                    #expect(bench.winners("\(group)", count: 2) == [1, 1])
+                }
+            }
+            var slices = 0
+            while !bench.isSettled {
+                var steps = 100
+                bench.shared.moveMembers(steps: &steps)
+                slices += 1
+            }
+            #expect((9...20).contains(slices))
+        }
+        // What leaves in the middle of a move is forgotten.
+        bench.setOnline(1, false)
+        bench.leaveAll(1)
+        #expect(bench.isSettled && bench.count == 1_000)
+    }
+
     @Test("a random program agrees with a plain model, and gives all its memory back")
     func model() {
         let bench = Bench(sessions: 12)
@@ -127,6 +161,9 @@ struct SharedSubscriptionsTests {
                 case 3:
                     online[Int(session)].toggle()
                     bench.setOnline(session, online[Int(session)])
+                    // Sessions with many memberships are still being moved while messages come.
+                    var steps = random.number(in: 0...40)
+                    bench.shared.moveMembers(steps: &steps)
                 default:
                     let topic = random.topic(levels: 3)
                     let wanting = members.filter { text, sessions in
@@ -170,6 +207,7 @@ private final class Bench {
     }
 
     var count: Int { shared.count }
+    var isSettled: Bool { shared.isSettled }
     var indexed: Int { shared.sessionIndex.count }
 
     @discardableResult
@@ -185,7 +223,12 @@ private final class Bench {
         text.withTopicBytes { shared.unsubscribe(&lists[Int(session)], text: $0) != nil }
     }
 
-    func leaveAll(_ session: UInt32) { shared.removeAll(&lists[Int(session)]) }
+    func leaveAll(_ session: UInt32) {
+        while lists[Int(session)].count > 0 {
+            var steps = 3
+            shared.removeSome(&lists[Int(session)], steps: &steps)
+        }
+    }
 
     func setOnline(_ session: UInt32, _ isOnline: Bool) {
         online[Int(session)] = isOnline
@@ -198,6 +241,9 @@ private final class Bench {
         topic.withTopicBytes { topic in
             for _ in 0..<count {
                 for match in shared.match(topic) {
+                    if !shared.isSettled {
+                        shared.settle(match.session, most: 12) { online[Int($0)] }
+                    }
                     let first =
                         shared.first(match.session, isOnline: true)
                         ?? shared.first(match.session, isOnline: false)

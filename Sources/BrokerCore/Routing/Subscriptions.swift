@@ -21,6 +21,7 @@ struct Subscriptions: ~Copyable {
     private var shared: SharedSubscriptions
     /// The members that the last message was given to.
     private var choices = GrowableBuffer<SharedSubscriptions.Choice>()
+    private var unfinished = UnfinishedChanges()
 
     init(hash: KeyedHash, pool: BytePool) {
         trie = SubscriptionTrie(hash: hash, pool: pool)
@@ -75,17 +76,52 @@ struct Subscriptions: ~Copyable {
         return removed
     }
 
-    /// Removes all subscriptions of a session; true when one of them was shared.
-    mutating func removeAll(_ list: inout SessionSubscriptions) -> Bool {
-        trie.removeAll(&list.filters)
-        guard list.hasShared else { return false }
-        shared.removeAll(&list.shared)
-        return true
+    /// Removes the subscriptions of a session that ends: at once as many as ``UnfinishedChanges``
+    /// allows in a turn, the others in later turns. True when none is left; else the session's index
+    /// must not be used again until ``nextEmptied()`` has returned it.
+    mutating func removeAll(_ session: UInt32, _ list: inout SessionSubscriptions) -> Bool {
+        let isEmptied = removeSome(&list)
+        if !isEmptied { unfinished.add(session, list) }
+        list = SessionSubscriptions()
+        return isEmptied
+    }
+
+    private mutating func removeSome(_ list: inout SessionSubscriptions) -> Bool {
+        let before = unfinished.steps
+        trie.removeSome(&list.filters, steps: &unfinished.steps)
+        shared.removeSome(&list.shared, steps: &unfinished.steps)
+        asked += before - unfinished.steps
+        return list.count == 0
     }
 
     /// Notes that the session's client is connected or offline; groups prefer connected members.
     mutating func setOnline(_ list: SessionSubscriptions, _ isOnline: Bool) {
         shared.setOnline(list.shared, isOnline)
+    }
+
+    /// True when changes are left for a later turn.
+    var hasUnfinished: Bool { !unfinished.isEmpty || !shared.isSettled }
+
+    /// True when ``beginTurn()`` and ``nextEmptied()`` have something to do.
+    var needsTurn: Bool { hasUnfinished || unfinished.steps != UnfinishedChanges.stepsPerTurn }
+
+    /// Begins a turn, and goes on with what earlier turns have left.
+    mutating func beginTurn() {
+        unfinished.beginTurn()
+        guard !shared.isSettled else { return }
+        shared.moveMembers(steps: &unfinished.steps)
+        asked += UnfinishedChanges.stepsPerTurn - unfinished.steps
+    }
+
+    /// Goes on with the removal of subscriptions, within this turn's bound. Returns a session that
+    /// has none left.
+    mutating func nextEmptied() -> UInt32? {
+        while unfinished.steps > 0, let (session, left) = unfinished.takeFirst() {
+            var list = left
+            if removeSome(&list) { return session }
+            unfinished.putBack(session, list)
+        }
+        return nil
     }
 
     /// All filters of a session; shared ones include `$share/` and the group.
@@ -95,14 +131,14 @@ struct Subscriptions: ~Copyable {
 
     // MARK: Matching
 
-    /// Members and rights that were asked since ``takeWork()``.
+    /// Members and rights that were asked since ``takeWork()``, and steps of ``UnfinishedChanges``.
     private var asked = 0
 
-    /// True when matching or choosing has cost something since ``takeWork()``.
+    /// True when matching, choosing or removing has cost something since ``takeWork()``.
     @inline(__always)
     var hasWork: Bool { trie.hasWork || asked != 0 }
 
-    /// The steps of matching and choosing since the last call, for ``WorkBudget``.
+    /// The steps of matching, choosing and removing since the last call, for ``WorkBudget``.
     @inline(never)
     mutating func takeWork() -> Int {
         defer { asked = 0 }
@@ -177,11 +213,13 @@ struct Subscriptions: ~Copyable {
     ///
     /// Connected members take turns; one without room is skipped while another has room. If none is
     /// connected, those whose session keeps the message take turns. `mayReceive` tells whether a
-    /// session may read the topic, `hasRoom` whether its client takes the message at once.
+    /// session may read the topic, `isConnected` whether its client is connected, and `hasRoom`
+    /// whether it takes the message at once.
     mutating func chooseMember(
-        of group: UInt32, qos: QoS, mayReceive: (UInt32) -> Bool, hasRoom: (UInt32) -> Bool,
-        isPersistent: (UInt32) -> Bool
+        of group: UInt32, qos: QoS, mayReceive: (UInt32) -> Bool,
+        isConnected: (UInt32) -> Bool, hasRoom: (UInt32) -> Bool, isPersistent: (UInt32) -> Bool
     ) -> Choice {
+        if hasUnfinished { shared.settle(group, most: Self.mostSearched, isConnected) }
         if let first = firstPermitted(group, isOnline: true, mayReceive) {
             var member = first
             for _ in 0..<Self.mostAsked {
@@ -207,8 +245,8 @@ struct Subscriptions: ~Copyable {
         for _ in 0..<Self.mostSearched {
             asked += 1
             let choice = shared[member]
-            if isPersistent(choice.session), min(qos, choice.qos) != .atMostOnce,
-                mayReceive(choice.session)
+            if isPersistent(choice.session), !unfinished.contains(choice.session),
+                min(qos, choice.qos) != .atMostOnce, mayReceive(choice.session)
             {
                 shared.passTurn(member)
                 return .member(choice)

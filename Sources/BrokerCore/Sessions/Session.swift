@@ -76,6 +76,9 @@ struct Session: BitwiseCopyable {
 
     static var unused: Session { Session() }
 
+    /// False for a removed session whose subscriptions are still being removed.
+    var isUsed: Bool { generation != 0 }
+
     // MARK: Presence
 
     /// The client's connection; `nil` while it is offline.

@@ -19,6 +19,8 @@ struct Sessions: ~Copyable {
     private var identifierSeed: UInt64
     private let hash: KeyedHash
     private(set) var persistentCount = 0
+    /// Removed sessions whose indices still stand in subscriptions.
+    private var keptIndices = 0
     var totals = SessionTotals()
     var loads = QueueLoads()
 
@@ -36,7 +38,8 @@ struct Sessions: ~Copyable {
         @inline(__always) unsafeMutableAddress { records.pointer(to: index) }
     }
 
-    var count: Int { records.count }
+    /// Sessions, without those whose index alone is kept.
+    var count: Int { records.count - keptIndices }
     /// One more than the highest index used so far.
     var endIndex: UInt32 { records.endIndex }
 
@@ -66,8 +69,10 @@ struct Sessions: ~Copyable {
         return place
     }
 
-    /// Removes a session with its queue. Its client must be offline, and its subscriptions removed.
-    mutating func remove(_ session: UInt32, pool: BytePool) {
+    /// Removes a session with its queue. Its client must be offline, and its subscriptions removed;
+    /// while some are left, `keepsIndex` keeps the index from being used again until
+    /// ``freeIndex(_:)``.
+    mutating func remove(_ session: UInt32, keepsIndex: Bool, pool: BytePool) {
         precondition(records[session].connection == nil, "a connected session was removed")
         if records[session].isPersistent { persistentCount -= 1 }
         cancelExpiry(session)
@@ -76,6 +81,13 @@ struct Sessions: ~Copyable {
         records[session].releaseAll(in: pool)
         if records[session].drops != noIndex { drops.remove(records[session].drops) }
         records[session] = .unused
+        keptIndices += 1
+        if !keepsIndex { freeIndex(session) }
+    }
+
+    /// Frees the index of a removed session, whose subscriptions are gone.
+    mutating func freeIndex(_ session: UInt32) {
+        keptIndices -= 1
         records.remove(session)
     }
 

@@ -71,11 +71,11 @@ extension Shard {
         }
         releaseDelayed(session)
         sessions[session].detach(reason, atMs: context.wallClockMs)
-        subscriptions.setOnline(sessions[session].subscriptions, false)
         guard sessions[session].isPersistent else {
             removeSession(session)
             return
         }
+        subscriptions.setOnline(sessions[session].subscriptions, false)
         if commits.isDurable { unload(session) }
         sessions.scheduleExpiry(
             session,
@@ -95,11 +95,19 @@ extension Shard {
             }
         }
         cancelRetained(session)
-        if subscriptions.removeAll(&sessions[session].subscriptions) {
-            // Other members get the messages that the client has not acknowledged.
-            handOver(session, nil, unacknowledged: true)
-        }
-        sessions.remove(session, pool: pool)
+        let wereShared = sessions[session].subscriptions.hasShared
+        let isEmptied = subscriptions.removeAll(session, &sessions[session].subscriptions)
+        // Other members get the messages that the client has not acknowledged.
+        if wereShared { handOver(session, nil, unacknowledged: true) }
+        sessions.remove(session, keepsIndex: !isEmptied, pool: pool)
+    }
+
+    /// Goes on with subscriptions that earlier turns have left to be removed or moved. It counts as
+    /// work of the next turn: so clients that subscribe and go make no more than is removed.
+    mutating func continueSubscriptions() {
+        subscriptions.beginTurn()
+        while let session = subscriptions.nextEmptied() { sessions.freeIndex(session) }
+        context.budget.spend(WorkBudget.matchStep * subscriptions.takeWork())
     }
 
     /// Ends an expired session.

@@ -17,6 +17,10 @@ extension Shard {
         let target = sessions[session].connection.flatMap {
             connections[$0].machine.isOpen ? $0 : nil
         }
+        guard target != nil || sessions[session].isUsed else {
+            counts.matched -= 1
+            return
+        }
         counts.online += target == nil ? 0 : 1
         if qos == .atMostOnce {
             guard let target else {

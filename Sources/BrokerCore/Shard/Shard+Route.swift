@@ -42,7 +42,7 @@ extension Shard {
         _ packet: UnsafeRawPointer, _ size: Int, to session: UInt32
     ) -> Bool {
         guard let target = sessions[session].connection, connections[target].machine.isOpen else {
-            drop(session, .away)
+            if sessions[session].isUsed { drop(session, .away) }
             return false
         }
         guard connections[target].outlet.count < context.limits.outputBytes else {
@@ -140,7 +140,8 @@ extension Shard {
         of topic: UnsafeRawBufferPointer, isCounted: Bool
     ) -> UnsafeBufferPointer<SubscriptionTrie.Match> {
         let permitted = subscriptions.match(topic) { session in
-            guard let verdict = rights.decide(.subscribe, topic, for: sessions[session]),
+            guard sessions[session].isUsed,
+                let verdict = rights.decide(.subscribe, topic, for: sessions[session]),
                 !verdict.isAllowed
             else { return true }
             if isCounted {
@@ -176,6 +177,9 @@ extension Shard {
     ) -> Subscriptions.Choice {
         subscriptions.chooseMember(
             of: group, qos: qos, mayReceive: { rights.mayReceive(topic, sessions[$0]) },
+            isConnected: { session in
+                sessions[session].connection.map { connections[$0].machine.isOpen } ?? false
+            },
             hasRoom: { session in
                 guard let target = sessions[session].connection else { return false }
                 return connections[target].outlet.count < context.limits.outputBytes

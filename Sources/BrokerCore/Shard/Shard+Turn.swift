@@ -143,6 +143,7 @@ extension Shard {
         } else {
             context.budget.beginTurn()
         }
+        if subscriptions.needsTurn { continueSubscriptions() }
         guard hasResult else {
             turn.state = .gathering
             return .finish
@@ -189,6 +190,7 @@ extension Shard {
     public var nextDeadline: MonotonicTime? {
         let hasWork =
             connections.hasWork || commits.hasWork || walks.hasWork || requests.hasWork
+            || subscriptions.hasUnfinished
             || (endedSessions.hasWork && !commits.holdsMessages)
             || (!handOvers.isEmpty && !commits.isBacklogFull)
         guard !hasWork else { return context.now }

@@ -7,10 +7,11 @@ import Structures
 /// The form is that of MQTT 5.0, section 4.8.2, which many brokers also offer to 3.1.1 clients. A
 /// group is named by its whole text: the same name with another filter is another group. Connected
 /// members stand in one ring and offline members in another, so that choosing one takes constant
-/// time however many are offline.
+/// time however many are offline. The members of a session that has very many change rings a few at
+/// a time; while ``isSettled`` is false, ``settle(_:most:_:)`` comes before a choice.
 public struct SharedSubscriptions: ~Copyable {
-    /// Never read. It makes the type address-only: methods that do not mutate get its address, where the
-    /// compiler would copy the whole struct before each call that it does not inline.
+    /// Never read. It makes the type address-only: methods that do not mutate get its address, where
+    /// the compiler would copy the whole struct before each call that it does not inline.
     private let addressOnly: any Sendable = ()
 
     struct Group: BitwiseCopyable {
@@ -70,6 +71,7 @@ public struct SharedSubscriptions: ~Copyable {
     private var groups = Slab<Group>()
     private var groupIndex = HashIndex()
     private var members = Slab<Member>()
+    private var moves = PresenceMoves()
     private(set) var sessionIndex: SessionIndex
     /// The filters of all groups. A group takes the place of a session in this trie.
     private var trie: SubscriptionTrie
@@ -86,26 +88,6 @@ public struct SharedSubscriptions: ~Copyable {
     /// Number of memberships in all groups.
     public var count: Int { members.count }
     public var isEmpty: Bool { members.count == 0 }
-
-    /// True for a filter that asks for a shared subscription, well-formed or not.
-    public static func isShared(_ filter: UnsafeRawBufferPointer) -> Bool {
-        filter.starts(with: "$share/".utf8) || filter.elementsEqual("$share".utf8)
-    }
-
-    /// The topic filter behind the group's name. `nil` unless the text is
-    /// `$share/<group>/<filter>`, where both have at least one character and the group's name has
-    /// no `+` or `#`.
-    public static func filter(in text: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
-        let prefix = 7
-        guard isShared(text), text.count > prefix else { return nil }
-        var end = prefix
-        while end < text.count, text[end] != TopicTree.separator {
-            guard text[end] != 0x2B, text[end] != 0x23 else { return nil }
-            end += 1
-        }
-        guard end > prefix, end + 1 < text.count else { return nil }
-        return UnsafeRawBufferPointer(rebasing: text[(end + 1)...])
-    }
 
     // MARK: Members
 
@@ -140,40 +122,90 @@ public struct SharedSubscriptions: ~Copyable {
         _ list: inout List, text: UnsafeRawBufferPointer
     ) -> UInt32? {
         guard let group = findGroup(text), let member = find(list, group) else { return nil }
+        remove(member, group, &list)
+        return group
+    }
+
+    /// Removes a session from its groups; see ``SubscriptionTrie/removeSome(_:steps:)``.
+    public mutating func removeSome(_ list: inout List, steps: inout Int) {
+        while steps > 0, !list.members.isEmpty {
+            let member = list.members.first
+            let nodes = trie.tree.count
+            remove(member, members[member].group, &list)
+            steps -= 1 + nodes - trie.tree.count
+        }
+    }
+
+    private mutating func remove(_ member: UInt32, _ group: UInt32, _ list: inout List) {
+        let session = members[member].session
+        moves.remove(session, member, next: members[member].inSession.next)
         list.members.remove(member, in: members)
         if list.count > SessionIndex.mostWalked {
-            sessionIndex.remove(members[member].session, group, member)
+            sessionIndex.remove(session, group, member)
             if list.count == SessionIndex.mostWalked + 1 { removeFromIndex(list) }
         }
         list.count -= 1
         remove(member)
-        return group
     }
 
-    /// Removes a session from all its groups.
-    public mutating func removeAll(_ list: inout List) {
-        if list.count > SessionIndex.mostWalked { removeFromIndex(list) }
-        var index = list.members.first
-        while index != noIndex {
-            let next = members[index].inSession.next
-            remove(index)
-            index = next
-        }
-        list = List()
-    }
+    // MARK: Presence
 
-    /// The session's client has connected, or gone offline.
+    /// Memberships that change rings at once when their client connects or goes offline.
+    private static var mostMovedAtOnce: Int { 64 }
+
+    /// The session's client has connected, or gone offline. Its memberships change rings, the first
+    /// at once and the others with ``moveMembers(steps:)``.
     public mutating func setOnline(_ list: List, _ isOnline: Bool) {
-        var index = list.members.first
-        while index != noIndex {
-            if members[index].isOnline != isOnline {
-                let group = members[index].group
-                groups[group][isOnline: !isOnline].remove(index, in: members)
-                members[index].isOnline = isOnline
-                groups[group][isOnline: isOnline].append(index, in: members)
-            }
-            index = members[index].inSession.next
+        let first = list.members.first
+        guard first != noIndex else { return }
+        var steps = Self.mostMovedAtOnce
+        let session = members[first].session
+        run(PresenceMoves.Move(session: session, member: first, isOnline: isOnline), &steps)
+    }
+
+    /// False while memberships stand in the ring where their client no longer belongs.
+    public var isSettled: Bool { moves.isEmpty }
+
+    /// Moves memberships that ``setOnline(_:_:)`` has left, at most so many.
+    public mutating func moveMembers(steps: inout Int) {
+        while steps > 0, let move = moves.takeFirst() { run(move, &steps) }
+    }
+
+    /// Moves members of a group that stand in the wrong ring, until a connected one comes first; at
+    /// most so many of each ring are looked at.
+    public mutating func settle(_ group: UInt32, most: Int, _ isConnected: (UInt32) -> Bool) {
+        for _ in 0..<most {
+            guard let first = first(group, isOnline: true) else { break }
+            if isConnected(members[first].session) { return }
+            place(first, isOnline: false)
         }
+        guard var member = first(group, isOnline: false) else { return }
+        for _ in 0..<most {
+            if isConnected(members[member].session) {
+                place(member, isOnline: true)
+                return
+            }
+            member = next(member)
+        }
+    }
+
+    /// Moves a member to the ring of connected or of offline members.
+    private mutating func place(_ member: UInt32, isOnline: Bool) {
+        guard members[member].isOnline != isOnline else { return }
+        let group = members[member].group
+        groups[group][isOnline: !isOnline].remove(member, in: members)
+        members[member].isOnline = isOnline
+        groups[group][isOnline: isOnline].append(member, in: members)
+    }
+
+    private mutating func run(_ start: PresenceMoves.Move, _ steps: inout Int) {
+        var move = start
+        while steps > 0, move.member != noIndex {
+            place(move.member, isOnline: move.isOnline)
+            move.member = members[move.member].inSession.next
+            steps -= 1
+        }
+        moves.put(move)
     }
 
     /// The shared subscriptions of a session as the client wrote them, with their QoS.
@@ -245,9 +277,7 @@ public struct SharedSubscriptions: ~Copyable {
         groupIndex.find(hash(text)) { groups[$0].text.equals(text) }
     }
 
-    /// Finds a session's membership in a group. Walks the session's list and a ring of the group in
-    /// step, and stops with the shorter one. For a session with many memberships ``SessionIndex``
-    /// answers.
+    /// Finds a session's membership in a group, in the session's list or by ``SessionIndex``.
     private func find(_ list: List, _ group: UInt32) -> UInt32? {
         guard list.members.first != noIndex else { return nil }
         let session = members[list.members.first].session
@@ -256,13 +286,10 @@ public struct SharedSubscriptions: ~Copyable {
                 members[$0].session == session && members[$0].group == group
             }
         }
-        var inGroup = groups[group][isOnline: members[list.members.first].isOnline].first
-        var inSession = list.members.first
-        while inGroup != noIndex, inSession != noIndex {
-            if members[inGroup].session == session { return inGroup }
-            if members[inSession].group == group { return inSession }
-            inGroup = members[inGroup].inRing.next
-            inSession = members[inSession].inSession.next
+        var member = list.members.first
+        while member != noIndex {
+            if members[member].group == group { return member }
+            member = members[member].inSession.next
         }
         return nil
     }

@@ -127,11 +127,20 @@ public struct SubscriptionTrie: ~Copyable {
 
     /// Removes all subscriptions of a session.
     public mutating func removeAll(_ list: inout List) {
-        while !list.members.isEmpty {
+        var steps = Int.max
+        removeSome(&list, steps: &steps)
+    }
+
+    /// Removes subscriptions of a session, at most so many steps: one for a subscription, for each
+    /// level that goes with it, and for 32 bytes. The last one may exceed them.
+    public mutating func removeSome(_ list: inout List, steps: inout Int) {
+        while steps > 0, !list.members.isEmpty {
             let index = list.members.first
             tree.writePath(of: subscriptions[index].node, to: &changed)
             noteChange(UnsafeRawBufferPointer(changed.contents))
+            let nodes = tree.count
             remove(index, &list)
+            steps -= 1 + nodes - tree.count + changed.count / 32
         }
     }
 
@@ -172,24 +181,6 @@ public struct SubscriptionTrie: ~Copyable {
         collect(topic)
         cache.store(topic, hash: topicHash, versions, matches.contents)
         return matches.contents
-    }
-
-    /// The matches of a topic without the sessions that may not read it.
-    public struct Permitted {
-        /// Valid until the next call on the trie.
-        public let matches: UnsafeBufferPointer<Match>
-        /// The number of sessions that were left out.
-        public let withheld: UInt32
-    }
-
-    /// The answer to ``search(_:)``.
-    public enum Search {
-        /// The matches that ``keep(_:permitted:)`` cached for this topic; no subscription to it has
-        /// changed since.
-        case cached(Permitted)
-        /// All sessions that subscribed to the topic. The caller moves those that may read it to
-        /// the front and passes their number to ``keep(_:permitted:)``.
-        case collected(UnsafeMutableBufferPointer<Match>)
     }
 
     /// Does the same as ``match(_:)`` for a caller that leaves out sessions without the right to
