@@ -88,6 +88,7 @@ package struct BrokerLoop: ~Copyable {
     var memory = MemoryWatch()
     /// By connection index: sockets that failed while input of their clients was unread.
     var failures: [UInt32: FailedSocket] = [:]
+    private var reportedShortages: UInt64 = 0
 
     /// Restores the store's content and opens the listeners; ``run()`` serves them. Without
     /// `passwords` user names are unproven; without `access` everything is allowed.
@@ -225,6 +226,10 @@ package struct BrokerLoop: ~Copyable {
     private mutating func tellShard() {
         shard.outside.bytesReceived = reactor.bytesReceived
         shard.outside.bytesSent = reactor.bytesSent
+        if reactor.kernelShortages != reportedShortages {
+            reportedShortages = reactor.kernelShortages
+            notices.logKernelShortage(now: shard.now)
+        }
         guard shard.isSampleDue else { return }
         shard.outside.setMemory(ProcessFigures.memory())
         shard.takeSample()

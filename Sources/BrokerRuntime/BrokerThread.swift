@@ -1,5 +1,6 @@
 import Authorization
 import BrokerAPI
+import Glibc
 import Logging
 import OperatorLog
 import Store
@@ -49,6 +50,10 @@ package final class BrokerThread: Sendable {
                 started.post(.success(loop.listenerAddresses))
                 try loop.run()
                 end(.success(()))
+                #if HERMES_UNPOOLED
+                    // Else a leak checker takes for lost what the broker holds at its end.
+                    while true { pause() }
+                #endif
             } catch {
                 started.post(.failure(error))
                 end(.failure(error))

@@ -137,6 +137,13 @@ struct NoticeLog {
             [LogKeys.setting: "\(setting)"])
     }
 
+    /// Logs that calls on sockets failed for lack of kernel memory, and will be made again.
+    mutating func logKernelShortage(now: MonotonicTime) {
+        write(
+            .warning, "The kernel lacks memory for connections, what fails is tried again",
+            every: .seconds(10), now, [:])
+    }
+
     /// Logs a new connection closed because its address has reached a limit.
     mutating func logAddressTurnedAway(_ limit: Limit, _ peer: IPAddress, now: MonotonicTime) {
         write(

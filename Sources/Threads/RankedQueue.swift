@@ -66,7 +66,7 @@ public final class RankedQueue<Task: Sendable>: Sendable {
             state.sleeping -= 1
             return (true, true)
         }
-        if wakes { wake(1) }
+        if wakes { wakeUp(semaphore) }
         return isAccepted
     }
 
@@ -79,7 +79,7 @@ public final class RankedQueue<Task: Sendable>: Sendable {
             defer { state.sleeping = 0 }
             return state.sleeping
         }
-        if sleeping > 0 { wake(sleeping) }
+        if sleeping > 0 { wakeUp(semaphore, adding: sleeping) }
     }
 
     /// Takes the next task without sleeping; `nil` when none waits.
@@ -108,10 +108,5 @@ public final class RankedQueue<Task: Sendable>: Sendable {
         var counter: UInt64 = 0
         // A signal may interrupt the read.
         while Glibc.read(semaphore, &counter, 8) != 8 {}
-    }
-
-    private func wake(_ count: Int) {
-        var count = UInt64(count)
-        _ = Glibc.write(semaphore, &count, 8)
     }
 }

@@ -33,7 +33,7 @@ public final class WorkQueue<Task: Sendable>: Sendable {
             defer { state.isSleeping = false }
             return (true, state.isSleeping)
         }
-        if isSleeping { wake() }
+        if isSleeping { wakeUp(wakeDescriptor) }
         return isAccepted
     }
 
@@ -44,7 +44,7 @@ public final class WorkQueue<Task: Sendable>: Sendable {
             defer { state.isSleeping = false }
             return state.isSleeping
         }
-        if isSleeping { wake() }
+        if isSleeping { wakeUp(wakeDescriptor) }
     }
 
     /// Takes all tasks, in order, and sleeps while there are none. Returns an empty array after
@@ -69,10 +69,5 @@ public final class WorkQueue<Task: Sendable>: Sendable {
                 return []
             }
         }
-    }
-
-    private func wake() {
-        var one: UInt64 = 1
-        _ = Glibc.write(wakeDescriptor, &one, 8)
     }
 }

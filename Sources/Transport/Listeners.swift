@@ -42,7 +42,7 @@ struct Listeners: ~Copyable {
     }
 
     /// Sets whether the poller reports waiting connections.
-    func setAccepting(_ listener: Int, _ isAccepting: Bool, _ poller: borrowing Poller) {
+    func setAccepting(_ listener: Int, _ isAccepting: Bool, _ poller: inout Poller) {
         guard listener < descriptors.count else { return }
         poller.change(
             descriptors[listener], isAccepting ? EPOLLIN.rawValue : 0,

@@ -51,7 +51,7 @@ public final class Mailbox<Message: Sendable>: Sendable {
     /// Takes all waiting messages, in order.
     public func take() -> [Message] {
         var counter: UInt64 = 0
-        _ = Glibc.read(eventDescriptor, &counter, 8)
+        _ = retrying { Glibc.read(eventDescriptor, &counter, 8) }
         return state.withLock { state in
             var messages: [Message] = []
             swap(&messages, &state.messages)
@@ -68,6 +68,7 @@ public final class Mailbox<Message: Sendable>: Sendable {
     /// Wakes the reader without a message.
     public func wake() {
         var one: UInt64 = 1
-        _ = Glibc.write(eventDescriptor, &one, 8)
+        // Without it the reader may sleep beside its messages.
+        _ = retrying { Glibc.write(eventDescriptor, &one, 8) }
     }
 }

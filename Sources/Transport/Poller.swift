@@ -11,6 +11,8 @@ struct Poller: ~Copyable {
     /// Never read; see the same in ``Reactor``.
     private let addressOnly: any Sendable = ()
     private static var eventCapacity: Int { 512 }
+    /// The longest wait while the kernel has not taken all that it was told.
+    private static var retryMilliseconds: CInt { 100 }
 
     /// Generation of the reactor's own descriptors; those of connections begin with 1.
     private static var ownGeneration: UInt32 { 0 }
@@ -22,6 +24,10 @@ struct Poller: ~Copyable {
     private let descriptor: OwnedDescriptor
     private let events: UnsafeMutablePointer<epoll_event>
     private var count = 0
+    /// What the kernel had no memory to be told, by packed owner; told again before each wait.
+    private var untold: [UInt64: (socket: CInt, events: UInt32)] = [:]
+    /// Calls that failed because the kernel lacked memory.
+    private(set) var shortages: UInt64 = 0
 
     init() throws(SystemError) {
         let raw = epoll_create1(CInt(EPOLL_CLOEXEC))
@@ -36,10 +42,17 @@ struct Poller: ~Copyable {
 
     /// Waits for events, at most `milliseconds` (-1: without limit); returns their number.
     mutating func wait(milliseconds: CInt) throws(SystemError) -> Int {
-        let result = epoll_wait(
-            descriptor.rawValue, events, CInt(Self.eventCapacity), milliseconds)
-        guard result >= 0 || errno == EINTR else {
-            throw SystemError(call: "epoll_wait", subject: "reactor", code: errno)
+        var longest = milliseconds
+        if !untold.isEmpty {
+            tellAgain()
+            longest = longest < 0 ? Self.retryMilliseconds : min(longest, Self.retryMilliseconds)
+        }
+        let result = epoll_wait(descriptor.rawValue, events, CInt(Self.eventCapacity), longest)
+        if result < 0 {
+            guard errno == EINTR || errno == ENOMEM else {
+                throw SystemError(call: "epoll_wait", subject: "reactor", code: errno)
+            }
+            if errno == ENOMEM { shortages += 1 }
         }
         count = max(0, Int(result))
         return count
@@ -70,10 +83,26 @@ struct Poller: ~Copyable {
         }
     }
 
-    /// Changes the reported events of a socket. It fails only if the kernel lacks memory; then the
-    /// keep alive or the CONNECT deadline ends the connection.
-    func change(_ socket: CInt, _ events: UInt32, owner: Handle) {
-        _ = control(EPOLL_CTL_MOD, socket, events, owner)
+    /// Changes the reported events of a socket; later, if the kernel lacks memory now. Otherwise a
+    /// connection would wait for an event that nobody has asked for.
+    mutating func change(_ socket: CInt, _ events: UInt32, owner: Handle) {
+        if control(EPOLL_CTL_MOD, socket, events, owner) == 0 {
+            forget(owner)
+        } else if errno == ENOMEM {
+            shortages += 1
+            untold[owner.packed] = (socket, events)
+        }
+    }
+
+    /// Called before the owner's socket closes, whose number the kernel gives to others.
+    mutating func forget(_ owner: Handle) {
+        if !untold.isEmpty { untold[owner.packed] = nil }
+    }
+
+    private mutating func tellAgain() {
+        for (owner, change) in untold {
+            self.change(change.socket, change.events, owner: Handle(packed: owner))
+        }
     }
 
     /// Stops reporting a socket that stays open.

@@ -16,6 +16,8 @@ public struct Reactor: ~Copyable {
     /// address; otherwise the compiler copies the struct before each call that it does not inline.
     private let addressOnly: any Sendable = ()
     private static var largestGeneration: UInt32 { .max >> 1 }
+    /// Pause of the thread after a turn in which the kernel lacked memory.
+    private static var shortageMicroseconds: UInt32 { 1_000 }
 
     private var poller: Poller
     private var listeners = Listeners()
@@ -25,6 +27,7 @@ public struct Reactor: ~Copyable {
     private var records = Slab<RecordStage>()
     private var proxiedAddresses = ProxiedAddresses()
     private var bench: Workbench
+    private var knownShortages: UInt64 = 0
 
     public init(pool: BytePool) throws(SystemError) {
         poller = try Poller()
@@ -59,12 +62,19 @@ public struct Reactor: ~Copyable {
         get { bench.heldBackBound }
         set { bench.heldBackBound = newValue }
     }
+    /// Calls that failed because the kernel lacked memory for sockets; they are made again.
+    public var kernelShortages: UInt64 { bench.shortages &+ poller.shortages }
 
     // MARK: Waiting
 
     /// Waits for events, at most `milliseconds` (-1: without limit); returns their number.
     public mutating func wait(milliseconds: CInt) throws(SystemError) -> Int {
-        try poller.wait(milliseconds: milliseconds)
+        if kernelShortages != knownShortages {
+            knownShortages = kernelShortages
+            // What failed is reported as ready at once; the kernel gets a moment to find memory.
+            _ = usleep(Self.shortageMicroseconds)
+        }
+        return try poller.wait(milliseconds: milliseconds)
     }
 
     /// An event of the last wait.
@@ -95,7 +105,7 @@ public struct Reactor: ~Copyable {
 
     /// Sets whether a listener accepts; otherwise new clients wait in the kernel.
     public mutating func setAccepting(_ listener: Int, _ isAccepting: Bool) {
-        listeners.setAccepting(listener, isAccepting, poller)
+        listeners.setAccepting(listener, isAccepting, &poller)
     }
 
     /// Closes the listeners; established connections continue.
@@ -257,12 +267,12 @@ public struct Reactor: ~Copyable {
 
     /// Updates epoll if the interest has changed; during a handshake its steps do this.
     @inline(__always)
-    private func updateInterest(_ handle: Handle, _ former: Interest) {
+    private mutating func updateInterest(_ handle: Handle, _ former: Interest) {
         if connections[handle.index].interest != former { tellInterest(handle) }
     }
 
     /// During a handshake its steps tell the kernel.
-    private func tellInterest(_ handle: Handle) {
+    private mutating func tellInterest(_ handle: Handle) {
         let connection = connections[handle.index]
         if case .handshake = connection.stage { return }
         poller.change(connection.descriptor, connection.interest.events, owner: handle)
@@ -314,7 +324,7 @@ public struct Reactor: ~Copyable {
         }
     }
 
-    private func watchOnce(_ handle: Handle, _ events: UInt32) {
+    private mutating func watchOnce(_ handle: Handle, _ events: UInt32) {
         poller.change(
             connections[handle.index].descriptor, events | EPOLLONESHOT.rawValue, owner: handle)
     }
@@ -353,6 +363,7 @@ public struct Reactor: ~Copyable {
         guard isOpen(handle) else { return }
         let index = handle.index
         let descriptor = connections[index].descriptor
+        poller.forget(handle)
         switch connections[index].end(index, &records, &bench) {
         case .now: _ = Glibc.close(descriptor)
         case .duringHandshake:

@@ -29,6 +29,8 @@ struct Workbench: ~Copyable {
     var heldBackBound = Int.max
     private(set) var bytesReceived: UInt64 = 0
     private(set) var bytesSent: UInt64 = 0
+    /// Calls that failed because the kernel lacked memory.
+    private(set) var shortages: UInt64 = 0
 
     init(pool: BytePool) {
         self.pool = pool
@@ -54,6 +56,10 @@ struct Workbench: ~Copyable {
         }
     }
 
+    /// True for the `errno` of a call that the kernel has no memory for at present. No peer is at
+    /// fault, so the call is made again.
+    static func isShortage(_ code: CInt) -> Bool { code == ENOMEM || code == ENOBUFS }
+
     // MARK: Receiving
 
     /// One `recv`; on failure -1, with `errno` as second value.
@@ -64,7 +70,11 @@ struct Workbench: ~Copyable {
         let isLittle = readsLittle || held.heldBack >= heldBackBound
         let most = isLittle ? min(count, Self.littleInputBytes) : count
         let (received, code) = retrying { recv(descriptor, target, most, 0) }
-        if received > 0 { countReceived(received) }
+        if received > 0 {
+            countReceived(received)
+        } else if Self.isShortage(code) {
+            shortages += 1
+        }
         return (received, code)
     }
 
@@ -95,7 +105,7 @@ struct Workbench: ~Copyable {
                     ? hermes_send(descriptor, segments[0].base, segments[0].count)
                     : hermes_send_vector(descriptor, segments, count)
             }
-            guard sent >= 0 else { return StageOutput(sendFailure: code) }
+            guard sent >= 0 else { return sendFailed(code) }
             bytesSent += UInt64(sent)
             output.consume(sent, pool: pool)
         }
@@ -107,9 +117,17 @@ struct Workbench: ~Copyable {
         _ descriptor: CInt, _ bytes: UnsafeRawPointer, count: Int
     ) -> (taken: Int, outcome: StageOutput) {
         let (sent, code) = retrying { hermes_send(descriptor, bytes, count) }
-        guard sent >= 0 else { return (0, StageOutput(sendFailure: code)) }
+        guard sent >= 0 else { return (0, sendFailed(code)) }
         bytesSent += UInt64(sent)
         return (sent, sent == count ? .all : .blocked)
+    }
+
+    /// The result for the `errno` of a failed send.
+    private mutating func sendFailed(_ code: CInt) -> StageOutput {
+        if code == EAGAIN || code == EWOULDBLOCK { return .blocked }
+        guard Self.isShortage(code) else { return .failed(code: code) }
+        shortages += 1
+        return .blocked
     }
 
     /// Moves the first bytes of the output to a buffer; returns their number.
@@ -126,13 +144,5 @@ struct Workbench: ~Copyable {
         }
         output.consume(copied, pool: pool)
         return copied
-    }
-}
-
-extension StageOutput {
-    /// The result for the `errno` of a failed send.
-    fileprivate init(sendFailure code: CInt) {
-        let isBlocked = code == EAGAIN || code == EWOULDBLOCK || code == ENOBUFS
-        self = isBlocked ? .blocked : .failed(code: code)
     }
 }

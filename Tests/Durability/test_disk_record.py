@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from harness.preload import compiler
 from proof.disk_record import Loss, cut_power
-from proof.shim import Files, Operation, Shim, compiler
+from proof.shim import Files, Operation, Shim
 
 pytestmark = pytest.mark.quick
 

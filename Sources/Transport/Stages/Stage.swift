@@ -42,7 +42,9 @@ enum StageInput: BitwiseCopyable {
     /// The result of a `recv` that returned `count` of at most 0, with `code` as `errno`.
     static func nothing(_ count: Int, _ code: CInt) -> StageInput {
         if count == 0 { return .endOfStream }
-        if code == EAGAIN || code == EWOULDBLOCK { return .wouldBlock }
+        if code == EAGAIN || code == EWOULDBLOCK || Workbench.isShortage(code) {
+            return .wouldBlock
+        }
         return .failed(code: code)
     }
 }

@@ -1,14 +1,13 @@
-"""The preloaded disk shim: compiled once, controlled through a shared page."""
+"""The preloaded disk shim, controlled through a shared page."""
 
 from __future__ import annotations
 
 import ctypes
 import enum
 import mmap
-import os
-import subprocess
-import tempfile
 from pathlib import Path
+
+from harness.preload import compiled
 
 SOURCE = Path(__file__).resolve().parents[1] / "shim" / "disk_shim.c"
 
@@ -48,28 +47,6 @@ class _Control(ctypes.Structure):
     ]
 
 
-def compiler() -> str:
-    return os.environ.get("CC", "gcc")
-
-
-def library() -> Path:
-    """The compiled shim; the compiler runs once per process."""
-    global _library
-    if _library is None:
-        _directory = tempfile.mkdtemp(prefix="hermes-shim-")
-        path = Path(_directory) / "disk_shim.so"
-        subprocess.run(
-            [compiler(), "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-fPIC",
-             "-shared", "-o", str(path), str(SOURCE), "-ldl", "-lpthread"],
-            check=True,
-        )
-        _library = path
-    return _library
-
-
-_library: Path | None = None
-
-
 class Shim:
     """One broker's shim. `directory` is on the same file system as the data directory."""
 
@@ -93,7 +70,7 @@ class Shim:
         for kept in self.trash.iterdir():
             kept.unlink()
         variables = {
-            "LD_PRELOAD": str(library()),
+            "LD_PRELOAD": str(compiled(SOURCE)),
             "DISK_SHIM_DATA": str(self.data),
             "DISK_SHIM_CONTROL": str(self._page),
         }

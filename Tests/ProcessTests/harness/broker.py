@@ -22,7 +22,7 @@ from .waiting import PATIENCE, Deadline
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 ADMIN_TOKEN = "process-tests-admin-token-0123456789abcdef"
-STOP_PATIENCE = 15.0
+STOP_PATIENCE = 1.5 * PATIENCE
 """Seconds that a broker may take to drain and exit; hermesd's own limit is 5 s."""
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from typing import TypeVar
 
 Value = TypeVar("Value")
 
-PATIENCE = 10.0
-"""Seconds a test waits for what should happen at once: generous, for a busy machine."""
+PATIENCE = 10.0 * float(os.environ.get("TEST_PATIENCE", "1"))
+"""Seconds a test waits for what should happen at once: generous, for a busy machine. TEST_PATIENCE
+multiplies it, for a broker that is slow by intention (scripts/sanitize)."""
 
 POLL_INTERVAL = 0.01
 """Seconds between two looks at a condition that announces itself in no other way."""
