@@ -11,19 +11,29 @@ struct MemoryWatch {
     var usedBytes = 0
     /// The first turn from this time on measures again.
     var nextLook = MonotonicTime(milliseconds: 0)
+    /// Beside settled state, freed heap memory is given back to the system from this time on.
+    var nextTrim = MonotonicTime(milliseconds: 0)
     /// Bytes received until the last measurement.
     var receivedBytes: UInt64 = 0
     /// Until this time, closing connections with incomplete packets is not tried again.
     var nextShedding = MonotonicTime(milliseconds: 0)
+    /// The time until which newcomers wait for memory; `nil` while there is enough.
+    var patience: MonotonicTime?
+    var settledState = SettledState()
 }
 
 /// Reactions to a shortage of memory, in this order: new connections wait, incomplete packets and
 /// large publishers are limited, slow readers are closed. Clients that read and finish their
 /// packets are not affected.
+///
+/// New connections wait for `limits.connect_timeout` at most. What cannot be freed until then is
+/// state, such as sessions: newcomers are admitted beside it, and none is added (``SettledState``).
 extension BrokerLoop {
     private static var lookMilliseconds: UInt64 { 250 }
     /// A measurement takes about 10 us; this much input makes another one worthwhile.
     private static var lookBytes: UInt64 { 16 * 1_024 * 1_024 }
+    /// Giving heap memory back walks the heap, which settled state makes large for long.
+    private static var trimMilliseconds: UInt64 { 5_000 }
 
     /// Measures if it is time, and closes connections if memory is short.
     mutating func watchMemory() {
@@ -35,8 +45,9 @@ extension BrokerLoop {
     }
 
     private mutating func lookAtMemory() {
-        guard let limit = settings.limits.memoryBytes else {
-            setPressure(.none)
+        guard let configured = settings.limits.memoryBytes else {
+            memory.settledState = SettledState()
+            setPressure(.none, limit: 0)
             return
         }
         let isTime = shard.now >= memory.nextLook
@@ -44,25 +55,57 @@ extension BrokerLoop {
         else { return }
         memory.nextLook = shard.now.advanced(byMilliseconds: Self.lookMilliseconds)
         memory.receivedBytes = reactor.bytesReceived
-        memory.usedBytes = ProcessFigures.privateBytes()
-        if memory.usedBytes >= limit, isTime {
-            // Returns freed memory that the C library keeps.
-            hermes_trim_heap()
-            memory.usedBytes = ProcessFigures.privateBytes()
+        measure(isTime: isTime, limit: configured)
+        if memory.settledState.ends(used: memory.usedBytes, limit: configured) {
+            notices.logMemory(.none, used: memory.usedBytes, limit: configured)
+            passLimits()
         }
-        setPressure(memory.pressure.next(used: memory.usedBytes, limit: limit))
-        if memory.pressure >= .newcomers { shard.shedNewcomers() }
-        guard memory.pressure == .readers, isTime else { return }
-        if shard.shedReaders(bytes: memory.usedBytes - limit) == 0 {
-            notices.logNothingToShed(used: memory.usedBytes, limit: limit, now: shard.now)
-        }
+        let limit = memory.settledState.limit(configured)
+        setPressure(memory.pressure.next(used: memory.usedBytes, limit: limit), limit: configured)
+        guard memory.pressure != .none, isTime else { return }
+        shard.shedNewcomers()
+        shedReaders(limit: limit, configured: configured)
     }
 
-    private mutating func setPressure(_ pressure: MemoryPressure) {
+    private mutating func measure(isTime: Bool, limit: Int) {
+        memory.usedBytes = ProcessFigures.privateBytes()
+        guard memory.usedBytes >= limit, isTime else { return }
+        guard !memory.settledState.isSettled || shard.now >= memory.nextTrim else { return }
+        memory.nextTrim = shard.now.advanced(byMilliseconds: Self.trimMilliseconds)
+        // Returns freed memory that the C library keeps.
+        hermes_trim_heap()
+        memory.usedBytes = ProcessFigures.privateBytes()
+    }
+
+    /// Closes slow readers if much memory is missing, or newcomers have waited long enough. Without
+    /// any, newcomers are admitted beside the state that takes the memory.
+    private mutating func shedReaders(limit: Int, configured: Int) {
+        let hasWaited = memory.patience.map { shard.now >= $0 } ?? false
+        guard memory.pressure == .readers || hasWaited else { return }
+        let target = hasWaited ? MemoryPressure.newcomers.endBytes(of: limit) : limit
+        guard memory.usedBytes > target, shard.shedReaders(bytes: memory.usedBytes - target) == 0
+        else { return }
+        notices.logNothingToShed(used: memory.usedBytes, limit: configured, now: shard.now)
+        guard hasWaited, memory.settledState.begins(used: memory.usedBytes, limit: configured)
+        else { return }
+        passLimits()
+        setPressure(.none, limit: configured)
+    }
+
+    private mutating func setPressure(_ pressure: MemoryPressure, limit: Int) {
         guard pressure != memory.pressure else { return }
-        if memory.pressure == .none { shard.counters.limits.add(.memory) }
+        if memory.pressure == .none {
+            shard.counters.limits.add(.memory)
+            memory.patience = shard.now.advanced(
+                byMilliseconds: settings.limits.connectTimeout.wholeMilliseconds)
+        }
         memory.pressure = pressure
-        notices.logMemory(pressure, used: memory.usedBytes, limit: settings.limits.memoryBytes ?? 0)
+        if pressure == .none { memory.patience = nil }
+        if memory.settledState.isSettled, pressure == .none {
+            notices.logSettledState(used: memory.usedBytes, limit: limit)
+        } else {
+            notices.logMemory(pressure, used: memory.usedBytes, limit: limit)
+        }
         passLimits()
         updateAccepting()
     }
@@ -70,6 +113,7 @@ extension BrokerLoop {
     /// Passes the limits to the shard: the configured ones, or tighter ones while memory is short.
     mutating func passLimits() {
         shard.limits = settings.limits
+        shard.keepsNothingNew = memory.settledState.isSettled
         if memory.pressure >= .publishers {
             shard.limits.maxUnacknowledgedPublishBytes = max(
                 1, settings.limits.maxUnacknowledgedPublishBytes / 16)
@@ -78,7 +122,7 @@ extension BrokerLoop {
 
     /// Time of the next measurement without an event; `nil` unless memory is short.
     var memoryDeadline: MonotonicTime? {
-        memory.pressure == .none ? nil : memory.nextLook
+        memory.pressure == .none && !memory.settledState.isSettled ? nil : memory.nextLook
     }
 
     /// Closes connections with incomplete packets, oldest packets first, until all together hold a
@@ -101,6 +145,7 @@ extension BrokerLoop {
             usedBytes: settings.limits.memoryBytes == nil
                 ? ProcessFigures.privateBytes() : memory.usedBytes,
             limitBytes: settings.limits.memoryBytes, pressure: memory.pressure.name,
-            unfinishedBytes: reactor.unfinishedBytes)
+            unfinishedBytes: reactor.unfinishedBytes,
+            keepsNothingNew: memory.settledState.isSettled)
     }
 }

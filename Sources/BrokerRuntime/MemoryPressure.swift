@@ -33,6 +33,9 @@ package enum MemoryPressure: UInt8, CaseIterable, Comparable, Sendable {
     /// Percent of the limit below which it ends; lower, so that it does not flap.
     var end: Int { max(0, begin - 5) }
 
+    /// ``end`` in bytes.
+    func endBytes(of limit: Int) -> Int { limit / 100 * end }
+
     /// The degree after a measurement: rises at once, falls only below ``end``.
     func next(used: Int, limit: Int) -> MemoryPressure {
         let percent = used / max(1, limit / 100)

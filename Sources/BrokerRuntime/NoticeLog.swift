@@ -185,6 +185,16 @@ struct NoticeLog {
         }
     }
 
+    /// Logs that only state takes the memory, beside which newcomers are admitted.
+    func logSettledState(used: Int, limit: Int) {
+        logger.error(
+            "Memory is short, and nothing is left to be freed: new connections are admitted, nothing new is kept",
+            metadata: [
+                LogKeys.memoryUsed: "\(used)", LogKeys.memoryLimit: "\(limit)",
+                LogKeys.setting: Self.settings(.memory, .sessionBytes, .retainedBytes),
+            ])
+    }
+
     /// Logs that memory is short although no slow reader is left to close.
     mutating func logNothingToShed(used: Int, limit: Int, now: MonotonicTime) {
         write(

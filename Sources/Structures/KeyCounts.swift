@@ -26,8 +26,8 @@ public struct KeyCounts: ~Copyable {
 
     public subscript(key: UInt32) -> Int { Int(slots[position(of: key)].count) }
 
-    /// Raises a key's count by one.
-    public mutating func add(_ key: UInt32) {
+    /// Raises a key's count.
+    public mutating func add(_ key: UInt32, _ amount: UInt32 = 1) {
         precondition(key != 0, "0 is no key")
         var place = position(of: key)
         if slots[place].key == 0 {
@@ -38,14 +38,15 @@ public struct KeyCounts: ~Copyable {
             keyCount += 1
             slots[place].key = key
         }
-        slots[place].count += 1
+        slots[place].count += amount
     }
 
-    /// Lowers a key's count by one; it must be above 0.
-    public mutating func remove(_ key: UInt32) {
+    /// Lowers a key's count, which must be at least `amount`.
+    public mutating func remove(_ key: UInt32, _ amount: UInt32 = 1) {
         let place = position(of: key)
-        precondition(slots[place].count > 0, "one less of key \(key), of which there is none")
-        slots[place].count -= 1
+        precondition(
+            slots[place].count >= amount, "\(amount) less of key \(key), which has fewer")
+        slots[place].count -= amount
         if slots[place].count == 0 { empty(place) }
     }
 

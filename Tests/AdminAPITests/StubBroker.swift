@@ -152,6 +152,8 @@ final class StubBroker: BrokerControl {
         figures.sessions = 112
         figures.persistentSessions = 113
         figures.sessionsExpired = 114
+        figures.sessionBytes = 213
+        figures.sessionBytesLimit = 214
         figures.subscriptions = 115
         figures.sharedSubscriptions = 116
         figures.retained = 117

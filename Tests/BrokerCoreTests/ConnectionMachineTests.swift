@@ -43,7 +43,8 @@ struct ConnectionMachineTests {
                 || machine.holdsInput != holds.contains(stage)
                 || machine.isDelayed != (stage == .delayed) || machine.isActive != isActive
                 || machine.isOpen != (isActive || wasOpen)
-                || machine.isUnknown != (stage == .awaitingConnect || stage == .authenticating)
+                || machine.isNewcomer
+                    != [.awaitingConnect, .authenticating, .delayed].contains(stage)
                 || machine.isEnding != (stage == .ending)
             {
                 failures.append("\(path): \(machine)")

@@ -136,6 +136,21 @@ struct ConnectPayloadConformance {
     }
 
     @Test(
+        "MQTT-3.1.3-9: an identifier above limits.max_client_identifier is answered 0x02",
+        arguments: Transport.all)
+    func longIdentifier(transport: Transport) throws {
+        let broker = try BrokerUnderTest(transport)
+        defer { broker.close() }
+        let longest = String(
+            repeating: "x", count: 1_024 - broker.identifier("").utf8.count)
+        try broker.connect(longest).finish()
+        let refused = try broker.open()
+        try refused.send(broker.connectPacket(longest + "x"))
+        try refused.expectBytes([0x20, 0x02, 0x00, 0x02])
+        try refused.expectClosed()
+    }
+
+    @Test(
         "MQTT-3.1.3-10: a will topic that is not UTF-8 closes the connection",
         arguments: Transport.all)
     func illFormedWillTopic(transport: Transport) throws {

@@ -212,15 +212,11 @@ struct TopicConformance {
         try publisher.publish(longest, "2", qos: .exactlyOnce)
         try client.expectNothing()
         try publisher.publish(longest, "", retain: true)
-        // As will topic and as client identifier.
+        // As will topic.
         let willing = try broker.open()
         try willing.send(
-            .connect(
-                {
-                    var connect = PacketContent.Connect(clientIdentifier: longest)
-                    connect.will = PacketContent.Will(topic: longest, message: [0x33])
-                    return connect
-                }()))
+            broker.connectPacket(
+                "willing", will: PacketContent.Will(topic: longest, message: [0x33])))
         try willing.expect(.connack(.accepted(sessionPresent: false)))
         _ = try late.takeAll()
         try willing.finish()

@@ -18,6 +18,8 @@ struct BrokerCommandTests {
         figures.connectionsRefused = 3
         figures.sessions = 4
         figures.persistentSessions = 2
+        figures.sessionBytes = 1_536
+        figures.sessionBytesLimit = 4_194_304
         figures.subscriptions = 2
         figures.sharedSubscriptions = 3
         figures.retained = 6
@@ -53,6 +55,7 @@ struct BrokerCommandTests {
                 protocol violations  9
 
                 sessions             4 (2 persistent)
+                their memory         1.5 KiB of 4.0 MiB
                 subscriptions        5
                 retained messages    6
                 queued               7 (2.0 KiB)

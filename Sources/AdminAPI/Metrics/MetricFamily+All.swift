@@ -58,6 +58,12 @@ extension MetricFamily {
         .counter("hermes_sessions_expired_total", "Sessions removed after their time away.") {
             $0.sessionsExpired
         },
+        .gauge(
+            "hermes_session_bytes", "What sessions count for limits.session_bytes."
+        ) { $0.sessionBytes },
+        .gauge("hermes_session_bytes_limit", "That limit; 0 without one.") {
+            $0.sessionBytesLimit ?? 0
+        },
         .gauge("hermes_subscriptions", "Subscriptions that are not shared.") { $0.subscriptions },
         .gauge("hermes_shared_subscriptions", "Memberships in shared subscriptions.") {
             $0.sharedSubscriptions
@@ -115,6 +121,10 @@ extension MetricFamily {
             "hermes_memory_pressure",
             "What is given up for want of memory: 0 nothing, 1 newcomers, 2 publishers, 3 slow readers."
         ) { $0.memoryPressure },
+        .gauge(
+            "hermes_memory_keeps_nothing_new",
+            "1 while nothing can be freed: no new sessions, subscriptions and retained messages."
+        ) { $0.memory.keepsNothingNew ? 1 : 0 },
         .gauge(
             "hermes_unfinished_packet_bytes",
             "Buffers of unfinished packets, of all connections together."

@@ -16,6 +16,9 @@ public struct BrokerStatus: Codable, Sendable, Equatable {
     public var connectionsRefused: UInt64
     public var sessions: Int
     public var persistentSessions: Int
+    /// Bytes that the sessions count for `limits.session_bytes`, and that limit; `nil` without one.
+    public var sessionBytes: Int
+    public var sessionBytesLimit: Int?
     public var subscriptions: Int
     public var retained: Int
     public var queued: Int
@@ -49,6 +52,8 @@ public struct BrokerStatus: Codable, Sendable, Equatable {
         case connectionsRefused = "connections_refused"
         case sessions
         case persistentSessions = "persistent_sessions"
+        case sessionBytes = "session_bytes"
+        case sessionBytesLimit = "session_bytes_limit"
         case subscriptions, retained, queued
         case queuedBytes = "queued_bytes"
         case inFlight = "in_flight"
@@ -79,6 +84,8 @@ public struct BrokerStatus: Codable, Sendable, Equatable {
         connectionsRefused = figures.connectionsRefused
         sessions = figures.sessions
         persistentSessions = figures.persistentSessions
+        sessionBytes = figures.sessionBytes
+        sessionBytesLimit = figures.sessionBytesLimit
         subscriptions = figures.subscriptions + figures.sharedSubscriptions
         retained = figures.retained
         queued = figures.queued

@@ -68,6 +68,10 @@ public struct BrokerFigures: Sendable, Equatable {
 
     public var sessions = 0
     public var persistentSessions = 0
+    /// Bytes that the sessions count for `limits.session_bytes`.
+    public var sessionBytes = 0
+    /// `nil` without a limit.
+    public var sessionBytesLimit: Int?
     public var sessionsExpired: UInt64 = 0
     /// Plain subscriptions.
     public var subscriptions = 0

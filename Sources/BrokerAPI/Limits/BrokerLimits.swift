@@ -9,9 +9,14 @@ public struct BrokerLimits: Sendable, Equatable {
     public var maxConnectPacketBytes = 330 * 1024
     /// Bytes of a whole packet; at most 256 MiB.
     public var maxPacketBytes = 1024 * 1024
+    /// Bytes of a client identifier, and of a user name, of a session that does not exist yet.
+    public var maxClientIdentifierBytes = 1024
+    public var maxUserNameBytes = 1024
     public var maxTopicLevels = 128
     /// Subscriptions of one session; a filter counts once for every eight of its levels.
     public var maxSubscriptions: UInt32 = 100_000
+    /// Bytes that the subscriptions of one session count; see ``mostSubscriptionBytes``.
+    public var subscriptionBytes = 64 * 1024 * 1024
     /// Outbound QoS 1 and 2 messages without their final acknowledgement, per client; 1 to 65,535.
     public var maxInFlight: UInt32 = 20
     /// Inbound QoS 2 identifiers without their PUBREL, per session.
@@ -24,6 +29,10 @@ public struct BrokerLimits: Sendable, Equatable {
     public var queueBytes = 8 * 1024 * 1024
     public var queuePolicy = QueuePolicy.dropOldest
     public var maxSessions = 1_000_000
+    /// Bytes that all sessions together count: records, names, wills and subscriptions.
+    public var sessionBytes = MemoryLimit.auto
+    /// The same for the sessions of one proven user name.
+    public var sessionBytesPerUser = MemoryLimit.auto
     /// Retained messages, and their bytes; a topic counts once for every eight of its levels.
     public var maxRetained = 1_000_000
     public var retainedBytes = 256 * 1024 * 1024
@@ -60,10 +69,28 @@ public struct BrokerLimits: Sendable, Equatable {
     public var mostConnections: Int { maxConnections ?? .max }
 
     /// ``memory`` as a number; `nil` means unlimited.
-    public var memoryBytes: Int? {
-        guard case .bytes(let bytes) = memory else { return nil }
-        return bytes
+    public var memoryBytes: Int? { memory.bytes }
+
+    /// ``sessionBytes`` as a number; unlimited when ``memory`` is.
+    public var mostSessionBytes: Int {
+        switch sessionBytes {
+        case .auto: memoryBytes.map { $0 / 2 } ?? .max
+        case .off: .max
+        case .bytes(let bytes): bytes
+        }
     }
+
+    /// ``sessionBytesPerUser`` as a number.
+    public var mostSessionBytesPerUser: Int {
+        switch sessionBytesPerUser {
+        case .auto: mostSessionBytes == .max ? .max : mostSessionBytes / 2
+        case .off: .max
+        case .bytes(let bytes): bytes
+        }
+    }
+
+    /// ``subscriptionBytes``, or a quarter of what all sessions together may take.
+    public var mostSubscriptionBytes: Int { min(subscriptionBytes, mostSessionBytes / 4) }
 
     /// A limit per peer address: an IPv4 address, or the /64 network of an IPv6 address.
     public enum AddressLimit: Sendable, Equatable {
@@ -73,12 +100,18 @@ public struct BrokerLimits: Sendable, Equatable {
         case number(Int)
     }
 
-    /// The limit of the process's memory.
+    /// A limit in bytes that follows from the machine unless it is set.
     public enum MemoryLimit: Sendable, Equatable {
-        /// 80 % of the memory of its control group or machine.
+        /// Of the process's memory: 80 % of the memory of its control group or machine. Of the
+        /// sessions: half of the process's limit; of one user, half of that.
         case auto
         case off
         case bytes(Int)
+
+        var bytes: Int? {
+            guard case .bytes(let bytes) = self else { return nil }
+            return bytes
+        }
     }
 
     public enum QueuePolicy: String, Sendable, Equatable, CaseIterable {

@@ -1,5 +1,5 @@
 /// A limit that an operator sets, counted whenever a client meets it.
-public enum Limit: UInt8, CountLabel {
+public enum Limit: UInt8, CountLabel, BitwiseCopyable {
     case connectTimeout
     case maxKeepAlive
     case maxConnectPacket
@@ -35,6 +35,11 @@ public enum Limit: UInt8, CountLabel {
     case unsubscribeFilters
     /// Without a key: a filter `$share/...` without group or filter.
     case sharedFilter
+    case maxClientIdentifier
+    case maxUserName
+    case subscriptionBytes
+    case sessionBytes
+    case sessionBytesPerUser
 
     public var name: String {
         switch self {
@@ -68,6 +73,11 @@ public enum Limit: UInt8, CountLabel {
         case .unfinishedBytes: "unfinished_bytes"
         case .unsubscribeFilters: "unsubscribe_filters"
         case .sharedFilter: "shared_filter"
+        case .maxClientIdentifier: "max_client_identifier"
+        case .maxUserName: "max_user_name"
+        case .subscriptionBytes: "subscription_bytes"
+        case .sessionBytes: "session_bytes"
+        case .sessionBytesPerUser: "session_bytes_per_user"
         }
     }
 

@@ -27,6 +27,10 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
     case identifierRejected
     case unacceptableProtocolVersion
     case tooManySessions
+    case clientIdentifierTooLong
+    case userNameTooLong
+    /// This limit of the sessions' bytes, or of memory, leaves no room for what a CONNECT would add.
+    case noRoom(Limit)
     case authenticationBusy
     case tooManyInboundQoS2
     case topicLevels
@@ -54,6 +58,7 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case topicLevels, outputLimit, publishDenied, administrator, storeFailure, shutdown
         case tlsHandshake, tlsOnPlainListener, proxyHeader, memoryShortage, unfinishedPackets
         case addressLimit, certificateRevoked, tlsRecord, unsubscribeFilters
+        case clientIdentifierTooLong, userNameTooLong, noRoom
 
         public var name: String {
             switch self {
@@ -86,6 +91,9 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
             case .certificateRevoked: "certificate_revoked"
             case .tlsRecord: "tls_record"
             case .unsubscribeFilters: "unsubscribe_filters"
+            case .clientIdentifierTooLong: "client_identifier_too_long"
+            case .userNameTooLong: "user_name_too_long"
+            case .noRoom: "no_room"
             }
         }
     }
@@ -121,6 +129,9 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .certificateRevoked: .certificateRevoked
         case .tlsRecord: .tlsRecord
         case .unsubscribeFilters: .unsubscribeFilters
+        case .clientIdentifierTooLong: .clientIdentifierTooLong
+        case .userNameTooLong: .userNameTooLong
+        case .noRoom: .noRoom
         }
     }
 
@@ -132,6 +143,9 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         switch self {
         case .connectTimeout: .connectTimeout
         case .tooManySessions: .maxSessions
+        case .clientIdentifierTooLong: .maxClientIdentifier
+        case .userNameTooLong: .maxUserName
+        case .noRoom(let limit): limit
         case .tooManyInboundQoS2: .maxInboundQoS2
         case .topicLevels: .maxTopicLevels
         case .unsubscribeFilters: .unsubscribeFilters
@@ -157,8 +171,8 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
     var sendsOutputFirst: Bool {
         switch self {
         case .badUserNameOrPassword, .notAuthorized, .identifierRejected, .tooManySessions,
-            .unacceptableProtocolVersion, .authenticationBusy, .publishDenied, .disconnect,
-            .shutdown:
+            .clientIdentifierTooLong, .userNameTooLong, .noRoom, .unacceptableProtocolVersion,
+            .authenticationBusy, .publishDenied, .disconnect, .shutdown:
             true
         case .peerClosed, .networkError, .protocolViolation, .connectTimeout, .keepAlive,
             .takenOver, .tooManyInboundQoS2, .topicLevels, .unsubscribeFilters, .outputLimit,
@@ -202,7 +216,7 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .disconnect, .peerClosed, .networkError, .keepAlive, .notAuthorized,
             .badUserNameOrPassword, .identifierRejected, .unacceptableProtocolVersion,
             .tooManySessions, .authenticationBusy, .publishDenied, .storeFailure, .shutdown,
-            .tlsHandshake, .addressLimit:
+            .tlsHandshake, .addressLimit, .clientIdentifierTooLong, .userNameTooLong, .noRoom:
             nil
         }
     }

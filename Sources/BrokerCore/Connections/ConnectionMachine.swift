@@ -76,11 +76,12 @@ struct ConnectionMachine: BitwiseCopyable {
         if case .active = state { true } else { false }
     }
 
-    /// True until the client is known: before CONNECT, or while its password is checked.
-    var isUnknown: Bool {
+    /// True until a CONNECT has been accepted: before it, while its password is checked, or while its
+    /// take-over is delayed.
+    var isNewcomer: Bool {
         switch state {
-        case .awaitingConnect, .authenticating: true
-        case .opening, .delayed, .committing, .loading, .active, .ending: false
+        case .awaitingConnect, .authenticating, .delayed: true
+        case .opening, .committing, .loading, .active, .ending: false
         }
     }
 

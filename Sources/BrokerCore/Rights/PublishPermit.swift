@@ -4,6 +4,9 @@ import Structures
 ///
 /// Holds the topic, since a hash could collide. The owner calls ``release(in:)`` once.
 struct PublishPermit: BitwiseCopyable {
+    /// Longer topics are asked about each time, since every connection may keep one.
+    static var longestTopic: Int { 256 }
+
     /// The generation of the rules in four bytes, then the topic.
     private let bytes: SharedBytes
 

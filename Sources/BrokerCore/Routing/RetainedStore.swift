@@ -39,7 +39,7 @@ struct RetainedStore: ~Copyable {
         guard message.payload.count > 0 else { return (.remove, nil) }
         // No topic has more levels than its bytes allow.
         guard
-            byteCount + message.count > context.limits.retainedBytes
+            context.keepsNothingNew || byteCount + message.count > context.limits.retainedBytes
                 || weight + message.topic.count / 8 + 1 > context.limits.maxRetained
         else { return (.keep, nil) }
         let former = messages.byteCount(of: message.topic)
@@ -54,6 +54,7 @@ struct RetainedStore: ~Copyable {
         of message: Message, replacing former: Int?, _ context: borrowing ShardContext
     ) -> Limit? {
         let growth = message.count - (former ?? 0)
+        if growth > 0, context.keepsNothingNew { return .memory }
         if growth > 0, byteCount + growth > context.limits.retainedBytes { return .retainedBytes }
         guard former == nil else { return nil }
         return weight + TopicLevels.weight(of: message.topic) > context.limits.maxRetained

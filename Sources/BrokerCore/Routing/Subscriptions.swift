@@ -8,7 +8,11 @@ struct SessionSubscriptions: BitwiseCopyable {
     fileprivate var shared = SharedSubscriptions.List()
     /// The filters' weight, counted by `limits.max_subscriptions`.
     fileprivate(set) var weight: UInt32 = 0
+    /// The filters' size in units of ``SessionBytes``.
+    fileprivate var units: UInt32 = 0
 
+    /// The size that the filters count for `limits.subscription_bytes`.
+    var byteCount: Int { Int(units) * SessionBytes.unit }
     var count: Int { Int(filters.count) + Int(shared.count) }
     var hasShared: Bool { shared.count > 0 }
 }
@@ -34,11 +38,6 @@ struct Subscriptions: ~Copyable {
 
     // MARK: Changes
 
-    /// The weight of a filter for `limits.max_subscriptions`: matching visits each level.
-    static func weight(of filter: UnsafeRawBufferPointer) -> UInt32 {
-        UInt32(TopicLevels.weight(of: filter))
-    }
-
     /// Adds a subscription of a session, or replaces the QoS of an equal one [MQTT-3.8.4-3].
     mutating func add(
         _ session: UInt32, _ list: inout SessionSubscriptions, filter: UnsafeRawBufferPointer,
@@ -48,7 +47,11 @@ struct Subscriptions: ~Copyable {
             SharedSubscriptions.isShared(filter)
             ? shared.subscribe(session, &list.shared, text: filter, qos: qos, isOnline: isOnline)
             : trie.subscribe(session, &list.filters, filter: filter, qos: qos)
-        if subscribed == .added { list.weight += Self.weight(of: filter) }
+        if subscribed == .added {
+            let levels = TopicLevels.count(filter)
+            list.weight += TopicLevels.weight(ofLevels: levels)
+            list.units += SessionBytes.units(ofFilter: filter, levels: levels)
+        }
         return subscribed
     }
 
@@ -72,7 +75,11 @@ struct Subscriptions: ~Copyable {
             removed =
                 trie.unsubscribe(session, &list.filters, filter: filter) ? .plain : .none
         }
-        if removed != .none { list.weight -= Self.weight(of: filter) }
+        if removed != .none {
+            let levels = TopicLevels.count(filter)
+            list.weight -= TopicLevels.weight(ofLevels: levels)
+            list.units -= SessionBytes.units(ofFilter: filter, levels: levels)
+        }
         return removed
     }
 

@@ -21,6 +21,7 @@ struct Sessions: ~Copyable {
     private(set) var persistentCount = 0
     /// Removed sessions whose indices still stand in subscriptions.
     private var keptIndices = 0
+    private(set) var bytes = SessionBytes()
     var totals = SessionTotals()
     var loads = QueueLoads()
 
@@ -66,6 +67,7 @@ struct Sessions: ~Copyable {
                 pool: pool))
         index.insert(hash(identifier), place)
         if isPersistent { persistentCount += 1 }
+        bytes.change(by: SessionBytes.of(records[place]), user: key(of: user))
         return place
     }
 
@@ -75,6 +77,8 @@ struct Sessions: ~Copyable {
     mutating func remove(_ session: UInt32, keepsIndex: Bool, pool: BytePool) {
         precondition(records[session].connection == nil, "a connected session was removed")
         if records[session].isPersistent { persistentCount -= 1 }
+        countIdentifiers(of: session, areKept: false)
+        count(session, -SessionBytes.of(records[session]))
         cancelExpiry(session)
         totals.replace(records[session].outbound, by: OutboundQueue())
         records[session].clientIdentifier.withBytes { index.remove(hash($0), session) }
@@ -107,6 +111,41 @@ struct Sessions: ~Copyable {
             }
             if identifier.withUnsafeBytes({ find($0) }) == nil { return identifier }
         }
+    }
+
+    // MARK: Bytes
+
+    /// The key of a proven user name in ``SessionBytes``; 0 for other clients.
+    func key(of user: SessionUser?) -> UInt32 {
+        guard let user, user.isProven else { return 0 }
+        return max(1, UInt32(truncatingIfNeeded: hash(user.name)))
+    }
+
+    /// The same of a session's owner.
+    func userKey(of session: UInt32) -> UInt32 {
+        guard records[session].isUserProven else { return 0 }
+        return records[session].userName.withBytes {
+            key(of: SessionUser(name: $0, proof: .password))
+        }
+    }
+
+    /// Counts so many bytes more for a session.
+    mutating func count(_ session: UInt32, _ change: Int) {
+        guard change != 0 else { return }
+        bytes.change(by: change, user: userKey(of: session))
+    }
+
+    /// Counts a change of a session's subscriptions, which had `before` bytes until then.
+    mutating func countSubscriptions(of session: UInt32, before: Int) {
+        count(session, records[session].subscriptions.byteCount - before)
+    }
+
+    /// Counts the packet identifiers of QoS 2 that a persistent session keeps while its client is
+    /// offline, from the disconnection to the next connection.
+    mutating func countIdentifiers(of session: UInt32, areKept: Bool) {
+        guard records[session].isPersistent else { return }
+        let size = SessionBytes.of(records[session].inbound)
+        count(session, areKept ? size : -size)
     }
 
     // MARK: Expiry

@@ -35,7 +35,8 @@ extension Shard {
         let connection = connections.close(handle, owesOutput: owesOutput, pool: pool)
         let (session, wasOpen) = (connection.session, connection.machine.isOpen)
         // In one group with the will's publication.
-        if connection.will != nil, session != noIndex {
+        if let will = connection.will, session != noIndex {
+            sessions.count(session, -SessionBytes.of(will: will))
             commits.records.willRemoved(session: sessions[session].number)
         }
         // DISCONNECT deletes the will [MQTT-3.14.4-3]; any other end publishes it [MQTT-3.1.2-8]. A
@@ -71,6 +72,7 @@ extension Shard {
         }
         releaseDelayed(session)
         sessions[session].detach(reason, atMs: context.wallClockMs)
+        sessions.countIdentifiers(of: session, areKept: true)
         guard sessions[session].isPersistent else {
             removeSession(session)
             return
@@ -96,7 +98,9 @@ extension Shard {
         }
         cancelRetained(session)
         let wereShared = sessions[session].subscriptions.hasShared
+        let bytesBefore = sessions[session].subscriptions.byteCount
         let isEmptied = subscriptions.removeAll(session, &sessions[session].subscriptions)
+        sessions.countSubscriptions(of: session, before: bytesBefore)
         // Other members get the messages that the client has not acknowledged.
         if wereShared { handOver(session, nil, unacknowledged: true) }
         sessions.remove(session, keepsIndex: !isEmptied, pool: pool)
@@ -153,28 +157,39 @@ extension Shard {
         while !handOvers.isEmpty { runHandOvers() }
     }
 
-    /// Closes connections that wait for CONNECT or a password check, because memory is short.
+    /// Closes connections that wait for CONNECT, a password check or a delayed take-over, because
+    /// memory is short.
     public mutating func shedNewcomers() {
         guard connections.pendingCount > 0 else { return }
         var newcomers: [Handle] = []
         connections.forEach { handle, connection in
-            if connection.machine.isUnknown { newcomers.append(handle) }
+            if connection.machine.isNewcomer { newcomers.append(handle) }
         }
         for handle in newcomers { end(handle, .memoryShortage) }
         closeEnding()
     }
 
-    /// Less unsent output than this does not show a slow reader.
+    /// Less than this does not show a slow reader.
     private static var slowReaderBytes: Int { 64 * 1_024 }
 
-    /// Closes the connections with the most unsent output because memory is short, until their sum
-    /// reaches `bytes`. Returns the sum.
+    /// The memory that closing a connection frees: its unsent output, and the messages that wait for
+    /// its acknowledgements.
+    private func bytesHeld(by connection: Connection) -> Int {
+        guard connection.machine.isOpen else { return connection.outlet.count }
+        let session = sessions[connection.session]
+        // An offline client's queue stays in memory if nothing is stored.
+        let isFreed = commits.isDurable || !session.isPersistent
+        return connection.outlet.count + (isFreed ? session.outbound.loadedBytes : 0)
+    }
+
+    /// Closes the connections that hold the most because memory is short, until their sum reaches
+    /// `bytes`. Returns the sum.
     public mutating func shedReaders(bytes: Int) -> Int {
         var readers: [(handle: Handle, bytes: Int)] = []
         connections.forEach { handle, connection in
-            if !connection.machine.isEnding, connection.outlet.count >= Self.slowReaderBytes {
-                readers.append((handle, connection.outlet.count))
-            }
+            guard !connection.machine.isEnding else { return }
+            let bytes = bytesHeld(by: connection)
+            if bytes >= Self.slowReaderBytes { readers.append((handle, bytes)) }
         }
         readers.sort { $0.bytes > $1.bytes }
         var shed = 0

@@ -28,12 +28,16 @@ extension Shard {
                 handle, code, .identifierRejected, [UInt8](bytes[connect.clientIdentifier]),
                 userName: connect.userName.map { [UInt8](bytes[$0]) })
         case .authenticate(let certificateUser):
-            authenticate(
-                JudgedConnect(
-                    handle: handle, connect: connect, bytes: bytes, packet: bytes[frame.packet],
-                    certificateUser: certificateUser.map {
-                        UnsafeRawBufferPointer(start: $0.bytes, count: $0.count)
-                    }))
+            let judged = JudgedConnect(
+                handle: handle, connect: connect, bytes: bytes, packet: bytes[frame.packet],
+                certificateUser: certificateUser.map {
+                    UnsafeRawBufferPointer(start: $0.bytes, count: $0.count)
+                })
+            if let refusal = refusalOfNames(judged) {
+                refuseConnect(judged, refusal.code, refusal.reason)
+            } else {
+                authenticate(judged)
+            }
             certificateUser?.release(in: pool)
         }
     }
@@ -110,6 +114,16 @@ extension Shard {
                     userName: user.map { [UInt8]($0.name) })
                 return
             }
+        }
+        let isKept = existing.map { sessions[$0].isPersistent } ?? false
+        if let limit = limitExceeded(by: judged, identifier, user, isNew: !isKept) {
+            refuseConnect(
+                handle, .serverUnavailable,
+                limit == .maxSessions ? .tooManySessions : .noRoom(limit), [UInt8](identifier),
+                userName: user.map { [UInt8]($0.name) })
+            return
+        }
+        if let session = existing {
             // Closes the client's former connection [MQTT-3.1.4-2], whose will is published.
             if let old = sessions[session].connection {
                 guard !delaysTakeOver(judged, from: old, session: session) else { return }
@@ -136,14 +150,6 @@ extension Shard {
             // The former connection's writes may be incomplete; this one must wait for them.
             needsCommit = needsCommit || commits.pendingCount > 0
         } else {
-            guard
-                connect.cleanSession || sessions.persistentCount < context.limits.maxSessions
-            else {
-                refuseConnect(
-                    handle, .serverUnavailable, .tooManySessions, [UInt8](identifier),
-                    userName: user.map { [UInt8]($0.name) })
-                return
-            }
             session = sessions.add(
                 identifier, user, isPersistent: !connect.cleanSession,
                 accessGeneration: rights.generation, pool: pool)
@@ -153,6 +159,7 @@ extension Shard {
             }
         }
         if sessions[session].isPersistent { commits.records.attached(sessions[session].number) }
+        if existing != nil { sessions.countIdentifiers(of: session, areKept: false) }
         sessions[session].attach(handle, connect, atMs: context.wallClockMs)
         connections[handle].session = session
         connections[handle].machine.attached(sessionPresent: existing != nil)
@@ -198,6 +205,7 @@ extension Shard {
             topic: bytes[will.topic.range], payload: bytes[will.message], qos: will.qos,
             retain: will.retain, pool: pool)
         connections[handle].will = message
+        sessions.count(session, SessionBytes.of(will: message))
         let number = record(message)
         commits.records.will(session: sessions[session].number, message: number)
     }

@@ -49,15 +49,19 @@ extension Shard: StoreVisitor {
             ? SharedSubscriptions.filter(in: filter) : filter
         guard let plain else { return }
         prepareSystemTopics(for: plain)
+        let bytesBefore = sessions[session].subscriptions.byteCount
         _ = subscriptions.add(
             session, &sessions[session].subscriptions, filter: filter, qos: qos, isOnline: false)
+        sessions.countSubscriptions(of: session, before: bytesBefore)
     }
 
     public mutating func visit(packetIdentifier: UInt16, of number: UInt64) {
         guard let session = restoration.find(number),
             let identifier = PacketIdentifier(packetIdentifier)
         else { return }
+        sessions.countIdentifiers(of: session, areKept: false)
         sessions[session].inbound.insert(identifier, pool: pool)
+        sessions.countIdentifiers(of: session, areKept: true)
     }
 
     public mutating func visit(retained stored: StoredMessage) {

@@ -39,6 +39,8 @@ extension Shard {
             return false
         }
         connections[handle].permit?.release(in: pool)
+        connections[handle].permit = nil
+        guard topic.count <= PublishPermit.longestTopic else { return true }
         connections[handle].permit = PublishPermit(
             topic, generation: rights.generation, pool: pool)
         return true

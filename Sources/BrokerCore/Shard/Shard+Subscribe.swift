@@ -62,6 +62,7 @@ extension Shard {
             return
         }
         let session = connections[handle].session
+        let bytesBefore = sessions[session].subscriptions.byteCount
         var needsCommit = false
         var groups: Set<UInt32> = []
         var filters = unsubscribe
@@ -80,6 +81,7 @@ extension Shard {
                 needsCommit = true
             }
         }
+        sessions.countSubscriptions(of: session, before: bytesBefore)
         // Sent messages stay with the client [MQTT-3.10.4-3]; waiting ones go to other members.
         if !groups.isEmpty {
             handOver(session, groups, unacknowledged: false)
@@ -108,13 +110,15 @@ extension Shard {
         guard let plainFilter else { return refuseFilter(session, .sharedFilter, &refusals) }
         guard maySubscribe(session, plainFilter, &refusals) else { return false }
         prepareSystemTopics(for: plainFilter)
+        let bytesBefore = sessions[session].subscriptions.byteCount
         let subscribed = subscriptions.add(
             session, &sessions[session].subscriptions, filter: filter, qos: qos, isOnline: true)
-        if subscribed == .added,
-            sessions[session].subscriptions.weight > context.limits.maxSubscriptions
-        {
-            _ = subscriptions.remove(session, &sessions[session].subscriptions, filter: filter)
-            return refuseFilter(session, .maxSubscriptions, &refusals)
+        if subscribed == .added {
+            if let limit = limitExceeded(bySubscriptionsOf: session, before: bytesBefore) {
+                _ = subscriptions.remove(session, &sessions[session].subscriptions, filter: filter)
+                return refuseFilter(session, limit, &refusals)
+            }
+            sessions.countSubscriptions(of: session, before: bytesBefore)
         }
         // A shared subscription gets none, as they would always go to the latest member. Walks
         // begin after the subscription is in place, so no message published in between is missed.

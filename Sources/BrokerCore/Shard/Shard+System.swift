@@ -26,6 +26,9 @@ extension Shard {
         figures.protocolViolations = counters.protocolViolations
         figures.sessions = sessions.count
         figures.persistentSessions = sessions.persistentCount
+        figures.sessionBytes = sessions.bytes.total
+        let mostSessionBytes = context.limits.mostSessionBytes
+        figures.sessionBytesLimit = mostSessionBytes == .max ? nil : mostSessionBytes
         figures.sessionsExpired = counters.sessionsExpired
         figures.subscriptions = subscriptions.plainCount
         figures.sharedSubscriptions = subscriptions.sharedCount

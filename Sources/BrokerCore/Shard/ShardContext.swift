@@ -11,6 +11,8 @@ struct ShardContext: ~Copyable {
     /// New limits affect later events: a queue that is now too long drops messages when the next
     /// one arrives, and a keep alive changes when its client reconnects.
     var limits: BrokerLimits
+    /// See the same in ``Shard``.
+    var keepsNothingNew = false
     /// Set at the start of a turn.
     var now: MonotonicTime
     /// UNIX time in milliseconds; set at the start of a turn.

@@ -141,11 +141,23 @@ extension Setting {
             flag: "--max-packet-size",
             "Any later packet, header and payload; a longer one closes the connection."),
         .single(
+            "limits.max_client_identifier", \.limits.maxClientIdentifierBytes, .size(23...65_536),
+            "A client identifier; a client with a longer one is refused with 0x02, unless it has a session already."
+        ),
+        .single(
+            "limits.max_user_name", \.limits.maxUserNameBytes, .size(1...65_536),
+            "A user name; a client with a longer one is refused with 0x04, unless it has a session already."
+        ),
+        .single(
             "limits.max_topic_levels", \.limits.maxTopicLevels, .number(1...65_535),
             "Levels of a topic name or filter."),
         .single(
             "limits.max_subscriptions", \.limits.maxSubscriptions, .number(1...10_000_000),
             "Subscriptions of one session; a filter counts once for every eight of its levels. A further one is answered with 0x80."
+        ),
+        .single(
+            "limits.subscription_bytes", \.limits.subscriptionBytes, .size(1_024...(64 << 30)),
+            "The same, counted in bytes: a filter counts its own, 64 for each level, and 32. A further one is answered with 0x80. A session never gets more than a quarter of session_bytes."
         ),
         .single(
             "limits.max_in_flight", \.limits.maxInFlight, .number(1...65_535),
@@ -179,6 +191,15 @@ extension Setting {
         .single(
             "limits.max_sessions", \.limits.maxSessions, .number(1...10_000_000),
             "Persistent sessions; a client that would need one more is refused."),
+        .single(
+            "limits.session_bytes", \.limits.sessionBytes, .memoryLimit((64 << 10)...(1 << 50)),
+            "All sessions together: 256 bytes for each, its client identifier, user name, will and subscriptions. Beyond it, a client that would need a new persistent session is refused, and a further subscription is answered with 0x80. auto is half of memory."
+        ),
+        .single(
+            "limits.session_bytes_per_user", \.limits.sessionBytesPerUser,
+            .memoryLimit((64 << 10)...(1 << 50)),
+            "The same of one user name that a password or certificate proves. auto is half of session_bytes."
+        ),
         .single(
             "limits.max_retained", \.limits.maxRetained, .number(1...10_000_000),
             "Retained messages; a topic counts once for every eight of its levels. A further one is delivered and not retained; it is acknowledged all the same, because MQTT has no other answer."
@@ -222,7 +243,7 @@ extension Setting {
         ),
         .single(
             "limits.memory", \.limits.memory, .memoryLimit((16 << 20)...(1 << 50)),
-            "Private memory of the process. Above it, new connections wait; 5 % above it, unfinished packets and large publishers are cut back; 10 % above it, slow readers are closed, largest first. auto is 80 % of the memory of the control group or the machine."
+            "Private memory of the process. Above it, new connections wait, for connect_timeout at most; 5 % above it, unfinished packets and large publishers are cut back; 10 % above it, slow readers are closed, largest first. If nothing is left to be closed, new connections are admitted and nothing new is kept. auto is 80 % of the memory of the control group or the machine."
         ),
         .single(
             "limits.unfinished_bytes", \.limits.unfinishedBytes, .size((64 << 10)...(64 << 30)),

@@ -13,6 +13,9 @@ public struct InboundQoS2: BitwiseCopyable {
 
     public init() {}
 
+    /// Bytes that the set holds in the pool.
+    public var byteCount: Int { Int(capacity) * 2 }
+
     public func contains(_ identifier: PacketIdentifier) -> Bool {
         index(of: identifier) != nil
     }

@@ -87,7 +87,8 @@ public struct OutboundQueue: BitwiseCopyable {
     /// Position of the first message that ``stored`` counts; without one, the next position to
     /// assign.
     public internal(set) var firstStored: UInt64
-    var loadedBytes: Int = 0
+    /// Bytes of the waiting messages in memory.
+    public internal(set) var loadedBytes: Int = 0
     var storedBytes: Int = 0
 
     /// The queue in memory never spans more positions than this, so that packet identifiers stay

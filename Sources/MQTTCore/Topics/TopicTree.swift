@@ -202,4 +202,7 @@ public struct TopicLevels {
     /// The amount that a topic name or filter counts against a limit on their number: one for every
     /// eight levels or part of eight, because each level takes memory and time.
     public static func weight(of bytes: UnsafeRawBufferPointer) -> Int { (count(bytes) + 7) / 8 }
+
+    /// ``weight(of:)`` of a text with so many levels.
+    public static func weight(ofLevels count: Int) -> UInt32 { UInt32((count + 7) / 8) }
 }

@@ -36,6 +36,10 @@ struct StatusCommand: OperatorCommand {
         if let memory = status.memory { list.add("memory", Self.text(memory)) }
         list.startGroup()
         list.add("sessions", "\(status.sessions) (\(status.persistentSessions) persistent)")
+        list.add(
+            "their memory",
+            Wording.bytes(status.sessionBytes)
+                + (status.sessionBytesLimit.map { " of \(Wording.bytes($0))" } ?? ""))
         list.add("subscriptions", "\(status.subscriptions)")
         list.add("retained messages", "\(status.retained)")
         list.add("queued", "\(status.queued) (\(Wording.bytes(status.queuedBytes)))")
@@ -55,7 +59,8 @@ struct StatusCommand: OperatorCommand {
         let limit = memory.limitBytes.map { " of \(Wording.bytes($0))" } ?? ""
         let pressure =
             memory.pressure == "none" ? "" : ", short: \(memory.pressure) are cut back"
-        return Wording.bytes(memory.usedBytes) + limit + pressure
+        let state = memory.keepsNothingNew ? ", full: nothing new is kept" : ""
+        return Wording.bytes(memory.usedBytes) + limit + pressure + state
     }
 
     private static func add(_ store: StoreStatus, to list: inout FieldList) {

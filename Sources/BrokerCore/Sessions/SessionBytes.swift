@@ -1,0 +1,75 @@
+import BrokerAPI
+import MQTTCore
+import Structures
+
+/// The memory that the sessions' own state counts for `limits.session_bytes` and
+/// `limits.session_bytes_per_user`: records, names, wills, subscriptions, and the packet identifiers
+/// of QoS 2 that an offline client has not released.
+///
+/// All sizes follow from lengths alone, so that what is subtracted is what was added, however many
+/// share a level of the topic tree; for shared levels they are too high. They are multiples of
+/// ``unit``. Queues are not counted: they have limits of their own.
+struct SessionBytes: ~Copyable {
+    /// Records of a session in ``Sessions``, its index and its timer.
+    private static var ofRecord: Int { 256 }
+    /// A subscription's record; of a shared one with the record of its group.
+    private static var ofSubscription: Int { 32 }
+    private static var ofSharedSubscription: Int { 128 }
+    /// A node of the topic tree with its edge.
+    private static var ofLevel: Int { 64 }
+    /// Sizes are rounded up to this, so that a user's fit in 32 bits.
+    static var unit: Int { 64 }
+
+    /// Bytes of all sessions together.
+    private(set) var total = 0
+    /// Units by the key of a proven user name.
+    private var users = KeyCounts()
+
+    // MARK: Sizes
+
+    /// The size of a new session.
+    static func of(
+        identifier: UnsafeRawBufferPointer, user: SessionUser?
+    ) -> Int {
+        rounded(ofRecord + identifier.count + (user?.name.count ?? 0))
+    }
+
+    static func of(_ session: Session) -> Int {
+        rounded(ofRecord + session.clientIdentifier.count + session.userName.count)
+    }
+
+    /// The size of a subscription, in units. `levels` is the number of its filter's levels.
+    static func units(ofFilter filter: UnsafeRawBufferPointer, levels: Int) -> UInt32 {
+        let record =
+            SharedSubscriptions.isShared(filter) ? ofSharedSubscription : ofSubscription
+        return UInt32(rounded(record + filter.count + ofLevel * levels) / unit)
+    }
+
+    static func of(will: Message) -> Int { rounded(will.count) }
+
+    static func of(_ inbound: InboundQoS2) -> Int { rounded(inbound.byteCount) }
+
+    static func rounded(_ bytes: Int) -> Int { (bytes + unit - 1) / unit * unit }
+
+    // MARK: Counting
+
+    /// Counts a change. `user` is the key of the session's proven user name; 0 without one.
+    mutating func change(by bytes: Int, user: UInt32) {
+        guard bytes != 0 else { return }
+        total += bytes
+        guard user != 0 else { return }
+        let units = UInt32(abs(bytes) / Self.unit)
+        if bytes > 0 { users.add(user, units) } else { users.remove(user, units) }
+    }
+
+    /// The bytes of all sessions of a user.
+    func bytes(ofUser user: UInt32) -> Int { user == 0 ? 0 : users[user] * Self.unit }
+
+    /// The limit that is exceeded when a session of this user has grown by `added` bytes more than
+    /// are counted.
+    func exceeded(adding added: Int, user: UInt32, _ limits: BrokerLimits) -> Limit? {
+        if total + added > limits.mostSessionBytes { return .sessionBytes }
+        return bytes(ofUser: user) + added > limits.mostSessionBytesPerUser && user != 0
+            ? .sessionBytesPerUser : nil
+    }
+}
