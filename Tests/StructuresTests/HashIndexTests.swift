@@ -69,6 +69,40 @@ struct HashIndexTests {
         }
     }
 
+    @Test("agrees with a dictionary while it grows to many tables and shrinks again")
+    func manyTables() {
+        let hash = KeyedHash(seed: 3)
+        func key(_ record: UInt32) -> UInt64 { withUnsafeBytes(of: record) { hash($0) } }
+        var index = HashIndex()
+        for record in UInt32(0)..<50_000 { index.insert(key(record), record) }
+        for record in UInt32(0)..<50_000 {
+            #expect(index.find(key(record)) { $0 == record } == record)
+        }
+        #expect(index.allocatedBytes <= 50_000 * 24)
+        for record in UInt32(0)..<50_000 where record % 100 != 0 {
+            index.remove(key(record), record)
+        }
+        #expect(index.count == 500)
+        for record in UInt32(0)..<50_000 {
+            let found = index.find(key(record)) { $0 == record }
+            #expect(found == (record % 100 == 0 ? record : nil))
+        }
+        #expect(index.allocatedBytes < 50_000)
+    }
+
+    @Test("no insertion moves more than a table's records, however many there are")
+    func growsInSteps() {
+        let hash = KeyedHash(seed: 3)
+        var index = HashIndex()
+        var most = 0
+        for record in UInt32(0)..<100_000 {
+            let before = index.allocatedBytes
+            index.insert(withUnsafeBytes(of: record) { hash($0) }, record)
+            most = max(most, index.allocatedBytes - before)
+        }
+        #expect(most <= 512 * 8)
+    }
+
     @Test("gives its memory back when it has become nearly empty")
     func shrinks() {
         var index = HashIndex()
