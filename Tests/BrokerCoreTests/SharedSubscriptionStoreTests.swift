@@ -257,4 +257,33 @@ struct SharedSubscriptionStoreTests {
         #expect(try drain(link, "last").sorted() == Array(1...410))
         requireKeptOnce(link)
     }
+
+    @Test("what other members got leaves holes, behind which nothing counts as sent")
+    func holesBetweenOwnMessages() throws {
+        let link = ShardLink({ $0.maxInFlight = 1 })
+        let phone = try link.subscriber("phone", to: "own", .atLeastOnce)
+        try link.send(phone, .subscribe("zero", .atMostOnce), .subscribe(Self.group, .atLeastOnce))
+        _ = try link.take(phone)
+        let publisher = try link.connect("publisher")
+        for (number, topic) in ["own", "own", "jobs/1", "zero", "jobs/2", "own"].enumerated() {
+            try link.send(
+                publisher,
+                .publish(topic, "\(number)", qos: .atLeastOnce, .init(number: number + 1)))
+        }
+        #expect(try link.takePayloads(phone) == ["0"])
+        let other = try members(link, ["other"])[0]
+        try link.send(phone, .unsubscribe(2, [Array(Self.group.utf8)]))
+        #expect(try link.takePayloads(other) == ["2"])
+        link.lose(phone)
+        #expect(link.shard.figures.queued == 4, "three of the phone's, one of the other's")
+        let again = try link.connect("phone", cleanSession: false)
+        try link.send(again, .puback(1))
+        #expect(
+            try link.take(again) == [
+                .publish("own", "1", qos: .atLeastOnce, 2), .publish("zero", "3"),
+            ])
+        try link.send(again, .puback(2))
+        #expect(try link.take(again) == [.publish("own", "5", qos: .atLeastOnce, 6)])
+        #expect(link.shard.counters.dropped[.away] == 0)
+    }
 }

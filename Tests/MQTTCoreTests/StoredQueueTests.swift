@@ -67,6 +67,28 @@ struct StoredQueueTests {
         #expect(session.sent == [0, 3])
     }
 
+    @Test(
+        "messages that were never sent stay so behind holes that other members left",
+        arguments: [false, true])
+    func holes(isRestarted: Bool) {
+        let session = StoredSession()
+        session.isAttached = true
+        for number in 0..<8 {
+            session.publish(window: 10, isShared: number == 3 || number == 5 || number == 7)
+        }
+        session.pump(limit: 2)
+        session.leaveGroup()
+        if isRestarted { session.restart() } else { session.detach() }
+        #expect(session.queue.inFlight + session.queue.waiting == 5)
+        session.publish(window: 10)
+        session.attach()
+        #expect(session.redelivered == [0, 1])
+        session.load(10)
+        session.pump(limit: 10)
+        #expect(session.sent == [0, 1, 2, 4, 6, 8])
+        #expect(session.queue.waiting == 0 && session.queue.inFlight == 6)
+    }
+
     @Test("identifiers stay unique however far positions have moved on behind one in flight")
     func farApart() {
         let session = StoredSession()
@@ -96,7 +118,9 @@ struct StoredQueueTests {
         for _ in 0..<3_000 {
             switch random.number(in: 0...9) {
             case 0...3:
-                session.publish(window: 8, qos: random.once(in: 2) ? .exactlyOnce : .atLeastOnce)
+                session.publish(
+                    window: 8, qos: random.once(in: 2) ? .exactlyOnce : .atLeastOnce,
+                    isShared: random.once(in: 3))
             case 4: session.load(UInt32(random.number(in: 1...16)))
             case 5...6:
                 if let position = session.inFlight.randomElement(using: &random) {
@@ -104,6 +128,8 @@ struct StoredQueueTests {
                 }
             case 7: if random.once(in: 4) { session.dropOldest() }
             case 8 where random.once(in: 10): session.detach()
+            case 8 where random.once(in: 20): session.restart()
+            case 8 where random.once(in: 6): session.leaveGroup()
             case 9 where random.once(in: 3): session.attach()
             default: session.pump(limit: UInt32(random.number(in: 1...6)))
             }
@@ -126,6 +152,7 @@ private final class StoredSession {
         var payload: [UInt8]
         var qos: QoS
         var isReleased: Bool
+        var isShared: Bool
     }
 
     let pool = TestPool()
@@ -137,18 +164,24 @@ private final class StoredSession {
     var sent: [UInt64] = []
     var redelivered: [UInt64] = []
     var isAttached = false
+    /// Holes in the store that were dropped as if they were messages.
+    private var droppedHoles = 0
+    /// Until all is loaded, messages in flight may count as waiting.
+    private var isRestarted = false
 
     deinit { queue.removeAll(in: pool.pool) }
 
-    func publish(window: UInt32, qos: QoS = .atLeastOnce) {
+    func publish(window: UInt32, qos: QoS = .atLeastOnce, isShared: Bool = false) {
         let position = queue.end
         let payload = [UInt8](repeating: 1, count: Int(position % 7) + 1)
-        disk[position] = Row(payload: payload, qos: qos, isReleased: false)
+        disk[position] = Row(payload: payload, qos: qos, isReleased: false, isShared: isShared)
         let message = pool.message(payload: payload, qos: qos)
         if isAttached, !queue.isStoring, !queue.isFull,
             queue.loadedWaiting + queue.inFlight < window
         {
-            queue.append(message, qos: qos, retain: false, ticket: 0, pool: pool.pool)
+            queue.append(
+                message, qos: qos, retain: false, ticket: 0, group: isShared ? 1 : noIndex,
+                pool: pool.pool)
         } else {
             #expect(queue.store(bytes: message.count) == position)
             message.release(in: pool.pool)
@@ -199,9 +232,11 @@ private final class StoredSession {
 
     @discardableResult
     func dropOldest() -> UInt64? {
-        guard let position = queue.dropOldestStored() else { return nil }
+        guard
+            let position = queue.dropOldestWaiting(pool: pool.pool) ?? queue.dropOldestStored()
+        else { return nil }
         #expect(!inFlight.contains(position))
-        disk[position] = nil
+        if disk.removeValue(forKey: position) == nil { droppedHoles += 1 }
         return position
     }
 
@@ -209,17 +244,37 @@ private final class StoredSession {
         guard isAttached else { return }
         isAttached = false
         queue.unload(pool: pool.pool)
-        // After a gap, messages from memory are loaded as if they had been sent.
-        let unsent = disk.keys.filter { $0 < queue.firstStored && !inFlight.contains($0) }.sorted()
-        inFlight.formUnion(unsent)
-        sent.append(contentsOf: unsent)
+        let unsent = disk.keys.filter { !inFlight.contains($0) }
+        #expect(unsent.allSatisfy { $0 >= queue.firstStored }, "what was never sent stays so")
+    }
+
+    /// All that the store holds, as after a restart.
+    func restart() {
+        detach()
+        let (horizon, end) = (queue.firstStored, queue.end)
+        queue.removeAll(in: pool.pool)
+        queue = OutboundQueue(
+            horizon: horizon, end: end, messages: UInt32(disk.count),
+            bytes: disk.values.reduce(0) { $0 + $1.payload.count })
+        (isRestarted, droppedHoles) = (true, 0)
+    }
+
+    /// Other members get the waiting messages of the group.
+    func leaveGroup() {
+        for returned in queue.takeShared(
+            unacknowledged: false, pool: pool.pool, fate: { _ in .giveBack })
+        {
+            #expect(!inFlight.contains(returned.position))
+            disk[returned.position] = nil
+            returned.message.release(in: pool.pool)
+        }
     }
 
     func attach() {
         guard !isAttached else { return }
         isAttached = true
         let expected = inFlight.sorted()
-        #expect(Int(queue.storedInFlight) == expected.count)
+        #expect(Int(queue.storedInFlight) == expected.count || isRestarted)
         redelivered = []
         for (position, row) in disk.sorted(by: { $0.key < $1.key })
         where position < queue.firstStored {
@@ -244,12 +299,18 @@ private final class StoredSession {
     private func loaded(_ position: UInt64, _ row: Row) -> OutboundQueue.Loaded {
         OutboundQueue.Loaded(
             message: row.isReleased ? nil : pool.message(payload: row.payload, qos: row.qos),
-            position: position, qos: row.qos, retain: false, group: noIndex)
+            position: position, qos: row.qos, retain: false, group: row.isShared ? 1 : noIndex)
     }
 
     func check() {
-        #expect(Int(queue.waiting) == disk.count - inFlight.count)
-        #expect(Int(queue.inFlight) == inFlight.count)
+        let waiting = disk.count - inFlight.count
+        if queue.stored == 0 {
+            (droppedHoles, isRestarted) = (0, isRestarted && queue.storedInFlight > 0)
+        }
+        if !isRestarted {
+            #expect((waiting - droppedHoles...waiting).contains(Int(queue.waiting)))
+            #expect(Int(queue.inFlight) == inFlight.count)
+        }
         #expect(sent == sent.sorted(), "each is sent for the first time in order")
         #expect(queue.stored > 0 || queue.waitingBytes >= 0)
     }

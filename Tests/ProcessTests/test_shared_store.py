@@ -3,7 +3,7 @@
 import pytest
 
 from harness import wire
-from harness.admin import AdminAPI
+from harness.admin import AdminAPI, hermesctl
 from harness.raw_client import RawClient
 from harness.waiting import eventually
 
@@ -140,3 +140,43 @@ def test_leaving_the_group_before_a_crash_gives_back_what_was_not_sent(hermesd):
     assert kept[:5] == [int(one.payload) for one in sent]
     eventually(lambda: waiting(broker, "b") == 200 - len(kept), "the rest to wait for the other one")
     assert sorted(kept + owed(broker, "b")) == list(range(200))
+
+
+@pytest.mark.parametrize("end", ["close", "stop", "operator"])
+def test_leaving_a_group_changes_nothing_about_other_messages(hermesd, end):
+    """Between the client's own messages the group's leave holes: those behind were never sent."""
+    broker = hermesd(max_in_flight=1)
+    phone = RawClient(broker.address)
+    phone.connect("phone", clean_session=False)
+    phone.subscribe(("own", 1), ("zero", 0), (FILTER, 1))
+    publisher = RawClient(broker.address)
+    publisher.connect("publisher")
+    for topic in ("own", "own", "jobs/one", "zero", "jobs/two", "own"):
+        publisher.publish(topic, topic.encode(), qos=1)
+    assert not phone.receive_publish().dup
+    other = RawClient(broker.address)
+    other.connect("other")
+    other.subscribe((FILTER, 1))
+    phone.unsubscribe(FILTER)
+    assert {other.take_message().topic for _ in range(2)} == {"jobs/one", "jobs/two"}
+    phone.close()
+    eventually(
+        lambda: not AdminAPI(broker).client("phone")["summary"]["connected"], "the phone's end")
+    assert waiting(broker, "phone") == 3
+    if end == "stop":
+        assert broker.stop() == 0
+        broker = hermesd(data=broker.data, max_in_flight=1)
+    elif end == "operator":
+        dropped = hermesctl("queue", "drop", "phone", "--yes", broker=broker)
+        assert "Dropped 3 messages" in dropped.output, dropped.output
+    phone = RawClient(broker.address)
+    phone.connect("phone", clean_session=False)
+    first = phone.take_message()
+    assert (first.topic, first.dup) == ("own", True), "it was in flight"
+    if end != "operator":
+        rest = [(one.topic, one.qos, one.dup) for one in phone.take_messages(3)]
+        assert rest == [("own", 1, False), ("zero", 0, False), ("own", 1, False)]
+    assert phone.messages_so_far() == []
+    eventually(lambda: waiting(broker, "phone") == 0, "an empty queue")
+    for one in (phone, publisher, other):
+        one.close()

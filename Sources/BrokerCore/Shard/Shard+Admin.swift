@@ -129,22 +129,28 @@ extension Shard {
         let before = sessions[session].outbound
         let number = sessions[session].number
         let bound = bound ?? before.end
-        var count = 0
-        while count < Self.dropsPerTurn {
-            let firstStored = sessions[session].outbound.firstStored
+        var (count, positions) = (0, 0)
+        while positions < Self.dropsPerTurn {
+            let (firstStored, waiting) = (
+                sessions[session].outbound.firstStored, sessions[session].outbound.waiting
+            )
             guard
                 let position = sessions[session].outbound.dropOldest(
                     below: bound, pool: context.pool)
             else { break }
             if position == firstStored { sessions.loads.noteDropped(position, of: number) }
             finished(session, position)
+            positions += 1
+            // Else the position was a hole.
+            guard sessions[session].outbound.waiting < waiting else { continue }
             drop(session, .byOperator)
             count += 1
         }
         let after = sessions[session].outbound
         sessions.totals.replace(before, by: after)
-        let answer = QueueDrop(dropped: count, bound: bound, hasMore: count == Self.dropsPerTurn)
-        guard count > 0, sessions[session].isPersistent else {
+        let answer = QueueDrop(
+            dropped: count, bound: bound, hasMore: positions == Self.dropsPerTurn)
+        guard positions > 0, sessions[session].isPersistent else {
             reply(.success(answer))
             return
         }

@@ -141,12 +141,12 @@ extension Shard {
                 queue.waiting >= mostWaiting ? .queueMessages : .queueBytes)
             guard context.limits.queuePolicy == .dropOldest,
                 let position =
-                    (isStored ? sessions[session].outbound.dropOldestStored() : nil)
-                    ?? sessions[session].outbound.dropOldestWaiting(pool: context.pool)
+                    sessions[session].outbound.dropOldestWaiting(pool: context.pool)
+                    ?? (isStored ? sessions[session].outbound.dropOldestStored() : nil)
             else { return false }
             sessions.totals.replace(queue, by: sessions[session].outbound)
             finished(session, position)
-            if queue.stored > 0 { noteDroppedInStore(session, position) }
+            if queue.loadedWaiting == 0 { noteDroppedInStore(session, position) }
             drop(session, .queueFull)
         }
     }

@@ -102,12 +102,18 @@ extension Shard {
             } else if item.position < next, belongsToOthers(item, session) {
                 finished(session, item.position)
                 pass(item)
+                sessions[session].outbound.skipWaiting(
+                    item.position, bytes: item.topic.count + item.payload.count)
             } else if item.position < next, !placeWaiting(item, session, slice.request.ticket) {
                 next = item.position
             }
         }
-        if slice.failure == nil, next >= firstWaiting {
-            sessions[session].outbound.finishPlacingSent()
+        if slice.failure == nil {
+            if next >= firstWaiting {
+                sessions[session].outbound.finishPlacingSent()
+            } else {
+                sessions[session].outbound.continuePlacingSent()
+            }
         }
         sessions[session].outbound.finishPlacingWaiting(below: next)
         sessions.totals.replace(before, by: sessions[session].outbound)

@@ -21,12 +21,9 @@ extension Shard: StoreVisitor {
             isPersistent: true, number: stored.number, accessGeneration: 0, pool: pool)
         restoration.add(stored.number, session)
         // Positions that were assigned but never stored are possible here.
-        let end = max(stored.end, stored.horizon)
-        let waiting = Int(clamping: end - stored.horizon)
         let queue = OutboundQueue(
-            horizon: stored.horizon, end: end,
-            inFlight: UInt32(clamping: max(0, stored.waitingMessages - waiting)),
-            bytes: stored.waitingBytes)
+            horizon: stored.horizon, end: max(stored.end, stored.horizon),
+            messages: UInt32(clamping: stored.waitingMessages), bytes: stored.waitingBytes)
         sessions.totals.replace(OutboundQueue(), by: queue)
         // A client that was connected when the broker ended counts as offline from now on.
         let sinceMs = stored.isAttached ? context.wallClockMs : stored.detachedSinceMs

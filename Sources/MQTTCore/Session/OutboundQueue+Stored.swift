@@ -12,28 +12,34 @@ extension OutboundQueue {
         return position
     }
 
-    /// Drops the oldest waiting message that is only in the store. Returns its position; `nil` when
-    /// there is none.
+    /// Drops the oldest waiting message that is only in the store, or passes a hole there; holes
+    /// count as the last positions, because only the store knows them. Returns the position; `nil`
+    /// when there is none.
     public mutating func dropOldestStored() -> UInt64? {
         guard stored > 0 else { return nil }
-        defer { passStored(to: firstStored + 1, bytes: storedBytes / Int(stored)) }
+        defer {
+            passStored(
+                to: firstStored + 1, messages: stored > storedHoles ? 1 : 0,
+                bytes: averageStoredBytes)
+        }
         return firstStored
     }
+
+    private var averageStoredBytes: Int { storedBytes / max(1, Int(stored - storedHoles)) }
 
     /// Frees the messages in memory, which the store also has, because the client is offline.
     public mutating func unload(pool: BytePool) {
         skipHoles()
         for offset in 0..<UInt64(span) { entry(at: head + offset).message?.release(in: pool) }
         storedInFlight += loadedInFlight
-        let firstWaiting = head + UInt64(sentSpan)
-        if loadedWaiting > 0, firstStored - firstWaiting == UInt64(loadedWaiting) {
+        if loadedWaiting > 0 {
+            // Messages between them that were dropped or handed over leave holes.
+            let firstWaiting = head + UInt64(sentSpan)
+            let positions = UInt32(firstStored - firstWaiting)
             firstStored = firstWaiting
-            stored += loadedWaiting
+            stored += positions
+            storedHoles += positions - loadedWaiting
             storedBytes += loadedBytes
-        } else {
-            // Some messages between these positions were dropped. The waiting messages of the store
-            // have no holes, so these count as in flight instead.
-            storedInFlight += loadedWaiting
         }
         head = firstStored
         (span, sentSpan, loadedInFlight, loadedWaiting, loadedBytes) = (0, 0, 0, 0, 0)
@@ -58,13 +64,14 @@ extension OutboundQueue {
         }
     }
 
-    /// The position from which to load next: messages in flight first, then waiting ones.
+    /// The position from which to load next: messages in flight first, of which some may count as
+    /// waiting after a restart, then waiting ones.
     public var firstUnloaded: UInt64 {
-        guard storedInFlight > 0 else { return firstStored }
-        return span == 0 ? 0 : head + UInt64(span)
+        guard span > 0 else { return 0 }
+        return storedInFlight > 0 ? head + UInt64(span) : firstStored
     }
 
-    /// The number of waiting messages to load next, at most `limit`. 0 when none is stored, or
+    /// The number of positions of waiting messages to load next, at most `limit`. 0 when none is stored, or
     /// while they are too far from the oldest message in flight for packet identifiers to stay
     /// unique.
     public func loadable(_ limit: UInt32) -> UInt32 {
@@ -98,6 +105,9 @@ extension OutboundQueue {
     /// missing.
     public mutating func finishPlacingSent() { storedInFlight = 0 }
 
+    /// Further messages in flight are still to be loaded, however many counted.
+    public mutating func continuePlacingSent() { storedInFlight = max(1, storedInFlight) }
+
     /// Puts back a waiting message, which is sent once `ticket` has been committed. Positions must
     /// rise from call to call.
     public mutating func placeWaiting(_ loaded: Loaded, ticket: UInt64, pool: BytePool) {
@@ -108,21 +118,31 @@ extension OutboundQueue {
                 retain: loaded.retain, group: loaded.group), at: loaded.position, pool)
         loadedWaiting += 1
         loadedBytes += message.count
-        passStored(to: loaded.position + 1, bytes: message.count)
+        passStored(to: loaded.position + 1, messages: 1, bytes: message.count)
+    }
+
+    /// Passes over a waiting message of `bytes` bytes that is not put back, because another member
+    /// of its group got it. Positions must rise from call to call.
+    public mutating func skipWaiting(_ position: UInt64, bytes: Int) {
+        passStored(to: position + 1, messages: 1, bytes: bytes)
     }
 
     /// The store holds no message below `position` that is not in memory; missing ones no longer
     /// count as stored.
     public mutating func finishPlacingWaiting(below position: UInt64) {
         guard position > firstStored else { return }
-        let passed = Int(min(position, end) - firstStored)
-        passStored(
-            to: min(position, end), bytes: stored > 0 ? storedBytes / Int(stored) * passed : 0)
+        let passed = UInt32(min(position, end) - firstStored)
+        let missing = passed - min(passed, storedHoles)
+        passStored(to: min(position, end), messages: 0, bytes: averageStoredBytes * Int(missing))
     }
 
-    private mutating func passStored(to position: UInt64, bytes: Int) {
-        stored -= UInt32(position - firstStored)
+    /// Passes positions with `messages` messages of `bytes` bytes; the others are holes if there are
+    /// as many, else missing messages.
+    private mutating func passStored(to position: UInt64, messages: UInt32, bytes: Int) {
+        let passed = UInt32(position - firstStored)
+        stored -= passed
+        storedHoles = min(stored, storedHoles - min(storedHoles, passed - messages))
         firstStored = position
-        storedBytes = stored == 0 ? 0 : max(0, storedBytes - bytes)
+        storedBytes = stored == storedHoles ? 0 : max(0, storedBytes - bytes)
     }
 }

@@ -76,13 +76,16 @@ public struct OutboundQueue: BitwiseCopyable {
     var sentSpan: UInt32 = 0
     /// Number of positions from `head` to the end of the messages in memory.
     var span: UInt32 = 0
+    /// Positions without a message among those that ``stored`` counts.
+    var storedHoles: UInt32 = 0
     var head: UInt64
     var loadedInFlight: UInt32 = 0
     /// Messages in flight that are only in the store, since their client disconnected.
     public internal(set) var storedInFlight: UInt32 = 0
     /// Waiting messages in memory.
     public internal(set) var loadedWaiting: UInt32 = 0
-    /// Waiting messages that are only in the store. They follow all messages in memory.
+    /// Positions of waiting messages that are only in the store, holes included. They follow all
+    /// messages in memory.
     public internal(set) var stored: UInt32 = 0
     /// Position of the first message that ``stored`` counts; without one, the next position to
     /// assign.
@@ -100,14 +103,18 @@ public struct OutboundQueue: BitwiseCopyable {
         firstStored = firstPosition
     }
 
-    /// A queue as the store holds it: `inFlight` messages below the position `horizon`, and waiting
-    /// messages at all positions from there to `end`, with `bytes` bytes together.
-    public init(horizon: UInt64, end: UInt64, inFlight: UInt32, bytes: Int) {
+    /// A queue as the store holds it: `messages` messages with `bytes` bytes together. They are in
+    /// flight below the position `horizon`, and wait from there to `end`.
+    ///
+    /// Until they have been loaded, messages in flight may count as waiting in place of holes.
+    public init(horizon: UInt64, end: UInt64, messages: UInt32, bytes: Int) {
         head = horizon
         firstStored = horizon
         stored = UInt32(clamping: end - horizon)
-        storedInFlight = inFlight
-        storedBytes = stored > 0 ? bytes : 0
+        let waiting = min(stored, messages)
+        storedHoles = stored - waiting
+        storedInFlight = messages - waiting
+        storedBytes = waiting > 0 ? bytes : 0
     }
 
     /// The position of the next message to be appended.
@@ -117,7 +124,7 @@ public struct OutboundQueue: BitwiseCopyable {
     public var isFull: Bool { firstStored - head >= UInt64(Self.largestSpan) }
     public var inFlight: UInt32 { loadedInFlight + storedInFlight }
     /// Messages that have not been sent yet, in memory and in the store.
-    public var waiting: UInt32 { loadedWaiting + stored }
+    public var waiting: UInt32 { loadedWaiting + stored - storedHoles }
     /// Bytes of those messages. A message that was dropped from the store is subtracted with their
     /// average size.
     public var waitingBytes: Int { loadedBytes + storedBytes }
@@ -253,7 +260,7 @@ public struct OutboundQueue: BitwiseCopyable {
         head = end
         firstStored = head
         (span, sentSpan, loadedInFlight, loadedWaiting, loadedBytes) = (0, 0, 0, 0, 0)
-        (stored, storedInFlight, storedBytes) = (0, 0, 0)
+        (stored, storedHoles, storedInFlight, storedBytes) = (0, 0, 0, 0)
     }
 
     // MARK: The ring
