@@ -21,7 +21,10 @@ public struct Subscribe: Hashable, Sendable {
     public var encodedRequests: ByteRange { requests }
 
     /// Takes the next request, in the packet's order; `nil` after the last.
-    public mutating func next(in bytes: RawSpan) -> Request? {
+    public mutating func next(in bytes: RawSpan) -> Request? { Self.next(in: bytes, &requests) }
+
+    /// The same for requests that were left, ``encodedRequests``.
+    public static func next(in bytes: RawSpan, _ requests: inout ByteRange) -> Request? {
         guard !requests.isEmpty else { return nil }
         var reader = FieldReader(requests)
         guard let range = try? reader.data(bytes),
@@ -93,7 +96,10 @@ public struct Unsubscribe: Hashable, Sendable {
     public var encodedFilters: ByteRange { filters }
 
     /// Takes the next topic filter, in the packet's order; `nil` after the last.
-    public mutating func next(in bytes: RawSpan) -> TopicFilter? {
+    public mutating func next(in bytes: RawSpan) -> TopicFilter? { Self.next(in: bytes, &filters) }
+
+    /// The same for filters that were left, ``encodedFilters``.
+    public static func next(in bytes: RawSpan, _ filters: inout ByteRange) -> TopicFilter? {
         guard !filters.isEmpty else { return nil }
         var reader = FieldReader(filters)
         guard let range = try? reader.data(bytes),

@@ -70,10 +70,15 @@ package final class ShardLink {
     }
 
     package func send(_ handle: Handle, _ bytes: [UInt8]) {
+        receive(handle, bytes)
+        turn()
+    }
+
+    /// Hands bytes to the shard and leaves the turn to the caller.
+    package func receive(_ handle: Handle, _ bytes: [UInt8]) {
         let all = (kept[handle] ?? []) + bytes
         let consumed = all.withUnsafeBytes { shard.receive(handle, $0) }
         kept[handle] = Array(all[consumed...])
-        turn()
     }
 
     /// Bytes that the shard has not handled yet.
@@ -106,6 +111,12 @@ package final class ShardLink {
     /// Runs one turn; password checks succeed and cause another turn, as does work beyond the bound
     /// of a turn.
     package func turn() {
+        while turnOnce() || shard.hasTurnWaiters {}
+    }
+
+    /// Runs one turn; true when a password check has succeeded in it.
+    @discardableResult
+    package func turnOnce() -> Bool {
         var hasAuthenticated = false
         while true {
             switch shard.nextStep() {
@@ -127,8 +138,7 @@ package final class ShardLink {
                     hasAuthenticated = true
                 }
             case .finish:
-                guard hasAuthenticated || shard.hasTurnWaiters else { return }
-                hasAuthenticated = false
+                return hasAuthenticated
             }
         }
     }

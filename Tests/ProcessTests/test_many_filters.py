@@ -20,7 +20,8 @@ ROUNDS = 3
 def quiet_broker(start_broker):
     return start_broker(environment={
         "HERMES_DURABILITY": "none", "HERMES_LIMITS_MAX_SUBSCRIPTIONS": "2000000",
-        "HERMES_LIMITS_MAX_PACKET": "4MiB",
+        "HERMES_LIMITS_MAX_PACKET": "4MiB", "HERMES_LIMITS_SUBSCRIPTION_BYTES": "1GiB",
+        "HERMES_LIMITS_SESSION_BYTES": "off",
     })
 
 
@@ -74,7 +75,6 @@ def test_nobody_waits_for_a_subscribe_of_deep_filters(quiet_broker, bystander, c
         packet = wire.unsubscribe(2, *filters)
         unsubscribing.append(slowest_ping_during(bystander, one, packet))
         assert one.expect(Unsuback).packet_id == 2
-    print(subscribing, unsubscribing)
     assert (min(subscribing), min(unsubscribing)) < (RESPONSIVE, RESPONSIVE)
     assert min(unsubscribing) < RESPONSIVE
 
@@ -93,7 +93,6 @@ def test_nobody_waits_for_the_end_of_a_session_with_many_filters(quiet_broker, b
         subscribe_many(one, [f"{number}/{other}/a/b/c/d" for other in range(100_000)])
         one.send(wire.DISCONNECT)
         ending.append(slowest_ping(bystander, has_passed(0.5)))
-    print(ending)
     assert min(ending) < RESPONSIVE
 
 
@@ -115,6 +114,5 @@ def test_nobody_waits_for_a_member_of_many_shared_groups(
         one.send(wire.connect(names.client("one"), clean_session=False))
         coming.append(slowest_ping(bystander, has_passed(0.3)))
         assert one.expect(Connack).session_present
-    print(coming, going)
     assert (min(coming), min(going)) < (RESPONSIVE, RESPONSIVE)
     assert min(going) < RESPONSIVE

@@ -161,6 +161,16 @@ struct Commits: ~Copyable {
     @inline(__always)
     func isCommitted(_ ticket: UInt64) -> Bool { log.isCommitted(ticket) }
 
+    /// Marks the ticket of an acknowledgement that waits for all tickets before it, too.
+    static func through(_ ticket: UInt64) -> UInt64 { ticket | 1 << 63 }
+
+    /// True when an acknowledgement with this ticket may leave.
+    @inline(__always)
+    func mayAcknowledge(_ ticket: UInt64) -> Bool {
+        ticket >> 63 == 0
+            ? log.isCommitted(ticket) : log.areCommitted(through: ticket & ~(1 << 63))
+    }
+
     /// True when this ticket and all tickets before it are complete.
     @inline(__always)
     func areCommitted(through ticket: UInt64) -> Bool { log.areCommitted(through: ticket) }

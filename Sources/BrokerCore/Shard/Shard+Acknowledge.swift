@@ -15,8 +15,18 @@ extension Shard {
         _ handle: Handle, _ type: PacketType, _ identifier: PacketIdentifier, needsCommit: Bool,
         requestBytes: Int
     ) {
+        acknowledge(
+            handle, type, identifier, ticket: needsCommit ? commit(.acknowledge(handle)) : 0,
+            requestBytes: requestBytes)
+    }
+
+    /// The same, for a group of records that has ended with this ticket; 0 without one.
+    mutating func acknowledge(
+        _ handle: Handle, _ type: PacketType, _ identifier: PacketIdentifier, ticket: UInt64,
+        requestBytes: Int
+    ) {
         let word = PacketEncoder.fourBytes(type, identifier)
-        guard needsCommit || !connections[handle].intake.acknowledgements.isEmpty else {
+        guard ticket != 0 || !connections[handle].intake.acknowledgements.isEmpty else {
             connections[handle].outlet.append(word: word, pool: pool)
             context.counters.otherPacketsSent += 1
             connections.markDirty(handle)
@@ -27,7 +37,6 @@ extension Shard {
             }
             return
         }
-        let ticket = needsCommit ? commit(.acknowledge(handle)) : 0
         connections[handle].intake.append(
             word: word, ticket: ticket, requestBytes: requestBytes, pool: pool)
         pauseIfNeeded(handle, isPublisher: type != .unsuback)
@@ -39,12 +48,11 @@ extension Shard {
 
     /// Sends a whole packet as acknowledgement and takes over its reference.
     mutating func acknowledge(
-        _ handle: Handle, packet: SharedBytes, needsCommit: Bool, requestBytes: Int
+        _ handle: Handle, packet: SharedBytes, ticket: UInt64, requestBytes: Int
     ) {
-        let ticket = needsCommit ? commit(.acknowledge(handle)) : 0
         connections[handle].intake.append(
             packet: packet, ticket: ticket, requestBytes: requestBytes, pool: pool)
-        if !needsCommit { releaseAcknowledgements(handle) }
+        if ticket == 0 { releaseAcknowledgements(handle) }
         if !connections[handle].intake.acknowledgements.isEmpty {
             pauseIfNeeded(handle, isPublisher: false)
         }
@@ -55,7 +63,7 @@ extension Shard {
         guard connections.isLive(handle) else { return }
         if context.isRigged { Failpoint.beforeAcknowledge.reach() }
         let released = connections[handle].releaseAcknowledgements(pool: context.pool) { ticket in
-            commits.isCommitted(ticket)
+            commits.mayAcknowledge(ticket)
         }
         if context.isRigged { Self.reachFailpoints(released.types) }
         context.counters.otherPacketsSent += UInt64(released.count)

@@ -33,6 +33,7 @@ extension Shard {
         // Unsent packets are still sent, unless the peer closed or broke the protocol.
         let owesOutput = !connections[handle].outlet.isEmpty && reason.sendsOutputFirst
         let connection = connections.close(handle, owesOutput: owesOutput, pool: pool)
+        if !filterRequests.isEmpty { filterRequests.remove(handle, pool: pool) }
         let (session, wasOpen) = (connection.session, connection.machine.isOpen)
         // In one group with the will's publication.
         if let will = connection.will, session != noIndex {

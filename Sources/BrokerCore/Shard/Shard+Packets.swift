@@ -39,11 +39,19 @@ extension Shard {
                         return offset
                     }
                     if commits.holdsMessages, awaitsStore(handle, frame, bytes) { return offset }
-                    context.counters.packetsReceived += 1
-                    try process(handle, frame, bytes)
+                    if filterRequests.isEmpty || !filterRequests.contains(handle) {
+                        context.counters.packetsReceived += 1
+                        try process(handle, frame, bytes)
+                    } else {
+                        continueFilters(handle, frame, bytes)
+                    }
                     context.budget.spend(WorkBudget.packet)
                     if subscriptions.hasWork {
                         context.budget.spend(WorkBudget.matchStep * subscriptions.takeWork())
+                    }
+                    if !filterRequests.isEmpty, filterRequests.contains(handle) {
+                        connections.awaitTurn(handle)
+                        return offset
                     }
                     offset = frame.packet.end
                     // The keep alive counts complete packets, not bytes [MQTT-3.1.2-24].

@@ -4,98 +4,10 @@ import MQTTCore
 import Store
 import Structures
 
-/// SUBSCRIBE, UNSUBSCRIBE, and the retained messages for new subscriptions.
+/// New subscriptions, and the retained messages for them.
 extension Shard {
-    /// Most filters of one UNSUBSCRIBE; `limits.max_packet` would allow hundreds of thousands.
-    public static var maxUnsubscribeFilters: Int { 10_000 }
-
-    mutating func receiveSubscribe(
-        _ handle: Handle, _ subscribe: Subscribe, _ frame: PacketDecoder.Frame,
-        _ bytes: UnsafeRawBufferPointer
-    ) {
-        let session = connections[handle].session
-        let suback = SharedBytes(
-            count: 1 + RemainingLength.encodedSize(of: 2 + subscribe.count) + 2 + subscribe.count,
-            pool: pool)
-        var offset = suback.count - subscribe.count
-        writeSubackHeader(suback, subscribe)
-        var needsCommit = false
-        var requests = subscribe
-        var refusals = SubscribeRefusals()
-        // Each filter is handled as if it came alone; one SUBACK answers all [MQTT-3.8.4-4].
-        while let request = requests.next(in: bytes.bytes) {
-            let filter = bytes[request.filter.range]
-            var code = Suback.failure
-            if addSubscription(session, filter, request.qos, &refusals) {
-                if sessions[session].isPersistent {
-                    commits.records.subscription(
-                        sessions[session].number, filter: filter, qos: request.qos.rawValue)
-                    needsCommit = true
-                }
-                code = request.qos.rawValue
-            }
-            suback.bytes.storeBytes(of: code, toByteOffset: offset, as: UInt8.self)
-            offset += 1
-        }
-        acknowledge(
-            handle, packet: suback, needsCommit: needsCommit,
-            requestBytes: Int(frame.packet.count))
-    }
-
-    private func writeSubackHeader(_ suback: SharedBytes, _ subscribe: Subscribe) {
-        var header: [UInt8] = []
-        PacketEncoder.appendHeader(
-            .suback, subscribe.packetIdentifier, payloadCount: subscribe.count, to: &header)
-        header.withUnsafeBytes { bytes in
-            guard let base = bytes.baseAddress else { return }
-            suback.bytes.copyMemory(from: base, byteCount: bytes.count)
-        }
-    }
-
-    mutating func receiveUnsubscribe(
-        _ handle: Handle, _ unsubscribe: Unsubscribe, _ frame: PacketDecoder.Frame,
-        _ bytes: UnsafeRawBufferPointer
-    ) {
-        // UNSUBACK has no return code, so an oversized packet can only close the connection.
-        guard unsubscribe.count <= Self.maxUnsubscribeFilters else {
-            end(handle, .unsubscribeFilters)
-            return
-        }
-        let session = connections[handle].session
-        let bytesBefore = sessions[session].subscriptions.byteCount
-        var needsCommit = false
-        var groups: Set<UInt32> = []
-        var filters = unsubscribe
-        while let filter = filters.next(in: bytes.bytes) {
-            let text = bytes[filter.range]
-            switch subscriptions.remove(
-                session, &sessions[session].subscriptions, filter: text)
-            {
-            case .none: continue
-            case .plain:
-                if let walk = walks.cancel(session, text) { retained.end(walk.cursor) }
-            case .shared(let group): groups.insert(group)
-            }
-            if sessions[session].isPersistent {
-                commits.records.subscriptionRemoved(sessions[session].number, filter: text)
-                needsCommit = true
-            }
-        }
-        sessions.countSubscriptions(of: session, before: bytesBefore)
-        // Sent messages stay with the client [MQTT-3.10.4-3]; waiting ones go to other members.
-        if !groups.isEmpty {
-            handOver(session, groups, unacknowledged: false)
-            // Messages that only the store holds are handed over when they are loaded.
-            if commits.isDurable { pump(session) }
-        }
-        // UNSUBACK is sent even without a matching filter [MQTT-3.10.4-5].
-        acknowledge(
-            handle, .unsuback, unsubscribe.packetIdentifier, needsCommit: needsCommit,
-            requestBytes: Int(frame.packet.count))
-    }
-
     /// Adds one subscription; false when the filter is rejected.
-    private mutating func addSubscription(
+    mutating func addSubscription(
         _ session: UInt32, _ filter: UnsafeRawBufferPointer, _ qos: QoS,
         _ refusals: inout SubscribeRefusals
     ) -> Bool {

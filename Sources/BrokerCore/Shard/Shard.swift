@@ -19,6 +19,7 @@ public struct Shard: ~Copyable {
     private let addressOnly: any Sendable = ()
     var context: ShardContext
     var connections: Connections
+    var filterRequests = FilterRequests()
     var takeOvers = TakeOverDamper()
     var sessions: Sessions
     var endedSessions = EndedSessions()

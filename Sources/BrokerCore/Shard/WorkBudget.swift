@@ -1,12 +1,14 @@
 import MQTTCodec
+import MQTTCore
 import Structures
 
 /// The work that one turn may do for clients' packets, so that no client holds up the others.
 ///
-/// Work counts in units of about 16 ns, the time to put a small message into one receiver's output. Each connection gets a share of what is left; a connection that has more to do
-/// waits for the next turn. Once the turn's work is spent, packets that may cost much wait too, and
-/// the others (PINGREQ, acknowledgements, DISCONNECT) are still handled. A packet that has begun is
-/// finished, so the work of a turn may exceed its bound by one packet.
+/// Work counts in units of about 16 ns, the time to put a small message into one receiver's output.
+/// Each connection gets a share of what is left; a connection that has more to do waits for the next
+/// turn. Once the turn's work is spent, packets that may cost much wait too, and the others (PINGREQ,
+/// acknowledgements, DISCONNECT) are still handled. SUBSCRIBE and UNSUBSCRIBE stop behind any filter.
+/// Any other packet that has begun is finished, so the work of a turn may exceed its bound by one.
 struct WorkBudget: BitwiseCopyable {
     /// Units of one turn, about 1 ms.
     private static var perTurn: Int { 65_536 }
@@ -25,6 +27,13 @@ struct WorkBudget: BitwiseCopyable {
     /// Units of a message for one receiver: at QoS 1 and 2 it gets a place in a queue.
     static func delivery(bytes: Int, qos: QoS) -> Int {
         (qos == .atMostOnce ? 1 : 10) + bytes >> 8
+    }
+
+    /// Units of an access rule that a filter is compared with.
+    static var ruleStep: Int { 1 }
+    /// Units of a filter that is subscribed or unsubscribed: each level is a node of the tree.
+    static func filter(_ filter: UnsafeRawBufferPointer, isGranted: Bool) -> Int {
+        isGranted ? 16 + 12 * TopicLevels.count(filter) + filter.count >> 4 : 4
     }
 
     private var left = Self.perTurn

@@ -132,7 +132,7 @@ public struct SubscriptionTrie: ~Copyable {
     }
 
     /// Removes subscriptions of a session, at most so many steps: one for a subscription, for each
-    /// level that goes with it, and for 32 bytes. The last one may exceed them.
+    /// level that goes with it, and for 64 bytes. The last one may exceed them.
     public mutating func removeSome(_ list: inout List, steps: inout Int) {
         while steps > 0, !list.members.isEmpty {
             let index = list.members.first
@@ -140,7 +140,7 @@ public struct SubscriptionTrie: ~Copyable {
             noteChange(UnsafeRawBufferPointer(changed.contents))
             let nodes = tree.count
             remove(index, &list)
-            steps -= 1 + nodes - tree.count + changed.count / 32
+            steps -= 1 + nodes - tree.count + changed.count / 64
         }
     }
 
