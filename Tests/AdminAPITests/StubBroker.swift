@@ -226,8 +226,9 @@ final class StubBroker: BrokerControl {
     static func detail(_ clientID: String, connected: Bool = true) -> ClientDetail {
         ClientDetail(
             summary: summary(clientID, connected: connected),
-            subscriptionList: [ClientSubscription(filter: "orders/7/#", qos: 1)], willTopic: nil,
-            lastPacketMsAgo: connected ? 12 : nil, inboundQoS2: 0, unacknowledgedPublishes: 0,
+            subscriptionList: [ClientSubscription(filter: "orders/7/#", qos: 1)], sessionBytes: 576,
+            willTopic: nil, lastPacketMsAgo: connected ? 12 : nil, inboundQoS2: 0,
+            unacknowledgedPublishes: 0,
             unsentBytes: 0, readingPaused: false, publishesReceived: 1, publishesSent: 2,
             publishesAcknowledged: 2, dropped: [:], lastDisconnectReason: nil)
     }

@@ -173,7 +173,7 @@ struct BrokerCommandTests {
                 ClientSubscription(filter: "orders/7/#", qos: 1),
                 ClientSubscription(filter: "a\tb", qos: 0),
             ],
-            willTopic: "gone/\u{7}", lastPacketMsAgo: 5_400, inboundQoS2: 1,
+            sessionBytes: 640, willTopic: "gone/\u{7}", lastPacketMsAgo: 5_400, inboundQoS2: 1,
             unacknowledgedPublishes: 2, unsentBytes: 1_024, readingPaused: false,
             publishesReceived: 10, publishesSent: 20, publishesAcknowledged: 18,
             dropped: ["queue_full": 4], lastDisconnectReason: "keep alive ran out")
@@ -193,6 +193,7 @@ struct BrokerCommandTests {
                 last disconnection            keep alive ran out
 
                 subscriptions                 1
+                memory of the session         640 B
                 in flight                     2
                 queued                        3 (300 B)
                 unsent                        1.0 KiB

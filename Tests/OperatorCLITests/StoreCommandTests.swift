@@ -66,8 +66,9 @@ struct StoreCommandTests {
     @Test("queue drop asks first, and drops with --yes")
     func drop() async throws {
         let detail = ClientDetail(
-            summary: .example("a", queued: 12), subscriptionList: [], willTopic: nil,
-            lastPacketMsAgo: nil, inboundQoS2: 0, unacknowledgedPublishes: 0, unsentBytes: 0,
+            summary: .example("a", queued: 12), subscriptionList: [], sessionBytes: 0,
+            willTopic: nil, lastPacketMsAgo: nil, inboundQoS2: 0, unacknowledgedPublishes: 0,
+            unsentBytes: 0,
             readingPaused: false, publishesReceived: 0, publishesSent: 0,
             publishesAcknowledged: 0, dropped: [:], lastDisconnectReason: nil)
         let asked = try await run(["queue", "drop", "a"], answers: [.ok(detail)])

@@ -114,8 +114,15 @@ def test_the_bytes_of_all_sessions_have_a_limit(start_broker, raw):
     assert status(broker)["memory"]["pressure"] == "none"
 
 
-def test_the_bytes_of_subscriptions_have_a_limit(start_broker, raw):
-    """Long filters of one client, then of many; newcomers subscribe all the same."""
+@pytest.mark.parametrize(
+    ("make_filter", "batch"),
+    [
+        pytest.param(lambda number: name(number, 60_000), 10, id="long"),
+        # Each level is a node of the topic tree.
+        pytest.param(lambda number: f"{number}" + "/x" * 127, 100, id="deep"),
+    ])
+def test_the_bytes_of_subscriptions_have_a_limit(start_broker, raw, make_filter, batch):
+    """Filters of one client, then of many; newcomers subscribe all the same."""
     broker = start_broker(environment={"HERMES_LIMITS_MEMORY": "64MiB"})
     connected = raw(broker)
     connected.connect("connected")
@@ -125,7 +132,8 @@ def test_the_bytes_of_subscriptions_have_a_limit(start_broker, raw):
         greedy = raw(broker)
         greedy.connect(f"greedy{number}", clean_session=False)
         for _ in range(20):
-            filters = [(name(len(codes) * 10 + place, 60_000), 0) for place in range(10)]
+            first = len(codes) * batch
+            filters = [(make_filter(number), 0) for number in range(first, first + batch)]
             codes.append(greedy.subscribe(*filters))
             pings.append(ping_time(connected))
         greedy.disconnect()
@@ -199,6 +207,9 @@ def test_the_limits_are_reloaded(from_file, raw):
     assert client.connect(name(1, 101)) == Connack(False, 0)
     assert client.subscribe((name(1, 1_000), 0), (name(2, 1_000), 0)) == (0, 0x80)
     assert status(broker)["session_bytes_limit"] == 65_536
+    # It is the only session.
+    shown = AdminAPI(broker).client(name(1, 101))
+    assert shown["session_bytes"] == status(broker)["session_bytes"] > 1_400
 
 
 def set_limit(broker: FromFile, limit: int) -> int:

@@ -2,6 +2,8 @@
 public struct ClientDetail: Codable, Sendable, Equatable {
     public var summary: ClientSummary
     public var subscriptionList: [ClientSubscription]
+    /// Bytes that the session counts for `limits.session_bytes`.
+    public var sessionBytes: Int
     /// Topic of this connection's will; `nil` without one.
     public var willTopic: String?
     /// Milliseconds since the last complete packet; `nil` while offline.
@@ -27,6 +29,7 @@ public struct ClientDetail: Codable, Sendable, Equatable {
     enum CodingKeys: String, CodingKey {
         case summary
         case subscriptionList = "subscription_list"
+        case sessionBytes = "session_bytes"
         case willTopic = "will_topic"
         case lastPacketMsAgo = "last_packet_ms_ago"
         case inboundQoS2 = "inbound_qos2"
@@ -42,14 +45,15 @@ public struct ClientDetail: Codable, Sendable, Equatable {
     }
 
     public init(
-        summary: ClientSummary, subscriptionList: [ClientSubscription], willTopic: String?,
-        lastPacketMsAgo: Int64?, inboundQoS2: Int, unacknowledgedPublishes: Int,
+        summary: ClientSummary, subscriptionList: [ClientSubscription], sessionBytes: Int,
+        willTopic: String?, lastPacketMsAgo: Int64?, inboundQoS2: Int, unacknowledgedPublishes: Int,
         unsentBytes: Int, readingPaused: Bool, publishesReceived: UInt64, publishesSent: UInt64,
         publishesAcknowledged: UInt64, dropped: [String: UInt64], lastDisconnectReason: String?,
         takeOvers: RepeatedTakeOvers? = nil
     ) {
         self.summary = summary
         self.subscriptionList = subscriptionList
+        self.sessionBytes = sessionBytes
         self.willTopic = willTopic
         self.lastPacketMsAgo = lastPacketMsAgo
         self.inboundQoS2 = inboundQoS2

@@ -188,6 +188,7 @@ extension Shard {
             .sorted { $0.filter < $1.filter }
         return ClientDetail(
             summary: summary(index, address), subscriptionList: filters,
+            sessionBytes: sessionBytes(of: index),
             willTopic: connection?.will.map { Self.text([UInt8]($0.topic)) },
             lastPacketMsAgo: connection.map {
                 Int64(now.milliseconds(since: $0.keepAlive.lastPacket))

@@ -69,6 +69,18 @@ extension Shard {
         return limitExceeded(adding: bytes - before, sessions.userKey(of: session))
     }
 
+    /// The bytes that a session counts, its will included.
+    func sessionBytes(of session: UInt32) -> Int {
+        let record = sessions[session]
+        var bytes = SessionBytes.of(record) + record.subscriptions.byteCount
+        if let connection = record.connection {
+            if let will = connections[connection].will { bytes += SessionBytes.of(will: will) }
+        } else if record.isPersistent {
+            bytes += SessionBytes.of(record.inbound)
+        }
+        return bytes
+    }
+
     private func limitExceeded(adding added: Int, _ user: UInt32) -> Limit? {
         if context.keepsNothingNew { return .memory }
         return sessions.bytes.exceeded(adding: added, user: user, context.limits)

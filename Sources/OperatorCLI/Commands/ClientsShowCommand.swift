@@ -63,6 +63,7 @@ struct ClientsShowCommand: OperatorCommand {
         }
         list.startGroup()
         list.add("subscriptions", "\(client.subscriptions)")
+        list.add("memory of the session", Wording.bytes(detail.sessionBytes))
         list.add("in flight", "\(client.inFlight)")
         list.add("queued", "\(client.queued) (\(Wording.bytes(client.queuedBytes)))")
         list.add("unsent", Wording.bytes(detail.unsentBytes))
