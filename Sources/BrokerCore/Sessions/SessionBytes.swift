@@ -17,13 +17,22 @@ struct SessionBytes: ~Copyable {
     private static var ofSharedSubscription: Int { 128 }
     /// A node of the topic tree with its edge.
     private static var ofLevel: Int { 64 }
-    /// Sizes are rounded up to this, so that a user's fit in 32 bits.
+    /// Sizes are rounded up to this, so that a session's subscriptions fit in 32 bits.
     static var unit: Int { 64 }
 
     /// Bytes of all sessions together.
     private(set) var total = 0
-    /// Units by the key of a proven user name.
-    private var users = KeyCounts()
+    /// Bytes by the key of a proven user name, less one; empty without any.
+    ///
+    /// Of fixed size, so that no growing table stops the shard. Users with the same key count
+    /// together, which only matters to those few that have it in common with a greedy one.
+    private var users: [Int] = []
+    private static var userCount: Int { 32_768 }
+
+    /// The key of a user name with this hash; never 0.
+    static func key(ofUser hash: UInt64) -> UInt32 {
+        1 + UInt32(truncatingIfNeeded: hash % UInt64(userCount))
+    }
 
     // MARK: Sizes
 
@@ -58,12 +67,14 @@ struct SessionBytes: ~Copyable {
         guard bytes != 0 else { return }
         total += bytes
         guard user != 0 else { return }
-        let units = UInt32(abs(bytes) / Self.unit)
-        if bytes > 0 { users.add(user, units) } else { users.remove(user, units) }
+        if users.isEmpty { users = [Int](repeating: 0, count: Self.userCount) }
+        users[Int(user) - 1] += bytes
     }
 
     /// The bytes of all sessions of a user.
-    func bytes(ofUser user: UInt32) -> Int { user == 0 ? 0 : users[user] * Self.unit }
+    func bytes(ofUser user: UInt32) -> Int {
+        user == 0 || users.isEmpty ? 0 : users[Int(user) - 1]
+    }
 
     /// The limit that is exceeded when a session of this user has grown by `added` bytes more than
     /// are counted.

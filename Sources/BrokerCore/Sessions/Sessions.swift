@@ -118,7 +118,7 @@ struct Sessions: ~Copyable {
     /// The key of a proven user name in ``SessionBytes``; 0 for other clients.
     func key(of user: SessionUser?) -> UInt32 {
         guard let user, user.isProven else { return 0 }
-        return max(1, UInt32(truncatingIfNeeded: hash(user.name)))
+        return SessionBytes.key(ofUser: hash(user.name))
     }
 
     /// The same of a session's owner.
