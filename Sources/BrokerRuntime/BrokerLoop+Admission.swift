@@ -22,7 +22,9 @@ extension BrokerLoop {
     }
 
     private mutating func accept(_ listener: Int) {
+        var stint = Stint()
         for number in 0..<Self.acceptsPerTurn {
+            if stint.isOver() { return }
             guard hasToken() else { return }
             // Only for the first connection is it known that it waits.
             guard hasRoom(onListener: listener, isAwaited: number == 0) else {

@@ -186,12 +186,15 @@ package struct BrokerLoop: ~Copyable {
         return !isDrained
     }
 
-    /// Handles events until sockets have moved ``bytesPerTurn``; the others are the next turn's.
+    /// Handles events until sockets have moved ``bytesPerTurn``, or for a ``Stint``; the others are
+    /// the next turn's.
     private mutating func handleEvents() {
         let end = reactor.bytesReceived &+ reactor.bytesSent &+ Self.bytesPerTurn
+        var stint = Stint()
         while handledEvents < eventCount, reactor.bytesReceived &+ reactor.bytesSent < end {
             handle(reactor.event(handledEvents))
             handledEvents += 1
+            if stint.isOver() { return }
         }
     }
 

@@ -51,8 +51,9 @@ package final class BrokerThread: Sendable {
                 try loop.run()
                 end(.success(()))
                 #if HERMES_UNPOOLED
-                    // Else a leak checker takes for lost what the broker holds at its end.
-                    while true { pause() }
+                    // Else a leak checker takes for lost what the broker holds at its end. Used
+                    // again, the loop lives on.
+                    repeat { pause() } while !loop.listenerAddresses.contains("")
                 #endif
             } catch {
                 started.post(.failure(error))

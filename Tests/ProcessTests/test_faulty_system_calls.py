@@ -113,6 +113,21 @@ def test_epoll_takes_no_further_socket_for_a_while(faulty, client, raw):
     client("later", to=broker).ping()
 
 
+def test_very_many_newcomers_hold_nobody_up(faulty, client, raw):
+    """Each takes a millisecond here; answers to those who are connected leave between them."""
+    broker, faults = faulty(arguments=("--log-level", "info"))
+    held = client("held", to=broker)
+    faults.delay(Call.ACCEPT, 0.001)
+    newcomers = [raw(broker) for _ in range(600)]
+    longest = 0.0
+    while AdminAPI(broker).metric("hermes_connections_opened_total") <= len(newcomers):
+        begin = time.monotonic()
+        held.ping()
+        longest = max(longest, time.monotonic() - begin)
+    # 256 of them took a quarter of a second and more.
+    assert longest < 0.1, f"a ping took {longest:.3f} s"
+
+
 # --- interruptions and halves ---------------------------------------------------------------
 
 
