@@ -44,13 +44,6 @@ public struct RingBuffer<Element: BitwiseCopyable>: ~Copyable {
         return element
     }
 
-    /// Removes the last value and returns it; `nil` when there is none.
-    public mutating func popLast() -> Element? {
-        guard count > 0 else { return nil }
-        count -= 1
-        return base[(first + count) & (capacity - 1)]
-    }
-
     public mutating func removeFirst() {
         precondition(count > 0, "nothing to remove")
         first = (first + 1) & (capacity - 1)

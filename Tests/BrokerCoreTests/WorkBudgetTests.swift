@@ -111,6 +111,36 @@ struct WorkBudgetTests {
         link.turn()
     }
 
+    @Test("bursts to many, one after the other: a message to one client is sent in its own turn")
+    func promptSends() throws {
+        let (link, _) = try link(subscribers: 1_000)
+        let publisher = try link.connect("publisher")
+        let (quiet, friend) = (try link.connect("quiet"), try link.connect("friend"))
+        try link.send(friend, .subscribe(1, [PacketContent.Request("own", .atLeastOnce)]))
+        _ = try link.take(friend)
+        let burst = try (0..<40).flatMap { try PacketContent.publish("t", "\($0)").encoded() }
+        let message = try PacketContent.publish("own", "x", qos: .atLeastOnce, 1).encoded()
+        let pool = link.shard.pool
+        for _ in 0..<10 {
+            // The line of those who are to be sent grows by a thousand before and after.
+            _ = burst.withUnsafeBytes { link.shard.receive(publisher, $0) }
+            _ = message.withUnsafeBytes { link.shard.receive(quiet, $0) }
+            _ = burst.withUnsafeBytes { link.shard.receive(publisher, $0) }
+            var sent: [Handle] = []
+            while true {
+                let step = link.shard.nextStep()
+                if case .send(let handle) = step {
+                    sent.append(handle)
+                    link.shard.withOutput(of: handle) { $0.removeAll(in: pool) }
+                } else if case .finish = step {
+                    break
+                }
+            }
+            #expect(sent.count == 128 && sent.contains(friend) && sent.contains(quiet))
+        }
+        link.turn()
+    }
+
     @Test("a large payload for very many is shared by their outputs, a small one is copied")
     func sharedPayload() throws {
         let (link, subscribers) = try link(subscribers: 1_100)

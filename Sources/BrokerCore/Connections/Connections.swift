@@ -16,8 +16,12 @@ struct Connections: ~Copyable {
     private var timers: TimerWheel
     /// Connections with output to send, in the order in which it came.
     private var dirty = RingBuffer<Handle>()
-    /// True when the next connection to send comes from the end of ``dirty``.
-    private var sendsLatest = false
+    /// Connections whose output is only messages to very many receivers.
+    private var bulk = RingBuffer<Handle>()
+    /// While true, ``markDirty(_:)`` means a message to very many receivers.
+    var fansOut = false
+    /// Counts sends: every fourth one is of ``bulk``.
+    private var sends: UInt8 = 0
     private var ending = RingBuffer<Ending>()
     private var closing: [Closing] = []
     private var resumed = RingBuffer<Handle>()
@@ -127,25 +131,47 @@ struct Connections: ~Copyable {
 
     // MARK: Output
 
-    /// Has the connection's output sent in this turn.
+    /// Has the connection's output sent in this turn, or soon: what ``fansOut`` comes behind all else.
     @inline(__always)
     mutating func markDirty(_ handle: Handle) {
-        guard records[handle.index].outlet.setListed(true) else { return }
-        dirty.append(handle)
+        if fansOut {
+            guard records[handle.index].outlet.list(.bulk) else { return }
+            bulk.append(handle)
+        } else {
+            guard records[handle.index].outlet.list(.prompt) else { return }
+            dirty.append(handle)
+        }
     }
 
     /// True when a connection's output has to be sent.
-    var hasUnsent: Bool { dirty.count > 0 }
+    var hasUnsent: Bool { dirty.count > 0 || bulk.count > 0 }
 
-    /// Takes one connection whose output has to be sent, in turns the one that has waited longest
-    /// and the latest: when a message to very many is spread over turns, the answers to other
-    /// clients' packets do not wait behind it.
+    /// Takes one connection whose output has to be sent. Three of four are those that have waited
+    /// longest with other output than messages to very many, so that no client's answer waits until
+    /// all of those have left.
     @inline(__always)
     mutating func takeDirty() -> Handle? {
-        while let handle = sendsLatest ? dirty.popLast() : dirty.popFirst() {
-            sendsLatest.toggle()
+        sends &+= 1
+        guard bulk.count > 0 else { return takeListed() }
+        return sends & 3 == 0 ? takeBulk() ?? takeListed() : takeListed() ?? takeBulk()
+    }
+
+    @inline(__always)
+    private mutating func takeListed() -> Handle? {
+        while let handle = dirty.popFirst() {
             guard isCurrent(handle) else { continue }
-            _ = records[handle.index].outlet.setListed(false)
+            records[handle.index].outlet.unlist()
+            return handle
+        }
+        return nil
+    }
+
+    @inline(never)
+    private mutating func takeBulk() -> Handle? {
+        while let handle = bulk.popFirst() {
+            // Other output may have come since: then it stands in the other list, or is sent.
+            guard isCurrent(handle), records[handle.index].outlet.listing == .bulk else { continue }
+            records[handle.index].outlet.unlist()
             return handle
         }
         return nil
@@ -253,7 +279,7 @@ struct Connections: ~Copyable {
 
     /// True when the next turn has work here without any event.
     var hasWork: Bool {
-        dirty.count > 0 || ending.count > 0 || resumed.count > 0 || turnWaiters.count > 0
+        hasUnsent || ending.count > 0 || resumed.count > 0 || turnWaiters.count > 0
     }
 }
 

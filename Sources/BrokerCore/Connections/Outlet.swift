@@ -5,11 +5,18 @@ import Structures
 
 /// The unsent bytes of one connection.
 struct Outlet: BitwiseCopyable {
+    /// The list of connections to be sent in which this one stands.
+    enum Listing: UInt8, BitwiseCopyable {
+        case none
+        /// Only with messages to very many receivers.
+        case bulk
+        case prompt
+    }
+
     private(set) var output = OutputQueue()
     /// Re-delivered bytes in the output, which do not show a slow reader. At most 2^32 - 1.
     private var resentBytes: UInt32 = 0
-    /// True when the connection is in the list of those to be sent in this turn.
-    private(set) var isListed = false
+    private(set) var listing = Listing.none
 
     var count: Int { output.count }
     var isEmpty: Bool { output.isEmpty }
@@ -57,12 +64,15 @@ struct Outlet: BitwiseCopyable {
             + Int(resentBytes)
     }
 
-    /// Sets whether the connection is listed for sending; false without a change.
-    mutating func setListed(_ isListed: Bool) -> Bool {
-        guard self.isListed != isListed else { return false }
-        self.isListed = isListed
+    /// Lists the connection; false when it stands in that list already, or in one that is sent
+    /// earlier.
+    mutating func list(_ listing: Listing) -> Bool {
+        guard listing.rawValue > self.listing.rawValue else { return false }
+        self.listing = listing
         return true
     }
+
+    mutating func unlist() { listing = .none }
 
     mutating func removeAll(in pool: BytePool) { output.removeAll(in: pool) }
 

@@ -23,9 +23,11 @@ extension Shard {
         guard !Message.sharesPayload(count: payload.count, receivers: matches.count) else {
             return false
         }
+        connections.fansOut = matches.count > WorkBudget.fewReceivers
         for match in matches where deliverAtMostOnce(packet, size, to: match.session) {
             sent += 1
         }
+        connections.fansOut = false
         if subscriptions.hasShared {
             for choice in chooseMembers(topic, qos: .atMostOnce)
             where deliverAtMostOnce(packet, size, to: choice.session) { sent += 1 }
@@ -82,6 +84,7 @@ extension Shard {
         var counts = PublishCounts()
         counts.matched = matches.count + (choices?.count ?? 0)
         message.setReceivers(counts.matched)
+        connections.fansOut = counts.matched > WorkBudget.fewReceivers
         for match in matches {
             // [MQTT-3.8.4-6]
             deliver(&delivery, to: match.session, qos: min(message.qos, match.qos), &counts)
@@ -92,6 +95,7 @@ extension Shard {
                 deliver(&delivery, to: choice.session, qos: min(message.qos, choice.qos), &counts)
             }
         }
+        connections.fansOut = false
         context.budget.spend(
             counts.matched * WorkBudget.delivery(bytes: message.copiedBytes, qos: message.qos))
         return (counts, needsCommit)
