@@ -25,6 +25,7 @@ def test_a_large_first_packet_is_refused_by_its_header(header, raw, broker):
     assert broker.resident_bytes() - before < 4 * MEBI
 
 
+@pytest.mark.measures("memory")
 def test_malformed_connects_leak_nothing(raw, broker):
     """CVE-2017-7654."""
     connect = wire.connect("leak", will=wire.Will("w", b"m" * 1000), user_name="u", password=b"p")

@@ -40,6 +40,7 @@ def bystander(quiet_broker, client):
 
 
 @pytest.mark.mosquitto_deviates("gives up QoS 1 too, once QoS 0 has filled the queue")
+@pytest.mark.measures("memory")
 def test_a_subscriber_that_stops_reading(quiet_broker, bystander, client, raw, names):
     """QoS 0 beyond its limit is dropped, QoS 1 waits, and it can come back."""
     fast, sure = names.topic("fast"), names.topic("sure")
@@ -102,6 +103,7 @@ def test_a_stalled_subscriber_does_not_hold_up_another(quiet_broker, client, raw
     assert in_flight == list(range(300))
 
 
+@pytest.mark.measures("memory")
 def test_a_publisher_that_reads_no_acknowledgements(quiet_broker, bystander, raw, names):
     """Paused, or closed at a limit that the log names: in no case is memory the buffer."""
     topic = names.topic("nobody")
@@ -158,6 +160,7 @@ def read_exactly(one: RawClient, count: int) -> bytes:
 
 
 @pytest.mark.mosquitto_deviates("has no limit for unsent output")
+@pytest.mark.measures("memory")
 def test_a_fan_out_to_peers_that_do_not_read(quiet_broker, bystander, client, raw, names):
     """Fifty stalled subscribers of one topic: their limits add up, and no further."""
     topic = names.topic()

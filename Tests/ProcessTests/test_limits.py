@@ -184,6 +184,7 @@ def test_a_flood_of_acknowledgements_is_read_to_its_end(kind, start_broker, raw)
     assert broker.resident_bytes() - before < 16 * MEBI
 
 
+@pytest.mark.measures("memory")
 def test_peers_that_never_read_have_their_limit(start_broker, raw):
     """A tiny receive buffer, QoS 0 and 1, and retained messages: the output limit holds for all."""
     broker = start_broker(environment={"HERMES_LIMITS_OUTPUT_BYTES": "262144"})

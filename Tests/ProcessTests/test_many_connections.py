@@ -1,5 +1,7 @@
 """A thousand clients at once."""
 
+import pytest
+
 from harness import wire
 from harness.waiting import eventually
 from harness.wire import Connack, Publish, Suback
@@ -42,6 +44,7 @@ def test_a_thousand_connections(broker, raw, client, names):
     )
 
 
+@pytest.mark.measures("memory")
 def test_connections_that_come_and_go_leave_nothing(broker, raw, names):
     """Two thousand short lives: neither descriptors nor memory grow with them."""
 

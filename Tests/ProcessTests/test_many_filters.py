@@ -64,6 +64,7 @@ def deep_filters(round_number):
 
 
 @pytest.mark.hermesd("measures its turns")
+@pytest.mark.measures("time")
 def test_nobody_waits_for_a_subscribe_of_deep_filters(quiet_broker, bystander, client):
     one = client("one", quiet_broker)
     subscribing, unsubscribing = [], []

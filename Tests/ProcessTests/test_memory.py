@@ -51,6 +51,7 @@ def fill(broker: Hermesd, publisher: RawClient, name: str, size: int) -> None:
     publisher.ping()
 
 
+@pytest.mark.measures("memory")
 def test_slow_readers_go_and_the_others_lose_nothing(from_file, raw):
     """Largest first; newcomers wait meanwhile; then everything is as it was."""
     broker = from_file("limits: {memory: off, output_bytes: 64MiB}")
@@ -84,6 +85,7 @@ def test_slow_readers_go_and_the_others_lose_nothing(from_file, raw):
         one.close()
 
 
+@pytest.mark.measures("memory")
 def test_newcomers_wait_until_there_is_memory(from_file, raw):
     """Connections without CONNECT are closed; later ones wait in the kernel and are accepted
     after."""

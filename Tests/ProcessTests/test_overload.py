@@ -141,6 +141,7 @@ def pump(
 # --- publishers faster than the disk ---------------------------------------------------------
 
 
+@pytest.mark.measures("memory")
 def test_publishers_faster_than_the_disk(hermesd, tmp_path):
     """Their sockets are read no faster than the disk writes; nobody else waits; all arrives."""
     faults = FaultyCalls(tmp_path)
@@ -209,6 +210,7 @@ def test_publishers_faster_than_the_disk(hermesd, tmp_path):
 # --- ten times the load ----------------------------------------------------------------------
 
 
+@pytest.mark.measures("memory")
 def test_ten_times_the_load_that_the_machine_carries(hermesd):
     """Publishers that never wait: TCP holds them back, QoS 0 to readers that fall behind is dropped
     and counted, and a bystander is served."""
@@ -394,6 +396,7 @@ def _raise_closed() -> bytes:
 # --- a slow reader of everything -------------------------------------------------------------
 
 
+@pytest.mark.measures("memory")
 def test_a_slow_reader_of_everything(hermesd):
     """Of QoS 0 it misses what does not fit, of QoS 1 what its queue does not hold; both are counted,
     and what is left arrives in order. Nobody else misses anything."""

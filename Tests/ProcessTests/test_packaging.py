@@ -501,6 +501,7 @@ def run_stage_packages() -> set[str]:
     return {word for word in words.split() if not word.startswith("-")}
 
 
+@pytest.mark.measures("libraries")
 def test_the_image_installs_every_library_that_the_programs_load():
     if not shutil.which("dpkg-query"):
         pytest.skip("this is no Debian system, so no package can be named")

@@ -39,6 +39,7 @@ def set_and_clear(client, first, count):
 
 
 @pytest.mark.hermesd("measures its memory")
+@pytest.mark.measures("memory")
 def test_stalled_walks_keep_no_removed_topics(quiet_broker, client):
     """A removed topic leaves memory at once, whoever still walks; formerly 9 KB each stayed."""
     stalled = stall_walks(quiet_broker, client, 3)
@@ -53,6 +54,7 @@ def test_stalled_walks_keep_no_removed_topics(quiet_broker, client):
 
 
 @pytest.mark.hermesd("measures how it prunes its tree")
+@pytest.mark.measures("time")
 def test_nobody_waits_when_walks_end(quiet_broker, client):
     """The last walk to end leaves no work behind; formerly it removed all topics in one piece."""
     bystander = client("bystander", quiet_broker)

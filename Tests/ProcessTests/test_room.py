@@ -63,6 +63,7 @@ def leave_sessions(broker: Hermesd, raw, count: int, size: int) -> set[Connack]:
     return answers
 
 
+@pytest.mark.measures("memory")
 def test_long_names_of_offline_clients_shut_nobody_out(start_broker, raw):
     """750 sessions with names of 64 KiB took more memory than the broker may have."""
     broker = start_broker(environment={"HERMES_LIMITS_MEMORY": "64MiB"})
@@ -121,6 +122,7 @@ def test_the_bytes_of_all_sessions_have_a_limit(start_broker, raw):
         # Each level is a node of the topic tree.
         pytest.param(lambda number: f"{number}" + "/x" * 127, 100, id="deep"),
     ])
+@pytest.mark.measures("memory")
 def test_the_bytes_of_subscriptions_have_a_limit(start_broker, raw, make_filter, batch):
     """Filters of one client, then of many; newcomers subscribe all the same."""
     broker = start_broker(environment={"HERMES_LIMITS_MEMORY": "64MiB"})
@@ -216,6 +218,7 @@ def set_limit(broker: FromFile, limit: int) -> int:
     return broker.reload(f"limits: {{memory: {limit}, connect_timeout: 1s}}")
 
 
+@pytest.mark.measures("memory")
 def test_state_above_the_limit_keeps_nobody_out(from_file, raw):
     """Nothing can be freed: newcomers get in after a moment, and nothing lasting is added."""
     broker = from_file("limits: {memory: off, connect_timeout: 1s}")
@@ -252,6 +255,7 @@ def test_state_above_the_limit_keeps_nobody_out(from_file, raw):
     assert not status(broker)["memory"]["keeps_nothing_new"]
 
 
+@pytest.mark.measures("memory")
 def test_newcomers_wait_no_longer_than_for_a_connect(from_file, raw):
     """Whoever holds memory and reads nothing goes for them, also just above the limit."""
     rest = "output_bytes: 256MiB, connect_timeout: 1s"
@@ -274,6 +278,7 @@ def test_newcomers_wait_no_longer_than_for_a_connect(from_file, raw):
     assert not status(broker)["memory"]["keeps_nothing_new"]
 
 
+@pytest.mark.measures("memory")
 def test_messages_that_are_not_acknowledged_are_shed_too(from_file, raw):
     """A clean session takes messages and acknowledges none: they wait in memory."""
     rest = "queue_bytes: 256MiB, connect_timeout: 60s"

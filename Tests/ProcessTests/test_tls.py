@@ -91,6 +91,7 @@ def copies(broker, secret: bytes) -> int:
     return count
 
 
+@pytest.mark.measures("memory")
 def test_keys_are_in_no_free_place_and_are_wiped_at_the_end(tls_broker, authority, tmp_path):
     context = client_context(authority.certificate, version=ssl.TLSVersion.TLSv1_3)
     context.keylog_filename = str(tmp_path / "keys")

@@ -60,6 +60,7 @@ def test_matches_of_very_many_filters_hold_nobody_up(start_broker, raw):
     assert [one.topic for one in received] == [f"{prefix}/{number}" for number in range(300)]
 
 
+@pytest.mark.measures("memory")
 def test_tiny_messages_to_a_thousand_subscribers_hold_nobody_up(start_broker, raw):
     """One read of 64 KiB becomes 8 million packets; they neither take all the time nor memory."""
     broker = start_broker()
