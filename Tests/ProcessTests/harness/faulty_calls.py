@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import enum
 import mmap
+import os
 from pathlib import Path
 
 from .preload import compiled
@@ -60,7 +61,9 @@ class FaultyCalls:
         self._page.threads = b"hermes-"
 
     def environment(self) -> dict[str, str]:
-        return {"LD_PRELOAD": str(compiled(SOURCE)), "FAULTY_CALLS": str(self._path)}
+        # scripts/sanitize preloads something too.
+        libraries = [str(compiled(SOURCE)), *os.environ.get("LD_PRELOAD", "").split()]
+        return {"LD_PRELOAD": " ".join(libraries), "FAULTY_CALLS": str(self._path)}
 
     def fail(self, call: Call, error: int, *, every: int = 1, times: int = -1) -> None:
         """One call of `every` fails with this errno, or is `SHORT`; `times` times, -1 until
