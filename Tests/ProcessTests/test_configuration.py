@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from harness.admin import AdminAPI, hermesctl
-from harness.broker import REPOSITORY, Hermesd
+from harness.broker import REPOSITORY, Hermesd, inherited_environment
 from harness.waiting import PATIENCE
 
 pytestmark = pytest.mark.hermesd("hermesd's configuration")
@@ -71,8 +71,8 @@ def test_what_is_wrong_with_the_files_is_said_at_once_and_nothing_is_made(tmp_pa
         f"admin: {{tls: {{certificate: {tmp_path}/none.pem, key: {tmp_path}/none.key}}}}\n")
     done = subprocess.run(
         [str(Hermesd.executable()), "--config", str(config)],
-        env={"HERMES_ADMIN_TOKEN": "short"}, capture_output=True, text=True, timeout=PATIENCE,
-        check=False)
+        env=inherited_environment() | {"HERMES_ADMIN_TOKEN": "short"}, capture_output=True,
+        text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 78, done.stderr
     found = [f"{users}:1: ", f"{acl}:1: ", f"{tokens}:1: ", "admin.tls.certificate: ",
              "admin.tls.key: ", "chmod 700 "]
@@ -91,7 +91,7 @@ def test_a_file_in_place_of_the_data_directory_is_one_mistake(tmp_path):
     file.touch()
     done = subprocess.run(
         [str(Hermesd.executable()), "--port", "0", "--admin-port", "0", "--data-dir", str(file)],
-        env={}, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        env=inherited_environment(), capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 78, done.stderr
     assert f"{file} is not a folder" in done.stderr
     assert f"{file}/" not in done.stderr
@@ -102,7 +102,7 @@ def test_a_data_directory_whose_disk_is_not_there_may_come(tmp_path):
     link.symlink_to(tmp_path / "none")
     done = subprocess.run(
         [str(Hermesd.executable()), "--port", "0", "--admin-port", "0", "--data-dir", str(link)],
-        env={}, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        env=inherited_environment(), capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 1, done.stderr
     assert f"{link} is a link to a folder that is not there" in done.stderr
 

@@ -211,7 +211,7 @@ def test_a_port_in_use_is_an_error_that_names_it(section, start_broker, tmp_path
     done = subprocess.run(
         [str(Hermesd.executable()), *ports, "--data-dir", str(tmp_path / "data")],
         capture_output=True, timeout=PATIENCE, check=False,
-        env={"HERMES_ADMIN_TOKEN": ADMIN_TOKEN},
+        env=inherited_environment() | {"HERMES_ADMIN_TOKEN": ADMIN_TOKEN},
     )
     assert done.returncode == 1
     assert done.stderr.decode().splitlines()[-1] == (

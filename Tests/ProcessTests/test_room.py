@@ -84,6 +84,7 @@ def test_long_names_of_offline_clients_shut_nobody_out(start_broker, raw):
     assert status(broker)["memory"]["pressure"] == "none"
 
 
+@pytest.mark.measures("memory")
 def test_the_bytes_of_all_sessions_have_a_limit(start_broker, raw):
     """New persistent sessions are refused; clean ones and known clients get in."""
     broker = start_broker(environment={

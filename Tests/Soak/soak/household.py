@@ -148,6 +148,10 @@ class Household:
         self._await(lambda: self.network.open_links == 0, "the end of all connections")
 
     def check(self) -> None:
+        # A retained message that waits for its commit reaches a reader later.
+        retainer = self.cast.retainer
+        retainer.is_publishing = False
+        self._await(lambda: retainer.link is None or retainer.is_idle, "the retainer's answers")
         self.leave()
         self.begin()
 
