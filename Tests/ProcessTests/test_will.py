@@ -199,3 +199,25 @@ def test_with_a_killed_mosquitto_sub(names, mosquitto_sub):
     )
     device.kill()
     assert watcher.take() == Received(topic, b"gone", 1)
+
+
+@pytest.mark.hermesd("the data directory is Hermes's")
+def test_a_stop_leaves_the_will_to_the_next_start(hermesd, raw, tmp_path):
+    """The broker closes the connection, not the client: the will is published [MQTT-3.1.2-8]."""
+    data = tmp_path / "data"
+    first = hermesd(data=data)
+    watcher = raw(first)
+    watcher.connect("watcher", clean_session=False)
+    watcher.subscribe(("w", 1))
+    for name, clean_session in (("clean", True), ("persistent", False)):
+        raw(first).connect(
+            name, clean_session=clean_session, will=Will("w", name.encode(), qos=1))
+    polite = raw(first)
+    polite.connect("polite", will=Will("w", b"polite", qos=1))
+    polite.disconnect()
+    assert first.stop() == 0
+    second = hermesd(data=data)
+    watcher = raw(second)
+    assert watcher.connect("watcher", clean_session=False).session_present
+    assert {one.payload for one in watcher.take_messages(2)} == {b"clean", b"persistent"}
+    assert watcher.messages_so_far() == []

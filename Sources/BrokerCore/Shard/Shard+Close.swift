@@ -35,10 +35,12 @@ extension Shard {
         let connection = connections.close(handle, owesOutput: owesOutput, pool: pool)
         if !filterRequests.isEmpty { filterRequests.remove(handle, pool: pool) }
         let (session, wasOpen) = (connection.session, connection.machine.isOpen)
-        // In one group with the will's publication.
         if let will = connection.will, session != noIndex {
             sessions.count(session, -SessionBytes.of(will: will))
-            commits.records.willRemoved(session: sessions[session].number)
+            // In one group with the will's publication, which after a shutdown is the next start's.
+            if !(wasOpen && reason == .shutdown) {
+                commits.records.willRemoved(session: sessions[session].number)
+            }
         }
         // DISCONNECT deletes the will [MQTT-3.14.4-3]; any other end publishes it [MQTT-3.1.2-8]. A
         // client without CONNACK has no will.
