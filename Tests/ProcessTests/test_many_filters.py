@@ -98,6 +98,7 @@ def test_nobody_waits_for_the_end_of_a_session_with_many_filters(quiet_broker, b
 
 
 @pytest.mark.hermesd("measures its turns")
+@pytest.mark.measures("time")
 def test_nobody_waits_for_a_member_of_many_shared_groups(
     quiet_broker, bystander, client, raw, names
 ):

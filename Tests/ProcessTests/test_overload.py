@@ -236,8 +236,7 @@ def test_ten_times_the_load_that_the_machine_carries(hermesd):
                 connections[one.socket] = bytearray(packet * each + wire.PINGREQ)
             dropped = AdminAPI(broker).metric('hermes_messages_dropped_total{reason="slow_reader"}')
             begin = time.monotonic()
-            _take_all(connections, readers, publishers)
-            seconds = time.monotonic() - begin
+            seconds = _take_all(connections, readers, publishers) - begin
             dropped = AdminAPI(broker).metric(
                 'hermes_messages_dropped_total{reason="slow_reader"}') - dropped
             for one in connections:
@@ -248,7 +247,7 @@ def test_ten_times_the_load_that_the_machine_carries(hermesd):
         assert came + dropped == publishers * each * subscribers, f"{came} came, {dropped} dropped"
         return seconds, came, int(dropped), other
 
-    each = 300 * SCALE
+    each = 300 if SCALE == 1 else 30_000
     one_time = offer(1, each)
     ten_times = offer(10, each)
     assert max(ten_times[3].times) < LONGEST_PING, str(ten_times[3])
@@ -264,9 +263,9 @@ def test_ten_times_the_load_that_the_machine_carries(hermesd):
 def _take_all(
     connections: dict[socket.socket, bytearray], readers: dict[socket.socket, int],
     publishers: int,
-) -> None:
+) -> float:
     """Sends everything and counts bytes, until each publisher has its PINGRESP and nothing more
-    comes."""
+    comes; returns when the last came."""
     selector = selectors.DefaultSelector()
     for one in connections:
         one.setblocking(False)
@@ -296,6 +295,7 @@ def _take_all(
                 else:
                     answers += data.count(b"\xd0\x00")
     selector.close()
+    return quiet
 
 
 # --- very many TLS clients at once -----------------------------------------------------------
