@@ -126,7 +126,9 @@ def test_the_bytes_of_all_sessions_have_a_limit(start_broker, raw):
 @pytest.mark.measures("memory")
 def test_the_bytes_of_subscriptions_have_a_limit(start_broker, raw, make_filter, batch):
     """Filters of one client, then of many; newcomers subscribe all the same."""
-    broker = start_broker(environment={"HERMES_LIMITS_MEMORY": "64MiB"})
+    # Beside the sessions there is room for what waits for a slow disk.
+    broker = start_broker(
+        environment={"HERMES_LIMITS_MEMORY": "128MiB", "HERMES_LIMITS_SESSION_BYTES": "32MiB"})
     connected = raw(broker)
     connected.connect("connected")
     codes: list[tuple[int, ...]] = []
