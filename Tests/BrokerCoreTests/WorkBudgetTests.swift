@@ -141,6 +141,83 @@ struct WorkBudgetTests {
         link.turn()
     }
 
+    @Test("receivers cost their publisher also when the message is dropped for them")
+    func droppedDeliveries() throws {
+        let link = ShardLink({ $0.outputBytes = 1 })
+        let readers = try (0..<1_000).map {
+            try link.subscriber("reader-\($0)", to: "t", .atMostOnce, cleanSession: true)
+        }
+        for reader in readers { link.block(reader) }
+        let publisher = try link.connect("publisher")
+        try link.send(publisher, .publish("t", "fills their outputs"))
+        let before = link.shard.counters.dropped[.slowReader]
+        let burst = try (0..<100).flatMap { try PacketContent.publish("t", "\($0)").encoded() }
+        let consumed = burst.withUnsafeBytes { link.shard.receive(publisher, $0) }
+        #expect(link.shard.counters.dropped[.slowReader] > before)
+        #expect(consumed < burst.count)
+    }
+
+    @Test("wills cost what their match visits")
+    func costlyWills() throws {
+        let link = ShardLink()
+        let subscriber = try link.connect("subscriber")
+        for number in 0..<4_096 {
+            let levels = (0..<12).map { number >> $0 & 1 == 0 ? "a" : "+" }
+            try link.send(
+                subscriber,
+                .subscribe(
+                    1, [PacketContent.Request(levels.joined(separator: "/") + "/#", .atMostOnce)]))
+        }
+        _ = link.takeBytes(subscriber)
+        let ending = try (0..<50).map { number in
+            try link.connect("ending-\(number)") {
+                let topic = String(repeating: "a/", count: 12) + "\(number)"
+                $0.will = PacketContent.Will(topic: topic, message: [1])
+            }
+        }
+        for handle in ending { link.shard.lost(handle, .peerClosed) }
+        guard case .send(let handle) = link.shard.nextStep() else {
+            Issue.record("nothing to send")
+            return
+        }
+        let someWait = link.shard.connections.hasEnding
+        #expect(someWait)
+        link.shard.connections.markDirty(handle)
+        link.turn()
+        #expect(try link.take(subscriber).count == 50)
+    }
+
+    @Test("a stored message to very many, once committed, is sent behind all other output")
+    func committedBulk() throws {
+        let link = ShardLink(isImmediate: false)
+        for number in 0..<200 {
+            _ = try link.subscriber(
+                "subscriber-\(number)", to: "t", .atLeastOnce, cleanSession: number > 0)
+        }
+        let (publisher, quiet) = (try link.connect("publisher"), try link.connect("quiet"))
+        try link.send(publisher, .publish("t", "x", qos: .atLeastOnce, 1))
+        link.store.completeAll()
+        let ping = try PacketContent.pingreq.encoded()
+        var sent: [Handle] = []
+        var hasPinged = false
+        let pool = link.shard.pool
+        while true {
+            let step = link.shard.nextStep()
+            if case .send(let handle) = step {
+                if !hasPinged {
+                    hasPinged = true
+                    _ = ping.withUnsafeBytes { link.shard.receive(quiet, $0) }
+                }
+                sent.append(handle)
+                link.shard.withOutput(of: handle) { $0.removeAll(in: pool) }
+            } else if case .finish = step {
+                break
+            }
+        }
+        #expect(sent.firstIndex(of: quiet).map { $0 <= 4 } == true)
+        link.turn()
+    }
+
     @Test("a large payload for very many is shared by their outputs, a small one is copied")
     func sharedPayload() throws {
         let (link, subscribers) = try link(subscribers: 1_100)

@@ -52,9 +52,12 @@ extension Shard {
         commits.finishCompletions(bound: context.limits.storeBacklogBytes)
         while let handle = commits.nextOpening() { finishCommit(handle) }
         sessions.takeAwaitingCommit(&committed)
+        // A stored message to very many is released to all of them here.
+        connections.fansOut = committed.count > WorkBudget.fewReceivers
         while let session = committed.popLast() {
             if sessions[session].generation != 0 { pump(session) }
         }
+        connections.fansOut = false
     }
 
     // MARK: Waiting for the store

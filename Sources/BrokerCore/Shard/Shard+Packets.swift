@@ -46,9 +46,6 @@ extension Shard {
                         continueFilters(handle, frame, bytes)
                     }
                     context.budget.spend(WorkBudget.packet)
-                    if subscriptions.hasWork {
-                        context.budget.spend(WorkBudget.matchStep * subscriptions.takeWork())
-                    }
                     if !filterRequests.isEmpty, filterRequests.contains(handle) {
                         connections.awaitTurn(handle)
                         return offset

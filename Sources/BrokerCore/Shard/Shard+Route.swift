@@ -32,7 +32,7 @@ extension Shard {
             for choice in chooseMembers(topic, qos: .atMostOnce)
             where deliverAtMostOnce(packet, size, to: choice.session) { sent += 1 }
         }
-        context.budget.spend(Int(sent) * WorkBudget.delivery(bytes: size, qos: .atMostOnce))
+        spend(on: matches.count, WorkBudget.delivery(bytes: size, qos: .atMostOnce))
         context.counters.publishesSent += sent
         context.counters.publishBytesSent &+= sent &* UInt64(payload.count)
         return true
@@ -96,9 +96,20 @@ extension Shard {
             }
         }
         connections.fansOut = false
-        context.budget.spend(
-            counts.matched * WorkBudget.delivery(bytes: message.copiedBytes, qos: message.qos))
+        spend(
+            on: counts.matched,
+            WorkBudget.delivery(bytes: message.copiedBytes, qos: message.qos))
         return (counts, needsCommit)
+    }
+
+    /// Charges the turn for a message: its match, and its receivers, who cost also when it is
+    /// dropped for them.
+    @inline(__always)
+    private mutating func spend(on receivers: Int, _ units: Int) {
+        context.budget.spend(receivers * units)
+        if subscriptions.hasWork {
+            context.budget.spend(WorkBudget.matchStep * subscriptions.takeWork())
+        }
     }
 
     // MARK: Retained messages
