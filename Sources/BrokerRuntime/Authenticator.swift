@@ -25,7 +25,7 @@ package final class Authenticator: Sendable {
         self.check = check
         self.answer = answer
         arrived = try WorkQueue(name: "hermes-auth")
-        try WorkerThread.start(name: "hermes-auth") { self.run() }
+        try WorkerThread.start(name: "hermes-auth", urgency: .patient) { self.run() }
     }
 
     /// Adds a request; false when too many wait. Called by one thread only.

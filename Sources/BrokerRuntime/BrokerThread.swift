@@ -39,7 +39,7 @@ package final class BrokerThread: Sendable {
         // The caller gives the store away: from here on only the new thread uses it, and the start
         // of a thread comes after all that the caller did.
         nonisolated(unsafe) let store = store
-        try WorkerThread.start(name: Self.name) { [self] in
+        try WorkerThread.start(name: Self.name, urgency: .prompt) { [self] in
             do {
                 var loop = try BrokerLoop(
                     settings: settings, store: store, mailbox: mailbox, passwords: passwords,

@@ -26,7 +26,7 @@ final class HandshakeWorkers: Sendable {
         let ended = try WorkQueue<Int>(name: "hermes-tls")
         let queue = try RankedQueue<Reactor.HandshakeStep>(name: "hermes-tls")
         for number in 0..<count {
-            try WorkerThread.start(name: "hermes-tls-\(number)") {
+            try WorkerThread.start(name: "hermes-tls-\(number)", urgency: .patient) {
                 var outcomes: [(Handle, TLSHandshake.Outcome)] = []
                 func tell() {
                     for (connection, outcome) in outcomes { answer(connection, outcome) }

@@ -3,8 +3,12 @@
 
 #include <malloc.h>
 #include <pthread.h>
+#include <sched.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 int hermes_accept(int listener) {
     return accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -23,6 +27,25 @@ ssize_t hermes_send_vector(int descriptor, void *segments, size_t count) {
 }
 
 void hermes_name_thread(const char *name) { pthread_setname_np(pthread_self(), name); }
+
+void hermes_schedule_thread(int batch, uint64_t slice_ns) {
+    if (sched_getscheduler(0) != SCHED_OTHER) return;
+    // The kernel's struct sched_attr of 48 bytes (sched_setattr(2)), which glibc 2.36 lacks.
+    struct {
+        uint32_t size, policy;
+        uint64_t flags;
+        int32_t nice;
+        uint32_t priority;
+        uint64_t runtime, deadline, period;
+    } attributes;
+    memset(&attributes, 0, sizeof attributes);
+    attributes.size = sizeof attributes;
+    attributes.policy = batch ? SCHED_BATCH : SCHED_OTHER;
+    attributes.runtime = slice_ns;
+    // It sets the niceness too: keep what the broker was started with.
+    attributes.nice = getpriority(PRIO_PROCESS, 0);
+    (void)syscall(SYS_sched_setattr, 0, &attributes, 0);
+}
 
 uint64_t hermes_monotonic_ms(void) {
     struct timespec now;

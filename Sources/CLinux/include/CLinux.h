@@ -23,6 +23,12 @@ void hermes_trim_heap(void);
 /// Names the calling thread; the name has at most 15 bytes.
 void hermes_name_thread(const char *name);
 
+/// Lets the calling thread run in slices of `slice_ns` (100,000 to 100,000,000; 0 is the kernel's
+/// own), and with `batch` under SCHED_BATCH. Its share of the processors stays. Kernels before 6.12
+/// ignore the slice. Nothing changes under another policy than SCHED_OTHER, which the operator has
+/// chosen then, or when the kernel refuses.
+void hermes_schedule_thread(int batch, uint64_t slice_ns);
+
 /// Milliseconds of CLOCK_MONOTONIC.
 uint64_t hermes_monotonic_ms(void);
 

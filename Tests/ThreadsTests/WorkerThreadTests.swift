@@ -1,0 +1,25 @@
+import Glibc
+import Testing
+
+@testable import Threads
+
+@Suite("Worker thread", .serialized)
+struct WorkerThreadTests {
+    @Test(
+        "a thread runs under the policy of its urgency",
+        arguments: [
+            (WorkerThread.Urgency.prompt, SCHED_OTHER), (.usual, SCHED_OTHER),
+            // SCHED_BATCH, which Glibc's module leaves out.
+            (.patient, 3),
+        ])
+    func policy(urgency: WorkerThread.Urgency, expected: CInt) throws {
+        // Under another policy, chosen by who runs the tests, threads keep it.
+        try #require(sched_getscheduler(0) == SCHED_OTHER)
+        let policies = try WorkQueue<CInt>(name: "policies")
+        try WorkerThread.start(name: "test", urgency: urgency) {
+            policies.post(sched_getscheduler(0))
+        }
+        let found = try #require(policies.takeAll(waitMilliseconds: 20_000))
+        #expect(found == [expected])
+    }
+}
