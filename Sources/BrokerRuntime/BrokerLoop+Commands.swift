@@ -15,6 +15,8 @@ extension BrokerLoop {
         case .dropQueue(let clientID, let bound, let reply):
             shard.dropQueue(of: clientID, below: bound, reply: reply)
         case .publish(let publication, let reply): shard.publish(publication, reply: reply)
+        case .publishGroup(let publications, let reply):
+            shard.publishGroup(publications, reply: reply)
         }
     }
 

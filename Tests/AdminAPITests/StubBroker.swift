@@ -7,6 +7,10 @@ import Synchronization
 final class StubBroker: BrokerControl {
     struct State {
         var publications: [Publication] = []
+        /// Sizes of the groups that came.
+        var groups: [Int] = []
+        /// By payload: messages of groups that are refused.
+        var refusals: [[UInt8]: BrokerUnavailable] = [:]
         var disconnected: [String] = []
         var queries: [ClientQuery] = []
         /// If set, the answer to every request.
@@ -32,6 +36,7 @@ final class StubBroker: BrokerControl {
     }
 
     var publications: [Publication] { state.withLock { $0.publications } }
+    var groups: [Int] { state.withLock { $0.groups } }
     var disconnected: [String] { state.withLock { $0.disconnected } }
     var queries: [ClientQuery] { state.withLock { $0.queries } }
     var queueQueries: [QueueQuery] { state.withLock { $0.queueQueries } }
@@ -85,6 +90,17 @@ final class StubBroker: BrokerControl {
         case .dropQueue(let clientID, _, let reply):
             let count = state.withLock { $0.queues.removeValue(forKey: clientID)?.messages.count }
             reply(.success(count.map { QueueDrop(dropped: $0, bound: 0, hasMore: false) }))
+        case .publishGroup(let publications, let reply):
+            reply(
+                .success(
+                    state.withLock { state in
+                        state.publications += publications
+                        state.groups.append(publications.count)
+                        return publications.map { publication in
+                            state.refusals[publication.payload].map { .refused($0) }
+                                ?? .published(state.counts)
+                        }
+                    }))
         case .publish(let publication, let reply):
             reply(
                 .success(

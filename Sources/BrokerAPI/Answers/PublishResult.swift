@@ -28,6 +28,13 @@ public struct PublishCounts: Codable, Sendable, Equatable {
     }
 }
 
+/// What became of one message of a group.
+public enum PublishOutcome: Sendable, Equatable {
+    case published(PublishCounts)
+    /// Nothing of this message was published.
+    case refused(BrokerUnavailable)
+}
+
 /// Answer of every publish over HTTP; the counts are members of the same JSON object.
 public struct PublishResult: Codable, Sendable, Equatable {
     public var messageID: String

@@ -20,6 +20,10 @@ public enum BrokerCommand: Sendable {
     case dropQueue(clientID: String, below: UInt64?, Reply<QueueDrop?>)
     /// Answers when the message is stored as `durability` requires.
     case publish(Publication, Reply<PublishCounts>)
+    /// Publishes messages in order, in slices of several turns, and answers with an outcome for
+    /// each when all are stored as `durability` requires. Senders bound a group, for instance to
+    /// 1,024 messages and 1 MiB.
+    case publishGroup([Publication], Reply<[PublishOutcome]>)
 
     /// Answers any command with an error.
     public func refuse(_ error: BrokerUnavailable) {
@@ -32,6 +36,7 @@ public enum BrokerCommand: Sendable {
         case .queue(_, let reply): reply(.failure(error))
         case .dropQueue(_, _, let reply): reply(.failure(error))
         case .publish(_, let reply): reply(.failure(error))
+        case .publishGroup(_, let reply): reply(.failure(error))
         }
     }
 }

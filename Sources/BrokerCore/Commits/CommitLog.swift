@@ -8,6 +8,8 @@ struct CommitLog: ~Copyable {
         case acknowledge(Handle)
         /// A request of the admin plane is answered; the number names its answer.
         case reply(UInt64)
+        /// A slice of this group of the admin plane is stored.
+        case group(UInt64)
     }
 
     struct Entry: BitwiseCopyable {

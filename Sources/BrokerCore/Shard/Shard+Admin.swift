@@ -17,6 +17,19 @@ extension Shard {
     public mutating func publish(
         _ publication: Publication, reply: @escaping Reply<PublishCounts>
     ) {
+        let (outcome, needsCommit) = accept(publication)
+        switch outcome {
+        case .refused(let reason): reply(.failure(reason))
+        case .published(let counts) where needsCommit: commit(counts, reply)
+        case .published(let counts): reply(.success(counts))
+        }
+    }
+
+    /// Routes a message of the admin plane. With `needsCommit` the caller ends the group of records
+    /// before it writes anything but further messages, and tells the outcome when it is stored.
+    mutating func accept(
+        _ publication: Publication
+    ) -> (outcome: PublishOutcome, needsCommit: Bool) {
         context.counters.publishReceived(
             publication.qos, payloadBytes: publication.payload.count)
         let mustStore =
@@ -27,8 +40,7 @@ extension Shard {
                     holdsIdentifier: false)
             }
         guard !commits.holdsMessages || !mustStore else {
-            reply(.failure(.storeRefuses))
-            return
+            return (.refused(.storeRefuses), false)
         }
         var suffix: [UInt8] = []
         var sequence: UInt64?
@@ -53,11 +65,7 @@ extension Shard {
         defer { message.release(in: pool) }
         var (counts, needsCommit) = route(message, mustCommit: sequence != nil)
         counts.sequence = sequence
-        guard needsCommit else {
-            reply(.success(counts))
-            return
-        }
-        commit(counts, reply)
+        return (.published(counts), needsCommit)
     }
 
     /// Ends the group of records; `reply` gets the value when the group is stored.
@@ -81,7 +89,10 @@ extension Shard {
     }
 
     /// Answers all waiting requests with an error, because the shard stops.
-    public mutating func abandonReplies() { requests.abandonAll() }
+    public mutating func abandonReplies() {
+        requests.abandonAll()
+        groups.abandonAll()
+    }
 
     // MARK: Queues
 

@@ -47,6 +47,7 @@ extension Shard {
             case .none: continue
             case .acknowledge(let handle): releaseAcknowledgements(handle)
             case .reply(let number): requests.committed(number)
+            case .group(let number): groups.committed(number)
             }
         }
         commits.finishCompletions(bound: context.limits.storeBacklogBytes)

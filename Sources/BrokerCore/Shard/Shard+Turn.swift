@@ -55,7 +55,8 @@ struct TurnMachine {
 /// plane; then ``nextStep()`` until the turn has ended.
 ///
 /// 1. Timers: CONNECT deadlines, session expiry; connections with expired keep alive after a last
-/// read. Then connections whose packets wait since earlier turns (``WorkBudget``).
+/// read. Then groups of the admin plane, and connections whose packets wait since earlier turns
+/// (``WorkBudget``).
 /// 2. Settling: connections close and publish wills, messages are handed over, retained messages
 /// walked, writes submitted as one commit, completions taken, resumed input offered; repeated.
 /// 3. Output is sent, once per connection; connections whose sockets failed close. What exceeds a
@@ -97,8 +98,9 @@ extension Shard {
             return .readOverdue(handle)
         }
         let waiting = connections.turnWaiterCount
-        guard waiting > 0 else { return offerNext(0, 0) }
+        guard waiting > 0 || groups.isWaiting else { return offerNext(0, 0) }
         context.budget.releaseReserve()
+        publishGroups()
         return continueNext(waiting)
     }
 
@@ -136,7 +138,8 @@ extension Shard {
         }
         endEvents()
         // Of the next turn, which may handle packets before its time is set.
-        let (hasUnsent, hasWaiting) = (connections.hasUnsent, connections.turnWaiterCount > 0)
+        let hasUnsent = connections.hasUnsent
+        let hasWaiting = connections.turnWaiterCount > 0 || groups.isWaiting
         if hasUnsent || hasWaiting {
             context.budget.beginTurn(
                 hasUnsent: hasUnsent, hasWaiting: hasWaiting, pool: context.pool)
@@ -195,7 +198,8 @@ extension Shard {
             || (!handOvers.isEmpty && !commits.isBacklogFull)
         guard !hasWork else { return context.now }
         return MonotonicTime.earliest(
-            MonotonicTime.earliest(connections.nextDeadline, sessions.nextExpiry), system.deadline)
+            MonotonicTime.earliest(connections.nextDeadline, sessions.nextExpiry),
+            MonotonicTime.earliest(system.deadline, groupsDue))
     }
 
     // MARK: Timers

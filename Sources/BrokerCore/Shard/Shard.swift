@@ -30,6 +30,7 @@ public struct Shard: ~Copyable {
     var rights: Rights
     var commits: Commits
     var requests = AdminRequests()
+    var groups = PublishGroups()
     var system: SystemTopics
     var turn = TurnMachine()
     /// CONNECTs whose passwords must be checked.

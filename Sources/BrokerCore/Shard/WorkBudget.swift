@@ -20,8 +20,13 @@ struct WorkBudget: BitwiseCopyable {
     /// Units for the packets of one connection that cost little, once the turn's work is spent.
     private static var leastShare: Int { 256 }
 
+    /// Most units of a turn for groups of the admin plane.
+    private static var groupShare: Int { 8_192 }
+
     /// Units of every packet.
     static var packet: Int { 4 }
+    /// Units of a message of the admin plane, without its receivers.
+    static func publication(bytes: Int) -> Int { packet + bytes >> 8 }
     /// Units of a node or subscription that a match visits, or of a member that is asked.
     static var matchStep: Int { 4 }
     /// Units of a message for one receiver: at QoS 1 and 2 it gets a place in a queue.
@@ -58,7 +63,7 @@ struct WorkBudget: BitwiseCopyable {
         bytesBefore = nil
     }
 
-    /// Begins a turn with work of earlier turns. Connections that wait since earlier turns get half of its work,
+    /// Begins a turn with work of earlier turns. What waits since earlier turns gets half of its work,
     /// ``releaseReserve()``; those that send now get the other half. `pool` holds the outputs.
     mutating func beginTurn(hasUnsent: Bool, hasWaiting: Bool, pool: BytePool) {
         let all = isBehind(hasUnsent, pool) ? Self.whileBehind : Self.perTurn
@@ -90,6 +95,14 @@ struct WorkBudget: BitwiseCopyable {
     mutating func beginShare() {
         shareEnd = left > 0 ? left / 2 : left - Self.leastShare
     }
+
+    /// Begins the share of the admin plane's groups: half of what is left, at most ``groupShare``.
+    mutating func beginGroups() {
+        shareEnd = left - max(Self.leastShare, min(left / 2, Self.groupShare))
+    }
+
+    /// True when the share of the admin plane's groups is spent.
+    var isShareSpent: Bool { left <= shareEnd }
 
     /// True when the connection's next packet, of this type, is handled now.
     @inline(__always)

@@ -1,0 +1,40 @@
+import BrokerAPI
+import Structures
+
+/// Messages that the admin plane publishes in groups.
+extension Shard {
+    /// Publishes the messages in order, in slices of the coming turns. `reply` gets an outcome for
+    /// each, once all that need it are stored; it gets an error when the shard stops before.
+    public mutating func publishGroup(
+        _ publications: [Publication], reply: @escaping Reply<[PublishOutcome]>
+    ) {
+        groups.add(publications, at: context.now, reply)
+    }
+
+    /// The time at which waiting groups need a turn; `nil` without any. While the backlog is full
+    /// they wait as clients do, so that a caller is slowed down rather than refused.
+    var groupsDue: MonotonicTime? {
+        groups.due(at: context.now, heldBack: commits.isBacklogFull && !commits.isRefusing)
+    }
+
+    /// Publishes a slice of the waiting groups: the turn's share for them, at least one message.
+    mutating func publishGroups() {
+        guard let due = groupsDue, due <= context.now else { return }
+        context.budget.beginGroups()
+        while !context.budget.isShareSpent, let first = groups.takeFirst() {
+            var group = first.group
+            var needsCommit = false
+            while !context.budget.isShareSpent, let publication = group.next {
+                let (outcome, isStored) = accept(publication)
+                group.outcomes.append(outcome)
+                needsCommit = needsCommit || isStored
+                context.budget.spend(WorkBudget.publication(bytes: publication.payload.count))
+            }
+            if needsCommit {
+                group.uncommitted += 1
+                commit(.group(first.number))
+            }
+            groups.putBack(group)
+        }
+    }
+}
