@@ -36,9 +36,14 @@ extension BrokerControl {
         do {
             return try answer.get()
         } catch {
-            // Only the store knows that the disk is full.
-            throw Problem(error == .storeRefuses && store?.isFull == true ? .diskFull : error)
+            throw problem(error)
         }
+    }
+
+    /// The problem of a message that was refused.
+    func problem(_ reason: BrokerUnavailable) -> Problem {
+        // Only the store knows that the disk is full.
+        Problem(reason == .storeRefuses && store?.isFull == true ? .diskFull : reason)
     }
 }
 

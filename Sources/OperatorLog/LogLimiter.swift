@@ -43,12 +43,13 @@ package struct LogLimiter: Sendable {
         self.maximumKeys = maximumKeys
     }
 
-    /// Decides about an event with this key.
+    /// Decides about an event with this key, or about `count` such events at once.
     ///
     /// - Returns: The number of suppressed events since the key's last line; `nil` to suppress this
     ///   one.
     package mutating func admit(
-        _ key: some Hashable, every interval: Duration = .seconds(1), atMilliseconds now: UInt64
+        _ key: some Hashable, every interval: Duration = .seconds(1), count: Int = 1,
+        atMilliseconds now: UInt64
     ) -> Int? {
         let (place, hasDisplaced) = place(of: Self.hash(key, isGroup: false))
         if hasDisplaced {
@@ -59,7 +60,7 @@ package struct LogLimiter: Sendable {
             }
         }
         guard Self.isDue(since: records[place].lastLine, interval, now) else {
-            records[place].heldBack += 1
+            records[place].heldBack += count
             return nil
         }
         return takeLine(place, now)

@@ -8,10 +8,11 @@ package struct JSONParser {
     /// Largest nesting of arrays and objects; bounds the stack.
     package static let maximumDepth = 32
 
-    private let bytes: [UInt8]
+    /// Valid while the parser is used; every access is checked against its count.
+    private let bytes: UnsafeBufferPointer<UInt8>
     private var position = 0
 
-    private init(_ bytes: [UInt8]) {
+    private init(_ bytes: UnsafeBufferPointer<UInt8>) {
         self.bytes = bytes
     }
 
@@ -19,6 +20,23 @@ package struct JSONParser {
     ///
     /// - Throws: ``JSONSyntaxError`` at the first invalid byte.
     package static func parse(_ bytes: [UInt8]) throws(JSONSyntaxError) -> JSONValue {
+        let result = bytes.withUnsafeBytes { bytes -> Result<JSONValue, JSONSyntaxError> in
+            do throws(JSONSyntaxError) {
+                return .success(try parse(bytes))
+            } catch {
+                return .failure(error)
+            }
+        }
+        return try result.get()
+    }
+
+    /// Parses the single value in `bytes`, which are not kept.
+    ///
+    /// - Throws: ``JSONSyntaxError`` at the first invalid byte.
+    package static func parse(
+        _ bytes: UnsafeRawBufferPointer
+    ) throws(JSONSyntaxError) -> JSONValue {
+        let bytes = bytes.bindMemory(to: UInt8.self)
         var parser = JSONParser(bytes)
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) {
             throw parser.failure("remove the byte order mark")
@@ -131,7 +149,7 @@ package struct JSONParser {
             if !take(UInt8(ascii: "+")) { _ = take(UInt8(ascii: "-")) }
             try digits()
         }
-        return String(decoding: bytes[start..<position], as: UTF8.self)
+        return String(decoding: part(from: start), as: UTF8.self)
     }
 
     private mutating func digits() throws(JSONSyntaxError) {
@@ -149,7 +167,7 @@ package struct JSONParser {
         while position < bytes.count, isPlain(bytes[position]) { position += 1 }
         if current == UInt8(ascii: "\"") {
             // Without escapes the text can be taken as a whole.
-            guard let text = String(validating: bytes[start..<position], as: UTF8.self) else {
+            guard let text = String(validating: part(from: start), as: UTF8.self) else {
                 throw failure("the string that ends here is not UTF-8")
             }
             position += 1
@@ -227,6 +245,11 @@ package struct JSONParser {
     }
 
     // MARK: Bytes
+
+    /// The bytes from `start` to the present position.
+    private func part(from start: Int) -> UnsafeBufferPointer<UInt8> {
+        UnsafeBufferPointer(rebasing: bytes[start..<position])
+    }
 
     private var current: UInt8? { position < bytes.count ? bytes[position] : nil }
 

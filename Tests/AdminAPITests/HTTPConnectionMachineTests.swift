@@ -114,6 +114,37 @@ struct HTTPConnectionMachineTests {
         #expect(machine.tick(unsentBytes: 0, at: at(101)) == .close)
     }
 
+    @Test("while lines of a body are answered its time stands still, and then begins anew")
+    func answeredBody() {
+        var machine = machine()
+        _ = machine.receiveBytes(10, at: at(0))
+        _ = machine.receiveHead(keepsAlive: true, at: at(0))
+        #expect(machine.receiveBody(1_000_000) == .take)
+        machine.setAnswering(true, at: at(5))
+        #expect(machine.beginResponse() == .announceEnd)
+        #expect(machine.tick(unsentBytes: 0, at: at(50)) == .keep)
+        machine.setAnswering(false, at: at(60))
+        // What came before the answer earns no time.
+        #expect(machine.tick(unsentBytes: 0, at: at(69.9)) == .keep)
+        #expect(machine.tick(unsentBytes: 0, at: at(70)) == .reportLateBody)
+        #expect(machine.receiveBody(1) == .drop)
+        #expect(machine.endResponse(at: at(70)) == .linger)
+    }
+
+    @Test("a stop cuts a body that is answered before its end, and no other")
+    func stopOfStream() {
+        var machine = machine()
+        _ = machine.receiveBytes(10, at: at(0))
+        _ = machine.receiveHead(keepsAlive: true, at: at(0))
+        var unanswered = machine
+        #expect(unanswered.stop(unsentBytes: 0, at: at(1)) == .keep)
+        #expect(unanswered.receiveBody(1) == .take)
+        #expect(machine.beginResponse() == .announceEnd)
+        #expect(machine.stop(unsentBytes: 0, at: at(1)) == .report)
+        #expect(machine.receiveBody(1) == .drop)
+        #expect(machine.endResponse(at: at(1)) == .linger)
+    }
+
     @Test("an early answer is the last one")
     func earlyAnswer() {
         var machine = machine()

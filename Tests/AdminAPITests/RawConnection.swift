@@ -157,6 +157,26 @@ final class RawConnection {
         return Array(received.prefix(length))
     }
 
+    /// The text up to the next CR LF, which is taken too.
+    func readLine() throws -> String {
+        while true {
+            if let end = received.firstIndex(of: 0x0A) {
+                defer { received.removeSubrange(...end) }
+                return String(decoding: received[..<end].dropLast(), as: UTF8.self)
+            }
+            if try !readMore() { throw SocketError(call: "end before a line", code: 0) }
+        }
+    }
+
+    /// Exactly so many bytes.
+    func read(_ count: Int) throws -> [UInt8] {
+        while received.count < count {
+            if try !readMore() { throw SocketError(call: "end before \(count) bytes", code: 0) }
+        }
+        defer { received.removeFirst(count) }
+        return Array(received.prefix(count))
+    }
+
     /// True when the server closes without further bytes.
     func isClosedByServer() throws -> Bool {
         try received.isEmpty && !readMore()

@@ -59,6 +59,7 @@ struct ScopeTests {
     /// All requests that need a token, with their scopes.
     private static let requests: [(method: String, path: String, scope: TokenScope)] = [
         ("POST", "/v1/publish?topic=t", .publish), ("POST", "/v1/messages", .publish),
+        ("POST", "/v1/messages/batch", .publish), ("POST", "/v1/orders/batch", .publish),
         ("POST", "/v1/orders/o/status", .publish), ("GET", "/v1/status", .read),
         ("GET", "/metrics", .read), ("HEAD", "/metrics", .read), ("GET", "/v1/clients", .read),
         ("GET", "/v1/clients/a", .read), ("GET", "/v1/clients/a/queue", .read),

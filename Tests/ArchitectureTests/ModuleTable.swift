@@ -72,7 +72,7 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
             own: "AdminTLS Credentials OperatorConfiguration PlainText SystemFiles TLS",
             outside: "Glibc"),
         ModuleRow("HermesMessages", own: "CHermesProtos"),
-        ModuleRow("RequestText", own: "PlainText"),
+        ModuleRow("RequestText", own: "PlainText", outside: "Glibc"),
 
         // The data plane, the admin plane, and the programs.
         ModuleRow(

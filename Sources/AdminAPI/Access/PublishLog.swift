@@ -13,14 +13,18 @@ final class PublishLog: Sendable {
         lines = FloodLog(logger: logger, maximumKeys: 4_096)
     }
 
-    /// Counts an accepted message of this caller.
-    func note(_ caller: Caller, at now: ContinuousClock.Instant = .now) {
+    /// Counts accepted messages of this caller.
+    func note(
+        _ caller: Caller, messages: Int = 1, at now: ContinuousClock.Instant = .now
+    ) {
         let heldBack = lines.admit(at: now) {
-            $0.admit(caller.name, every: .seconds(60), atMilliseconds: $1)
+            $0.admit(caller.name, every: .seconds(60), count: messages, atMilliseconds: $1)
         }
         guard let heldBack else { return }
         logger.info(
             "Published over HTTP",
-            metadata: [LogKeys.adminToken: "\(caller.name)", LogKeys.messages: "\(heldBack + 1)"])
+            metadata: [
+                LogKeys.adminToken: "\(caller.name)", LogKeys.messages: "\(heldBack + messages)",
+            ])
     }
 }

@@ -37,26 +37,49 @@ extension PublishResult {
     static func document(_ result: PublishResult) -> ByteBuffer {
         var document = ByteBuffer()
         document.reserveCapacity(192)
-        document.writeStaticString("{\"dropped\":")
-        document.writeString(String(result.counts.dropped))
-        document.writeStaticString(",\"duplicate\":")
-        document.writeStaticString(result.duplicate ? "true" : "false")
-        document.writeStaticString(",\"durability\":\"")
-        document.writeVisibleASCII(result.durability)
-        document.writeStaticString("\",\"matched\":")
-        document.writeString(String(result.counts.matched))
-        document.writeStaticString(",\"message_id\":\"")
-        document.writeVisibleASCII(result.messageID)
-        document.writeStaticString("\",\"online\":")
-        document.writeString(String(result.counts.online))
-        document.writeStaticString(",\"queued\":")
-        document.writeString(String(result.counts.queued))
+        document.writeStaticString("{")
+        document.writeMembers(of: result)
         document.writeStaticString("}")
         return document
     }
 }
 
 extension ByteBuffer {
+    /// Appends a line of a batch's answer: the line's number with the answer to its publish.
+    mutating func write(_ result: PublishResult, line number: Int) {
+        writeStaticString("{\"line\":")
+        writeString(String(number))
+        writeStaticString(",")
+        writeMembers(of: result)
+        writeStaticString("}\n")
+    }
+
+    /// Appends a line of a batch's answer: the line's number with its problem.
+    mutating func write(_ problem: Problem, line number: Int) {
+        writeStaticString("{\"line\":")
+        writeString(String(number))
+        writeStaticString(",\"error\":")
+        writeImmutableBuffer(problem.document)
+        writeStaticString("}\n")
+    }
+
+    fileprivate mutating func writeMembers(of result: PublishResult) {
+        writeStaticString("\"dropped\":")
+        writeString(String(result.counts.dropped))
+        writeStaticString(",\"duplicate\":")
+        writeStaticString(result.duplicate ? "true" : "false")
+        writeStaticString(",\"durability\":\"")
+        writeVisibleASCII(result.durability)
+        writeStaticString("\",\"matched\":")
+        writeString(String(result.counts.matched))
+        writeStaticString(",\"message_id\":\"")
+        writeVisibleASCII(result.messageID)
+        writeStaticString("\",\"online\":")
+        writeString(String(result.counts.online))
+        writeStaticString(",\"queued\":")
+        writeString(String(result.counts.queued))
+    }
+
     /// Appends visible ASCII as content of a JSON string.
     fileprivate mutating func writeVisibleASCII(_ text: String) {
         guard text.utf8.contains(where: { $0 == UInt8(ascii: "\"") || $0 == UInt8(ascii: "\\") })

@@ -37,12 +37,13 @@ struct JSONFields {
     /// - Parameters:
     ///   - value: The body, which must be an object.
     ///   - known: All members that may occur.
+    ///   - subject: The text that holds the value, for the error.
     /// - Throws: ``Problem`` for another type, an unknown member, or a member under two of its
     ///   names.
-    init(_ value: JSONValue, known: Known) throws(Problem) {
+    init(_ value: JSONValue, known: Known, subject: String = "body") throws(Problem) {
         guard case .object(let members) = value else {
             throw Problem(
-                .invalidField, "The body is \(value.kindName); it must be a JSON object.",
+                .invalidField, "The \(subject) is \(value.kindName); it must be a JSON object.",
                 fix: "Send an object with the fields \(known.list).")
         }
         values.reserveCapacity(members.count)

@@ -10,26 +10,40 @@ extension Route {
             method: .post, path: "/v1/messages", access: .scope(.publish), body: .json
         ) { request throws(Problem) in
             let fields = try JSONFields(try request.json(), known: messageFields)
-            if fields.value("collapse_key") != nil {
-                throw fields.wrong(
-                    "collapse_key", "is not supported yet",
-                    fix: "Leave it out; each message is then queued for itself.")
-            }
-            let topic = try PublishTopic(
-                try fields.requiredString("topic"), maximumLevels: maximumTopicLevels,
-                field: "topic")
-            var publication = Publication(
-                topic: topic.bytes, payload: try payload(fields),
-                qos: Publisher.qos(try fields.integer("qos", in: 0...2)),
-                retain: try fields.bool("retain") ?? false)
-            let messageID = try messageID(fields)
-            if let seconds = try fields.integer("expires_in_s", in: 1...4_294_967_295) {
-                publication.expiresAtMs = publisher.now() + seconds * 1000
-            }
+            let message = try message(fields, publisher, maximumTopicLevels)
             return Response.json(
                 try await publisher.publish(
-                    publication, messageID: messageID, for: request.caller))
+                    message.publication, messageID: message.id, for: request.caller))
         }
+    }
+
+    /// `POST /v1/messages/batch`: a line for each message.
+    static func messages(_ publisher: Publisher, maximumTopicLevels: Int) -> Route {
+        batch("/v1/messages/batch", publisher) { line throws(Problem) in
+            try message(
+                JSONFields(line: line, known: messageFields), publisher, maximumTopicLevels)
+        }
+    }
+
+    private static func message(
+        _ fields: JSONFields, _ publisher: Publisher, _ maximumTopicLevels: Int
+    ) throws(Problem) -> PreparedMessage {
+        if fields.value("collapse_key") != nil {
+            throw fields.wrong(
+                "collapse_key", "is not supported yet",
+                fix: "Leave it out; each message is then queued for itself.")
+        }
+        let topic = try PublishTopic(
+            try fields.requiredString("topic"), maximumLevels: maximumTopicLevels, field: "topic")
+        var publication = Publication(
+            topic: topic.bytes, payload: try payload(fields),
+            qos: Publisher.qos(try fields.integer("qos", in: 0...2)),
+            retain: try fields.bool("retain") ?? false)
+        if let seconds = try fields.integer("expires_in_s", in: 1...4_294_967_295) {
+            publication.expiresAtMs = publisher.now() + seconds * 1000
+        }
+        return PreparedMessage(
+            publication: publication, id: try messageID(fields) ?? publisher.makeMessageID())
     }
 
     static let messageFields = JSONFields.Known(

@@ -18,8 +18,28 @@ struct OrderStatusPublisher: Sendable {
             method: .post, path: "/v1/orders/{orderId}/status",
             access: .scope(.publish), body: .json
         ) { request throws(Problem) in
-            let update = try self.update(request)
-            return Response.json(try await self.publish(update, for: request.caller))
+            let fields = try JSONFields(try request.json(), known: Self.fields)
+            let orderID = try identifier(request.parameter("orderId"), field: "orderId")
+            if let repeated = try fields.string("orderId"), repeated != orderID {
+                throw fields.wrong(
+                    "orderId",
+                    "is \"\(repeated.visible())\", but the path says \"\(orderID.visible())\"",
+                    fix: "Leave it out of the body.")
+            }
+            let message = try message(try update(fields, orderID: orderID))
+            return Response.json(
+                try await publisher.publish(
+                    message.publication, messageID: message.id, for: request.caller))
+        }
+    }
+
+    /// `POST /v1/orders/batch`: a line for each update.
+    var batchRoute: Route {
+        .batch("/v1/orders/batch", publisher) { line throws(Problem) in
+            let fields = try JSONFields(line: line, known: Self.fields)
+            let orderID = try identifier(
+                try fields.requiredString("orderId"), field: "orderId")
+            return try message(try update(fields, orderID: orderID))
         }
     }
 
@@ -32,15 +52,9 @@ struct OrderStatusPublisher: Sendable {
         JSONFields.Name(canonical: "details"),
     ])
 
-    private func update(_ request: RouteRequest) throws(Problem) -> OrderStatusUpdate {
-        let fields = try JSONFields(try request.json(), known: Self.fields)
-        let orderID = try identifier(request.parameter("orderId"), field: "orderId")
-        if let repeated = try fields.string("orderId"), repeated != orderID {
-            throw fields.wrong(
-                "orderId",
-                "is \"\(repeated.visible())\", but the path says \"\(orderID.visible())\"",
-                fix: "Leave it out of the body.")
-        }
+    private func update(
+        _ fields: JSONFields, orderID: String
+    ) throws(Problem) -> OrderStatusUpdate {
         let salesID = try identifier(try fields.requiredString("salesId"), field: "salesId")
         let updatedAtMs = try fields.protoInt64("updatedAtMs") ?? publisher.now()
         guard updatedAtMs > 0 else {
@@ -96,9 +110,7 @@ struct OrderStatusPublisher: Sendable {
         return text
     }
 
-    private func publish(
-        _ update: OrderStatusUpdate, for caller: Caller?
-    ) async throws(Problem) -> PublishResult {
+    private func message(_ update: OrderStatusUpdate) throws(Problem) -> PreparedMessage {
         let identifiers = ["salesId": update.salesID, "orderId": update.orderID]
         let topic = try PublishTopic(
             topicTemplate.filled(identifiers), maximumLevels: maximumTopicLevels, field: "salesId")
@@ -115,11 +127,11 @@ struct OrderStatusPublisher: Sendable {
             // Identifiers have been checked, so the error is in the reason or a detail.
             throw Problem(.invalidField, "The field \(error).", field: error.field)
         }
-        return try await publisher.publish(
-            Publication(
+        return PreparedMessage(
+            publication: Publication(
                 topic: topic.bytes, payload: encoded, qos: qos,
                 sequence: SequenceStamp(
                     channel: Array(channel.utf8), tag: Envelope.sequenceTag)),
-            messageID: messageID, for: caller)
+            id: messageID)
     }
 }

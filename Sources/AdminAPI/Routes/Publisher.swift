@@ -14,6 +14,7 @@ struct Publisher: Sendable {
     /// UNIX time in milliseconds.
     let now: @Sendable () -> Int64
     let log: PublishLog
+    let batches: BatchPlaces
 
     /// The QoS for a number from 0 to 2; the default without one.
     static func qos(_ number: Int64?) -> QoS {
@@ -37,6 +38,45 @@ struct Publisher: Sendable {
     func publish(
         _ publication: Publication, messageID: String? = nil, for caller: Caller?
     ) async throws(Problem) -> PublishResult {
+        try check(publication)
+        let counts: PublishCounts = try await broker.ask { .publish(publication, $0) }
+        if let caller { log.note(caller) }
+        return result(messageID ?? makeMessageID(), counts)
+    }
+
+    /// Publishes checked messages together, in order.
+    ///
+    /// - Returns: An answer for each, once all are stored.
+    func publish(
+        _ group: [Publication], for caller: Caller?
+    ) async -> [Result<PublishCounts, Problem>] {
+        if group.isEmpty { return [] }
+        let outcomes: [PublishOutcome]
+        do throws(Problem) {
+            outcomes = try await broker.ask { .publishGroup(group, $0) }
+        } catch {
+            return Array(repeating: .failure(error), count: group.count)
+        }
+        var published = 0
+        let answers = outcomes.map { outcome -> Result<PublishCounts, Problem> in
+            switch outcome {
+            case .published(let counts):
+                published += 1
+                return .success(counts)
+            case .refused(let reason): return .failure(broker.problem(reason))
+            }
+        }
+        if let caller, published > 0 { log.note(caller, messages: published) }
+        return answers
+    }
+
+    /// The answer for a message that was published.
+    func result(_ messageID: String, _ counts: PublishCounts) -> PublishResult {
+        PublishResult(messageID: messageID, durability: durability, counts: counts)
+    }
+
+    /// Throws ``Problem`` when the message is too large for a packet.
+    func check(_ publication: Publication) throws(Problem) {
         let packetBytes = Self.packetBytes(of: publication)
         guard packetBytes <= maximumPacketBytes else {
             throw Problem(
@@ -45,10 +85,6 @@ struct Publisher: Sendable {
                     + "the limit is \(maximumPacketBytes).",
                 fix: "Send a smaller payload, or raise limits.max_packet.")
         }
-        let counts: PublishCounts = try await broker.ask { .publish(publication, $0) }
-        if let caller { log.note(caller) }
-        return PublishResult(
-            messageID: messageID ?? makeMessageID(), durability: durability, counts: counts)
     }
 
     /// Size of the largest packet for the message: fixed header, topic, packet identifier, payload

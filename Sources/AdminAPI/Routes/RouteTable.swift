@@ -19,6 +19,8 @@ enum RouteBody: Sendable {
     case raw
     /// JSON, declared by Content-Type.
     case json
+    /// Lines of JSON, declared by Content-Type, which are read while they are answered.
+    case lines
 }
 
 /// One method of one path.
@@ -38,7 +40,10 @@ struct RouteRequest: Sendable {
     /// Decoded values of the path's parts in braces.
     var parameters: [String: String]
     var query: QueryItems
+    /// Empty for a route that reads ``RouteBody/lines``.
     var body: [UInt8]
+    /// The body to read, for such a route.
+    var stream: BodyStream
     /// `nil` on open routes.
     var caller: Caller?
 

@@ -33,9 +33,12 @@ struct AdminResponder: Sendable {
             if admitted.expectsContinue {
                 try await Self.invite(writer)
             }
-            let body = try await read(request.body, admitted)
+            let body =
+                admitted.route.body == .lines ? [] : try await read(request.body, admitted)
             let routeRequest = RouteRequest(
                 parameters: admitted.parameters, query: admitted.query, body: body,
+                stream: BodyStream(
+                    body: request.body, declaredBytes: admitted.declaredBytes, channel: channel),
                 caller: admitted.caller)
             response = try await admitted.route.handler(routeRequest)
             if admitted.route.access == .scope(.admin) { logDone(request, admitted.caller) }
@@ -141,7 +144,8 @@ struct AdminResponder: Sendable {
                 .unexpectedBody, "\(route.method.rawValue) \(route.path) takes no body.",
                 fix: "Send the request without a body.")
         case .raw: break
-        case .json: try checkJSONType(headers.contentType ?? "")
+        case .json: try checkType(headers.contentType ?? "", "application/json")
+        case .lines: try checkType(headers.contentType ?? "", "application/x-ndjson")
         }
         if let encoding = headers.contentEncoding, !encoding.utf8.isWord("identity") {
             throw Problem(
@@ -149,19 +153,19 @@ struct AdminResponder: Sendable {
                 "The content encoding \"\(encoding.visible())\" is not supported.",
                 field: "Content-Encoding", fix: "Send the body uncompressed.")
         }
-        if let declared, declared > maximumBodyBytes { throw bodyTooLarge() }
+        if let declared, declared > maximumBodyBytes, route.body != .lines { throw bodyTooLarge() }
         return declared
     }
 
-    private func checkJSONType(_ type: String) throws(Problem) {
+    private func checkType(_ type: String, _ wanted: StaticString) throws(Problem) {
         let essence = type.utf8.prefix { $0 != UInt8(ascii: ";") && $0 != UInt8(ascii: " ") }
-        guard essence.isWord("application/json") else {
+        guard essence.isWord(wanted) else {
             throw Problem(
                 .unsupportedMediaType,
                 type.isEmpty
                     ? "The Content-Type header is missing."
                     : "The Content-Type is \"\(type.visible())\".",
-                field: "Content-Type", fix: "Send `Content-Type: application/json`.")
+                field: "Content-Type", fix: "Send `Content-Type: \(wanted)`.")
         }
     }
 

@@ -59,7 +59,7 @@ package struct AdminServer: Sendable {
         let publisher = Publisher(
             broker: broker, maximumPacketBytes: configuration.maximumBodyBytes,
             durability: configuration.durability, now: unixMilliseconds,
-            log: PublishLog(logger: logger))
+            log: PublishLog(logger: logger), batches: BatchPlaces(configuration.limits.batches))
         let orders = OrderStatusPublisher(
             publisher: publisher,
             topicTemplate: try TopicTemplate(
@@ -71,7 +71,8 @@ package struct AdminServer: Sendable {
         return [
             .publish(publisher, maximumTopicLevels: levels),
             .message(publisher, maximumTopicLevels: levels),
-            orders.route,
+            .messages(publisher, maximumTopicLevels: levels),
+            orders.route, orders.batchRoute,
         ] + ClientRoutes(broker: broker).routes + QueueRoutes(broker: broker).routes
             + StoreRoutes(broker: broker).routes
             + StatusRoutes(

@@ -1,4 +1,5 @@
 import Addresses
+import BrokerAPI
 import Hummingbird
 import NIOCore
 import NIOHTTP1
@@ -135,8 +136,13 @@ final class ConnectionGuard {
         switch machine.stop(unsentBytes: unsentBytes, at: .now()) {
         case .close: context.close(promise: nil)
         case .linger: context.close(mode: .output, promise: nil)
+        case .report: context.fireErrorCaught(Problem(BrokerUnavailable.stopping))
         case .keep: break
         }
+    }
+
+    fileprivate func setAnswering(_ isAnswering: Bool) {
+        machine.setAnswering(isAnswering, at: .now())
     }
 
     fileprivate func fail(_ error: HTTPParserError) {
@@ -298,6 +304,17 @@ private final class PartGate: ChannelDuplexHandler {
             connection.stop()
         } else {
             context.fireUserInboundEventTriggered(event)
+        }
+    }
+
+    func triggerUserOutboundEvent(
+        context: ChannelHandlerContext, event: Any, promise: EventLoopPromise<Void>?
+    ) {
+        if let event = event as? StreamIsBusy {
+            connection.setAnswering(event.isBusy)
+            promise?.succeed()
+        } else {
+            context.triggerUserOutboundEvent(event, promise: promise)
         }
     }
 

@@ -34,6 +34,8 @@ struct HTTPConnectionMachine {
         var isStopping = false
         /// True while the last response is sent.
         var isLastResponse = false
+        /// True while a part of the body is being answered before its end.
+        var isAnswering = false
     }
 
     private enum Reading {
@@ -91,6 +93,9 @@ struct HTTPConnectionMachine {
         case close
         /// An answer is being sent; our direction ends after it.
         case linger
+        /// The request is answered before its end, and could go on forever: its reader gets an
+        /// error.
+        case report
         case keep
     }
 
@@ -166,6 +171,15 @@ struct HTTPConnectionMachine {
         return .take
     }
 
+    /// Handles the beginning or end of work on what the body has brought so far. Meanwhile the body
+    /// has time, and afterwards its time begins anew.
+    mutating func setAnswering(_ isAnswering: Bool, at now: NIODeadline) {
+        guard case .open(var open) = state else { return }
+        open.isAnswering = isAnswering
+        if case .body = open.reading { open.reading = .body(since: now, bytes: 0) }
+        state = .open(open)
+    }
+
     /// Handles the end of a request.
     mutating func receiveEnd(at now: NIODeadline) -> OnInput {
         guard case .open(var open) = state, case .body = open.reading else { return .drop }
@@ -236,6 +250,11 @@ struct HTTPConnectionMachine {
                 return .linger
             }
             open.isStopping = true
+            if case .body = open.reading, open.isLastResponse {
+                open.reading = .failed
+                state = .open(open)
+                return .report
+            }
             state = .open(open)
             return .keep
         case .lingering, .closed: return .keep
@@ -270,7 +289,9 @@ struct HTTPConnectionMachine {
                 state = .lingering(until: now + limits.linger.timeAmount)
                 return .answerLateHead
             case .body(let since, let bytes):
-                if open.pending > 1 || now < since + bodyAllowance(bytes) { return .keep }
+                if open.isAnswering || open.pending > 1 || now < since + bodyAllowance(bytes) {
+                    return .keep
+                }
                 open.reading = .failed
                 state = .open(open)
                 return .reportLateBody

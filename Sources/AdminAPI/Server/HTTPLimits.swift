@@ -14,8 +14,10 @@ package struct HTTPLimits: Sendable, Equatable {
     package var targetBytes = 8 * 1024
     /// Time allowed for a body before its rate counts.
     package var bodyGrace: Duration = .seconds(10)
-    /// Lowest average rate of a body after the grace.
+    /// Lowest average rate of a body after the grace. Of a batch it counts from its last answer.
     package var bodyBytesPerSecond = 4 * 1024
+    /// Batches under way at a time, of all listeners.
+    package var batches = 16
     /// Time in which a client must take at least one byte of an answer.
     package var writeStall: Duration = .seconds(30)
     /// The kernel's send buffer, which it doubles. It accepts more once a third is free, so that a
