@@ -1,6 +1,7 @@
 """Publishes over hermesd's HTTP API and measures the cost for its HTTP thread.
 
-Each connection has one request in progress. The generator is slower than the broker and shares
+Each connection has one request in progress; of a batch there is one connection, which sends lines and
+reads results as fast as the broker takes and gives them. The generator is slower than the broker and shares
 its machine, so the result is the broker's CPU time per publish, by thread.
 """
 
@@ -21,6 +22,9 @@ PATIENCE_SECONDS = 10.0
 # The broker's thread for HTTP; its name is SwiftNIO's.
 HTTP_THREAD = "NIO-ELT"
 
+# Lines of a batch that are sent at once, and before the first of them is repeated.
+CHUNK_LINES = 1_000
+
 ROUTES = {
     "messages": ("/v1/messages", {"topic": "bench/http", "payload": PAYLOAD, "qos": 1}),
     "publish": ("/v1/publish?topic=bench/http&qos=1", None),
@@ -30,9 +34,24 @@ ROUTES = {
     ),
 }
 
+# A retained message is stored, as an order's sequence is.
+BATCHES = {
+    "batch": ("/v1/messages/batch", {"topic": "bench/http", "payload": PAYLOAD, "qos": 1}),
+    "batch-stored": (
+        "/v1/messages/batch",
+        {"topic": "bench/http", "payload": PAYLOAD, "qos": 1, "retain": True},
+    ),
+    "batch-orders": (
+        "/v1/orders/batch",
+        {"orderId": "4711", "salesId": "bench", "status": "APPROVED", "reason": PAYLOAD},
+    ),
+}
+
 
 def measure(broker: Broker, route: str, seconds: float) -> dict:
     """A document as hermes-bench writes them."""
+    if route in BATCHES:
+        return _measure_batch(broker, route, seconds)
     request = _request(broker, route)
     poller = selectors.DefaultSelector()
     connections = []
@@ -51,16 +70,74 @@ def measure(broker: Broker, route: str, seconds: float) -> dict:
         for connection in connections:
             connection.close()
         poller.close()
+    return _document(route, CONNECTIONS, publishes, ended - began, before, after)
+
+
+def _measure_batch(broker: Broker, route: str, seconds: float) -> dict:
+    target, value = BATCHES[route]
+    token = (broker.data_directory / "admin.token").read_text().strip()
+    lines = (json.dumps(value) + "\n").encode() * CHUNK_LINES
+    chunk = b"%x\r\n%b\r\n" % (len(lines), lines)
+    with socket.create_connection(("127.0.0.1", broker.admin_port())) as connection:
+        connection.sendall(
+            f"POST {target} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {token}\r\n"
+            "Content-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
+        )
+        connection.setblocking(False)
+        stream = _Stream(connection, chunk)
+        stream.run(WARM_UP_SECONDS)
+        before, began, results = _thread_seconds(broker), time.monotonic(), stream.results
+        stream.run(seconds)
+        after, ended = _thread_seconds(broker), time.monotonic()
+    return _document(route, 1, stream.results - results, ended - began, before, after)
+
+
+class _Stream:
+    """A batch under way: repeats a chunk, and counts the results."""
+
+    def __init__(self, connection: socket.socket, chunk: bytes) -> None:
+        self._connection = connection
+        self._chunk = memoryview(chunk)
+        self._sent = 0
+        self._poller = selectors.DefaultSelector()
+        self._poller.register(connection, selectors.EVENT_READ | selectors.EVENT_WRITE)
+        self.results = 0
+
+    def run(self, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            ready = self._poller.select(PATIENCE_SECONDS)
+            if not ready:
+                raise BrokerError(f"a batch stood still for {PATIENCE_SECONDS:.0f} s")
+            for _, events in ready:
+                if events & selectors.EVENT_READ:
+                    self._read()
+                if events & selectors.EVENT_WRITE:
+                    self._sent += self._connection.send(self._chunk[self._sent :])
+                    self._sent %= len(self._chunk)
+
+    def _read(self) -> None:
+        answer = self._connection.recv(1 << 20)
+        # Each result has one, and nothing else of the answer.
+        self.results += answer.count(b'{"line":')
+        if not answer or b'"error":' in answer:
+            raise BrokerError(f"the answer to a batch is no good: {answer[:300]!r}")
+
+
+def _document(
+    route: str, connections: int, publishes: int, seconds: float,
+    before: dict[str, float], after: dict[str, float],
+) -> dict:
     used = {name: after[name] - before.get(name, 0.0) for name in after}
     http = sum(spent for name, spent in used.items() if name.startswith(HTTP_THREAD))
     return {
         "scenario": "http",
-        "parameters": {"route": route, "connections": CONNECTIONS, "payload_bytes": len(PAYLOAD)},
+        "parameters": {"route": route, "connections": connections, "payload_bytes": len(PAYLOAD)},
         "results": {
             "http_thread_cpu_us_per_publish": http * 1e6 / publishes,
             "publishes_per_second_and_core": publishes / http,
             "broker_cpu_us_per_publish": sum(used.values()) * 1e6 / publishes,
-            "publishes_per_second": publishes / (ended - began),
+            "publishes_per_second": publishes / seconds,
         },
     }
 

@@ -303,6 +303,10 @@ SCENARIOS = [
     http("messages", 83.3, is_quick=True),
     http("publish", None),
     http("orders", None),
+    # 150,000 a second of one core, and 100,000 that are stored.
+    http("batch", 6.6),
+    http("batch-stored", 10.0),
+    http("batch-orders", None),
     idle("idle", [], 600),
     idle("idle-subscribed", ["--subscribe"], 900),
     idle("idle-persistent", ["--subscribe", "--persistent", "--user-name", "phone-user"], 1_200),

@@ -44,6 +44,11 @@ package struct Console: Sendable {
             })
     }
 
+    /// Writes bytes unchanged.
+    func print(bytes: [UInt8]) throws(CommandFailure) {
+        try writeOutput(bytes)
+    }
+
     /// Writes text unchanged; the caller has escaped untrusted parts.
     func print(_ text: String) throws(CommandFailure) {
         try writeOutput(Array(text.utf8))

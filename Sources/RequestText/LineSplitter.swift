@@ -16,7 +16,7 @@ package struct LineSplitter {
     package private(set) var count = 0
 
     /// Bytes kept of the line that has not ended; at most ``maximumBytes``.
-    var keptBytes: Int { begun.count }
+    package var keptBytes: Int { begun.count }
 
     package init(maximumBytes: Int) {
         self.maximumBytes = maximumBytes

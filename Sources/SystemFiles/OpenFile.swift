@@ -111,6 +111,19 @@ extension OpenFile {
     }
 
     /// Writes all bytes to a descriptor that stays open; `name` is for the error.
+    /// Reads what comes next, up to 64 KiB; empty at the end.
+    ///
+    /// - Throws: ``SystemError`` when reading fails.
+    package static func readPart(
+        _ descriptor: CInt, name: @autoclosure () -> String
+    ) throws(SystemError) -> [UInt8] {
+        var part = [UInt8](repeating: 0, count: 65_536)
+        let (count, code) = retrying(mayBeClosed: true) { read(descriptor, &part, part.count) }
+        guard count >= 0 else { throw SystemError(call: "read", subject: name(), code: code) }
+        part.removeLast(part.count - count)
+        return part
+    }
+
     package static func writeAll(
         _ bytes: [UInt8], to descriptor: CInt, name: String
     ) throws(SystemError) {

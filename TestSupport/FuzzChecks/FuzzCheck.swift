@@ -15,6 +15,8 @@ package enum FuzzCheck: String, CaseIterable, Sendable {
     case json
     /// Any target of a request is split and decoded byte by byte, or refused.
     case query
+    /// A stream is split into the same lines in whatever pieces it comes.
+    case lines
     /// Any bytes are a configuration or a list of its mistakes.
     case yaml
     /// Any bytes are access rules or a list of malformed lines; rules decide as a matcher of thirty
@@ -40,6 +42,7 @@ package enum FuzzCheck: String, CaseIterable, Sendable {
         case .topics: try TopicCheck.run(input, trace: trace)
         case .json: try JSONCheck.run(input, trace: trace)
         case .query: try QueryCheck.run(input, trace: trace)
+        case .lines: try LineCheck.run(input, trace: trace)
         case .yaml: try ConfigurationCheck.run(input, trace: trace)
         case .acl: try AccessRulesCheck.run(input, trace: trace)
         case .passwords: try LineFileCheck<PasswordLines>.run(input, trace: trace)

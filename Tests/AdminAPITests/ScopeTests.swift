@@ -137,6 +137,36 @@ struct ScopeTests {
         }
     }
 
+    @Test("a token that is revoked while its batch goes on ends the batch within a second or so")
+    func revocationDuringBatch() async throws {
+        try await withServer { server, tokens, _ in
+            let secret = try tokens.make("one", "publish")
+            let connection = try server.connect()
+            try connection.send(
+                TestServer.head(
+                    "POST", "/v1/messages/batch",
+                    headers: [
+                        "Content-Type: application/x-ndjson", "Transfer-Encoding: chunked",
+                    ], token: secret))
+            #expect(try connection.readHead().status == 200)
+            let line = #"{"topic":"t","payload":"x"}"# + "\n"
+            let chunk = String(line.utf8.count, radix: 16) + "\r\n" + line + "\r\n"
+            func result() throws -> String {
+                try connection.send(chunk)
+                return String(decoding: try connection.readChunk(), as: UTF8.self)
+            }
+            #expect(try result().contains("message_id"))
+            try tokens.revoke("one")
+            let begin = ContinuousClock.now
+            var last = try result()
+            while last.contains("message_id"), ContinuousClock.now - begin < .seconds(20) {
+                last = try result()
+            }
+            #expect(last.contains("urn:hermes:problem:unauthorized"))
+            #expect(try connection.readChunk() == [])
+        }
+    }
+
     @Test("an expired token is refused, and its holder told since when")
     func expiry() async throws {
         try await withServer { server, tokens, log in

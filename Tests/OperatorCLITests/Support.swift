@@ -71,6 +71,22 @@ actor StubTransport: AdminTransport {
         return answer
     }
 
+    nonisolated func stream(
+        _ request: AdminRequest, from descriptor: CInt, named name: String,
+        take: (ArraySlice<UInt8>) throws(CommandFailure) -> Void
+    ) async throws(CommandFailure) -> AdminResponse {
+        var request = request
+        request.body = []
+        while let part = try? OpenFile.readPart(descriptor, name: name), !part.isEmpty {
+            request.body? += part
+        }
+        var answer = try await send(request)
+        guard answer.status == 200 else { return answer }
+        try take(answer.body[...])
+        answer.body = []
+        return answer
+    }
+
     func close() async {}
 }
 

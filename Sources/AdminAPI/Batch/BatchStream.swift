@@ -9,6 +9,8 @@ struct BodyStream: Sendable {
     /// From Content-Length; `nil` for a chunked body.
     let declaredBytes: Int?
     let channel: any Channel
+    /// Throws when the caller may not use the route any more, as after its token was revoked.
+    let admitAgain: @Sendable () throws(Problem) -> Void
 }
 
 /// Fired into a connection's pipeline by the answer to a stream: true while lines are being
@@ -36,19 +38,38 @@ struct BatchStream: Sendable {
     func run(_ writer: inout any ResponseBodyWriter) async throws {
         let lines = BatchLines()
         try await withThrowingTaskGroup(of: Void.self) { tasks in
-            // The reader may be waiting for the writer.
-            defer { lines.end() }
+            // The reader may be waiting, for the writer or for the client.
+            defer {
+                lines.end()
+                tasks.cancelAll()
+            }
+            var checked = ContinuousClock.now
             tasks.addTask {
                 await read(into: lines)
                 lines.end()
             }
             while let group = await lines.take() {
                 signal(isBusy: true)
-                try await writer.write(await publish(group))
+                let refusal = refusal(since: &checked)
+                try await writer.write(await publish(group, refusal))
+                if refusal != nil { break }
                 if !lines.isWaiting { signal(isBusy: false) }
             }
         }
         try await writer.finish(nil)
+    }
+
+    /// Asks again at most once a second, since a batch may go on for hours.
+    private func refusal(since checked: inout ContinuousClock.Instant) -> Problem? {
+        let now = ContinuousClock.now
+        guard now - checked >= .seconds(1) else { return nil }
+        checked = now
+        do throws(Problem) {
+            try source.admitAgain()
+            return nil
+        } catch {
+            return error
+        }
     }
 
     private func signal(isBusy: Bool) {
@@ -125,9 +146,15 @@ struct BatchStream: Sendable {
 
     // MARK: Answering
 
-    /// Publishes the messages of a group; returns the results of its lines.
-    private func publish(_ group: LineGroup) async -> ByteBuffer {
-        let outcomes = await publisher.publish(group.publications, for: caller)
+    /// Publishes the messages of a group, unless they are refused; returns the results of its lines.
+    private func publish(_ group: LineGroup, _ refusal: Problem?) async -> ByteBuffer {
+        let outcomes =
+            if let refusal {
+                [Result<PublishCounts, Problem>](
+                    repeating: .failure(refusal), count: group.publications.count)
+            } else {
+                await publisher.publish(group.publications, for: caller)
+            }
         var results = ByteBuffer()
         results.reserveCapacity(group.lines.count * 192)
         var next = 0

@@ -17,9 +17,12 @@ extension Route {
         Route(
             method: .post, path: path, access: .scope(.publish), body: .lines
         ) { request throws(Problem) in
+            guard let stream = request.stream else {
+                preconditionFailure("\(path) got no lines to read")
+            }
             let place = try publisher.batches.take()
             let batch = BatchStream(
-                publisher: publisher, source: request.stream, caller: request.caller,
+                publisher: publisher, source: stream, caller: request.caller,
                 maximumLineBytes: publisher.maximumPacketBytes
             ) { line throws(Problem) in
                 let message = try prepare(line)

@@ -43,7 +43,7 @@ struct RouteRequest: Sendable {
     /// Empty for a route that reads ``RouteBody/lines``.
     var body: [UInt8]
     /// The body to read, for such a route.
-    var stream: BodyStream
+    var stream: BodyStream?
     /// `nil` on open routes.
     var caller: Caller?
 

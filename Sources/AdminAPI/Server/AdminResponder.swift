@@ -33,13 +33,14 @@ struct AdminResponder: Sendable {
             if admitted.expectsContinue {
                 try await Self.invite(writer)
             }
-            let body =
-                admitted.route.body == .lines ? [] : try await read(request.body, admitted)
-            let routeRequest = RouteRequest(
-                parameters: admitted.parameters, query: admitted.query, body: body,
-                stream: BodyStream(
-                    body: request.body, declaredBytes: admitted.declaredBytes, channel: channel),
+            var routeRequest = RouteRequest(
+                parameters: admitted.parameters, query: admitted.query, body: [],
                 caller: admitted.caller)
+            if admitted.route.body == .lines {
+                routeRequest.stream = stream(of: request, admitted, channel)
+            } else {
+                routeRequest.body = try await read(request.body, admitted)
+            }
             response = try await admitted.route.handler(routeRequest)
             if admitted.route.access == .scope(.admin) { logDone(request, admitted.caller) }
         } catch {
@@ -211,6 +212,17 @@ struct AdminResponder: Sendable {
             throw Self.connectionLost
         }
         return bytes
+    }
+
+    private func stream(
+        of request: Request, _ admitted: Admitted, _ channel: any Channel
+    ) -> BodyStream {
+        BodyStream(
+            body: request.body, declaredBytes: admitted.declaredBytes, channel: channel
+        ) { [route = admitted.route] () throws(Problem) in
+            let headers = RequestHeaders(request.headers)
+            _ = try caller(headers.authorization, for: route, channel)
+        }
     }
 
     private static let connectionLost = Problem(

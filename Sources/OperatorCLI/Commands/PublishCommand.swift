@@ -6,10 +6,11 @@ import SystemFiles
 struct PublishCommand: OperatorCommand {
     static let configuration = CommandConfiguration(
         commandName: "publish",
-        abstract: "Publish one message over HTTP.",
+        abstract: "Publish a message, or a file of them, over HTTP.",
         discussion: """
             The message is what -m says, or the whole file that -f names, or else all of \
-            standard input, byte for byte.
+            standard input, byte for byte. With --batch many messages are published: each line of \
+            the file is a JSON object with topic, payload and so on.
             """)
 
     /// The largest packet that any configuration allows, in bytes.
@@ -18,7 +19,7 @@ struct PublishCommand: OperatorCommand {
     @Option(
         name: .shortAndLong, parsing: .unconditional,
         help: ArgumentHelp("The topic name.", valueName: "topic"))
-    var topic: String
+    var topic: String?
 
     @Option(
         name: .shortAndLong, parsing: .unconditional,
@@ -38,18 +39,41 @@ struct PublishCommand: OperatorCommand {
     @Flag(name: .shortAndLong, help: "Keep the message for future subscribers of the topic.")
     var retain = false
 
+    @Option(
+        help: ArgumentHelp(
+            "File with a message on each line; - is standard input.", valueName: "path"),
+        completion: .file())
+    var batch: String?
+
     @OptionGroup var connection: ConnectionOptions
     @OptionGroup var output: OutputOptions
 
     func validate() throws {
+        if batch != nil {
+            if topic != nil || message != nil || file != nil || retain || qos != 0 {
+                throw ValidationError(
+                    "With --batch each line names its own topic, payload, qos and retain.")
+            }
+            return
+        }
         if message != nil && file != nil {
             throw ValidationError("Give either -m or -f: there is one message.")
         }
         guard (0...2).contains(qos) else { throw ValidationError("-q takes 0, 1 or 2.") }
+        guard let topic else { throw ValidationError("Give a topic with -t, or --batch.") }
         if topic.isEmpty { throw ValidationError("The topic name is empty.") }
     }
 
     func run(in context: CommandContext) async throws(CommandFailure) {
+        if let batch {
+            try await connection.withClient(in: context) { client throws(CommandFailure) in
+                try await PublishBatch(path: batch, printsResults: output.json)
+                    .run(client, in: context)
+            }
+            return
+        }
+        // `validate` has refused a missing one.
+        let topic = topic ?? ""
         let payload = try payload(context)
         try await connection.withClient(in: context) { client throws(CommandFailure) in
             let answer = try await client.publish(

@@ -106,6 +106,20 @@ struct AdminClient: Sendable {
         return items
     }
 
+    /// Publishes the messages that a descriptor brings, a JSON object on each line; `take` gets the
+    /// results in parts.
+    func publishBatch(
+        from descriptor: CInt, named name: String,
+        _ take: (ArraySlice<UInt8>) throws(CommandFailure) -> Void
+    ) async throws(CommandFailure) {
+        let response = try await transport.stream(
+            AdminRequest(
+                method: .post, url: endpoint.url(["v1", "messages", "batch"], query: []),
+                token: token, body: nil),
+            from: descriptor, named: name, take: take)
+        guard (200..<300).contains(response.status) else { throw refusal(response) }
+    }
+
     private func get<Model: Decodable>(
         _ segments: [String], query: [(name: String, value: String)] = []
     ) async throws(CommandFailure) -> Answer<Model> {

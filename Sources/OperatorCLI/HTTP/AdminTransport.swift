@@ -27,6 +27,19 @@ package struct AdminResponse: Sendable, Equatable {
 package protocol AdminTransport: Sendable {
     /// Throws ``ExitStatus/unreachable`` when there is no answer.
     func send(_ request: AdminRequest) async throws(CommandFailure) -> AdminResponse
+    /// Sends a request whose body is all that `descriptor` brings, read while the answer comes.
+    ///
+    /// - Parameters:
+    ///   - request: The request, whose own body does not count.
+    ///   - descriptor: Stays open.
+    ///   - name: Of what the descriptor reads, for errors.
+    ///   - take: Gets the body of a successful answer, in parts.
+    /// - Returns: The answer, without that body.
+    /// - Throws: ``ExitStatus/unreachable`` when the connection fails, and what `take` throws.
+    func stream(
+        _ request: AdminRequest, from descriptor: CInt, named name: String,
+        take: (ArraySlice<UInt8>) throws(CommandFailure) -> Void
+    ) async throws(CommandFailure) -> AdminResponse
     /// Closes connections and ends threads. Nothing may be sent afterwards.
     func close() async
 }

@@ -2,6 +2,7 @@ import AsyncHTTPClient
 import NIOCore
 import NIOPosix
 import NIOSSL
+import SystemFiles
 
 /// The real transport: AsyncHTTPClient on one thread of its own.
 struct HTTPTransport: AdminTransport {
@@ -45,6 +46,42 @@ struct HTTPTransport: AdminTransport {
                 \(endpoint) answered more than \(Self.maximumAnswerBytes) bytes. \
                 Check that it is a Hermes broker.
                 """)
+        } catch {
+            if let complaint = await complaint(about: error) {
+                throw CommandFailure(.unreachable, complaint)
+            }
+            throw ConnectionFailure(error, endpoint: endpoint, timeout: timeout).failure
+        }
+    }
+
+    func stream(
+        _ request: AdminRequest, from descriptor: CInt, named name: String,
+        take: (ArraySlice<UInt8>) throws(CommandFailure) -> Void
+    ) async throws(CommandFailure) -> AdminResponse {
+        var outgoing = outgoing(request)
+        outgoing.headers.replaceOrAdd(name: "Content-Type", value: "application/x-ndjson")
+        outgoing.body = .stream(
+            DescriptorParts(descriptor: descriptor, name: name), length: .unknown)
+        do {
+            // A stream lasts as long as its source; the broker ends one that stands still.
+            let response = try await client.execute(outgoing, deadline: .distantFuture)
+            var answer = AdminResponse(
+                status: Int(response.status.code),
+                mediaType: response.headers.first(name: "Content-Type").map(Self.mediaType),
+                body: [])
+            for try await part in response.body {
+                let bytes = Array(part.readableBytesView)
+                if (200..<300).contains(answer.status) {
+                    try take(bytes[...])
+                } else if answer.body.count < Self.maximumAnswerBytes {
+                    answer.body += bytes
+                }
+            }
+            return answer
+        } catch let failure as CommandFailure {
+            throw failure
+        } catch let error as SystemError {
+            throw CommandFailure(.localFile, error.complaint)
         } catch {
             if let complaint = await complaint(about: error) {
                 throw CommandFailure(.unreachable, complaint)
