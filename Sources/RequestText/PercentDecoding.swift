@@ -1,10 +1,8 @@
 /// Decodes percent-encoding (RFC 3986, section 2.1) and checks that the result is UTF-8.
 ///
-/// - Parameters:
-///   - text: The encoded text.
-///   - plusIsSpace: Decodes `+` as a space, as in forms.
+/// - Parameter text: The encoded text; a plus stands for itself.
 /// - Returns: `nil` when a `%` lacks its two digits, or the bytes are not UTF-8.
-package func percentDecoded(_ text: Substring, plusIsSpace: Bool = false) -> String? {
+package func percentDecoded(_ text: Substring) -> String? {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(text.utf8.count)
     var iterator = text.utf8.makeIterator()
@@ -15,7 +13,6 @@ package func percentDecoded(_ text: Substring, plusIsSpace: Bool = false) -> Str
                 let low = iterator.next().flatMap(hexadecimalDigit)
             else { return nil }
             bytes.append(high << 4 | low)
-        case UInt8(ascii: "+") where plusIsSpace: bytes.append(UInt8(ascii: " "))
         default: bytes.append(byte)
         }
     }

@@ -9,8 +9,8 @@ package struct QueryItem: Equatable {
     package init?(_ text: Substring) {
         let bytes = text.utf8
         let end = bytes.firstIndex(of: UInt8(ascii: "=")) ?? bytes.endIndex
-        guard let name = percentDecoded(Substring(bytes[..<end]), plusIsSpace: true),
-            let value = percentDecoded(Substring(bytes[end...].dropFirst()), plusIsSpace: true)
+        guard let name = percentDecoded(Substring(bytes[..<end])),
+            let value = percentDecoded(Substring(bytes[end...].dropFirst()))
         else { return nil }
         self.name = name
         self.value = value

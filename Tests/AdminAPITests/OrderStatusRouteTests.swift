@@ -113,7 +113,7 @@ struct OrderStatusRouteTests {
             let problem = try server.post(
                 "/v1/orders/o/status", json: #"{"salesId":"s","status":"approved"}"#
             ).problem()
-            #expect(problem.fix?.contains("APPROVED (4)") == true)
+            #expect(problem.fix.contains("APPROVED (4)"))
         }
     }
 

@@ -31,7 +31,11 @@ struct RawResponse {
         guard self["Content-Type"] == ProblemModel.contentType else {
             throw SocketError(call: "no problem document: \(status) \(headers) \(text)", code: 0)
         }
+        guard text.last == "\n" else { throw SocketError(call: "no line feed: \(text)", code: 0) }
         let problem = try json(ProblemModel.self)
+        guard problem.fix.last == "." || problem.fix.contains("hermesctl") else {
+            throw SocketError(call: "no cure: \(text)", code: 0)
+        }
         guard problem.status == status else {
             throw SocketError(call: "status \(status) with a problem of \(problem.status)", code: 0)
         }

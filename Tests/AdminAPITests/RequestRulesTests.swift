@@ -117,7 +117,7 @@ struct RequestRulesTests {
             #expect(problem.status == 413)
             #expect(problem.type == "urn:hermes:problem:too-large")
             #expect(problem.detail.contains("1000 bytes"))
-            #expect(problem.fix?.contains("limits.max_packet") == true)
+            #expect(problem.fix.contains("limits.max_packet"))
             #expect(response["Connection"] == "close")
         }
     }
@@ -180,6 +180,43 @@ struct RequestRulesTests {
             let problem = try response.problem()
             #expect(problem.status == 417)
             #expect(problem.field == "Expect")
+        }
+    }
+
+    @Test("JSON in another encoding than UTF-8 is 415")
+    func charset() async throws {
+        try await TestServer.run { server in
+            for (type, status) in [
+                ("application/json; charset=utf-16", 415),
+                ("application/json;charset=\"latin1\"", 415),
+                ("application/json; charset=UTF-8", 200), ("Application/JSON;x=y", 200),
+            ] {
+                let response = try server.request(
+                    "POST", "/v1/messages", headers: ["Content-Type: " + type],
+                    body: Array(#"{"topic":"t","payload":""}"#.utf8))
+                #expect(response.status == status, "\(type)")
+            }
+        }
+    }
+
+    // MARK: Headers
+
+    @Test(
+        "a header that would change the meaning is refused and not passed over",
+        arguments: [
+            "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "If-Range",
+            "Range", "Content-Range", "X-HTTP-Method-Override", "X-HTTP-Method",
+            "X-Method-Override", "Content-Transfer-Encoding",
+        ])
+    func unsupportedHeader(name: String) async throws {
+        try await TestServer.run { server in
+            for (method, path) in [("POST", "/v1/publish?topic=t"), ("GET", "/v1/status")] {
+                let problem = try server.request(method, path, headers: [name + ": x"]).problem()
+                #expect(problem.type == "urn:hermes:problem:unsupported-header")
+                #expect(problem.status == 400)
+                #expect(problem.field == name)
+            }
+            #expect(server.broker.publications.isEmpty)
         }
     }
 

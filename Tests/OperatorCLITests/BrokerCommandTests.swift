@@ -233,7 +233,9 @@ struct BrokerCommandTests {
             ["clients", "kick", "a"],
             answers: [.problem(404, "There is no such client", "Nobody is called \"a\".")])
         #expect(unknown.exitCode == ExitStatus.refused.rawValue)
-        #expect(unknown.errors == "hermesctl: There is no such client: Nobody is called \"a\".\n")
+        #expect(
+            unknown.errors
+                == "hermesctl: There is no such client: Nobody is called \"a\". Name another.\n")
     }
 
     private static let published = PublishResult(

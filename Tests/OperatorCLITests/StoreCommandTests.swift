@@ -129,7 +129,8 @@ struct StoreCommandTests {
             answers: [.problem(409, "The folder cannot take a backup", "It is not empty.")])
         #expect(refused.exitCode == ExitStatus.refused.rawValue)
         #expect(
-            refused.errors == "hermesctl: The folder cannot take a backup: It is not empty.\n")
+            refused.errors
+                == "hermesctl: The folder cannot take a backup: It is not empty. Name another.\n")
     }
 
     @Test("status shows how the store does")

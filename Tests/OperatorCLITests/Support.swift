@@ -115,7 +115,7 @@ extension AdminResponse {
     }
 
     static func problem(
-        _ status: Int, _ title: String, _ detail: String, fix: String? = nil
+        _ status: Int, _ title: String, _ detail: String, fix: String = "Name another."
     ) throws -> AdminResponse {
         let problem = ProblemModel(
             type: "urn:hermes:problem:test", title: title, status: status, detail: detail,

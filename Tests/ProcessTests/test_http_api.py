@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
-from harness.admin import AdminAPI, curl
+from harness.admin import AdminAPI, Answer, curl
 from harness.broker import ADMIN_TOKEN, assert_names_known_limits
 from harness.command_line_clients import Received
 from harness.waiting import PATIENCE, eventually
@@ -196,13 +196,23 @@ def test_a_bad_message_is_explained(body, words, api):
     ("query", "field"),
     [
         ("", "topic"), ("topic=", "topic"), ("topic=a%2F%23", "topic"), ("topic=%FF", "topic"),
+        ("topic=a/+/b", "%20"),
         ("topic=a&qos=3", "qos"), ("topic=a&qos=one", "qos"), ("topic=a&retain=maybe", "retain"),
+        ("topic=a&retain=1", "retain"),
         ("topic=a&topic=b", "topic"), ("topic=a&unknown=1", "unknown"),
     ],
 )
 def test_a_bad_query_is_explained(query, field, api):
     problem = api.request("POST", f"/v1/publish?{query}", b"x").problem(400)
     assert field in json.dumps(problem), problem
+
+
+def test_a_header_that_changes_the_meaning_is_refused(api, names):
+    before = api.status()["publishes_received"]
+    for header in ("If-None-Match", "X-HTTP-Method-Override", "Content-Range"):
+        answer = api.request("POST", f"/v1/publish?topic={names.topic()}", b"x", {header: "*"})
+        assert answer.problem(400)["field"] == header
+    assert api.status()["publishes_received"] == before
 
 
 def test_untrusted_text_is_escaped_in_problems(api):
@@ -428,3 +438,34 @@ def test_bytes_that_are_no_http(broker, api):
         with socket.create_connection(broker.admin_address, timeout=PATIENCE) as one:
             one.sendall(junk)
             assert api.status()
+
+
+@pytest.mark.parametrize(
+    ("request_text", "words"),
+    [
+        (b"\x10\x0c\x00\x04MQTT\x04\x02\x00\x3c\x00\x00", "listeners"),
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "HTTP/1.1"),
+        (b"get /healthz HTTP/1.1\r\n\r\n", "capitals"),
+        (b"GET /\r\n\r\n", "HTTP/1.1"),
+        (b"GET /a b HTTP/1.1\r\n\r\n", "%20"),
+        (b"GET /\xc3\xbc HTTP/1.1\r\n\r\n", "%XX"),
+        (b"GET /healthz HTTP/1.1\r\nHo st: localhost\r\n\r\n", "header"),
+        (b"GET /healthz HTTP/1.1\r\nX: a\rb\r\n\r\n", "header"),
+        (b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: x\r\n\r\n", "digits"),
+        (b"GET / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", "more than one"),
+        (b"GET / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", "both"),
+        (b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 101 + b"\r\n", "100 fields"),
+    ],
+)
+def test_malformed_http_is_explained_in_words_of_http(request_text, words, broker):
+    """Each with a cure, and without the words of the parser."""
+    with socket.create_connection(broker.admin_address, timeout=PATIENCE) as one:
+        one.sendall(request_text)
+        with one.makefile("rb") as stream:
+            head, _, body = stream.read().partition(b"\r\n\r\n")
+    status = int(head.split()[1])
+    answer = Answer(status, "application/problem+json", body, {})
+    problem = answer.problem(status)
+    assert status in (400, 431) and words in problem["detail"] + problem["fix"], problem
+    for leak in ("parser", "token", "strict", "constant", "paused", "unknown"):
+        assert leak not in problem["detail"], problem

@@ -7,12 +7,13 @@ struct Problem: Error, Equatable {
     /// The fault and its place; untrusted parts are escaped.
     var detail: String
     var field: String?
-    var fix: String?
+    /// The cure: what the caller or an operator can do.
+    var fix: String
     /// Headers that the status requires, such as `Allow`.
     var headers: HTTPFields = [:]
 
     init(
-        _ kind: Kind, _ detail: String, field: String? = nil, fix: String? = nil,
+        _ kind: Kind, _ detail: String, field: String? = nil, fix: String,
         headers: HTTPFields = [:]
     ) {
         self.kind = kind
@@ -39,6 +40,7 @@ extension Problem {
         case invalidField = "invalid-field"
         case invalidTopic = "invalid-topic"
         case unexpectedBody = "unexpected-body"
+        case unsupportedHeader = "unsupported-header"
         case unauthorized = "unauthorized"
         case missingScope = "missing-scope"
         case tooManyFailures = "too-many-failures"
@@ -67,7 +69,7 @@ extension Problem {
         var status: HTTPResponse.Status {
             switch self {
             case .malformedRequest, .invalidQuery, .invalidJSON, .invalidField, .invalidTopic,
-                .unexpectedBody:
+                .unexpectedBody, .unsupportedHeader:
                 .badRequest
             case .unauthorized: .unauthorized
             case .crossOrigin, .missingScope: .forbidden
@@ -97,6 +99,7 @@ extension Problem {
             case .invalidField: "A field of the body or path is wrong"
             case .invalidTopic: "The topic name cannot be published to"
             case .unexpectedBody: "This route takes no body"
+            case .unsupportedHeader: "A header asks for what is not done here"
             case .unauthorized: "A valid token is required"
             case .missingScope: "The token does not allow this"
             case .tooManyFailures: "Too many wrong tokens came from this address"
@@ -167,13 +170,22 @@ extension Problem {
     init(_ failure: BackupFailure) {
         switch failure {
         case .unusableFolder(let reason):
-            self.init(.backupFolder, reason, field: "directory")
-        case .outOfSpace(let reason): self.init(.diskFull, reason)
+            self.init(
+                .backupFolder, reason, field: "directory",
+                fix: "Name a folder that does not exist yet in one that does, or an empty one of "
+                    + "mode 0700, outside the data directory.")
+        case .outOfSpace(let reason):
+            self.init(
+                .diskFull, reason,
+                fix: "Free space on the file system of that folder, or name one on another.")
         case .nothingStored:
             self.init(
                 .backupFailed, "This broker stores nothing: its durability is none.",
                 fix: "Set durability to sync or interval, and start it again.")
-        case .failed(let reason): self.init(.backupFailed, reason)
+        case .failed(let reason):
+            self.init(
+                .backupFailed, reason,
+                fix: "Remove the cause, and ask again; GET /readyz tells how the store is.")
         }
     }
 }

@@ -13,7 +13,7 @@ struct PublishTopic: Hashable, Sendable {
     ///   - field: The field of the request, for the error.
     /// - Throws: ``Problem`` of kind `invalidTopic` that names the broken rule.
     init(_ text: String, maximumLevels: Int, field: String) throws(Problem) {
-        func refuse(_ why: String, fix: String? = nil) -> Problem {
+        func refuse(_ why: String, fix: String) -> Problem {
             Problem(.invalidTopic, "The topic name \(why).", field: field, fix: fix)
         }
         let utf8 = text.utf8
@@ -21,14 +21,18 @@ struct PublishTopic: Hashable, Sendable {
         // Only for errors, because escaping costs more than publishing.
         var shown: String { "\"\(text.visible())\"" }
         if utf8.count > 65_535 {
-            throw refuse("\(shown) has \(utf8.count) bytes; at most 65535 fit a PUBLISH packet")
+            throw refuse(
+                "\(shown) has \(utf8.count) bytes; at most 65535 fit a PUBLISH packet",
+                fix: "Name a shorter topic.")
         }
         if utf8.contains(UInt8(ascii: "+")) || utf8.contains(UInt8(ascii: "#")) {
             throw refuse(
                 "\(shown) holds a wildcard, `+` or `#` [MQTT-3.3.2-2]",
                 fix: "Publish to one topic at a time; wildcards belong into subscriptions.")
         }
-        if utf8.contains(0) { throw refuse("\(shown) holds NUL [MQTT-1.5.3-2]") }
+        if utf8.contains(0) {
+            throw refuse("\(shown) holds NUL [MQTT-1.5.3-2]", fix: "Leave U+0000 out.")
+        }
         let levels = utf8.count { $0 == UInt8(ascii: "/") } + 1
         if levels > maximumLevels {
             throw refuse(

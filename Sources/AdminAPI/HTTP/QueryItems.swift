@@ -9,10 +9,21 @@ struct QueryItems: Equatable {
     /// - Parameters:
     ///   - text: The text after the `?`; `nil` or empty for none.
     ///   - known: The parameters of the route.
-    /// - Throws: ``Problem`` for invalid percent-encoding, and for unknown or repeated names.
+    /// - Throws: ``Problem`` for a plus, which means a space to some programs and itself to others,
+    ///   for invalid percent-encoding, and for unknown or repeated names.
     init(_ text: Substring?, known: [String]) throws(Problem) {
         guard let text else { return }
         for encoded in QueryItem.split(text) {
+            guard !encoded.utf8.contains(UInt8(ascii: "+")) else {
+                throw Problem(
+                    .invalidQuery,
+                    "The query item \"\(String(encoded).visible())\" holds a plus, which stands for "
+                        + "a space to some programs and for itself to others.",
+                    field: String(Substring(encoded.utf8.prefix { $0 != UInt8(ascii: "=") }))
+                        .visible(),
+                    fix: "Write a space as %20 and a plus as %2B; in a topic a plus is a wildcard, "
+                        + "and nothing can be published to it.")
+            }
             guard let item = QueryItem(encoded) else {
                 throw Problem(
                     .invalidQuery,
@@ -49,13 +60,13 @@ struct QueryItems: Equatable {
     func bool(_ name: String) throws(Problem) -> Bool? {
         switch values[name] {
         case nil: return nil
-        case "true", "1": return true
-        case "false", "0": return false
+        case "true": return true
+        case "false": return false
         case .some(let value):
             throw Problem(
                 .invalidQuery,
                 "The query parameter \(name) is \"\(value.visible())\"; it must be true or false.",
-                field: name)
+                field: name, fix: "Write \(name)=true or \(name)=false.")
         }
     }
 
@@ -68,7 +79,7 @@ struct QueryItems: Equatable {
                 .invalidQuery,
                 "The query parameter \(name) is \"\(value.visible())\"; it must be a whole number "
                     + "from \(range.lowerBound) to \(range.upperBound).",
-                field: name)
+                field: name, fix: "Write it in digits alone, as in \(name)=\(range.lowerBound).")
         }
         return number
     }

@@ -11,6 +11,7 @@ struct RequestHeaders {
     private(set) var transferEncoding: String?
     /// True when the fields contain a `Host`: the first one is the authority, so this is a second.
     private(set) var hasSecondHost = false
+    private var unsupported: (name: String, cure: String)?
 
     init(_ fields: HTTPFields) {
         for field in fields {
@@ -23,8 +24,35 @@ struct RequestHeaders {
             case "host": hasSecondHost = true
             case "origin": Self.add(field.value, to: &origin)
             case "transfer-encoding": Self.add(field.value, to: &transferEncoding)
-            default: continue
+            default:
+                guard let cure = Self.cure(forUnsupported: field.name.canonicalName) else {
+                    continue
+                }
+                unsupported = (field.name.rawName, cure)
             }
+        }
+    }
+
+    /// - Throws: ``Problem`` for a header that would change the meaning of the request, and that no
+    ///   route honours: passing it over would do what the caller did not ask for.
+    func refuseUnsupported() throws(Problem) {
+        guard let unsupported else { return }
+        throw Problem(
+            .unsupportedHeader, "The header \(unsupported.name) is not honoured here.",
+            field: unsupported.name, fix: unsupported.cure)
+    }
+
+    private static func cure(forUnsupported name: String) -> String? {
+        switch name {
+        case "if-match", "if-modified-since", "if-none-match", "if-range", "if-unmodified-since":
+            "Leave it out: answers have no versions that a condition could name."
+        case "range", "content-range":
+            "Leave it out: bodies go whole, and lists have the parameters limit and cursor."
+        case "x-http-method", "x-http-method-override", "x-method-override":
+            "Leave it out, and write the method into the request line."
+        case "content-transfer-encoding":
+            "Leave it out and send the payload's own bytes, or payload_base64 to /v1/messages."
+        default: nil
         }
     }
 

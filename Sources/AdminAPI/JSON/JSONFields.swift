@@ -77,7 +77,7 @@ struct JSONFields {
     func string(_ name: String) throws(Problem) -> String? {
         guard let value = value(name) else { return nil }
         guard case .string(let text) = value else {
-            throw wrong(name, "is \(value.kindName); it must be a string")
+            throw wrong(name, "is \(value.kindName); it must be a string", fix: "Put it in quotes.")
         }
         return text
     }
@@ -94,7 +94,9 @@ struct JSONFields {
     func bool(_ name: String) throws(Problem) -> Bool? {
         guard let value = value(name) else { return nil }
         guard case .bool(let flag) = value else {
-            throw wrong(name, "is \(value.kindName); it must be true or false")
+            throw wrong(
+                name, "is \(value.kindName); it must be true or false",
+                fix: "Write true or false, without quotes.")
         }
         return flag
     }
@@ -109,8 +111,8 @@ struct JSONFields {
             throw wrong(
                 name,
                 "is \(found); it must be a whole number from \(range.lowerBound) to "
-                    + "\(range.upperBound)"
-            )
+                    + "\(range.upperBound)",
+                fix: "Write such a number, without quotes.")
         }
         return number
     }
@@ -121,10 +123,13 @@ struct JSONFields {
         switch value {
         case .number(let text), .string(let text):
             if let number = Self.wholeNumber(text) { return number }
-            throw wrong(name, "is \"\(text.visible())\"; it must be a 64-bit integer")
+            throw wrong(
+                name, "is \"\(text.visible())\"; it must be a 64-bit integer",
+                fix: Self.howToWriteInt64)
         case .null, .bool, .array, .object:
             throw wrong(
-                name, "is \(value.kindName); it must be a 64-bit integer, as a number or a string")
+                name, "is \(value.kindName); it must be a 64-bit integer",
+                fix: Self.howToWriteInt64)
         }
     }
 
@@ -132,22 +137,27 @@ struct JSONFields {
     func stringMap(_ name: String) throws(Problem) -> [String: String]? {
         guard let value = value(name) else { return nil }
         guard case .object(let members) = value else {
-            throw wrong(name, "is \(value.kindName); it must be an object of strings")
+            throw wrong(
+                name, "is \(value.kindName); it must be an object of strings",
+                fix: "Write it as {\"name\": \"text\"}.")
         }
         var map: [String: String] = [:]
         for member in members {
             guard case .string(let text) = member.value else {
                 throw wrong(
                     "\(name).\(member.name.visible())",
-                    "is \(member.value.kindName); it must be a string")
+                    "is \(member.value.kindName); it must be a string", fix: "Put it in quotes.")
             }
             map[member.name] = text
         }
         return map
     }
 
+    private static let howToWriteInt64 =
+        "Write a whole number from \(Int64.min) to \(Int64.max), with or without quotes."
+
     /// The problem of an invalid value.
-    func wrong(_ name: String, _ what: String, fix: String? = nil) -> Problem {
+    func wrong(_ name: String, _ what: String, fix: String) -> Problem {
         Problem(.invalidField, "The field \(name) \(what).", field: name, fix: fix)
     }
 

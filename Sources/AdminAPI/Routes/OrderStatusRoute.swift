@@ -125,7 +125,9 @@ struct OrderStatusPublisher: Sendable {
             encoded = try envelope.encoded()
         } catch {
             // Identifiers have been checked, so the error is in the reason or a detail.
-            throw Problem(.invalidField, "The field \(error).", field: error.field)
+            throw Problem(
+                .invalidField, "The field \(error).", field: error.field,
+                fix: "Send shorter text, or fewer details.")
         }
         return PreparedMessage(
             publication: Publication(

@@ -24,7 +24,12 @@ struct StatusRoutes: Sendable {
     /// For load balancers and supervisors without a token; does not ask the data plane.
     private var readiness: Route {
         Route(method: .get, path: "/readyz", access: .open) { _ throws(Problem) in
-            if let reason = broker.store?.notReadyReason { throw Problem(.notReady, reason) }
+            if let reason = broker.store?.notReadyReason {
+                throw Problem(
+                    .notReady, reason,
+                    fix: "See to the disk; hermesctl status shows the store, and "
+                        + "hermesctl store accept-loss accepts the loss of damaged data.")
+            }
             return try Response.json(ReadinessModel(status: "ready", durability: durability))
         }
     }

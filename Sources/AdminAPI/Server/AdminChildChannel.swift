@@ -41,7 +41,7 @@ struct AdminChildChannel: ServerChildChannel {
             configuration: .init(
                 httpDecoderConfiguration: .init(
                     maxHeaderFieldSize: limits.headBytes, maxHeaderListSize: limits.headBytes,
-                    maxHeaderFieldCount: 100)))
+                    maxHeaderFieldCount: limits.headFields)))
     }
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Connection> {

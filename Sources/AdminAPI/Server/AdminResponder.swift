@@ -85,8 +85,8 @@ struct AdminResponder: Sendable {
         guard text.utf8.count <= limits.targetBytes else {
             throw Problem(
                 .targetTooLong,
-                "The request target is larger than \(limits.targetBytes) bytes."
-            )
+                "The request target is larger than \(limits.targetBytes) bytes.",
+                fix: "Send a shorter path and query.")
         }
         let headers = RequestHeaders(request.headers)
         try hosts.check(
@@ -98,6 +98,7 @@ struct AdminResponder: Sendable {
         }
         let (route, parameters) = try routes.match(request.method, target)
         let caller = try caller(headers.authorization, for: route, channel)
+        try headers.refuseUnsupported()
         let query = try QueryItems(target.query, known: route.query)
         let declaredBytes = try checkBody(headers, route)
         return Admitted(
@@ -168,6 +169,20 @@ struct AdminResponder: Sendable {
                     : "The Content-Type is \"\(type.visible())\".",
                 field: "Content-Type", fix: "Send `Content-Type: \(wanted)`.")
         }
+        // RFC 8259 has no such parameter, and UTF-8 alone.
+        guard let charset = Self.charset(of: type), !charset.utf8.isWord("utf-8") else { return }
+        throw Problem(
+            .unsupportedMediaType, "The Content-Type names the charset \(charset.visible()).",
+            field: "Content-Type", fix: "Send JSON in UTF-8, with `Content-Type: \(wanted)`."
+        )
+    }
+
+    /// The parameter `charset` of a media type, without quotes; `nil` without one.
+    private static func charset(of type: String) -> String? {
+        type.lowercased().split(separator: ";").dropFirst().lazy
+            .map { $0.filter { $0 != " " && $0 != "\t" && $0 != "\"" } }
+            .first { $0.hasPrefix("charset=") }
+            .map { String($0.dropFirst("charset=".count)) }
     }
 
     private func expectsContinue(_ headers: RequestHeaders) throws(Problem) -> Bool {
@@ -226,7 +241,8 @@ struct AdminResponder: Sendable {
     }
 
     private static let connectionLost = Problem(
-        .malformedRequest, "The connection ended in the middle of the request.")
+        .malformedRequest, "The connection ended in the middle of the request.",
+        fix: "Send as many bytes as Content-Length says, or the last chunk, then read the answer.")
 
     private func bodyTooLarge() -> Problem {
         Problem(

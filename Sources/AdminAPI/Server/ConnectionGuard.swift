@@ -149,7 +149,7 @@ final class ConnectionGuard {
         fail(
             error == .headerOverflow
                 ? Self.headTooLarge(limits)
-                : Problem(.malformedRequest, "The request cannot be parsed: \(error)."))
+                : Problem(malformedRequest: error))
     }
 
     // MARK: Decisions
@@ -180,14 +180,15 @@ final class ConnectionGuard {
             answer(
                 Problem(
                     .requestTimeout,
-                    "The request line and headers did not arrive within \(limits.head)."))
+                    "The request line and headers did not arrive within \(limits.head).",
+                    fix: "Send the whole head at once."))
         case .reportLateBody:
             context.fireErrorCaught(
                 Problem(
                     .requestTimeout,
                     "The body came too slowly: after \(limits.bodyGrace) its rate must be "
-                        + "\(limits.bodyBytesPerSecond) bytes per second or more."
-                ))
+                        + "\(limits.bodyBytesPerSecond) bytes per second or more.",
+                    fix: "Send the body faster, or a smaller one."))
         }
         noteBusy()
         scheduleTick()
@@ -222,7 +223,9 @@ final class ConnectionGuard {
     private static func headTooLarge(_ limits: HTTPLimits) -> Problem {
         Problem(
             .headersTooLarge,
-            "The request line and headers are larger than \(limits.headBytes) bytes.")
+            "The request line and headers are larger than \(limits.headBytes) bytes, or have more "
+                + "than \(limits.headFields) fields.",
+            fix: "Send fewer and shorter headers, and a shorter path and query.")
     }
 }
 

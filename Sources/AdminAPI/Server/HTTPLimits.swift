@@ -10,6 +10,8 @@ package struct HTTPLimits: Sendable, Equatable {
     package var head: Duration = .seconds(10)
     /// Bytes of request line and headers.
     package var headBytes = 16 * 1024
+    /// Most headers of a request.
+    package var headFields = 100
     /// Bytes of the request line's target.
     package var targetBytes = 8 * 1024
     /// Time allowed for a body before its rate counts.

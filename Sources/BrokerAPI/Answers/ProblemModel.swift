@@ -10,15 +10,15 @@ public struct ProblemModel: Codable, Sendable, Equatable, Error {
     public var detail: String
     /// The query parameter, header or JSON field at fault; `nil` for other faults.
     public var field: String?
-    /// Advice; `nil` when the detail contains it.
-    public var fix: String?
+    /// The cure: what the caller or an operator can do.
+    public var fix: String
 
     /// Media type of the document.
     public static let contentType = "application/problem+json"
 
     public init(
         type: String, title: String, status: Int, detail: String, field: String? = nil,
-        fix: String? = nil
+        fix: String
     ) {
         self.type = type
         self.title = title

@@ -170,7 +170,8 @@ struct AdminClient: Sendable {
         }
         let status: ExitStatus =
             response.status == 401 || response.status == 403 ? .unauthorized : .refused
-        let sentences = [problem.detail, problem.fix].compactMap(\.self).joined(separator: " ")
-        return CommandFailure(status, VisibleText.printable("\(problem.title): \(sentences)"))
+        return CommandFailure(
+            status,
+            VisibleText.printable("\(problem.title): \(problem.detail) \(problem.fix)"))
     }
 }

@@ -18,7 +18,7 @@ enum QueryCheck {
         let whole = path + (target.query.map { "?" + $0 } ?? "")
         try CheckFailure.unless(
             whole.utf8.elementsEqual(text.utf8), "\(text) is put together as \(whole)")
-        for segment in target.segments { try check(segment, plusIsSpace: false) }
+        for segment in target.segments { try check(segment) }
         guard let query = target.query else { return }
 
         let items = Array(query.utf8).split(separator: UInt8(ascii: "&"))
@@ -31,8 +31,8 @@ enum QueryCheck {
             trace?("  \(text): \(String(describing: item))")
             let parts = bytes.split(
                 separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
-            let name = decoded(parts[0], plusIsSpace: true)
-            let value = decoded(parts.count > 1 ? parts[1] : [], plusIsSpace: true)
+            let name = decoded(parts[0])
+            let value = decoded(parts.count > 1 ? parts[1] : [])
             try CheckFailure.unless(
                 item.map { Array($0.name.utf8) } == (value == nil ? nil : name)
                     && item.map { Array($0.value.utf8) } == (name == nil ? nil : value),
@@ -40,9 +40,9 @@ enum QueryCheck {
         }
     }
 
-    private static func check(_ text: Substring, plusIsSpace: Bool) throws(CheckFailure) {
-        let result = percentDecoded(text, plusIsSpace: plusIsSpace)
-        let expected = decoded(Array(text.utf8)[...], plusIsSpace: plusIsSpace)
+    private static func check(_ text: Substring) throws(CheckFailure) {
+        let result = percentDecoded(text)
+        let expected = decoded(Array(text.utf8)[...])
         try CheckFailure.unless(
             result.map { Array($0.utf8) } == expected,
             "\(text) is decoded to \(String(describing: result))")
@@ -51,17 +51,17 @@ enum QueryCheck {
             "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
         }.joined()
         try CheckFailure.unless(
-            percentDecoded(encoded[...], plusIsSpace: plusIsSpace) == result,
+            percentDecoded(encoded[...]) == result,
             "\(encoded) is not decoded to \(result)")
     }
 
     /// The decoder of ten lines.
-    private static func decoded(_ text: ArraySlice<UInt8>, plusIsSpace: Bool) -> [UInt8]? {
+    private static func decoded(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         var rest = text
         var result: [UInt8] = []
         while let byte = rest.popFirst() {
             guard byte == UInt8(ascii: "%") else {
-                result.append(plusIsSpace && byte == UInt8(ascii: "+") ? 0x20 : byte)
+                result.append(byte)
                 continue
             }
             let digits = String(decoding: rest.prefix(2), as: UTF8.self)

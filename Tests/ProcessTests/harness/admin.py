@@ -31,6 +31,8 @@ class Answer:
         problem = self.json
         assert problem["status"] == status, problem
         assert problem["title"] and problem["detail"], f"says too little: {problem}"
+        assert problem["fix"], f"says no cure: {problem}"
+        assert self.body.endswith(b"}\n"), self.body
         return problem
 
 
