@@ -120,9 +120,20 @@ struct OpenAPITests {
         #expect(statuses.last?["minimum"]?.integer == 0)
         #expect(statuses.last?["maximum"]?.integer == OrderStatus.allCases.count - 1)
 
-        let message = try document.schema("MessageRequest")["properties"]
-        #expect(
-            message?["message_id"]?["pattern"]?.text == "^[!-~]{1,\(MessageID.maximumLength)}$")
+        let name = try document.schema("CallersMessageID")
+        #expect(name["pattern"]?.text == "^[!-~]{1,\(MessageID.maximumLength)}$")
+        let expiry = try document.schema("ExpirySeconds")
+        #expect(expiry["minimum"]?.integer == Int(Publisher.expirySeconds.lowerBound))
+        #expect(expiry["maximum"]?.integer == Int(Publisher.expirySeconds.upperBound))
+        let publish = try #require(
+            document.operations.first { $0.path == "/v1/publish" && $0.method == "POST" })
+        for (parameter, schema) in [("message_id", name), ("expires_in_s", expiry)] {
+            let found = publish.parameters(in: "query").first { $0["name"]?.text == parameter }
+            for rule in ["pattern", "minimum", "maximum"] {
+                #expect(found?["schema"]?[rule]?.text == schema[rule]?.text)
+                #expect(found?["schema"]?[rule]?.integer == schema[rule]?.integer)
+            }
+        }
         let clients = try #require(
             document.operations.first { $0.path == "/v1/clients" && $0.method == "GET" })
         let cursor = clients.parameters(in: "query").first { $0["name"]?.text == "cursor" }

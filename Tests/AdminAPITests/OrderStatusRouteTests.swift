@@ -70,6 +70,28 @@ struct OrderStatusRouteTests {
     }
 
     @Test(
+        "message_id and expires_in_s belong to the message, and the Envelope says both",
+        arguments: [
+            #""message_id":"o-1","expires_in_s":60"#, #""messageId":"o-1","expiresInS":60"#,
+        ])
+    func nameAndExpiry(fields: String) async throws {
+        try await TestServer.run { server in
+            let before = unixMilliseconds()
+            let response = try server.post(
+                "/v1/orders/o/status", json: #"{"salesId":"s","status":1,"# + fields + "}")
+            #expect(try response.json(PublishResult.self).messageID == "o-1")
+            let publication = try #require(server.broker.publications.first)
+            let message = try #require(
+                hermes__v1__envelope__unpack(nil, publication.payload.count, publication.payload))
+            defer { hermes__v1__envelope__free_unpacked(message, nil) }
+            #expect(String(cString: message.pointee.message_id) == "o-1")
+            let expiry = try #require(publication.expiresAtMs)
+            #expect(message.pointee.expires_at_ms == expiry)
+            #expect((before + 60_000...unixMilliseconds() + 60_000).contains(expiry))
+        }
+    }
+
+    @Test(
         "a wrong field is refused by name",
         arguments: [
             ("o", #"{"status":"SIGNED"}"#, "salesId"),
@@ -96,6 +118,11 @@ struct OrderStatusRouteTests {
             ("o", #"{"salesId":"s","status":1,"details":{"a":"\u0000"}}"#, "details"),
             ("o", #"{"salesId":"s","status":1,"reason":"a\u0000b"}"#, "reason"),
             ("o", #"{"salesId":"s","status":1,"note":"x"}"#, "note"),
+            ("o", #"{"salesId":"s","status":1,"message_id":"a b"}"#, "message_id"),
+            ("o", #"{"salesId":"s","status":1,"message_id":7}"#, "message_id"),
+            ("o", #"{"salesId":"s","status":1,"messageId":"a","message_id":"a"}"#, "message_id"),
+            ("o", #"{"salesId":"s","status":1,"expires_in_s":0}"#, "expires_in_s"),
+            ("o", #"{"salesId":"s","status":1,"expiresInS":"60"}"#, "expires_in_s"),
         ])
     func wrongField(order: String, json: String, field: String) async throws {
         try await TestServer.run { server in

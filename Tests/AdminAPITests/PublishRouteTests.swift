@@ -44,6 +44,18 @@ struct PublishRouteTests {
         }
     }
 
+    @Test("the caller's name for the message and its time to live are taken from the query")
+    func nameAndExpiry() async throws {
+        try await TestServer.run { server in
+            let before = unixMilliseconds()
+            let target = "/v1/publish?topic=t&message_id=order-x%2F7&expires_in_s=60"
+            let response = try server.request("POST", target, body: [1])
+            #expect(try response.json(PublishResult.self).messageID == "order-x/7")
+            let expiry = try #require(server.broker.publications.first?.expiresAtMs)
+            #expect((before + 60_000...unixMilliseconds() + 60_000).contains(expiry))
+        }
+    }
+
     @Test("a chunked body is put together")
     func chunked() async throws {
         try await TestServer.run { server in
@@ -69,6 +81,16 @@ struct PublishRouteTests {
             ("?topic=t&retain=yes", "invalid-query", "retain"),
             ("?topic=t&retain=1", "invalid-query", "retain"),
             ("?topic=a/+/b", "invalid-query", "topic"),
+            ("?topic=t&message_id=", "invalid-query", "message_id"),
+            ("?topic=t&message_id=a%20b", "invalid-query", "message_id"),
+            ("?topic=t&message_id=a%00", "invalid-query", "message_id"),
+            (
+                "?topic=t&message_id=" + String(repeating: "x", count: 129), "invalid-query",
+                "message_id"
+            ),
+            ("?topic=t&expires_in_s=0", "invalid-query", "expires_in_s"),
+            ("?topic=t&expires_in_s=4294967296", "invalid-query", "expires_in_s"),
+            ("?topic=t&expires_in_s=1.5", "invalid-query", "expires_in_s"),
             ("?topic=t&topic=u", "invalid-query", "topic"),
             ("?topic=t&colour=red", "invalid-query", "colour"),
             ("?topic=t&bad=%E2%82", "invalid-query", nil),

@@ -267,6 +267,26 @@ struct BrokerCommandTests {
             ])
     }
 
+    @Test("publish passes the message's name and its time to live on")
+    func publishNameAndExpiry() async throws {
+        for (text, seconds) in [("90s", 90), ("30m", 1_800), ("12h", 43_200), ("7d", 604_800)] {
+            let run = try await run(
+                ["publish", "-t", "a", "-m", "", "--message-id", "o/7", "--expires", text],
+                answers: [.ok(Self.published)])
+            #expect(
+                run.requests.map(\.url) == [
+                    "http://127.0.0.1:8080/v1/publish?topic=a&qos=0&retain=false"
+                        + "&message_id=o%2F7&expires_in_s=\(seconds)"
+                ])
+        }
+        for text in ["0s", "60", "1w", "49711d", "-1s"] {
+            let run = try await run(["publish", "-t", "a", "-m", "", "--expires=\(text)"])
+            #expect(run.exitCode == ExitStatus.usage.rawValue)
+            #expect(run.errors.contains("such as 30m"))
+            #expect(run.requests.isEmpty)
+        }
+    }
+
     @Test("publish takes the message from standard input or from a file, byte for byte")
     func publishSources() async throws {
         let input = try await run(

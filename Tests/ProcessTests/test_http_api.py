@@ -132,6 +132,23 @@ def test_an_expired_message_is_not_delivered(api, client, names):
     client("phone")  # Ends the stored session.
 
 
+def test_a_raw_message_has_a_name_and_expires(api, client, names):
+    topic = names.topic()
+    phone = client("phone", clean_session=False)
+    phone.subscribe((topic, 1))
+    phone.disconnect()
+    path = f"/v1/publish?topic={topic}&message_id="
+    answer = api.request("POST", path + "note%2F1&expires_in_s=1", b"short")
+    assert answer.json["message_id"] == "note/1"
+    due = time.monotonic() + 1.1
+    assert api.request("POST", path + "note%2F2&expires_in_s=3600", b"long").status == 200
+    eventually(lambda: time.monotonic() > due, "the first message to expire")
+    phone = client("phone", clean_session=False)
+    assert phone.take_message().payload == b"long"
+    assert phone.messages_so_far() == []
+    client("phone")  # Ends the stored session.
+
+
 def test_payloads_of_256_kib_pass(api, client, names):
     subscriber = client("sub")
     subscriber.subscribe((names.topic(), 1))

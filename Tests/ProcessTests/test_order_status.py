@@ -99,6 +99,19 @@ def test_every_field_arrives(protocol, schemas, broker, names, paho_client):
     assert dict(update.details) == {"bank": "N\u00f6rdlich", "amount": "12000.50", "": "x"}
 
 
+def test_a_name_and_a_time_to_live(schemas, broker, names, client):
+    """Both are in the envelope."""
+    phone = client("phone")
+    phone.subscribe((f"orders/{names.client('s')}/+/status", 1))
+    answer = post(broker, "1", {
+        "salesId": names.client("s"), "status": 4, "message_id": "crm-7", "expires_in_s": 60,
+    })
+    assert answer.json["message_id"] == "crm-7"
+    envelope, _ = decode(schemas, phone.take_message().payload)
+    assert envelope.message_id == "crm-7"
+    assert 0 <= envelope.expires_at_ms - envelope.published_at_ms - 60_000 <= 1_000
+
+
 def test_what_is_left_out(schemas, broker, names, client):
     """The time of the request, and empty fields."""
     phone = client("phone")

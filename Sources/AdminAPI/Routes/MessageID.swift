@@ -1,3 +1,5 @@
+import PlainText
+
 /// Identifiers of messages.
 enum MessageID {
     /// Longest identifier of a caller, in bytes.
@@ -34,5 +36,31 @@ enum MessageID {
     static func isValid(_ text: String) -> Bool {
         (1...maximumLength).contains(text.utf8.count)
             && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+    }
+
+    fileprivate static func fault(of text: String) -> String {
+        "is \"\(text.visible())\"; it must be 1 to \(maximumLength) visible ASCII characters"
+    }
+
+    fileprivate static let cure = "Leave it out to have one made."
+}
+
+extension JSONFields {
+    /// The caller's `message_id`; `nil` to have one made.
+    func messageID() throws(Problem) -> String? {
+        guard let text = try string("message_id") else { return nil }
+        if MessageID.isValid(text) { return text }
+        throw wrong("message_id", MessageID.fault(of: text), fix: MessageID.cure)
+    }
+}
+
+extension QueryItems {
+    /// The caller's `message_id`; `nil` to have one made.
+    func messageID() throws(Problem) -> String? {
+        guard let text = self["message_id"] else { return nil }
+        if MessageID.isValid(text) { return text }
+        throw Problem(
+            .invalidQuery, "The query parameter message_id \(MessageID.fault(of: text)).",
+            field: "message_id", fix: MessageID.cure)
     }
 }

@@ -1,7 +1,6 @@
 import BrokerAPI
 import FoundationEssentials
 import Hummingbird
-import PlainText
 
 extension Route {
     /// `POST /v1/messages`: one message as JSON.
@@ -35,15 +34,14 @@ extension Route {
         }
         let topic = try PublishTopic(
             try fields.requiredString("topic"), maximumLevels: maximumTopicLevels, field: "topic")
-        var publication = Publication(
+        let publication = Publication(
             topic: topic.bytes, payload: try payload(fields),
             qos: Publisher.qos(try fields.integer("qos", in: 0...2)),
-            retain: try fields.bool("retain") ?? false)
-        if let seconds = try fields.integer("expires_in_s", in: 1...4_294_967_295) {
-            publication.expiresAtMs = publisher.now() + seconds * 1000
-        }
+            retain: try fields.bool("retain") ?? false,
+            expiresAtMs: publisher.expiry(
+                inSeconds: try fields.integer("expires_in_s", in: Publisher.expirySeconds)))
         return PreparedMessage(
-            publication: publication, id: try messageID(fields) ?? publisher.makeMessageID())
+            publication: publication, id: try fields.messageID() ?? publisher.makeMessageID())
     }
 
     static let messageFields = JSONFields.Known(
@@ -72,17 +70,5 @@ extension Route {
                 "payload", "is missing",
                 fix: "Add \"payload\" with a string (\"\" for none) or \"payload_base64\".")
         }
-    }
-
-    private static func messageID(_ fields: JSONFields) throws(Problem) -> String? {
-        guard let name = try fields.string("message_id") else { return nil }
-        guard MessageID.isValid(name) else {
-            throw fields.wrong(
-                "message_id",
-                "is \"\(name.visible())\"; it must be 1 to \(MessageID.maximumLength) visible ASCII "
-                    + "characters",
-                fix: "Leave it out to have one made.")
-        }
-        return name
     }
 }

@@ -26,7 +26,7 @@ struct OrderStatusPublisher: Sendable {
                     "is \"\(repeated.visible())\", but the path says \"\(orderID.visible())\"",
                     fix: "Leave it out of the body.")
             }
-            let message = try message(try update(fields, orderID: orderID))
+            let message = try message(fields, orderID: orderID)
             return Response.json(
                 try await publisher.publish(
                     message.publication, messageID: message.id, for: request.caller))
@@ -39,7 +39,7 @@ struct OrderStatusPublisher: Sendable {
             let fields = try JSONFields(line: line, known: Self.fields)
             let orderID = try identifier(
                 try fields.requiredString("orderId"), field: "orderId")
-            return try message(try update(fields, orderID: orderID))
+            return try message(fields, orderID: orderID)
         }
     }
 
@@ -50,6 +50,9 @@ struct OrderStatusPublisher: Sendable {
         JSONFields.Name(canonical: "reason"),
         JSONFields.Name(canonical: "updatedAtMs", aliases: ["updated_at_ms"]),
         JSONFields.Name(canonical: "details"),
+        // Not of the update, but of the message that carries it.
+        JSONFields.Name(canonical: "message_id", aliases: ["messageId"]),
+        JSONFields.Name(canonical: "expires_in_s", aliases: ["expiresInS"]),
     ])
 
     private func update(
@@ -110,18 +113,23 @@ struct OrderStatusPublisher: Sendable {
         return text
     }
 
-    private func message(_ update: OrderStatusUpdate) throws(Problem) -> PreparedMessage {
+    private func message(
+        _ fields: JSONFields, orderID: String
+    ) throws(Problem) -> PreparedMessage {
+        let update = try update(fields, orderID: orderID)
         let identifiers = ["salesId": update.salesID, "orderId": update.orderID]
         let topic = try PublishTopic(
             topicTemplate.filled(identifiers), maximumLevels: maximumTopicLevels, field: "salesId")
         let channel = channelTemplate.filled(identifiers)
-        let messageID = publisher.makeMessageID()
+        let messageID = try fields.messageID() ?? publisher.makeMessageID()
+        let expiresAtMs = publisher.expiry(
+            inSeconds: try fields.integer("expires_in_s", in: Publisher.expirySeconds))
         let encoded: [UInt8]
         do {
             let envelope = Envelope(
                 messageID: messageID, topic: topic.text, channel: channel,
-                publishedAtMs: publisher.now(), contentType: OrderStatusUpdate.contentType,
-                payload: try update.encoded())
+                publishedAtMs: publisher.now(), expiresAtMs: expiresAtMs,
+                contentType: OrderStatusUpdate.contentType, payload: try update.encoded())
             encoded = try envelope.encoded()
         } catch {
             // Identifiers have been checked, so the error is in the reason or a detail.
@@ -131,7 +139,7 @@ struct OrderStatusPublisher: Sendable {
         }
         return PreparedMessage(
             publication: Publication(
-                topic: topic.bytes, payload: encoded, qos: qos,
+                topic: topic.bytes, payload: encoded, qos: qos, expiresAtMs: expiresAtMs,
                 sequence: SequenceStamp(
                     channel: Array(channel.utf8), tag: Envelope.sequenceTag)),
             id: messageID)

@@ -21,6 +21,12 @@ struct Publisher: Sendable {
         number.flatMap { QoS(rawValue: UInt8($0)) } ?? defaultQoS
     }
 
+    /// Seconds after which a message may expire.
+    static let expirySeconds: ClosedRange<Int64> = 1...4_294_967_295
+
+    /// The UNIX time in milliseconds at which a message expires; `nil` for never.
+    func expiry(inSeconds seconds: Int64?) -> Int64? { seconds.map { now() + $0 * 1000 } }
+
     /// A new message identifier.
     func makeMessageID() -> String {
         var generator = SystemRandomNumberGenerator()

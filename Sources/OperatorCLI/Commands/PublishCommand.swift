@@ -1,6 +1,7 @@
 import BrokerAPI
 import ArgumentParser
 import Credentials
+import PlainText
 import SystemFiles
 
 struct PublishCommand: OperatorCommand {
@@ -41,6 +42,18 @@ struct PublishCommand: OperatorCommand {
 
     @Option(
         help: ArgumentHelp(
+            "Your name for the message: 1 to 128 visible ASCII characters.", valueName: "id"))
+    var messageID: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "After how long it is no longer delivered, such as 90s, 30m, 12h or 7d (default: never).",
+            valueName: "time"),
+        transform: ExpiryArgument.parse)
+    var expires: ExpiryArgument?
+
+    @Option(
+        help: ArgumentHelp(
             "File with a message on each line; - is standard input.", valueName: "path"),
         completion: .file())
     var batch: String?
@@ -50,9 +63,14 @@ struct PublishCommand: OperatorCommand {
 
     func validate() throws {
         if batch != nil {
-            if topic != nil || message != nil || file != nil || retain || qos != 0 {
+            if topic != nil || message != nil || file != nil || retain || qos != 0
+                || messageID != nil || expires != nil
+            {
                 throw ValidationError(
-                    "With --batch each line names its own topic, payload, qos and retain.")
+                    """
+                    With --batch each line names its own topic, payload, qos, retain, message_id \
+                    and expires_in_s.
+                    """)
             }
             return
         }
@@ -77,7 +95,8 @@ struct PublishCommand: OperatorCommand {
         let payload = try payload(context)
         try await connection.withClient(in: context) { client throws(CommandFailure) in
             let answer = try await client.publish(
-                payload, topic: topic, qos: qos, retain: retain)
+                payload, topic: topic, qos: qos, retain: retain, messageID: messageID,
+                expiresInSeconds: expires?.seconds)
             try context.console.print(
                 output.json ? JSONOutput.line(answer.json) : Self.rendered(answer.model))
         }
@@ -119,5 +138,26 @@ struct PublishCommand: OperatorCommand {
                 """)
         }
         return bytes
+    }
+}
+
+/// The time until a message expires, written as a whole number with s, m, h or d.
+struct ExpiryArgument {
+    let seconds: Int64
+
+    /// Throws the parser's error, which lists the valid forms.
+    static func parse(_ text: String) throws -> ExpiryArgument {
+        let units: [Character: Int64] = ["s": 1, "m": 60, "h": 3_600, "d": 86_400]
+        if let seconds = TimeSpanText.seconds(text, units: units),
+            (1...4_294_967_295).contains(seconds)
+        {
+            return ExpiryArgument(seconds: seconds)
+        }
+        throw ValidationError(
+            """
+            "\(VisibleText.escaped(text))" is no time after which a message can expire. Give a whole \
+            number with s (seconds), m (minutes), h (hours) or d (days), from 1s to 49710d, such as \
+            30m; without --expires it never does.
+            """)
     }
 }

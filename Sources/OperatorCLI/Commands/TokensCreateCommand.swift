@@ -111,13 +111,9 @@ struct LifetimeArgument {
 
     private init?(_ argument: String) {
         let units: [Character: Int64] = ["m": 60, "h": 3_600, "d": 86_400]
-        guard let last = argument.last, let unit = units[last] else { return nil }
-        let digits = argument.dropLast()
-        guard !digits.isEmpty, digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
-            let count = Int64(digits)
+        guard let seconds = TimeSpanText.seconds(argument, units: units),
+            Self.range.contains(seconds)
         else { return nil }
-        let (seconds, overflows) = count.multipliedReportingOverflow(by: unit)
-        guard !overflows, Self.range.contains(seconds) else { return nil }
         self.seconds = seconds
     }
 }

@@ -88,12 +88,15 @@ struct AdminClient: Sendable {
     }
 
     func publish(
-        _ payload: [UInt8], topic: String, qos: Int, retain: Bool
+        _ payload: [UInt8], topic: String, qos: Int, retain: Bool, messageID: String?,
+        expiresInSeconds: Int64?
     ) async throws(CommandFailure) -> Answer<PublishResult> {
-        let query = [
+        var query = [
             (name: "topic", value: topic), (name: "qos", value: "\(qos)"),
             (name: "retain", value: "\(retain)"),
         ]
+        if let messageID { query.append(("message_id", messageID)) }
+        if let expiresInSeconds { query.append(("expires_in_s", "\(expiresInSeconds)")) }
         return try decode(await send(.post, ["v1", "publish"], query: query, body: payload))
     }
 
