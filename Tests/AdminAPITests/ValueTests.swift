@@ -90,6 +90,13 @@ struct ValueTests {
         #expect(early.hasPrefix("01234567-89ab-7"))
     }
 
+    @Test("no two messages get the same name, also of the same millisecond")
+    func differentNames() {
+        let ids = MessageIDs()
+        let names = (1...1_000).map { _ in ids.make(unixMilliseconds: 1) }
+        #expect(Set(names).count == 1_000)
+    }
+
     @Test(
         "the answer to a publish equals JSONEncoder's output",
         arguments: ["01a1fc8a-b5fb-70b5-821e-8b8b8cb417c3", "\"", "a\\b\"c/", "~!"])

@@ -15,6 +15,7 @@ struct Publisher: Sendable {
     let now: @Sendable () -> Int64
     let log: PublishLog
     let batches: BatchPlaces
+    let ids = MessageIDs()
 
     /// The QoS for a number from 0 to 2; the default without one.
     static func qos(_ number: Int64?) -> QoS {
@@ -29,8 +30,7 @@ struct Publisher: Sendable {
 
     /// A new message identifier.
     func makeMessageID() -> String {
-        var generator = SystemRandomNumberGenerator()
-        return MessageID.make(unixMilliseconds: now(), using: &generator)
+        ids.make(unixMilliseconds: now())
     }
 
     /// Returns when the data plane has stored the message as `durability` requires.

@@ -21,12 +21,12 @@ struct WorkBudget: BitwiseCopyable {
     private static var leastShare: Int { 256 }
 
     /// Most units of a turn for groups of the admin plane.
-    private static var groupShare: Int { 8_192 }
+    private static var groupShare: Int { 4_096 }
 
     /// Units of every packet.
     static var packet: Int { 4 }
     /// Units of a message of the admin plane, without its receivers.
-    static func publication(bytes: Int) -> Int { packet + bytes >> 8 }
+    static func publication(bytes: Int) -> Int { 16 + bytes >> 8 }
     /// Units of a node or subscription that a match visits, or of a member that is asked.
     static var matchStep: Int { 4 }
     /// Units of a message for one receiver: at QoS 1 and 2 it gets a place in a queue.
