@@ -1,6 +1,7 @@
 /// The tokens of the HTTP API, one a line:
 /// `name scopes created expires sha256:digest`, such as
-/// `billing publish 2025-01-31T08:00:00Z never sha256:9f86...`.
+/// `billing publish 2025-01-31T08:00:00Z never sha256:9f86...`, and behind that the bounds of
+/// publishing, if any: `topic:orders/#` for each filter, and `rate:500/s`.
 ///
 /// The tokens themselves are not in it, only their digests: a reader of the file cannot use the API.
 package typealias TokenFile = LineFile<TokenLines>
@@ -47,16 +48,18 @@ package struct TokenLines: LineFormat {
         package let expires: UTCTime?
         /// The digest of the whole token, including its prefix.
         package let digest: SHA256Digest
+        package let bounds: TokenBounds
 
         package init(
             name: TokenName, scopes: TokenScopes, created: UTCTime, expires: UTCTime?,
-            digest: SHA256Digest
+            digest: SHA256Digest, bounds: TokenBounds = .none
         ) {
             self.name = name
             self.scopes = scopes
             self.created = created
             self.expires = expires
             self.digest = digest
+            self.bounds = bounds
         }
 
         /// True if the token has expired by that time.
@@ -69,11 +72,13 @@ package struct TokenLines: LineFormat {
     package static let creation =
         "making the first token: hermesctl tokens create NAME --scope SCOPE --tokens-file"
     /// Far more than the largest number of tokens needs.
-    package static let maximumByteCount = 1024 * 1024
+    package static let maximumByteCount = 8 * 1024 * 1024
     package static let threat: String? = "make tokens"
 
     private static let digestPrefix = "sha256:"
     private static let never = "never"
+    private static let topicPrefix = "topic:"
+    private static let ratePrefix = "rate:"
 
     private var lineOfName: [TokenName: Int] = [:]
     private var lineOfDigest: [SHA256Digest: Int] = [:]
@@ -97,7 +102,7 @@ package struct TokenLines: LineFormat {
     private static func parse(_ line: ArraySlice<UInt8>) throws(Complaint) -> Entry {
         guard let text = String(validating: line, as: UTF8.self) else { throw .notUTF8 }
         let fields = text.split { $0 == " " || $0 == "\t" }
-        guard fields.count == 5 else { throw .fieldCount(fields.count) }
+        guard fields.count >= 5 else { throw .fieldCount(fields.count) }
         let name: TokenName
         do throws(TokenNameError) {
             name = try TokenName(fields[0])
@@ -111,14 +116,39 @@ package struct TokenLines: LineFormat {
         guard fields[4].hasPrefix(digestPrefix),
             let digest = SHA256Digest(hexadecimal: fields[4].dropFirst(digestPrefix.count).utf8)
         else { throw .digest(name) }
-        return Entry(name: name, scopes: scopes, created: created, expires: expires, digest: digest)
+        guard let bounds = bounds(fields.dropFirst(5)) else { throw .bounds(name) }
+        return Entry(
+            name: name, scopes: scopes, created: created, expires: expires, digest: digest,
+            bounds: bounds)
+    }
+
+    /// `nil` for a word that is neither a topic nor a rate, a second rate, or too many topics.
+    private static func bounds(_ words: ArraySlice<Substring>) -> TokenBounds? {
+        var topics: [TokenTopic] = []
+        var rate: TokenRate?
+        for word in words {
+            if word.hasPrefix(topicPrefix) {
+                guard topics.count < TokenBounds.maximumTopicCount,
+                    let topic = TokenTopic(word.dropFirst(topicPrefix.count))
+                else { return nil }
+                topics.append(topic)
+            } else if word.hasPrefix(ratePrefix), rate == nil {
+                rate = TokenRate(word.dropFirst(ratePrefix.count))
+                if rate == nil { return nil }
+            } else {
+                return nil
+            }
+        }
+        return TokenBounds(topics: topics, rate: rate)
     }
 
     package static func text(of entry: Entry) -> [UInt8] {
-        let fields = [
+        var fields = [
             entry.name.text, entry.scopes.description, entry.created.description,
             entry.expires?.description ?? never, digestPrefix + entry.digest.hexadecimal,
         ]
+        fields += entry.bounds.topics.map { topicPrefix + $0.text }
+        if let rate = entry.bounds.rate { fields.append(ratePrefix + rate.description) }
         return Array(fields.joined(separator: " ").utf8)
     }
 
@@ -130,6 +160,7 @@ package struct TokenLines: LineFormat {
         case scopes(TokenName)
         case time(TokenName)
         case digest(TokenName)
+        case bounds(TokenName)
         case duplicateName(TokenName, firstLine: Int)
         case duplicateDigest(firstLine: Int)
         case tooMany
@@ -160,6 +191,12 @@ package struct TokenLines: LineFormat {
                 """
                 token "\(name)": the digest is not sha256: with 64 lower-case hexadecimal digits. \
                 Delete the line and make the token with hermesctl tokens create.
+                """
+            case .bounds(let name):
+                """
+                token "\(name)": behind the digest stand other words than topic: with a filter, at \
+                most \(TokenBounds.maximumTopicCount), and one rate: with a number, such as \
+                rate:500/s. Correct them.
                 """
             case .duplicateName(let name, let firstLine):
                 "token \"\(name)\" is already on line \(firstLine). Delete one of the two lines."

@@ -1,5 +1,6 @@
 import BrokerAPI
 import FoundationEssentials
+import Logging
 import Testing
 
 @testable import AdminAPI
@@ -71,7 +72,7 @@ struct MetricsTests {
     @Test("every figure of the broker is shown once")
     func everyFigure() throws {
         let text = MetricsText.render(StubBroker.figures)
-        for value in [Int](101...152) + [Int](198...199) + [Int](201...214) where value != 140 {
+        for value in [Int](101...152) + [Int](198...199) + [Int](201...215) where value != 140 {
             let lines = text.split(separator: "\n").filter { $0.hasSuffix(" \(value)") }
             #expect(lines.count == 1, "\(value): \(lines)")
         }
@@ -114,11 +115,60 @@ struct MetricsTests {
             #expect(response["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8")
             // The server adds counters of its own; the stub supplies the broker's figures.
             var expected = StubBroker.figures
-            expected.admin = AdminCounters().figures
+            let counters = AdminCounters()
+            counters.requests.begin(try Self.routes())
+            expected.admin = counters.figures
             #expect(response.text == MetricsText.render(expected))
             let refused = try server.request("GET", "/metrics", token: nil)
             #expect(refused.status == 401)
         }
+    }
+
+    @Test("requests are counted by route and class, whatever their paths and parameters")
+    func requests() async throws {
+        try await TestServer.run { server in
+            for path in ["/v1/clients/a", "/v1/clients/%00", "/v1/nothing", "/x?y=z"] {
+                _ = try server.request("GET", path)
+            }
+            _ = try server.request("HEAD", "/v1/status")
+            _ = try server.request("GET", "/v1/status", token: nil)
+            let text = try server.request("GET", "/metrics").text
+            for line in [
+                #"hermes_http_requests_total{method="GET",route="/v1/clients/{id}",status="4xx"} 2"#,
+                #"hermes_http_requests_total{method="other",route="other",status="4xx"} 2"#,
+                #"hermes_http_requests_total{method="GET",route="/v1/status",status="2xx"} 1"#,
+                #"hermes_http_requests_total{method="GET",route="/v1/status",status="4xx"} 1"#,
+                #"hermes_http_requests_total{method="GET",route="/metrics",status="2xx"} 0"#,
+                #"hermes_http_request_seconds_count{method="GET",route="/v1/status"} 2"#,
+            ] {
+                #expect(text.contains("\n\(line)\n"), "\(line)")
+            }
+            let series = text.split(separator: "\n").count { $0.hasPrefix("hermes_http_") }
+            #expect(series == (try Self.routes().count + 1) * (3 + 17 + 2))
+        }
+    }
+
+    @Test("a histogram's buckets are cumulative, and a span counts below its bound")
+    func histogram() {
+        var times = TimeHistogram()
+        for microseconds: UInt64 in [0, 499, 500, 999, 1_000, 16_383_999, 16_384_000, 1 << 40] {
+            times.add(microseconds: microseconds)
+        }
+        let counts = times.cumulative
+        #expect(counts.count == TimeHistogram.boundCount)
+        #expect(counts.prefix(4).map(\.bound) == [0.0005, 0.001, 0.002, 0.004])
+        #expect(counts.prefix(4).map(\.count) == [2, 4, 5, 5])
+        #expect(counts.last?.bound == 16.384)
+        #expect(counts.last?.count == 6)
+        #expect(times.count == 8)
+    }
+
+    private static func routes() throws -> [Route] {
+        let token = try AdminToken(TestServer.token, source: "test")
+        return try AdminServer(
+            configuration: AdminServerConfiguration(token: token, durability: "none", version: "1"),
+            broker: StubBroker(), logger: .init(label: "test")
+        ).routes.routes
     }
 
     @Test("a broker that is busy is 503, not a scrape without figures")

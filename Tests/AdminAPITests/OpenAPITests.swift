@@ -1,5 +1,6 @@
 import BrokerAPI
 import HermesMessages
+import Logging
 import RequestText
 import Testing
 
@@ -61,7 +62,8 @@ struct OpenAPITests {
     @Test("answers of the routes fit their schemas, member by member")
     func answers() async throws {
         let document = try document()
-        try await TestServer.run(Self.broker()) { server in
+        let tokens = try TokenChecks(path: "/nonexistent/tokens", logger: Logger(label: "test"))
+        try await TestServer.run(Self.broker(), with: .init { $0.tokens = tokens }) { server in
             for operation in document.operations {
                 guard operation.method == "GET" || operation.path == "/v1/publish",
                     let schema = operation.answer(200)
@@ -143,6 +145,7 @@ struct OpenAPITests {
             for (target, schema, known) in [
                 ("/v1/messages", "MessageRequest", Route.messageFields),
                 ("/v1/orders/1/status", "OrderStatusUpdate", OrderStatusPublisher.fields),
+                ("/v1/tokens", "TokenRequest", TokenRoutes.fields),
             ] {
                 let documented = try document.schema(schema)["properties"]?.members ?? []
                 #expect(Set(documented.map(\.name)) == Set(known.names), "\(schema)")

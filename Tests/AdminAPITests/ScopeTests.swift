@@ -64,7 +64,8 @@ struct ScopeTests {
         ("GET", "/metrics", .read), ("HEAD", "/metrics", .read), ("GET", "/v1/clients", .read),
         ("GET", "/v1/clients/a", .read), ("GET", "/v1/clients/a/queue", .read),
         ("DELETE", "/v1/clients/a", .admin), ("DELETE", "/v1/clients/a/queue", .admin),
-        ("POST", "/v1/store/accept-loss", .admin),
+        ("POST", "/v1/store/accept-loss", .admin), ("POST", "/v1/tokens", .admin),
+        ("GET", "/v1/tokens", .admin), ("DELETE", "/v1/tokens/none", .admin),
         ("POST", "/v1/backup?directory=/nonexistent", .admin),
     ]
 
@@ -78,7 +79,7 @@ struct ScopeTests {
         for (method, path, scope) in Self.requests where method != "HEAD" {
             let target = try #require(RequestTarget(path))
             let method = try #require(HTTPRequest.Method(rawValue: method))
-            let (route, _) = try server.routes.match(method, target)
+            let (_, route, _) = try server.routes.match(method, target)
             #expect(route.access == .scope(scope), "\(path)")
         }
         let open = server.routes.routes.filter { $0.access == .open }.map(\.path)

@@ -214,6 +214,11 @@ final class StubBroker: BrokerControl {
         figures.store.freeBytes = 151
         figures.admin.refused = [BrokerFigures.Count("missing_token", 152)]
         figures.admin.connectionsRefused = 211
+        figures.admin.requests = [
+            AdminFigures.Requests(
+                method: "GET", route: "/a/{b}", answers: [BrokerFigures.Count("2xx", 215)],
+                times: TimeHistogram())
+        ]
         figures.admin.connectionsDisplaced = 212
         figures.tlsConnections = 201
         figures.tlsHandshakesUnderWay = 202

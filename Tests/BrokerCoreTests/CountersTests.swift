@@ -110,6 +110,46 @@ struct CountersTests {
         }
     }
 
+    @Test("the time from a message's arrival to its receiver's last acknowledgement is counted")
+    func deliveryTimes() throws {
+        let link = ShardLink()
+        let phone = try link.connect("phone")
+        let publisher = try link.connect("publisher")
+        try link.send(phone, .subscribe("a/#", .exactlyOnce))
+        for (qos, span) in [(QoS.atLeastOnce, UInt64(3)), (.exactlyOnce, 700)] {
+            try link.send(publisher, .publish("a/b", "x", qos: qos, 1, retain: true))
+            link.advance(milliseconds: span)
+            let packets = try link.take(phone)
+            for case .publish(let publish) in packets {
+                switch publish.delivery {
+                case .atMostOnce: break
+                case .atLeastOnce(let identifier, _): try link.send(phone, .puback(identifier))
+                case .exactlyOnce(let identifier, _):
+                    try link.send(phone, .pubrec(identifier))
+                    #expect(link.shard.figures.deliveriesExactlyOnce.count == 0)
+                    link.advance(milliseconds: span)
+                    try link.send(phone, .pubcomp(identifier))
+                }
+            }
+        }
+        var figures = link.shard.figures
+        #expect(figures.deliveriesAtLeastOnce.count == 1)
+        #expect(figures.deliveriesAtLeastOnce.seconds == 0.0035)
+        #expect(figures.deliveriesExactlyOnce.count == 1)
+        #expect(figures.deliveriesExactlyOnce.seconds == 1.4005)
+
+        // A retained message may be as old as it likes.
+        let late = try link.connect("late")
+        try link.send(late, .subscribe("a/#", .atLeastOnce))
+        for case .publish(let publish) in try link.take(late) {
+            guard case .atLeastOnce(let identifier, _) = publish.delivery else { continue }
+            try link.send(late, .puback(identifier))
+        }
+        figures = link.shard.figures
+        #expect(figures.deliveriesAtLeastOnce.count == 1)
+        #expect(figures.inFlight == 0)
+    }
+
     @Test("connections are counted as opened, admitted, refused and closed, and their most")
     func connections() throws {
         let link = ShardLink({ $0.maxSessions = 1 })

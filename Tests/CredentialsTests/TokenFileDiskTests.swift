@@ -65,7 +65,8 @@ struct TokenFileDiskTests {
         }
         let large = try folder.write("", to: "large")
         #expect(truncate(large, TokenFile.maximumByteCount + 1) == 0)
-        #expect(throws: TokenFileError.tooLarge(path: large, byteCount: 1_048_577)) {
+        let byteCount = TokenFile.maximumByteCount + 1
+        #expect(throws: TokenFileError.tooLarge(path: large, byteCount: byteCount)) {
             try TokenFile.load(path: large)
         }
     }

@@ -29,12 +29,17 @@ struct TokenFileTests {
               # monitoring
             grafana read 2025-01-31T08:00:01Z 2026-01-31T08:00:01Z \(digest("b"))
             both publish,read 2025-01-31T08:00:02Z never \(digest("c"))
+            bound publish 2025-01-31T08:00:02Z never \(digest("d")) topic:a/# topic:+/b rate:500/s
 
             """
         let file = try TokenFile(parsing: Array(text.utf8), path: "tokens")
         #expect(String(decoding: file.contents, as: UTF8.self) == text)
-        #expect(file.entries.map(\.name.text) == ["billing", "grafana", "both"])
-        #expect(file.entries.map { "\($0.scopes)" } == ["publish", "read", "publish,read"])
+        #expect(file.entries.map(\.name.text) == ["billing", "grafana", "both", "bound"])
+        #expect(
+            file.entries.map { "\($0.scopes)" } == ["publish", "read", "publish,read", "publish"])
+        #expect(file.entries[2].bounds == .none)
+        #expect(file.entries[3].bounds.topics.map(\.text) == ["a/#", "+/b"])
+        #expect(file.entries[3].bounds.rate?.description == "500/s")
         #expect(file.entries[0].expires == nil)
         #expect(file.entries[1].expires?.description == "2026-01-31T08:00:01Z")
     }
@@ -50,7 +55,11 @@ struct TokenFileTests {
         arguments: [
             ("billing", "1 words"),
             ("billing publish 2025-01-31T08:00:00Z never", "4 words"),
-            ("billing publish 2025-01-31T08:00:00Z never D x", "6 words"),
+            ("billing publish 2025-01-31T08:00:00Z never D x", "topic:"),
+            ("billing publish 2025-01-31T08:00:00Z never D topic:", "topic:"),
+            ("billing publish 2025-01-31T08:00:00Z never D topic:a/#/b", "topic:"),
+            ("billing publish 2025-01-31T08:00:00Z never D rate:0/s", "rate:"),
+            ("billing publish 2025-01-31T08:00:00Z never D rate:1/s rate:2/s", "rate:"),
             ("bil:ling publish 2025-01-31T08:00:00Z never D", "letters, digits"),
             ("b\u{1B}[31m publish 2025-01-31T08:00:00Z never D", "letters, digits"),
             ("\u{FEFF}billing publish 2025-01-31T08:00:00Z never D", "letters, digits"),

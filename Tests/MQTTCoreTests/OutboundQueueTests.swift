@@ -168,7 +168,7 @@ private struct QueueModel {
 extension OutboundQueue.Received {
     fileprivate var text: String {
         switch self {
-        case .accepted(let position): "accepted \(position)"
+        case .accepted(let position, _): "accepted \(position)"
         case .repeated: "repeated"
         case .unknown: "unknown"
         case .violation(let awaited): "violation, \(awaited) awaited"

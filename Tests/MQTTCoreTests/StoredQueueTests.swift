@@ -203,7 +203,8 @@ private final class StoredSession {
         guard isAttached else { return }
         let identifier = PacketIdentifier(position: position)
         if disk[position]?.qos == .exactlyOnce {
-            guard case .accepted(position) = queue.markReceived(identifier, pool: pool.pool) else {
+            guard case .accepted(position, _) = queue.markReceived(identifier, pool: pool.pool)
+            else {
                 // Released before; only PUBCOMP is missing.
                 complete(identifier, position)
                 return
@@ -212,7 +213,8 @@ private final class StoredSession {
             if position.isMultiple(of: 2) { return }
             complete(identifier, position)
         } else {
-            guard case .accepted(position) = queue.acknowledge(identifier, pool: pool.pool) else {
+            guard case .accepted(position, _) = queue.acknowledge(identifier, pool: pool.pool)
+            else {
                 Issue.record("position \(position) was in flight")
                 return
             }
@@ -222,7 +224,7 @@ private final class StoredSession {
     }
 
     private func complete(_ identifier: PacketIdentifier, _ position: UInt64) {
-        guard case .accepted(position) = queue.complete(identifier, pool: pool.pool) else {
+        guard case .accepted(position, _) = queue.complete(identifier, pool: pool.pool) else {
             Issue.record("position \(position) was released")
             return
         }

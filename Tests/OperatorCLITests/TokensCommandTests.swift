@@ -17,7 +17,10 @@ struct TokensCommandTests {
         let file = ["--tokens-file", path]
 
         let made = try await run(
-            ["tokens", "create", "billing", "--scope", "publish", "--expires", "90d"] + file)
+            [
+                "tokens", "create", "billing", "--scope", "publish", "--expires", "90d",
+                "--topics", "orders/#", "--topics", "a/b", "--rate", "500/s",
+            ] + file)
         #expect(made.exitCode == 0)
         let token = made.output.dropLast()
         #expect(made.output.hasSuffix("\n") && token.hasPrefix("hermes_") && token.count == 50)
@@ -35,18 +38,19 @@ struct TokensCommandTests {
         let listed = try await run(["tokens", "list"] + file)
         #expect(
             listed.output == """
-                TOKEN    SCOPES        CREATED               EXPIRES
-                billing  publish       2025-01-31T08:00:00Z  2025-05-01T08:00:00Z
-                ops      publish,read  2025-01-31T08:00:00Z  never
+                TOKEN    SCOPES        TOPICS        RATE   CREATED               EXPIRES
+                billing  publish       orders/# a/b  500/s  2025-01-31T08:00:00Z  2025-05-01T08:00:00Z
+                ops      publish,read  all           -      2025-01-31T08:00:00Z  never
 
                 """)
         let json = try await run(["tokens", "list", "--json"] + file)
         #expect(
             json.output == """
                 {"tokens":[{"created":"2025-01-31T08:00:00Z","expired":false,\
-                "expires":"2025-05-01T08:00:00Z","name":"billing","scopes":["publish"]},\
+                "expires":"2025-05-01T08:00:00Z","name":"billing","rate":"500/s",\
+                "scopes":["publish"],"topics":["orders/#","a/b"]},\
                 {"created":"2025-01-31T08:00:00Z","expired":false,"name":"ops",\
-                "scopes":["publish","read"]}]}
+                "scopes":["publish","read"],"topics":[]}]}
 
                 """)
 
@@ -107,6 +111,12 @@ struct TokensCommandTests {
             ["a", "--scope", "read", "--expires", "99999999999999999999d"],
             ["a", "--scope", "read", "--expires", "9000000000000000000d"],
             ["a", "--scope", "read", "--data-dir", "x"],
+            ["a", "--scope", "publish", "--topics", "a/#/b"],
+            ["a", "--scope", "publish", "--topics", "a b"],
+            ["a", "--scope", "publish", "--rate", "500"],
+            ["a", "--scope", "publish", "--rate", "0/s"],
+            ["a", "--scope", "read", "--rate", "5/s"],
+            ["a", "--scope", "admin", "--topics", "a"],
         ])
     func usage(arguments: [String]) async throws {
         let folder = try TemporaryFolder()
@@ -152,7 +162,7 @@ struct TokensCommandTests {
         #expect(listed.output.hasSuffix("2025-01-31T08:00:00Z (expired)\n"))
         let none = try await run(["tokens", "list", "--tokens-file", folder.file("none")])
         #expect(none.exitCode == 0)
-        #expect(none.output == "TOKEN  SCOPES  CREATED  EXPIRES\n")
+        #expect(none.output == "TOKEN  SCOPES  TOPICS  RATE  CREATED  EXPIRES\n")
     }
 
     @Test("config check reads the token file that is named")

@@ -34,27 +34,29 @@ def scrape(api):
 def assert_well_formed(text):
     """HELP, TYPE and then the series of one metric, every series once, every value finite."""
     assert text.endswith("\n") and "\r" not in text
-    seen_families, seen_series, family, kind = set(), set(), None, None
+    seen_families, seen_names, seen_series, family, kind = set(), set(), set(), None, None
     lines = text.removesuffix("\n").split("\n")
     for number, line in enumerate(lines, 1):
         if match := re.fullmatch(rf"# HELP ({NAME}) (\S.*)", line):
             family, kind = match[1], None
             assert family not in seen_families, f"line {number}: {family} a second time"
             seen_families.add(family)
-        elif match := re.fullmatch(rf"# TYPE ({NAME}) (counter|gauge)", line):
+        elif match := re.fullmatch(rf"# TYPE ({NAME}) (counter|gauge|histogram)", line):
             assert match[1] == family and kind is None, f"line {number}: {line}"
             kind = match[2]
             assert family.endswith("_total") == (kind == "counter"), family
         else:
             match = SERIES.fullmatch(line)
             assert match, f"line {number} is no series: {line!r}"
-            assert match[1] == family and kind is not None, f"line {number}: {line}"
+            name = re.sub("_(bucket|sum|count)$", "", match[1]) if kind == "histogram" else match[1]
+            assert name == family and kind is not None, f"line {number}: {line}"
+            seen_names.add(name)
             series = (match[1], match[2])
             assert series not in seen_series, f"line {number}: {line} a second time"
             seen_series.add(series)
             value = float(match[3])
             assert math.isfinite(value) and value >= 0, line
-    assert {name for name, _ in seen_series} == seen_families, "a metric without a series"
+    assert seen_names == seen_families, "a metric without a series"
 
 
 def value(figures, name, **labels):
@@ -75,15 +77,17 @@ def test_the_metrics_are_those_of_the_documentation(own_api):
     """Names, types and labels; the same whatever clients do."""
     documented = {}
     for line in (REPOSITORY / "docs/metrics.md").read_text().splitlines():
-        if match := re.match(r"\| `(\w+)` \| (counter|gauge) \| (?:`(\w+)`)? ?\|", line):
-            documented[match[1]] = (match[2], match[3])
+        if "Absent without" in line:
+            continue
+        if match := re.match(r"\| `(\w+)` \| (counter|gauge|histogram) \| (?:`([\w,]+)`)? ?\|", line):
+            documented[match[1]] = (match[2], set((match[3] or "").split(",")) - {""})
     text = own_api.request("GET", "/metrics").body.decode()
     existing = {}
     for family in text_string_to_metric_families(text):
         # The parser takes the suffix off a counter's name.
         labels = {label for sample in family.samples for label in sample.labels}
-        assert len(labels) <= 1, f"{family.name} has the labels {labels}"
-        existing[family.samples[0].name] = (family.type, labels.pop() if labels else None)
+        suffix = "_total" if family.type == "counter" else ""
+        existing[family.name + suffix] = (family.type, labels)
     assert existing == documented
 
 
@@ -177,3 +181,33 @@ def test_a_scrape_needs_the_token(own_broker):
     socket = curl("--unix-socket", str(own_broker.unix_socket), "http://localhost/metrics")
     assert (socket.status, socket.content_type) == (200, CONTENT_TYPE)
     assert_well_formed(socket.body.decode())
+
+
+def test_times_of_requests_and_deliveries_are_counted(own_broker, own_api, client):
+    subscriber = client("sub", own_broker)
+    subscriber.subscribe(("m/#", 2))
+    before = scrape(own_api)
+    for qos in (1, 2):
+        assert own_api.request("POST", f"/v1/publish?topic=m/{qos}&qos={qos}", b"x").status == 200
+        subscriber.take_message()
+    subscriber.settle()
+    eventually(
+        lambda: own_api.metric('hermes_delivery_seconds_count{qos="2"}') == 1,
+        "the PUBCOMP to be counted",
+    )
+    own_api.request("GET", "/v1/clients/no-such-client")
+    after = scrape(own_api)
+
+    def growth(name, **labels):
+        return value(after, name, **labels) - value(before, name, **labels)
+
+    for qos in "12":
+        assert growth("hermes_delivery_seconds_count", qos=qos) == 1
+        assert growth("hermes_delivery_seconds_bucket", qos=qos, le="+Inf") == 1
+    publish = {"method": "POST", "route": "/v1/publish"}
+    assert growth("hermes_http_requests_total", **publish, status="2xx") == 2
+    assert growth("hermes_http_request_seconds_count", **publish) == 2
+    assert growth("hermes_http_request_seconds_sum", **publish) > 0
+    client_route = {"method": "GET", "route": "/v1/clients/{id}"}
+    assert growth("hermes_http_requests_total", **client_route, status="4xx") == 1
+    assert set(after) == set(before), "the series are the same whatever is asked"

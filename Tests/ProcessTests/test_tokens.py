@@ -63,6 +63,46 @@ def test_each_scope_opens_its_routes_and_no_other(start_broker, client, names):
         assert secret.removeprefix("hermes_") not in (broker.data / "tokens").read_text()
 
 
+def test_a_bound_token_publishes_within_its_topics_and_rate(start_broker):
+    broker = start_broker()
+    made = tokens(
+        broker, "create", "shop", "--scope", "publish", "--topics", "orders/#", "--rate", "3/h",
+    )
+    assert made.code == 0, made.errors
+    shop = AdminAPI(broker, token=made.output.strip())
+    problem = shop.request("POST", "/v1/publish?topic=notes/1", b"x").problem(403)
+    assert problem["type"].endswith(":topic-not-allowed") and "orders/#" in problem["detail"]
+    assert shop.post_json("/v1/messages", {"topic": "x", "payload": ""}).status == 403
+    assert shop.request("POST", "/v1/publish?topic=orders/1", b"x").status == 200
+    assert shop.post_json("/v1/messages", {"topic": "orders", "payload": ""}).status == 200
+    status = {"salesId": "7", "status": "APPROVED"}
+    assert shop.post_json("/v1/orders/1/status", status).status == 200
+    answer = shop.request("POST", "/v1/publish?topic=orders/1", b"x")
+    assert answer.problem(429)["type"].endswith(":rate-exceeded")
+    assert 1190 <= int(answer.headers["retry-after"]) <= 1200
+    listed = tokens(broker, "list").output
+    assert "orders/#" in listed and "3/h" in listed
+    api = AdminAPI(broker)
+    assert api.metric('hermes_admin_refused_total{reason="rate_exceeded"}') == 1
+    assert api.metric('hermes_admin_refused_total{reason="topic_not_allowed"}') == 2
+
+
+def test_tokens_are_made_listed_and_revoked_over_http(start_broker):
+    broker = start_broker()
+    api = AdminAPI(broker)
+    made = api.post_json("/v1/tokens", {"name": "shop", "scopes": ["publish", "read"]})
+    assert made.status == 201, made
+    shop = AdminAPI(broker, token=made.json["token"])
+    assert shop.request("GET", "/v1/status").status == 200
+    shop.request("GET", "/v1/tokens").problem(403)
+    assert api.post_json("/v1/tokens", {"name": "shop", "scopes": ["read"]}).status == 409
+    assert tokens(broker, "list", "--json").json == api.get("/v1/tokens")
+    assert stat.S_IMODE((broker.data / "tokens").stat().st_mode) == 0o600
+    assert api.request("DELETE", "/v1/tokens/shop").json == {"revoked": "shop"}
+    shop.request("GET", "/v1/status").problem(401)
+    api.request("DELETE", "/v1/tokens/shop").problem(404)
+
+
 def test_a_revoked_token_stops_on_an_open_connection(start_broker):
     broker = start_broker()
     read = create(broker, "grafana", "read")

@@ -10,8 +10,11 @@ final class AdminCounters: Sendable {
         case expiredToken = "expired_token"
         case missingScope = "missing_scope"
         case tooManyFailures = "too_many_failures"
+        case topicNotAllowed = "topic_not_allowed"
+        case rateExceeded = "rate_exceeded"
     }
 
+    let requests = RequestCounters()
     private let refusals = Mutex([Refusal: UInt64]())
     private let connectionsRefused = Atomic<UInt64>(0)
     private let connectionsDisplaced = Atomic<UInt64>(0)
@@ -34,6 +37,7 @@ final class AdminCounters: Sendable {
     var figures: AdminFigures {
         let counts = refusals.withLock { $0 }
         var figures = AdminFigures()
+        figures.requests = requests.figures
         figures.connectionsRefused = connectionsRefused.load(ordering: .relaxed)
         figures.connectionsDisplaced = connectionsDisplaced.load(ordering: .relaxed)
         figures.refused = Refusal.allCases.map {

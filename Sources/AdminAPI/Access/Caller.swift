@@ -6,6 +6,7 @@ struct Caller: Sendable, Equatable {
     /// for data that belongs to a caller.
     let name: String
     let scopes: TokenScopes
+    var bounds = TokenBounds.none
 
     /// The token of `admin.token` or `HERMES_ADMIN_TOKEN`.
     static let admin = Caller(name: TokenName.admin.text, scopes: .admin)

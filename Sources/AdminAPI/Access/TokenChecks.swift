@@ -23,7 +23,7 @@ package final class TokenChecks: Sendable {
         }
     }
 
-    private let path: String
+    let path: String
     private let logger: Logger
     private let state: Mutex<State>
 

@@ -44,9 +44,15 @@ extension Problem {
         case unauthorized = "unauthorized"
         case missingScope = "missing-scope"
         case tooManyFailures = "too-many-failures"
+        case topicNotAllowed = "topic-not-allowed"
+        case rateExceeded = "rate-exceeded"
         case crossOrigin = "cross-origin"
         case routeNotFound = "route-not-found"
         case clientNotFound = "client-not-found"
+        case tokenNotFound = "token-not-found"
+        case tokenExists = "token-exists"
+        case tooManyTokens = "too-many-tokens"
+        case tokenFile = "token-file"
         case methodNotAllowed = "method-not-allowed"
         case requestTimeout = "request-timeout"
         case tooLarge = "too-large"
@@ -72,9 +78,9 @@ extension Problem {
                 .unexpectedBody, .unsupportedHeader:
                 .badRequest
             case .unauthorized: .unauthorized
-            case .crossOrigin, .missingScope: .forbidden
-            case .tooManyFailures: .tooManyRequests
-            case .routeNotFound, .clientNotFound: .notFound
+            case .crossOrigin, .missingScope, .topicNotAllowed: .forbidden
+            case .tooManyFailures, .rateExceeded: .tooManyRequests
+            case .routeNotFound, .clientNotFound, .tokenNotFound: .notFound
             case .methodNotAllowed: .methodNotAllowed
             case .requestTimeout: .requestTimeout
             case .tooLarge: .contentTooLarge
@@ -83,9 +89,10 @@ extension Problem {
             case .expectationFailed: .expectationFailed
             case .wrongHost: .misdirectedRequest
             case .headersTooLarge: .requestHeaderFieldsTooLarge
-            case .backupFolder: .conflict
+            case .backupFolder, .tokenExists, .tooManyTokens: .conflict
             case .internalError, .unreadable, .backupFailed: .internalServerError
-            case .overloaded, .stopping, .tooManyConnections, .storeRefuses, .notReady:
+            case .overloaded, .stopping, .tooManyConnections, .storeRefuses, .notReady,
+                .tokenFile:
                 .serviceUnavailable
             case .diskFull: HTTPResponse.Status(code: 507, reasonPhrase: "Insufficient Storage")
             }
@@ -103,9 +110,15 @@ extension Problem {
             case .unauthorized: "A valid token is required"
             case .missingScope: "The token does not allow this"
             case .tooManyFailures: "Too many wrong tokens came from this address"
+            case .topicNotAllowed: "The token does not allow this topic"
+            case .rateExceeded: "The token has published as much as it may"
             case .crossOrigin: "Requests from other web sites are refused"
             case .routeNotFound: "There is no such route"
             case .clientNotFound: "There is no such client"
+            case .tokenNotFound: "There is no such token"
+            case .tokenExists: "There is such a token already"
+            case .tooManyTokens: "There are as many tokens as there can be"
+            case .tokenFile: "The token file cannot be used"
             case .methodNotAllowed: "The route does not have this method"
             case .requestTimeout: "The request did not arrive in time"
             case .tooLarge: "The request is too large"

@@ -133,6 +133,26 @@ struct JSONFields {
         }
     }
 
+    /// An array of strings.
+    func strings(_ name: String) throws(Problem) -> [String]? {
+        guard let value = value(name) else { return nil }
+        guard case .array(let elements) = value else {
+            throw wrong(
+                name, "is \(value.kindName); it must be an array of strings",
+                fix: "Write it as [\"text\"].")
+        }
+        var texts: [String] = []
+        for element in elements {
+            guard case .string(let text) = element else {
+                throw wrong(
+                    name, "holds \(element.kindName); it must be an array of strings",
+                    fix: "Put each element in quotes.")
+            }
+            texts.append(text)
+        }
+        return texts
+    }
+
     /// An object with string values: `map<string, string>` in proto3 JSON.
     func stringMap(_ name: String) throws(Problem) -> [String: String]? {
         guard let value = value(name) else { return nil }

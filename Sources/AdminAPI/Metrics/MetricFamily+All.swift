@@ -140,6 +140,15 @@ extension MetricFamily {
         .gauge("hermes_in_flight_messages", "Messages sent and not yet acknowledged.") {
             $0.inFlight
         },
+        .times(
+            "hermes_delivery_seconds",
+            "From the arrival of a message to its receiver's last acknowledgement, by QoS of the delivery."
+        ) {
+            [
+                ([("qos", "1")], $0.deliveriesAtLeastOnce),
+                ([("qos", "2")], $0.deliveriesExactlyOnce),
+            ]
+        },
         .gauge("hermes_authentications_waiting", "Password checks that have not begun.") {
             $0.authenticationsWaiting
         },
@@ -232,6 +241,22 @@ extension MetricFamily {
     ]
 
     private static let admin: [MetricFamily] = [
+        MetricFamily(
+            name: "hermes_http_requests_total", kind: .counter,
+            help: "Requests to the HTTP API that were answered, by route and class of the status."
+        ) { figures in
+            figures.admin.requests.flatMap { requests in
+                requests.answers.map { count in
+                    Sample(
+                        labels: labels(of: requests) + [("status", count.label)],
+                        value: .integer(count.value))
+                }
+            }
+        },
+        .times(
+            "hermes_http_request_seconds",
+            "From the head of a request to its answer, which may follow in parts."
+        ) { $0.admin.requests.map { (labels(of: $0), $0.times) } },
         .counters(
             "hermes_admin_refused_total", by: "reason",
             "Requests to the HTTP API that were not let in: no token, an unknown or an expired one, one without the scope, or too many wrong ones from the address.",
@@ -245,6 +270,12 @@ extension MetricFamily {
             "Connections to the HTTP API closed to make room for others, because too many were open.",
             { $0.admin.connectionsDisplaced }),
     ]
+
+    private static func labels(
+        of requests: AdminFigures.Requests
+    ) -> [(name: String, value: String)] {
+        [("method", requests.method), ("route", requests.route)]
+    }
 
     private static let process: [MetricFamily] = [
         .real("process_cpu_seconds_total", .counter, "User and system time of all threads.") {

@@ -6,15 +6,19 @@ struct MetricFamily: Sendable {
         /// Counts up from the start of the process; its name ends in `_total`.
         case counter
         case gauge
+        /// Series with the suffixes `_bucket`, `_sum` and `_count`.
+        case histogram
     }
 
     /// One series, identified by its labels.
     struct Sample: Equatable {
+        /// Follows the name of the family.
+        var suffix = ""
         var labels: [(name: String, value: String)]
         var value: Value
 
         static func == (left: Self, right: Self) -> Bool {
-            left.value == right.value
+            left.suffix == right.suffix && left.value == right.value
                 && left.labels.elementsEqual(right.labels) { $0 == $1 }
         }
     }
@@ -85,6 +89,32 @@ extension MetricFamily {
                 BrokerFigures.Count("1", counts.atLeastOnce),
                 BrokerFigures.Count("2", counts.exactlyOnce),
             ]
+        }
+    }
+
+    /// Spans of time, with a histogram for each set of labels.
+    static func times(
+        _ name: String, _ help: String,
+        _ histograms:
+            @escaping @Sendable (BrokerFigures) -> [(
+                labels: [(name: String, value: String)], times: TimeHistogram
+            )]
+    ) -> Self {
+        Self(name: name, kind: .histogram, help: help) { figures in
+            histograms(figures).flatMap { labels, times in
+                let buckets = times.cumulative.map { bound, count in
+                    Sample(
+                        suffix: "_bucket", labels: labels + [("le", "\(bound)")],
+                        value: .integer(count))
+                }
+                return buckets + [
+                    Sample(
+                        suffix: "_bucket", labels: labels + [("le", "+Inf")],
+                        value: .integer(times.count)),
+                    Sample(suffix: "_sum", labels: labels, value: .real(times.seconds)),
+                    Sample(suffix: "_count", labels: labels, value: .integer(times.count)),
+                ]
+            }
         }
     }
 

@@ -15,7 +15,7 @@ enum MetricsText {
             text += "# HELP \(family.name) \(escaped(family.help, quotes: false))\n"
             text += "# TYPE \(family.name) \(family.kind.rawValue)\n"
             for sample in samples {
-                text += "\(family.name)\(labels(sample)) \(number(sample.value))\n"
+                text += "\(family.name)\(sample.suffix)\(labels(sample)) \(number(sample.value))\n"
             }
         }
         return text

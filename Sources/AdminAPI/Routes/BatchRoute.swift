@@ -26,7 +26,7 @@ extension Route {
                 maximumLineBytes: publisher.maximumPacketBytes
             ) { line throws(Problem) in
                 let message = try prepare(line)
-                try publisher.check(message.publication)
+                try publisher.check(message.publication, of: request.caller)
                 return message
             }
             return Response(

@@ -16,6 +16,7 @@ struct Publisher: Sendable {
     let log: PublishLog
     let batches: BatchPlaces
     let ids = MessageIDs()
+    let bounds: PublishBounds
 
     /// The QoS for a number from 0 to 2; the default without one.
     static func qos(_ number: Int64?) -> QoS {
@@ -38,13 +39,14 @@ struct Publisher: Sendable {
     /// - Parameters:
     ///   - publication: The message.
     ///   - messageID: Its identifier; `nil` generates one.
-    ///   - caller: The publisher, for the log.
+    ///   - caller: The publisher.
     /// - Returns: The answer.
-    /// - Throws: ``Problem`` when the message is too large or not accepted.
+    /// - Throws: ``Problem`` when the message is too large, outside the caller's bounds or not
+    ///   accepted.
     func publish(
         _ publication: Publication, messageID: String? = nil, for caller: Caller?
     ) async throws(Problem) -> PublishResult {
-        try check(publication)
+        try check(publication, of: caller)
         let counts: PublishCounts = try await broker.ask { .publish(publication, $0) }
         if let caller { log.note(caller) }
         return result(messageID ?? makeMessageID(), counts)
@@ -81,8 +83,9 @@ struct Publisher: Sendable {
         PublishResult(messageID: messageID, durability: durability, counts: counts)
     }
 
-    /// Throws ``Problem`` when the message is too large for a packet.
-    func check(_ publication: Publication) throws(Problem) {
+    /// Throws ``Problem`` when the message is too large for a packet, or outside the bounds of the
+    /// caller, whose rate it counts for.
+    func check(_ publication: Publication, of caller: Caller?) throws(Problem) {
         let packetBytes = Self.packetBytes(of: publication)
         guard packetBytes <= maximumPacketBytes else {
             throw Problem(
@@ -91,6 +94,7 @@ struct Publisher: Sendable {
                     + "the limit is \(maximumPacketBytes).",
                 fix: "Send a smaller payload, or raise limits.max_packet.")
         }
+        try bounds.admit(publication, of: caller)
     }
 
     /// Size of the largest packet for the message: fixed header, topic, packet identifier, payload

@@ -69,17 +69,19 @@ struct RouteTable: Sendable {
         }
     }
 
-    /// The route for a method and target, with decoded path parameters. HEAD uses the route of GET.
+    /// The route for a method and target with its place in ``routes``, and decoded path parameters.
+    /// HEAD uses the route of GET.
     ///
     /// - Throws: ``Problem`` of kind `routeNotFound`, or `methodNotAllowed` with `Allow`.
     func match(
         _ method: HTTPRequest.Method, _ target: RequestTarget
-    ) throws(Problem) -> (route: Route, parameters: [String: String]) {
+    ) throws(Problem) -> (number: Int, route: Route, parameters: [String: String]) {
         let wanted = method == .head ? .get : method
         var allowed: [String] = []
-        for (route, pattern) in zip(routes, patterns) where Self.fits(pattern, target.segments) {
+        for (number, pattern) in patterns.enumerated() where Self.fits(pattern, target.segments) {
+            let route = routes[number]
             if route.method == wanted {
-                return (route, try Self.parameters(pattern, target.segments))
+                return (number, route, try Self.parameters(pattern, target.segments))
             }
             allowed.append(route.method.rawValue)
             if route.method == .get { allowed.append("HEAD") }

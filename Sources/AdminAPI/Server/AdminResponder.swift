@@ -16,6 +16,7 @@ struct AdminResponder: Sendable {
     let gatekeeper: Gatekeeper?
     let connections: OpenConnections
     let limits: HTTPLimits
+    let requests: RequestCounters
     let maximumBodyBytes: Int
     let date: HTTPDate
     let logger: Logger
@@ -28,8 +29,9 @@ struct AdminResponder: Sendable {
     ) async throws {
         let start = ContinuousClock.now
         var response: Response
+        var routeNumber: Int?
         do throws(Problem) {
-            let admitted = try admit(request, channel)
+            let admitted = try admit(request, channel, &routeNumber)
             if admitted.expectsContinue {
                 try await Self.invite(writer)
             }
@@ -49,13 +51,15 @@ struct AdminResponder: Sendable {
         }
         response.headers[.date] = date.now()
         response.headers.append(contentsOf: Self.fixedHeaders)
+        let span = ContinuousClock.now - start
+        requests.count(route: routeNumber, status: response.status.code, after: span)
         logger.debug(
             "Admin request answered",
             metadata: [
                 LogKeys.method: "\(request.method.rawValue)",
                 LogKeys.path: "\((request.head.path ?? "").visible())",
                 LogKeys.status: "\(response.status.code)",
-                LogKeys.durationMicroseconds: "\((ContinuousClock.now - start).microseconds)",
+                LogKeys.durationMicroseconds: "\(span.microseconds)",
             ])
         if connections.mustWait(channel) { try await Task.sleep(for: limits.strangerPause) }
         if request.method == .head { response = response.createHeadResponse() }
@@ -79,7 +83,7 @@ struct AdminResponder: Sendable {
     }
 
     private func admit(
-        _ request: Request, _ channel: any Channel
+        _ request: Request, _ channel: any Channel, _ routeNumber: inout Int?
     ) throws(Problem) -> Admitted {
         let text = request.head.path ?? ""
         guard text.utf8.count <= limits.targetBytes else {
@@ -96,7 +100,8 @@ struct AdminResponder: Sendable {
                 .malformedRequest, "The request target is \"\(text.visible())\", which is no path.",
                 fix: "Send a path that begins with `/`.")
         }
-        let (route, parameters) = try routes.match(request.method, target)
+        let (number, route, parameters) = try routes.match(request.method, target)
+        routeNumber = number
         let caller = try caller(headers.authorization, for: route, channel)
         try headers.refuseUnsupported()
         let query = try QueryItems(target.query, known: route.query)

@@ -31,6 +31,7 @@ package struct AdminServer: Sendable {
         } catch {
             throw .template(error)
         }
+        counters.requests.begin(routes.routes)
     }
 
     /// Serves until the task is cancelled, then lets requests in progress finish.
@@ -59,7 +60,8 @@ package struct AdminServer: Sendable {
         let publisher = Publisher(
             broker: broker, maximumPacketBytes: configuration.maximumBodyBytes,
             durability: configuration.durability, now: unixMilliseconds,
-            log: PublishLog(logger: logger), batches: BatchPlaces(configuration.limits.batches))
+            log: PublishLog(logger: logger), batches: BatchPlaces(configuration.limits.batches),
+            bounds: PublishBounds(counters: counters))
         let orders = OrderStatusPublisher(
             publisher: publisher,
             topicTemplate: try TopicTemplate(
@@ -75,6 +77,7 @@ package struct AdminServer: Sendable {
             orders.route, orders.batchRoute,
         ] + ClientRoutes(broker: broker).routes + QueueRoutes(broker: broker).routes
             + StoreRoutes(broker: broker).routes
+            + TokenRoutes(path: configuration.tokens?.path, now: unixMilliseconds).routes
             + StatusRoutes(
                 broker: broker, version: configuration.version,
                 durability: configuration.durability, counters: counters,
@@ -183,7 +186,7 @@ package struct AdminServer: Sendable {
             places, trustsEveryone: gatekeeper == nil, counters: counters, log: log)
         let responder = AdminResponder(
             routes: routes, hosts: hosts, gatekeeper: gatekeeper, connections: connections,
-            limits: configuration.limits,
+            limits: configuration.limits, requests: counters.requests,
             maximumBodyBytes: configuration.maximumBodyBytes, date: HTTPDate(), logger: logger,
             log: log)
         return AdminChildChannel(

@@ -6,8 +6,31 @@ public struct AdminFigures: Sendable, Equatable {
     public var connectionsRefused: UInt64 = 0
     /// Connections that were closed to make room for others.
     public var connectionsDisplaced: UInt64 = 0
+    /// Answered requests, by route.
+    public var requests: [Requests] = []
     /// The certificate of HTTPS; `nil` with plain HTTP.
     public var certificate: Certificate?
+
+    /// Requests to one route, or to none.
+    public struct Requests: Sendable, Equatable {
+        /// "other" for requests without a route.
+        public var method: String
+        /// The path with its placeholders; "other" for requests without a route.
+        public var route: String
+        /// By class of the status: `2xx`, `4xx`, `5xx`.
+        public var answers: [BrokerFigures.Count]
+        /// From the head of the request to its answer.
+        public var times: TimeHistogram
+
+        public init(
+            method: String, route: String, answers: [BrokerFigures.Count], times: TimeHistogram
+        ) {
+            self.method = method
+            self.route = route
+            self.answers = answers
+            self.times = times
+        }
+    }
 
     /// A certificate in use.
     public struct Certificate: Sendable, Equatable {

@@ -99,6 +99,10 @@ public struct BrokerFigures: Sendable, Equatable {
     public var queued = 0
     public var queuedBytes = 0
     public var inFlight = 0
+    /// From the arrival of a QoS 1 message at the broker to its receiver's PUBACK.
+    public var deliveriesAtLeastOnce = TimeHistogram()
+    /// From the arrival of a QoS 2 message at the broker to its receiver's PUBCOMP.
+    public var deliveriesExactlyOnce = TimeHistogram()
     /// Number of times each limit was met.
     public var limitsReached: [Count] = []
 

@@ -1,5 +1,6 @@
 import BrokerAPI
 import MQTTCodec
+import Structures
 
 /// Counters of the whole shard since its start, and a few gauges.
 ///
@@ -29,6 +30,9 @@ public struct BrokerCounters: Sendable {
     /// Bytes of payloads.
     public var publishBytesReceived: UInt64 = 0
     public var publishBytesSent: UInt64 = 0
+
+    public var deliveriesAtLeastOnce = TimeHistogram()
+    public var deliveriesExactlyOnce = TimeHistogram()
 
     public var dropped = DropCounts<UInt64>()
     public var limits = Counts<Limit>()
@@ -71,6 +75,18 @@ public struct BrokerCounters: Sendable {
         }
     }
 
+    /// Counts a receiver's last acknowledgement, unless the message's arrival is unknown.
+    mutating func delivered(_ qos: QoS, arrivedMs: UInt32, at now: MonotonicTime) {
+        guard arrivedMs != 0 else { return }
+        // The time is that of the turns, in whole milliseconds: the middle of one is as true.
+        let microseconds = UInt64(now.arrivalStamp &- arrivedMs) * 1_000 + 500
+        if qos == .atLeastOnce {
+            deliveriesAtLeastOnce.add(microseconds: microseconds)
+        } else {
+            deliveriesExactlyOnce.add(microseconds: microseconds)
+        }
+    }
+
     var packetsSent: UInt64 { publishesSent + otherPacketsSent }
 
     var publishesReceivedByQoS: BrokerFigures.ByQoS {
@@ -85,4 +101,9 @@ public struct BrokerCounters: Sendable {
             atMostOnce: publishesSent - publishesSentAtLeastOnce - publishesSentExactlyOnce,
             atLeastOnce: publishesSentAtLeastOnce, exactlyOnce: publishesSentExactlyOnce)
     }
+}
+
+extension MonotonicTime {
+    /// For `Message.arrivedMs`: wraps after 49 days, and is never 0.
+    var arrivalStamp: UInt32 { max(1, UInt32(truncatingIfNeeded: milliseconds)) }
 }

@@ -58,6 +58,7 @@ extension Shard {
                     Message(
                         topic: topic, payload: payload, suffix: suffix, qos: publication.qos,
                         retain: publication.retain, expiresAtMs: publication.expiresAtMs ?? 0,
+                        arrivedMs: context.now.arrivalStamp,
                         pool: pool)
                 }
             }

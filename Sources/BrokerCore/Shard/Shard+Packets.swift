@@ -194,7 +194,8 @@ extension Shard {
     ) -> Bool {
         let message = Message(
             topic: bytes[publish.topic.range], payload: bytes[publish.payload],
-            qos: publish.delivery.qos, retain: publish.retain, pool: pool)
+            qos: publish.delivery.qos, retain: publish.retain,
+            arrivedMs: context.now.arrivalStamp, pool: pool)
         defer { message.release(in: pool) }
         return route(message, mustCommit: holdsIdentifier).needsCommit
     }
@@ -226,7 +227,9 @@ extension Shard {
         if case .violation(let awaited) = received {
             end(handle, .protocolViolation(.wrongAcknowledgement(type, awaited: awaited)))
         }
-        guard case .accepted(let position) = received else { return }
+        guard case .accepted(let position, let arrivedMs) = received else { return }
+        context.counters.delivered(
+            type == .puback ? .atLeastOnce : .exactlyOnce, arrivedMs: arrivedMs, at: context.now)
         sessions[session].publishesAcknowledged += 1
         sessions.totals.finished()
         finished(session, position)
@@ -238,7 +241,7 @@ extension Shard {
         let session = connections[handle].session
         var needsCommit = false
         switch sessions[session].outbound.markReceived(identifier, pool: pool) {
-        case .accepted(let position):
+        case .accepted(let position, _):
             if sessions[session].isPersistent {
                 commits.records.released(
                     session: sessions[session].number, position: position)

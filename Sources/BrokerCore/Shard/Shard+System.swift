@@ -57,6 +57,8 @@ extension Shard {
         figures.queued = sessions.totals.waiting
         figures.queuedBytes = sessions.totals.waitingBytes
         figures.inFlight = sessions.totals.inFlight
+        figures.deliveriesAtLeastOnce = counters.deliveriesAtLeastOnce
+        figures.deliveriesExactlyOnce = counters.deliveriesExactlyOnce
         figures.limitsReached = counters.limits.figures
         figures.accessRefusals = counters.accessRefusals.figures
     }

@@ -20,6 +20,8 @@ public struct Message: BitwiseCopyable {
         /// The QoS of the publisher's PUBLISH.
         var qos: QoS
         var retain: Bool
+        /// See ``Message/arrivedMs``.
+        var arrivedMs: UInt32
     }
 
     /// From this many bytes on, a reference costs less than a copy (the measured crossover is 8 to
@@ -39,7 +41,7 @@ public struct Message: BitwiseCopyable {
     public init(
         topic: UnsafeRawBufferPointer, payload: UnsafeRawBufferPointer,
         suffix: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0),
-        qos: QoS, retain: Bool, expiresAtMs: Int64 = 0, pool: BytePool
+        qos: QoS, retain: Bool, expiresAtMs: Int64 = 0, arrivedMs: UInt32 = 0, pool: BytePool
     ) {
         let payloadCount = payload.count + suffix.count
         let payloadOffset = PublishEncoder.headerSize(
@@ -50,7 +52,8 @@ public struct Message: BitwiseCopyable {
                 expiresAtMs: expiresAtMs, payloadOffset: UInt32(payloadOffset),
                 topicOffset: UInt16(payloadOffset - 2 - topic.count),
                 topicCount: UInt16(topic.count),
-                sharesPayload: payloadCount >= Self.sharingThreshold, qos: qos, retain: retain),
+                sharesPayload: payloadCount >= Self.sharingThreshold, qos: qos, retain: retain,
+                arrivedMs: arrivedMs),
             as: Header.self)
         let packet = shared.bytes + Self.headerBytes
         PublishEncoder.writeHeader(
@@ -113,6 +116,10 @@ public struct Message: BitwiseCopyable {
 
     /// UNIX time in milliseconds; 0 for a message that never expires.
     public var expiresAtMs: Int64 { header.expiresAtMs }
+
+    /// The low 32 bits of the monotonic time in milliseconds at which the message came to the broker;
+    /// 0 for one that came otherwise: from the store, as a will, or from the broker.
+    public var arrivedMs: UInt32 { header.arrivedMs }
 
     /// Adds a reference.
     public func retainReference() { shared.retain() }

@@ -5,7 +5,9 @@ import Structures
 extension OutboundQueue {
     /// The result of an acknowledgement.
     public enum Received {
-        case accepted(position: UInt64)
+        /// `arrivedMs` is ``Message/arrivedMs``; 0 also for a retained message, whose receiver asked
+        /// for it later.
+        case accepted(position: UInt64, arrivedMs: UInt32)
         /// A repeated acknowledgement, or a PUBREC for a message that was given up.
         case repeated
         /// No message in flight has this packet identifier.
@@ -33,11 +35,13 @@ extension OutboundQueue {
         case .released:
             return .repeated
         case .sent where entry.qos == .exactlyOnce:
+            let arrivedMs = entry.arrivedMs
             entry.message?.release(in: pool)
             entry.message = nil
             entry.state = .released
+            entry.ticket = UInt64(arrivedMs)
             store(entry, at: position)
-            return .accepted(position: position)
+            return .accepted(position: position, arrivedMs: arrivedMs)
         case .sent:
             return .violation(awaited: .puback)
         case .waiting, .hole:
@@ -58,11 +62,12 @@ extension OutboundQueue {
         let entry = entry(at: position)
         guard let awaited = entry.awaited else { return .unknown }
         guard awaited == type else { return .violation(awaited: awaited) }
+        let arrivedMs = entry.arrivedMs
         entry.message?.release(in: pool)
         store(.hole, at: position)
         loadedInFlight -= 1
         advanceHead(pool)
-        return .accepted(position: position)
+        return .accepted(position: position, arrivedMs: arrivedMs)
     }
 
     /// The position with this packet identifier among the positions that have been sent; `nil`
@@ -82,5 +87,11 @@ extension OutboundQueue.Entry {
         case .sent: qos == .exactlyOnce ? .pubrec : .puback
         case .released: .pubcomp
         }
+    }
+
+    /// For ``OutboundQueue/Received/accepted(position:arrivedMs:)``.
+    fileprivate var arrivedMs: UInt32 {
+        guard !retain else { return 0 }
+        return state == .released ? UInt32(truncatingIfNeeded: ticket) : message?.arrivedMs ?? 0
     }
 }

@@ -34,7 +34,8 @@ public struct OutboundQueue: BitwiseCopyable {
 
     struct Entry: BitwiseCopyable {
         var message: Message?
-        /// The commit to wait for; 0 for none.
+        /// The commit to wait for; 0 for none. In the state ``State/released``, in which nothing is
+        /// waited for and the message is gone, its ``Message/arrivedMs``.
         var ticket: UInt64
         var state: State
         var qos: QoS

@@ -32,7 +32,36 @@ struct TokensCreateCommand: OperatorCommand {
         transform: LifetimeArgument.parse)
     var expires: LifetimeArgument?
 
+    @Option(
+        name: .customLong("topics"), parsing: .singleValue,
+        help: ArgumentHelp(
+            "Publishing is bound to topics that this filter matches, such as 'orders/#'; repeat it for more.",
+            valueName: "filter"),
+        transform: BoundArguments.topic)
+    var topics: [TokenTopic] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "Publishing is bound to so many messages a second, minute or hour, such as 500/s.",
+            valueName: "rate"),
+        transform: BoundArguments.rate)
+    var rate: TokenRate?
+
     @OptionGroup var file: TokenFileOptions
+
+    func validate() throws {
+        guard topics.count <= TokenBounds.maximumTopicCount else {
+            throw ValidationError(
+                "There are more than \(TokenBounds.maximumTopicCount) --topics. Make several tokens."
+            )
+        }
+        let words = Set(scopes.map(\.scope))
+        guard topics.isEmpty && rate == nil || words.contains(.publish) && !words.contains(.admin)
+        else {
+            throw ValidationError(
+                "--topics and --rate bind publishing: give --scope publish, and not admin.")
+        }
+    }
 
     func run(in context: CommandContext) async throws(CommandFailure) {
         let path = try file.path(context.environment)
@@ -45,7 +74,8 @@ struct TokensCreateCommand: OperatorCommand {
         let entry = TokenFile.Entry(
             name: name, scopes: scopes, created: created,
             expires: expires.map { UTCTime(clamping: created.unixSeconds + $0.seconds) },
-            digest: SHA256Digest(of: Array(secret.utf8)))
+            digest: SHA256Digest(of: Array(secret.utf8)),
+            bounds: TokenBounds(topics: topics, rate: rate))
         let addition: TokenFile.Addition
         do throws(TokenFileError) {
             addition = try TokenFile.update(path: path, creating: true) { $0.add(entry) }
@@ -90,6 +120,23 @@ struct ScopeArgument: ExpressibleByArgument {
     }
 
     static var allValueStrings: [String] { TokenScope.allCases.map(\.rawValue) }
+}
+
+/// The bounds of a token as they are written on the command line.
+enum BoundArguments {
+    /// Throws the parser's error, which says what a filter is.
+    static func topic(_ text: String) throws -> TokenTopic {
+        if let topic = TokenTopic(text) { return topic }
+        throw ValidationError(
+            "\"\(VisibleText.escaped(text))\" cannot bind a token. Give \(TokenTopic.rules).")
+    }
+
+    /// Throws the parser's error, which says what a rate is.
+    static func rate(_ text: String) throws -> TokenRate {
+        if let rate = TokenRate(text) { return rate }
+        throw ValidationError(
+            "\"\(VisibleText.escaped(text))\" is no rate. Give \(TokenRate.rules).")
+    }
 }
 
 /// A span of 1 minute to 100 years, written as a whole number with m, h or d.

@@ -1,4 +1,5 @@
 import ArgumentParser
+import BrokerAPI
 import Credentials
 
 struct TokensListCommand: OperatorCommand {
@@ -8,20 +9,6 @@ struct TokensListCommand: OperatorCommand {
 
     @OptionGroup var file: TokenFileOptions
     @OptionGroup var output: OutputOptions
-
-    /// The output of `--json`.
-    struct TokenList: Encodable {
-        struct Token: Encodable {
-            let name: String
-            let scopes: [String]
-            let created: String
-            /// `nil` for a token that never expires.
-            let expires: String?
-            let expired: Bool
-        }
-
-        let tokens: [Token]
-    }
 
     func run(in context: CommandContext) async throws(CommandFailure) {
         let path = try file.path(context.environment)
@@ -37,8 +24,9 @@ struct TokensListCommand: OperatorCommand {
         if let warning = loaded.accessWarning { context.console.complain("warning: \(warning)") }
         let now = UTCTime(clamping: context.now() / 1_000)
         let tokens = loaded.entries.map { entry in
-            TokenList.Token(
+            TokenSummary(
                 name: entry.name.text, scopes: entry.scopes.names,
+                topics: entry.bounds.topics.map(\.text), rate: entry.bounds.rate?.description,
                 created: entry.created.description, expires: entry.expires?.description,
                 expired: entry.isExpired(at: now))
         }
@@ -48,14 +36,19 @@ struct TokensListCommand: OperatorCommand {
                 : Self.rendered(tokens, width: context.console.outputColumns))
     }
 
-    static func rendered(_ tokens: [TokenList.Token], width: Int?) -> String {
+    static func rendered(_ tokens: [TokenSummary], width: Int?) -> String {
         var table = Table([
             .init(title: "TOKEN", isFlexible: true), .init(title: "SCOPES"),
+            .init(title: "TOPICS", isFlexible: true), .init(title: "RATE"),
             .init(title: "CREATED"), .init(title: "EXPIRES"),
         ])
         for token in tokens {
             let end = token.expires.map { token.expired ? "\($0) (expired)" : $0 } ?? "never"
-            table.append([token.name, token.scopes.joined(separator: ","), token.created, end])
+            let topics = token.topics.isEmpty ? "all" : token.topics.joined(separator: " ")
+            table.append([
+                token.name, token.scopes.joined(separator: ","),
+                token.scopes == ["read"] ? "-" : topics, token.rate ?? "-", token.created, end,
+            ])
         }
         return table.rendered(width: width)
     }
