@@ -36,7 +36,7 @@ checks.positive_data_acceptance.enabled = false
 
 @pytest.mark.timeout(150)
 def test_every_route_behaves_as_the_document_says(start_broker, client, names, tmp_path):
-    """Requests that fit the document, and some that do not quite, with every answer compared with it.
+    """Requests that fit the document, and some that do not quite, and every answer compared with it.
 
     The fuzzer cannot write the lines of a batch (application/x-ndjson).
     """
@@ -50,14 +50,14 @@ def test_every_route_behaves_as_the_document_says(start_broker, client, names, t
     done = subprocess.run(
         [TOOLS / "schemathesis", "--config-file", configuration, "--no-color", "run",
          f"{broker.admin_url}/v1/openapi.json", "--header", f"Authorization: Bearer {ADMIN_TOKEN}",
-         "--generation-deterministic", "--phases", "coverage,fuzzing", "--max-examples", "10", "--max-time", "40",
-         "--request-timeout", "30", "--exclude-path-regex", "/batch$"],
+         "--generation-deterministic", "--phases", "coverage,fuzzing", "--max-examples", "10",
+         "--max-time", "40", "--request-timeout", "30", "--exclude-path-regex", "/batch$"],
         cwd=tmp_path, capture_output=True, text=True, check=False, timeout=140,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     methods = [
         method for path, item in AdminAPI(broker).get("/v1/openapi.json")["paths"].items()
-        for method in item if not path.endswith("/batch")
+        for method in item if method != "parameters" and not path.endswith("/batch")
     ]
     assert f"Tested: {len(methods)}" in done.stdout, done.stdout
 
@@ -96,12 +96,12 @@ def test_a_generated_client_publishes(broker, api, client, names, tmp_path, monk
     message = subscriber.take_message()
     assert (message.topic, message.payload) == (names.topic("raw"), b"\x00raw")
 
-    body = models.MessageRequestType0(topic=names.topic("json"), payload="hello")
+    body = models.MessageRequestType0.from_dict({"topic": names.topic("json"), "payload": "hello"})
     result = routes["publish_message"].sync(client=caller, body=body)
     assert (result.matched, result.durability) == (1, "sync"), result
     assert subscriber.take_message().payload == b"hello"
 
-    wrong = models.MessageRequestType0(topic="a/#", payload="hello")
+    wrong = models.MessageRequestType0.from_dict({"topic": "a/#", "payload": "hello"})
     problem = routes["publish_message"].sync(client=caller, body=wrong)
     assert problem.type_ == "urn:hermes:problem:invalid-topic" and problem.fix, problem
     assert routes["get_status"].sync(client=caller).connections >= 1
