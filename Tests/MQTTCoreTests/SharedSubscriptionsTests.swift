@@ -240,7 +240,8 @@ private final class Bench {
         var winners: [UInt32] = []
         topic.withTopicBytes { topic in
             for _ in 0..<count {
-                for match in shared.match(topic) {
+                guard let groups = shared.match(topic, most: .max) else { continue }
+                for match in groups {
                     if !shared.isSettled {
                         shared.settle(match.session, most: 12) { online[Int($0)] }
                     }

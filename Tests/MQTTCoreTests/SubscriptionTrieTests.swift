@@ -7,7 +7,7 @@ import Testing
 @testable import Structures
 
 /// A trie with the lists of its sessions.
-private struct Subscribers: ~Copyable {
+struct Subscribers: ~Copyable {
     var trie: SubscriptionTrie
     var lists: [SubscriptionTrie.List]
     /// Each session's subscriptions, as a dictionary.
@@ -41,10 +41,13 @@ private struct Subscribers: ~Copyable {
     }
 
     /// Matches in the trie, by session; a duplicate session is an error.
-    mutating func match(_ topic: String, _ comment: Comment = "") -> [Int: QoS] {
+    mutating func match(
+        _ topic: String, most: Int = .max, _ comment: Comment = ""
+    ) -> [Int: QoS] {
         var found: [Int: QoS] = [:]
         topic.withTopicBytes { bytes in
-            for match in trie.match(bytes) {
+            guard let matches = trie.match(bytes, most: most) else { return }
+            for match in matches {
                 let former = found.updateValue(match.qos, forKey: Int(match.session))
                 #expect(former == nil, "session \(match.session) twice for \(topic). \(comment)")
             }

@@ -60,6 +60,41 @@ def test_matches_of_very_many_filters_hold_nobody_up(start_broker, raw):
     assert [one.topic for one in received] == [f"{prefix}/{number}" for number in range(300)]
 
 
+def test_one_match_of_many_clients_filters_is_divided(start_broker, raw):
+    """Eight clients' filters, 32,768 each, match each topic: others are answered amid a match.
+
+    Were a match one piece, a quiet client would get one answer for each of them.
+    """
+    broker = start_broker()
+    filters = ["/".join(levels) + "/#" for levels in itertools.product("a+", repeat=15)]
+    chunks = [filters[start : start + 8_192] for start in range(0, len(filters), 8_192)]
+    subscribers = [raw(broker) for _ in range(8)]
+    for number, subscriber in enumerate(subscribers):
+        subscriber.connect(f"subscriber-{number}")
+        for chunk in chunks:
+            assert set(subscriber.subscribe(*((name, 0) for name in chunk))) == {0}
+    quiet, busy = raw(broker), raw(broker)
+    quiet.connect("quiet")
+    busy.connect("busy")
+    prefix = "/".join("a" * 15)
+    messages = 30
+    busy.send(*(wire.publish(f"{prefix}/{number}") for number in range(messages)), wire.PINGREQ)
+    busy.socket.setblocking(False)
+    answers = 0
+    while True:
+        quiet.ping()
+        answers += 1
+        try:
+            busy.socket.recv(1, 2)  # MSG_PEEK
+        except BlockingIOError:
+            continue
+        break
+    assert answers > 2 * messages, f"{answers} answers beside {messages} messages"
+    for subscriber in subscribers:
+        received = [one.topic for one in subscriber.messages_so_far()]
+        assert received == [f"{prefix}/{number}" for number in range(messages)]
+
+
 @pytest.mark.measures("memory")
 def test_tiny_messages_to_a_thousand_subscribers_hold_nobody_up(start_broker, raw):
     """One read of 64 KiB becomes 8 million packets; they neither take all the time nor memory."""

@@ -98,6 +98,11 @@ struct Connections: ~Copyable {
     @inline(__always)
     var hasEnding: Bool { ending.count > 0 }
 
+    var endingCount: Int { ending.count }
+
+    /// Takes back what ``popEnding()`` has returned, behind the others.
+    mutating func putBack(_ connection: Ending) { ending.append(connection) }
+
     /// The next connection that ends with this turn, in order.
     mutating func popEnding() -> Ending? { ending.popFirst() }
 

@@ -152,21 +152,35 @@ struct Subscriptions: ~Copyable {
         return asked + trie.takeWork() + shared.takeWork()
     }
 
-    /// Every session with a matching plain filter, each once; valid until the next call.
+    /// The groups with a filter that matches the topic of the last match; valid until the next change
+    /// or call. Without any shared subscription they are those of an earlier match.
+    private(set) var groups = UnsafeBufferPointer<SubscriptionTrie.Match>(start: nil, count: 0)
+
+    /// Every session with a matching plain filter, each once; valid until the next call. ``groups``
+    /// are matched too. `nil` when either takes more than `most` steps, see ``matchSlice(_:steps:)``.
     @inline(__always)
-    mutating func match(_ topic: UnsafeRawBufferPointer) -> UnsafeBufferPointer<
-        SubscriptionTrie.Match
-    > {
-        trie.match(topic)
+    mutating func match(
+        _ topic: UnsafeRawBufferPointer, most: Int
+    ) -> UnsafeBufferPointer<SubscriptionTrie.Match>? {
+        guard shared.isEmpty || matchGroups(topic, most: most) else { return nil }
+        return trie.match(topic, most: most)
     }
 
-    /// As ``match(_:)``, without sessions for which `isPermitted` is false. The result is cached
+    private mutating func matchGroups(_ topic: UnsafeRawBufferPointer, most: Int) -> Bool {
+        guard let found = shared.match(topic, most: most) else { return false }
+        groups = found
+        return true
+    }
+
+    /// As ``match(_:most:)``, without sessions for which `isPermitted` is false. The result is cached
     /// until a subscription changes or ``forgetPermissions()`` is called.
     @inline(never)
     mutating func match(
-        _ topic: UnsafeRawBufferPointer, isPermitted: (UInt32) -> Bool
-    ) -> SubscriptionTrie.Permitted {
-        switch trie.search(topic) {
+        _ topic: UnsafeRawBufferPointer, most: Int, isPermitted: (UInt32) -> Bool
+    ) -> SubscriptionTrie.Permitted? {
+        guard shared.isEmpty || matchGroups(topic, most: most) else { return nil }
+        switch trie.search(topic, most: most) {
+        case nil: return nil
         case .cached(let permitted): return permitted
         case .collected(let matches):
             var count = 0
@@ -179,13 +193,22 @@ struct Subscriptions: ~Copyable {
         }
     }
 
+    /// Goes on with a match that takes very many steps, for about so many. True when it is complete:
+    /// a match of this topic then has the result at once, until ``endSlices()``.
+    mutating func matchSlice(_ topic: UnsafeRawBufferPointer, steps: Int) -> Bool {
+        var left = steps
+        guard trie.matchSlice(topic, steps: &left) else { return false }
+        return shared.isEmpty || shared.matchSlice(topic, steps: &left)
+    }
+
+    /// Drops what ``matchSlice(_:steps:)`` has found.
+    mutating func endSlices() {
+        trie.endSlices()
+        shared.endSlices()
+    }
+
     /// Drops cached results, because the access rules have changed.
     mutating func forgetPermissions() { trie.invalidate() }
-
-    /// True when a shared subscription matches.
-    mutating func matchesShared(_ topic: UnsafeRawBufferPointer) -> Bool {
-        !shared.isEmpty && !shared.match(topic).isEmpty
-    }
 
     // MARK: Groups
 
@@ -279,18 +302,14 @@ struct Subscriptions: ~Copyable {
         return nil
     }
 
-    /// Indices of the groups with a matching filter; valid until the next call. ``give(_:)`` then
-    /// notes the member that each has chosen, and ``members`` lists them.
-    mutating func matchGroups(
-        _ topic: UnsafeRawBufferPointer
-    ) -> UnsafeBufferPointer<SubscriptionTrie.Match> {
+    /// Begins the choice of members for a message; ``give(_:)`` notes the one of each of ``groups``.
+    mutating func beginChoices() {
         choices.removeAll()
         asked += 1
-        return shared.match(topic)
     }
 
     mutating func give(_ choice: SharedSubscriptions.Choice) { choices.append(choice) }
 
-    /// Valid until the next ``matchGroups(_:)``.
+    /// Valid until the next ``beginChoices()``.
     var members: UnsafeBufferPointer<SharedSubscriptions.Choice> { choices.contents }
 }

@@ -17,6 +17,21 @@ extension Shard {
     public mutating func publish(
         _ publication: Publication, reply: @escaping Reply<PublishCounts>
     ) {
+        // One that very many filters match is made in slices, like a group.
+        guard
+            publication.topic.withUnsafeBytes({
+                receivers(of: $0, most: WorkBudget.mostMatchSteps, isCounted: false) != nil
+            })
+        else {
+            publishGroup([publication]) { answer in
+                switch answer.map(\.first) {
+                case .success(.published(let counts)): reply(.success(counts))
+                case .success(.refused(let reason)), .failure(let reason): reply(.failure(reason))
+                case .success(nil): reply(.failure(.stopping))
+                }
+            }
+            return
+        }
         let (outcome, needsCommit) = accept(publication)
         switch outcome {
         case .refused(let reason): reply(.failure(reason))
@@ -64,7 +79,8 @@ extension Shard {
             }
         }
         defer { message.release(in: pool) }
-        var (counts, needsCommit) = route(message, mustCommit: sequence != nil)
+        var (counts, needsCommit) = route(
+            message, to: receivers(of: message.topic), mustCommit: sequence != nil)
         counts.sequence = sequence
         return (.published(counts), needsCommit)
     }

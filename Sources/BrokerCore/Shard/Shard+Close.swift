@@ -16,6 +16,7 @@ extension Shard {
     }
 
     /// As ``closeEnding()``, until wills have spent the turn's work; the rest follow in the next one.
+    /// A connection whose will's receivers are not all found waits behind the others.
     @inline(__always)
     mutating func closeEndingWithinBudget() {
         if connections.hasEnding { closeSomeEnding() }
@@ -23,7 +24,35 @@ extension Shard {
 
     @inline(never)
     private mutating func closeSomeEnding() {
-        while !context.budget.isSpent, let ending = connections.popEnding() { close(ending) }
+        var waiting = 0
+        while waiting < connections.endingCount, !context.budget.isSpent,
+            let ending = connections.popEnding()
+        {
+            guard isWillMatched(ending) else {
+                connections.putBack(ending)
+                waiting += 1
+                continue
+            }
+            close(ending)
+            endMatch(of: .connection(ending.handle))
+        }
+    }
+
+    /// True when the receivers of the will are found, or none is to be published.
+    private mutating func isWillMatched(_ ending: Connections.Ending) -> Bool {
+        guard connections.isCurrent(ending.handle) else { return true }
+        let connection = connections[ending.handle]
+        guard let will = connection.will, firesWill(connection, ending.reason),
+            context.isWithinLevels(will.topic)
+        else { return true }
+        context.budget.beginShare()
+        return isMatched(will.topic, for: .connection(ending.handle))
+    }
+
+    /// DISCONNECT deletes the will [MQTT-3.14.4-3]; any other end publishes it [MQTT-3.1.2-8]. A client
+    /// without CONNACK has no will.
+    private func firesWill(_ connection: Connection, _ reason: CloseReason) -> Bool {
+        connection.machine.isOpen && reason != .disconnect && reason != .shutdown
     }
 
     /// Closes a connection. Its generation makes late events of the same index find no connection.
@@ -42,11 +71,9 @@ extension Shard {
                 commits.records.willRemoved(session: sessions[session].number)
             }
         }
-        // DISCONNECT deletes the will [MQTT-3.14.4-3]; any other end publishes it [MQTT-3.1.2-8]. A
-        // client without CONNACK has no will.
-        let firesWill = wasOpen && reason != .disconnect && reason != .shutdown
         let isWillAllowed =
-            firesWill && connection.will.map { mayPublishWill($0, of: session) } ?? false
+            firesWill(connection, reason)
+            && connection.will.map { mayPublishWill($0, of: session) } ?? false
         let isReported = reportsLifecycle || reason.announcement != nil
         var identifier: [UInt8]?
         if session != noIndex {
@@ -145,7 +172,7 @@ extension Shard {
             context.counters.limits.add(.maxTopicLevels)
             return
         }
-        if route(will, mustCommit: false).needsCommit { commit() }
+        if route(will, to: receivers(of: will.topic), mustCommit: false).needsCommit { commit() }
     }
 
     // MARK: Many at once

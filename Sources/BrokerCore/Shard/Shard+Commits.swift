@@ -118,14 +118,19 @@ extension Shard {
         }
     }
 
-    /// True when such a message must be stored for any receiver.
+    /// True when such a message must be stored for any receiver, or when the receivers are not found
+    /// within a few steps.
     mutating func needsStore(
         topic: UnsafeRawBufferPointer, qos: QoS, retain: Bool, holdsIdentifier: Bool
     ) -> Bool {
         guard !retain, !holdsIdentifier else { return true }
         guard qos != .atMostOnce else { return false }
-        return subscriptions.matchesShared(topic)
-            || receivers(of: topic, isCounted: false).contains {
+        guard
+            let matches = receivers(
+                of: topic, most: WorkBudget.mostMatchSteps, isCounted: false)
+        else { return true }
+        return subscriptions.hasShared && !subscriptions.groups.isEmpty
+            || matches.contains {
                 // A message of QoS 0 gets a queue position if others wait before it.
                 sessions[$0.session].isPersistent
                     && ($0.qos != .atMostOnce || sessions[$0.session].outbound.waiting > 0)

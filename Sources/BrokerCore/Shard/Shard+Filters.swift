@@ -82,6 +82,7 @@ extension Shard {
         guard filters.isEmpty else {
             request.leave(filters, of: frame)
             filterRequests.put(request, handle)
+            connections.awaitTurn(handle)
             return
         }
         let ticket = start.ticket == 0 ? request.ticket : Commits.through(request.ticket)

@@ -46,10 +46,7 @@ extension Shard {
                         continueFilters(handle, frame, bytes)
                     }
                     context.budget.spend(WorkBudget.packet)
-                    if !filterRequests.isEmpty, filterRequests.contains(handle) {
-                        connections.awaitTurn(handle)
-                        return offset
-                    }
+                    if connections[handle].intake.awaitsTurn { return offset }
                     offset = frame.packet.end
                     // The keep alive counts complete packets, not bytes [MQTT-3.1.2-24].
                     connections[handle].keepAlive.heard(at: context.now)
@@ -151,15 +148,29 @@ extension Shard {
         let isPersistent = sessions[session].isPersistent
         switch publish.delivery {
         case .atMostOnce:
-            guard !isReserved, mayPublish(handle, topic),
-                publish.retain || !routeAtMostOnce(frame, topic, bytes[publish.payload])
-            else { return }
-            if route(publish, bytes, holdsIdentifier: false) { commit() }
+            guard !isReserved, mayPublish(handle, topic) else { return }
+            guard let matches = receivers(of: topic, from: handle) else {
+                withdraw(publish, session)
+                return
+            }
+            if publish.retain
+                || !routeAtMostOnce(frame, topic, bytes[publish.payload], to: matches),
+                route(publish, bytes, to: matches, holdsIdentifier: false)
+            {
+                commit()
+            }
         case .atLeastOnce(let identifier, _):
             // Every PUBLISH of QoS 1 is a new message, whatever its DUP [MQTT-4.3.2-2].
             context.counters.publishesReceivedAtLeastOnce += 1
             guard isReserved || mayPublish(handle, topic) else { return }
-            let needsCommit = !isReserved && route(publish, bytes, holdsIdentifier: false)
+            var needsCommit = false
+            if !isReserved {
+                guard let matches = receivers(of: topic, from: handle) else {
+                    withdraw(publish, session)
+                    return
+                }
+                needsCommit = route(publish, bytes, to: matches, holdsIdentifier: false)
+            }
             acknowledge(
                 handle, .puback, identifier, needsCommit: needsCommit,
                 requestBytes: Int(frame.packet.count))
@@ -175,29 +186,53 @@ extension Shard {
                 return
             }
             guard isReserved || mayPublish(handle, topic) else { return }
+            var matches: UnsafeBufferPointer<SubscriptionTrie.Match>?
+            if !isReserved {
+                matches = receivers(of: topic, from: handle)
+                guard matches != nil else {
+                    withdraw(publish, session)
+                    return
+                }
+            }
             sessions[session].inbound.insert(identifier, pool: pool)
             if isPersistent {
                 commits.records.inbound(
                     session: sessions[session].number, packetIdentifier: identifier.rawValue)
             }
             let needsCommit =
-                isReserved ? isPersistent : route(publish, bytes, holdsIdentifier: isPersistent)
+                matches.map { route(publish, bytes, to: $0, holdsIdentifier: isPersistent) }
+                ?? isPersistent
             acknowledge(
                 handle, .pubrec, identifier, needsCommit: needsCommit,
                 requestBytes: Int(frame.packet.count))
         }
     }
 
+    /// Takes back what was counted for a PUBLISH that will be offered again.
+    @inline(never)
+    private mutating func withdraw(_ publish: Publish, _ session: UInt32) {
+        context.counters.packetsReceived -= 1
+        context.counters.publishesReceived -= 1
+        context.counters.publishBytesReceived &-= UInt64(publish.payload.count)
+        sessions[session].publishesReceived -= 1
+        switch publish.delivery {
+        case .atMostOnce: break
+        case .atLeastOnce: context.counters.publishesReceivedAtLeastOnce -= 1
+        case .exactlyOnce: context.counters.publishesReceivedExactlyOnce -= 1
+        }
+    }
+
     /// Routes a client's message; true when its acknowledgement must wait for a commit.
     private mutating func route(
-        _ publish: Publish, _ bytes: UnsafeRawBufferPointer, holdsIdentifier: Bool
+        _ publish: Publish, _ bytes: UnsafeRawBufferPointer,
+        to matches: UnsafeBufferPointer<SubscriptionTrie.Match>, holdsIdentifier: Bool
     ) -> Bool {
         let message = Message(
             topic: bytes[publish.topic.range], payload: bytes[publish.payload],
             qos: publish.delivery.qos, retain: publish.retain,
             arrivedMs: context.now.arrivalStamp, pool: pool)
         defer { message.release(in: pool) }
-        return route(message, mustCommit: holdsIdentifier).needsCommit
+        return route(message, to: matches, mustCommit: holdsIdentifier).needsCommit
     }
 
     /// Handles PUBREL, which frees the identifier.

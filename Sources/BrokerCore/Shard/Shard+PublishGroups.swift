@@ -21,14 +21,18 @@ extension Shard {
     mutating func publishGroups() {
         guard let due = groupsDue, due <= context.now else { return }
         context.budget.beginGroups()
-        while !context.budget.isShareSpent, let first = groups.takeFirst() {
+        var isMatched = true
+        while isMatched, !context.budget.isShareSpent, let first = groups.takeFirst() {
             var group = first.group
             var needsCommit = false
             while !context.budget.isShareSpent, let publication = group.next {
+                isMatched = publication.topic.withUnsafeBytes { self.isMatched($0, for: .groups) }
+                guard isMatched else { break }
                 let (outcome, isStored) = accept(publication)
                 group.outcomes.append(outcome)
                 needsCommit = needsCommit || isStored
                 context.budget.spend(WorkBudget.publication(bytes: publication.payload.count))
+                endMatch(of: .groups)
             }
             if needsCommit {
                 group.uncommitted += 1

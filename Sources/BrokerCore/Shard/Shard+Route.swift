@@ -7,10 +7,10 @@ import Structures
 /// Routes a message to its receivers.
 extension Shard {
     /// Routes a packet of QoS 0 without RETAIN, the common case, by copying it to each receiver.
-    /// False when the message needs ``route(_:mustCommit:)``.
+    /// False when the message needs ``route(_:to:mustCommit:)``.
     mutating func routeAtMostOnce(
         _ frame: PacketDecoder.Frame, _ topic: UnsafeRawBufferPointer,
-        _ payload: UnsafeRawBufferPointer
+        _ payload: UnsafeRawBufferPointer, to matches: UnsafeBufferPointer<SubscriptionTrie.Match>
     ) -> Bool {
         let size = PublishEncoder.size(
             topicCount: topic.count, payloadCount: payload.count, qos: .atMostOnce)
@@ -19,7 +19,6 @@ extension Shard {
         guard let topicBase = topic.baseAddress else { return false }
         let packet = topicBase - (size - topic.count - payload.count)
         var sent: UInt64 = 0
-        let matches = receivers(of: topic)
         guard !Message.sharesPayload(count: payload.count, receivers: matches.count) else {
             return false
         }
@@ -57,15 +56,16 @@ extension Shard {
         return true
     }
 
-    /// Delivers a message to all matching sessions [MQTT-4.5.0-1]; the caller keeps its reference.
+    /// Delivers a message to all matching sessions [MQTT-4.5.0-1], `matches`, which were found last,
+    /// and to members of the groups that match; the caller keeps its reference.
     ///
     /// If any receiver's copy is stored, `needsCommit` comes back true and the caller ends the
     /// group of records. All receivers get the message only after that commit, so that none sees a
     /// message that a crash could lose.
     mutating func route(
-        _ message: Message, mustCommit: Bool
+        _ message: Message, to matches: UnsafeBufferPointer<SubscriptionTrie.Match>,
+        mustCommit: Bool
     ) -> (counts: PublishCounts, needsCommit: Bool) {
-        let matches = receivers(of: message.topic)
         let choices =
             subscriptions.hasShared ? chooseMembers(message.topic, qos: message.qos) : nil
         let effect = message.retain ? retainedEffect(of: message) : .nothing
@@ -139,44 +139,15 @@ extension Shard {
         }
     }
 
-    // MARK: Receivers
+    // MARK: Members of shared groups
 
-    /// Sessions that subscribe to a topic and may read it, each once; valid until the next call.
-    @inline(__always)
-    mutating func receivers(
-        of topic: UnsafeRawBufferPointer, isCounted: Bool = true
-    ) -> UnsafeBufferPointer<SubscriptionTrie.Match> {
-        guard rights.areRestricted else { return subscriptions.match(topic) }
-        return permittedReceivers(of: topic, isCounted: isCounted)
-    }
-
-    /// The cache of matches includes the access decisions, so a repeated topic costs no question.
-    private mutating func permittedReceivers(
-        of topic: UnsafeRawBufferPointer, isCounted: Bool
-    ) -> UnsafeBufferPointer<SubscriptionTrie.Match> {
-        let permitted = subscriptions.match(topic) { session in
-            guard sessions[session].isUsed,
-                let verdict = rights.decide(.subscribe, topic, for: sessions[session]),
-                !verdict.isAllowed
-            else { return true }
-            if isCounted {
-                rights.report(
-                    .withheld, sessions[session], topic, line: verdict.line, &context.notices)
-            }
-            return false
-        }
-        if isCounted, permitted.withheld > 0 {
-            context.counters.accessRefusals.add(.deliver, UInt64(permitted.withheld))
-        }
-        return permitted.matches
-    }
-
-    /// The chosen members of shared groups for this topic; valid until the next call. A group
-    /// without one loses the message, which is counted unless `isCounted` is false.
+    /// The chosen members of shared groups for the topic that was matched last; valid until the next
+    /// call. A group without one loses the message, which is counted unless `isCounted` is false.
     mutating func chooseMembers(
         _ topic: UnsafeRawBufferPointer, qos: QoS, isCounted: Bool = true
     ) -> UnsafeBufferPointer<SharedSubscriptions.Choice> {
-        for match in subscriptions.matchGroups(topic) {
+        subscriptions.beginChoices()
+        for match in subscriptions.groups {
             let choice = chooseMember(of: match.session, topic, qos: qos)
             if case .member(let member) = choice {
                 subscriptions.give(member)

@@ -48,6 +48,11 @@ struct TurnMachine {
     }
 
     var state = State.gathering
+
+    /// True while connections whose packets wait since earlier turns offer them.
+    var isContinuing: Bool {
+        if case .continuing = state { true } else { false }
+    }
 }
 
 /// One turn. ``beginTurn(at:wallClockMs:)`` starts it; then come events of sockets

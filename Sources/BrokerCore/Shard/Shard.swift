@@ -31,6 +31,8 @@ public struct Shard: ~Copyable {
     var commits: Commits
     var requests = AdminRequests()
     var groups = PublishGroups()
+    /// The publisher whose match is made in slices; `nil` for none.
+    var matchPublisher: MatchPublisher?
     var system: SystemTopics
     var turn = TurnMachine()
     /// CONNECTs whose passwords must be checked.

@@ -8,7 +8,8 @@ import Structures
 /// Each connection gets a share of what is left; a connection that has more to do waits for the next
 /// turn. Once the turn's work is spent, packets that may cost much wait too, and the others (PINGREQ,
 /// acknowledgements, DISCONNECT) are still handled. SUBSCRIBE and UNSUBSCRIBE stop behind any filter.
-/// Any other packet that has begun is finished, so the work of a turn may exceed its bound by one.
+/// A PUBLISH waits while very many filters are searched (``mostMatchSteps``). Any packet is finished
+/// once it is delivered or acts otherwise, so the work of a turn may exceed its bound by one.
 struct WorkBudget: BitwiseCopyable {
     /// Units of one turn, about 1 ms.
     private static var perTurn: Int { 65_536 }
@@ -29,6 +30,10 @@ struct WorkBudget: BitwiseCopyable {
     static func publication(bytes: Int) -> Int { 16 + bytes >> 8 }
     /// Units of a node or subscription that a match visits, or of a member that is asked.
     static var matchStep: Int { 4 }
+    /// Steps of a match, besides the visits of its receivers, that are made at once.
+    static var mostMatchSteps: Int { 1_024 }
+    /// Steps of a slice of a match when the connection's share is nearly spent.
+    private static var leastMatchSteps: Int { 256 }
     /// Units of a message for one receiver: at QoS 1 and 2 it gets a place in a queue.
     static func delivery(bytes: Int, qos: QoS) -> Int {
         (qos == .atMostOnce ? 1 : 10) + bytes >> 8
@@ -100,6 +105,12 @@ struct WorkBudget: BitwiseCopyable {
     mutating func beginGroups() {
         shareEnd = left - max(Self.leastShare, min(left / 2, Self.groupShare))
     }
+
+    /// Steps for a slice of a match: what is left of the connection's share.
+    var matchSteps: Int { max(Self.leastMatchSteps, (left - shareEnd) / Self.matchStep) }
+
+    /// Ends the share of the connection or of the groups.
+    mutating func endShare() { shareEnd = left }
 
     /// True when the share of the admin plane's groups is spent.
     var isShareSpent: Bool { left <= shareEnd }

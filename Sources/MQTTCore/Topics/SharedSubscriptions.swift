@@ -230,12 +230,22 @@ public struct SharedSubscriptions: ~Copyable {
 
     // MARK: Choosing
 
-    /// The groups whose filter matches a topic; valid until the next change or call.
+    /// The groups whose filter matches a topic; valid until the next change or call. `nil` when that
+    /// takes too many steps, see ``SubscriptionTrie/match(_:most:)``.
     public mutating func match(
-        _ topic: UnsafeRawBufferPointer
-    ) -> UnsafeBufferPointer<SubscriptionTrie.Match> {
-        trie.match(topic)
+        _ topic: UnsafeRawBufferPointer, most: Int
+    ) -> UnsafeBufferPointer<SubscriptionTrie.Match>? {
+        trie.match(topic, most: most)
     }
+
+    /// See ``SubscriptionTrie/matchSlice(_:steps:)``.
+    public mutating func matchSlice(
+        _ topic: UnsafeRawBufferPointer, steps: inout Int
+    ) -> Bool {
+        trie.matchSlice(topic, steps: &steps)
+    }
+
+    public mutating func endSlices() { trie.endSlices() }
 
     /// The steps of matching since the last call; see ``SubscriptionTrie/takeWork()``.
     public mutating func takeWork() -> Int { trie.takeWork() }

@@ -27,7 +27,7 @@ public struct SubscriptionTrie: ~Copyable {
     /// A session's subscriptions. The list belongs to the session's record, and is passed in for
     /// changes.
     public struct List: BitwiseCopyable {
-        fileprivate var members = IntrusiveList<InSession>()
+        fileprivate(set) var members = IntrusiveList<InSession>()
         public fileprivate(set) var count: UInt32 = 0
 
         public init() {}
@@ -40,7 +40,7 @@ public struct SubscriptionTrie: ~Copyable {
         }
     }
 
-    fileprivate enum InSession: ListField {
+    enum InSession: ListField {
         static subscript(subscription: UnsafeMutablePointer<Subscription>) -> ListLinks {
             get { subscription.pointee.inSession }
             set { subscription.pointee.inSession = newValue }
@@ -54,19 +54,20 @@ public struct SubscriptionTrie: ~Copyable {
     }
 
     private(set) var tree: TopicTree
-    private var subscriptions = Slab<Subscription>()
+    private(set) var subscriptions = Slab<Subscription>()
     private(set) var sessionIndex: SessionIndex
     private var cache: MatchCache
     private var versions: MatchVersions
     /// Steps of matching since ``takeWork()``.
-    private var work = 0
+    var work = 0
+    var sliced = SlicedMatch()
     /// A filter whose change is noted.
     private var changed: GrowableBuffer<UInt8>
     private let hash: KeyedHash
 
     private var matches: GrowableBuffer<Match>
     private var pending: GrowableBuffer<(node: UInt32, level: UInt32)>
-    private var levels: GrowableBuffer<(start: UInt32, end: UInt32)>
+    private var levels: GrowableBuffer<TopicLevels.Bounds>
     /// Per session: its place in `matches`, valid while its stamp is the current one.
     private var places: GrowableBuffer<(stamp: UInt32, place: UInt32)>
     var stamp: UInt32 = 0
@@ -95,9 +96,14 @@ public struct SubscriptionTrie: ~Copyable {
         noteChange(filter)
         let node = tree.insert(filter)
         if let existing = find(session, list, node) {
+            if sliced.isActive {
+                sliced.note(session, filter, subscriptions[existing].qos, -1)
+                sliced.note(session, filter, qos, 1)
+            }
             subscriptions[existing].qos = qos
             return .replaced
         }
+        if sliced.isActive { sliced.note(session, filter, qos, 1) }
         let index = subscriptions.insert(Subscription(session: session, node: node, qos: qos))
         var inNode = IntrusiveList<InNode>(first: tree[node].value)
         inNode.prepend(index, in: subscriptions)
@@ -120,7 +126,7 @@ public struct SubscriptionTrie: ~Copyable {
         guard let node = tree.find(filter), let index = find(session, list, node) else {
             return false
         }
-        noteChange(filter)
+        noteRemoval(index, filter)
         remove(index, &list)
         return true
     }
@@ -137,7 +143,7 @@ public struct SubscriptionTrie: ~Copyable {
         while steps > 0, !list.members.isEmpty {
             let index = list.members.first
             tree.writePath(of: subscriptions[index].node, to: &changed)
-            noteChange(UnsafeRawBufferPointer(changed.contents))
+            noteRemoval(index, UnsafeRawBufferPointer(changed.contents))
             let nodes = tree.count
             remove(index, &list)
             steps -= 1 + nodes - tree.count + changed.count / 64
@@ -147,6 +153,12 @@ public struct SubscriptionTrie: ~Copyable {
     /// Outdates the cached matches that a change of this filter affects.
     private mutating func noteChange(_ filter: UnsafeRawBufferPointer) {
         if !versions.change(filter) { cache.remove(filter, hash: hash(filter)) }
+    }
+
+    private mutating func noteRemoval(_ index: UInt32, _ filter: UnsafeRawBufferPointer) {
+        noteChange(filter)
+        guard sliced.isActive else { return }
+        sliced.note(subscriptions[index].session, filter, subscriptions[index].qos, -1)
     }
 
     /// The topic filters of a session, with their QoS.
@@ -175,18 +187,29 @@ public struct SubscriptionTrie: ~Copyable {
     }
 
     /// All sessions that subscribed to the topic, each once; valid until the next call on the trie.
-    public mutating func match(_ topic: UnsafeRawBufferPointer) -> UnsafeBufferPointer<Match> {
+    /// `nil` when that takes more than `most` steps besides the visits of these sessions: then
+    /// ``matchSlice(_:steps:)`` makes the match.
+    public mutating func match(
+        _ topic: UnsafeRawBufferPointer, most: Int
+    ) -> UnsafeBufferPointer<Match>? {
         let topicHash = hash(topic)
         if let cached = cache.find(topic, hash: topicHash, versions) { return cached }
-        collect(topic)
+        return collectAndCache(topic, topicHash, most: most)
+    }
+
+    @inline(never)
+    private mutating func collectAndCache(
+        _ topic: UnsafeRawBufferPointer, _ topicHash: UInt64, most: Int
+    ) -> UnsafeBufferPointer<Match>? {
+        guard collect(topic, most: most) else { return nil }
         cache.store(topic, hash: topicHash, versions, matches.contents)
         return matches.contents
     }
 
-    /// Does the same as ``match(_:)`` for a caller that leaves out sessions without the right to
-    /// read the topic. A trie must not mix both kinds of calls, unless ``invalidate()`` stands
+    /// Does the same as ``match(_:most:)`` for a caller that leaves out sessions without the right
+    /// to read the topic. A trie must not mix both kinds of calls, unless ``invalidate()`` stands
     /// between them.
-    public mutating func search(_ topic: UnsafeRawBufferPointer) -> Search {
+    public mutating func search(_ topic: UnsafeRawBufferPointer, most: Int) -> Search? {
         let topicHash = hash(topic)
         if let cached = cache.find(topic, hash: topicHash, versions) {
             return .cached(
@@ -194,7 +217,7 @@ public struct SubscriptionTrie: ~Copyable {
                     matches: cached,
                     withheld: cache.withheld(hash: topicHash)))
         }
-        collect(topic)
+        guard collect(topic, most: most) else { return nil }
         return .collected(matches.mutableContents)
     }
 
@@ -210,16 +233,17 @@ public struct SubscriptionTrie: ~Copyable {
     public mutating func invalidate() { versions.changeAll() }
 
     /// Collects the matches by walking all paths of the tree that match. It does not recurse,
-    /// because a topic may have many levels.
-    private mutating func collect(_ topic: UnsafeRawBufferPointer) {
-        matches.removeAll()
-        levels.removeAll()
-        var start = 0
-        for offset in 0...topic.count {
-            guard offset == topic.count || topic[offset] == TopicTree.separator else { continue }
-            levels.append((UInt32(start), UInt32(offset)))
-            start = offset + 1
+    /// because a topic may have many levels. False after more than `most` steps without a further
+    /// session.
+    private mutating func collect(_ topic: UnsafeRawBufferPointer, most: Int) -> Bool {
+        if sliced.isFor(topic) {
+            if sliced.isComplete { sliced.write(to: &matches) }
+            // Without a bound, it is made here in one piece.
+            if sliced.isComplete || most != .max { return sliced.isComplete }
         }
+        let before = work
+        matches.removeAll()
+        TopicLevels.split(topic, into: &levels)
         stamp &+= 1
         if stamp == 0 {
             // After 2^32 matches the stamps repeat, so the old places must go.
@@ -230,6 +254,7 @@ public struct SubscriptionTrie: ~Copyable {
         pending.removeAll()
         pending.append((TopicTree.root, 0))
         while let (index, depth) = pending.popLast() {
+            guard work - before - matches.count <= most else { return false }
             let node = tree[index]
             work += 1
             // Wildcards at the first level do not match topics that begin with $ [MQTT-4.7.2-1].
@@ -249,6 +274,7 @@ public struct SubscriptionTrie: ~Copyable {
             let bytes = UnsafeRawBufferPointer(rebasing: topic[Int(level.start)..<Int(level.end)])
             if let child = tree.child(of: index, bytes) { pending.append((child, depth + 1)) }
         }
+        return true
     }
 
     private mutating func addSubscribers(of node: UInt32, _ matchedNodes: inout Int) {
@@ -281,26 +307,6 @@ public struct SubscriptionTrie: ~Copyable {
         while places.count <= Int(session) { places.append((0, 0)) }
         if places[Int(session)].stamp == stamp { return Int(places[Int(session)].place) }
         places[Int(session)] = (stamp, UInt32(place))
-        return nil
-    }
-
-    /// Finds a session's subscription at a node. Walks the node's list and the session's list in
-    /// step, and stops with the shorter one. For a session with many subscriptions ``SessionIndex``
-    /// answers.
-    private func find(_ session: UInt32, _ list: List, _ node: UInt32) -> UInt32? {
-        guard list.count <= SessionIndex.mostWalked else {
-            return sessionIndex.find(session, node) {
-                subscriptions[$0].session == session && subscriptions[$0].node == node
-            }
-        }
-        var inNode = tree[node].value
-        var inSession = list.members.first
-        while inNode != noIndex, inSession != noIndex {
-            if subscriptions[inNode].session == session { return inNode }
-            if subscriptions[inSession].node == node { return inSession }
-            inNode = subscriptions[inNode].inNode.next
-            inSession = subscriptions[inSession].inSession.next
-        }
         return nil
     }
 

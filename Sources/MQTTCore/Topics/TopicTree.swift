@@ -192,6 +192,20 @@ public struct TopicLevels {
         return UnsafeRawBufferPointer(rebasing: bytes[offset..<end])
     }
 
+    /// Where a level begins and ends.
+    typealias Bounds = (start: UInt32, end: UInt32)
+
+    /// Writes the bounds of all levels, in place of the buffer's content.
+    static func split(_ bytes: UnsafeRawBufferPointer, into levels: inout GrowableBuffer<Bounds>) {
+        levels.removeAll()
+        var start = 0
+        for offset in 0...bytes.count {
+            guard offset == bytes.count || bytes[offset] == TopicTree.separator else { continue }
+            levels.append((UInt32(start), UInt32(offset)))
+            start = offset + 1
+        }
+    }
+
     /// The number of levels: separators plus one.
     public static func count(_ bytes: UnsafeRawBufferPointer) -> Int {
         var count = 1

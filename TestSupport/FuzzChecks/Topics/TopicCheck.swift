@@ -122,7 +122,8 @@ struct TopicCheck: ~Copyable {
             var found: [UInt32: QoS] = [:]
             var isTwice = false
             topic.withUnsafeBytes { bytes in
-                for match in trie.match(bytes) {
+                guard let matches = trie.match(bytes, most: .max) else { return }
+                for match in matches {
                     isTwice = found.updateValue(match.qos, forKey: match.session) != nil || isTwice
                 }
             }
@@ -158,7 +159,7 @@ struct TopicCheck: ~Copyable {
         let fresh = BytePool()
         defer { fresh.destroy() }
         var trie = SubscriptionTrie(hash: hash, pool: fresh)
-        for topic in topics { topic.withUnsafeBytes { _ = trie.match($0) } }
+        for topic in topics { topic.withUnsafeBytes { _ = trie.match($0, most: .max) } }
         return fresh.bytesInUse
     }
 }

@@ -1,0 +1,129 @@
+import MQTTCodec
+import MQTTCore
+import Structures
+
+/// Finds a message's receivers.
+///
+/// A match that takes many steps is made in slices, one topic at a time: its publisher waits, and so
+/// do others that have such a match to make. Any other match is made at once.
+extension Shard {
+    /// Sessions that subscribe to a topic and may read it, each once; valid until the next call.
+    /// Groups with a matching filter are found too. However many steps it takes, it is not divided.
+    mutating func receivers(
+        of topic: UnsafeRawBufferPointer, isCounted: Bool = true
+    ) -> UnsafeBufferPointer<SubscriptionTrie.Match> {
+        receivers(of: topic, most: .max, isCounted: isCounted)
+            ?? UnsafeBufferPointer(start: nil, count: 0)
+    }
+
+    /// As ``receivers(of:isCounted:)``; `nil` when it takes more than `most` steps besides the
+    /// visits of these sessions.
+    @inline(__always)
+    mutating func receivers(
+        of topic: UnsafeRawBufferPointer, most: Int, isCounted: Bool = true
+    ) -> UnsafeBufferPointer<SubscriptionTrie.Match>? {
+        guard rights.areRestricted else { return subscriptions.match(topic, most: most) }
+        return permittedReceivers(of: topic, most: most, isCounted: isCounted)
+    }
+
+    /// The cache of matches includes the access decisions, so a repeated topic costs no question.
+    private mutating func permittedReceivers(
+        of topic: UnsafeRawBufferPointer, most: Int, isCounted: Bool
+    ) -> UnsafeBufferPointer<SubscriptionTrie.Match>? {
+        let permitted = subscriptions.match(topic, most: most) { session in
+            guard sessions[session].isUsed,
+                let verdict = rights.decide(.subscribe, topic, for: sessions[session]),
+                !verdict.isAllowed
+            else { return true }
+            if isCounted {
+                rights.report(
+                    .withheld, sessions[session], topic, line: verdict.line, &context.notices)
+            }
+            return false
+        }
+        if isCounted, let withheld = permitted?.withheld, withheld > 0 {
+            context.counters.accessRefusals.add(.deliver, UInt64(withheld))
+        }
+        return permitted?.matches
+    }
+
+    // MARK: Slices
+
+    /// The receivers of a client's message; `nil` when they are not all found in this turn. Then the
+    /// connection waits for a later turn, and offers the packet again.
+    @inline(__always)
+    mutating func receivers(
+        of topic: UnsafeRawBufferPointer, from publisher: Handle
+    ) -> UnsafeBufferPointer<SubscriptionTrie.Match>? {
+        if let matches = receivers(of: topic, most: WorkBudget.mostMatchSteps) { return matches }
+        return matchSlice(topic, from: publisher)
+    }
+
+    @inline(never)
+    private mutating func matchSlice(
+        _ topic: UnsafeRawBufferPointer, from client: Handle
+    ) -> UnsafeBufferPointer<SubscriptionTrie.Match>? {
+        let publisher = MatchPublisher.connection(client)
+        // What has just been read begins no match in slices while others wait in line.
+        guard
+            matchPublisher == publisher || turn.isContinuing || connections.turnWaiterCount == 0,
+            matchSlice(topic, for: publisher)
+        else {
+            connections.awaitTurn(client)
+            return nil
+        }
+        defer { endMatch(of: publisher) }
+        return receivers(of: topic)
+    }
+
+    /// True when the receivers of a topic are found, which may take slices of several turns. Then
+    /// ``receivers(of:isCounted:)`` costs little; ``endMatch(of:)`` has to follow.
+    mutating func isMatched(
+        _ topic: UnsafeRawBufferPointer, for publisher: MatchPublisher
+    ) -> Bool {
+        receivers(of: topic, most: WorkBudget.mostMatchSteps, isCounted: false) != nil
+            || matchSlice(topic, for: publisher)
+    }
+
+    /// Goes on with a match for the share of the turn; true when it is complete. False also while
+    /// another publisher has one under way, and waits for a turn to go on with it.
+    private mutating func matchSlice(
+        _ topic: UnsafeRawBufferPointer, for publisher: MatchPublisher
+    ) -> Bool {
+        // Steps of the attempt to make it at once.
+        context.budget.spend(WorkBudget.matchStep * subscriptions.takeWork())
+        guard matchPublisher == publisher || !isMatchPublisherWaiting else { return false }
+        matchPublisher = publisher
+        let isComplete = subscriptions.matchSlice(topic, steps: context.budget.matchSteps)
+        context.budget.spend(WorkBudget.matchStep * subscriptions.takeWork())
+        return isComplete
+    }
+
+    private var isMatchPublisherWaiting: Bool {
+        switch matchPublisher {
+        case nil: false
+        case .groups: groups.isWaiting
+        case .connection(let handle):
+            connections.isCurrent(handle)
+                && (connections[handle].intake.awaitsTurn
+                    || connections[handle].machine.isEnding)
+        }
+    }
+
+    /// Lets others make their matches in slices. The publisher's share of the turn ends, so that
+    /// those who wait come first.
+    mutating func endMatch(of publisher: MatchPublisher) {
+        guard matchPublisher == publisher else { return }
+        matchPublisher = nil
+        subscriptions.endSlices()
+        context.budget.endShare()
+    }
+}
+
+/// A publisher whose match is made in slices.
+enum MatchPublisher: Equatable, BitwiseCopyable {
+    /// A client, for its message or its will.
+    case connection(Handle)
+    /// The groups of the admin plane.
+    case groups
+}

@@ -1,0 +1,134 @@
+import BrokerAPI
+import BrokerTesting
+import HermesTesting
+import MQTTCodec
+import Structures
+import Testing
+
+@testable import BrokerCore
+
+/// Messages whose topics so many filters match that a turn is too short to find them all.
+@Suite("Messages that very many filters match")
+struct SlicedMatchFlowTests {
+    private static let prefix = [String](repeating: "a", count: 12).joined(separator: "/")
+
+    /// A link with a subscriber whose 8,192 filters all match topics below ``prefix``.
+    private func makeLink() throws -> (link: ShardLink, subscriber: Handle) {
+        let link = ShardLink()
+        let subscriber = try link.connect("subscriber")
+        var filters = ["#", "+/#"]
+        for _ in 0..<12 { filters = filters.flatMap { ["a/\($0)", "+/\($0)"] } }
+        for start in stride(from: 0, to: filters.count, by: 1_024) {
+            let requests = filters[start..<start + 1_024]
+                .map { PacketContent.Request($0, .exactlyOnce) }
+            try link.send(subscriber, .subscribe(1, requests))
+        }
+        _ = try link.take(subscriber)
+        return (link, subscriber)
+    }
+
+    private func payloads(_ packets: [PacketContent]) -> [String] {
+        packets.compactMap {
+            if case .publish(let publish) = $0 {
+                String(decoding: publish.payload, as: UTF8.self)
+            } else {
+                nil
+            }
+        }
+    }
+
+    private func burst(_ name: String) throws -> [UInt8] {
+        let topic = "\(Self.prefix)/\(name)"
+        return try PacketContent.publish("\(topic)/0", "\(name)0").encoded()
+            + PacketContent.publish("\(topic)/1", "\(name)1", qos: .atLeastOnce, 1).encoded()
+            + PacketContent.publish("\(topic)/2", "\(name)2", qos: .exactlyOnce, 2).encoded()
+            + PacketContent.publish("\(topic)/3", "\(name)3").encoded()
+    }
+
+    @Test("they arrive once and in order, are counted once, and others are answered between")
+    func order() throws {
+        let (link, subscriber) = try makeLink()
+        let publishers = try ["x", "y", "z"].map { ($0, try link.connect($0)) }
+        let quiet = try link.connect("quiet")
+        let (packets, publishes) = (
+            link.shard.counters.packetsReceived, link.shard.counters.publishesReceived
+        )
+        for (name, publisher) in publishers { link.receive(publisher, try burst(name)) }
+        var turns = 0
+        var pings = 0
+        while link.shard.hasTurnWaiters {
+            link.receive(quiet, try PacketContent.pingreq.encoded())
+            link.turnOnce()
+            turns += 1
+            pings += try link.take(quiet).count
+        }
+        #expect(turns > 12 && pings == turns, "\(pings) answers in \(turns) turns")
+        let received = payloads(try link.take(subscriber))
+        #expect(received.count == 12)
+        for (name, publisher) in publishers {
+            #expect(received.filter { $0.hasPrefix(name) } == (0...3).map { "\(name)\($0)" })
+            #expect(try link.take(publisher) == [.puback(1), .pubrec(2)])
+        }
+        #expect(link.shard.counters.publishesReceived - publishes == 12)
+        #expect(link.shard.counters.packetsReceived - packets == 12 + UInt64(turns))
+    }
+
+    @Test("a client that unsubscribes between slices gets no message; one that subscribes does")
+    func changes() throws {
+        let (link, subscriber) = try makeLink()
+        let leaving = try link.subscriber(
+            "leaving", to: "\(Self.prefix)/#", .atMostOnce, cleanSession: true)
+        let coming = try link.connect("coming")
+        let publisher = try link.connect("publisher")
+        link.receive(publisher, try burst("x"))
+        link.turnOnce()
+        #expect(link.unreadCount(of: publisher) == (try burst("x")).count, "no message is through")
+        let unsubscribe = PacketContent.unsubscribe(7, [Array("\(Self.prefix)/#".utf8)])
+        link.receive(leaving, try unsubscribe.encoded())
+        link.receive(coming, try PacketContent.subscribe("\(Self.prefix)/#", .atMostOnce).encoded())
+        link.turn()
+        #expect(payloads(try link.take(leaving)).isEmpty)
+        #expect(payloads(try link.take(coming)) == ["x0", "x1", "x2", "x3"])
+        #expect(payloads(try link.take(subscriber)) == ["x0", "x1", "x2", "x3"])
+    }
+
+    @Test("a publisher that leaves between slices makes way; its will and groups arrive too")
+    func others() throws {
+        let (link, subscriber) = try makeLink()
+        let leaving = try link.connect("leaving") {
+            $0.will = PacketContent.Will(topic: "\(Self.prefix)/will", message: Array("will".utf8))
+        }
+        let publisher = try link.connect("publisher")
+        link.receive(leaving, try burst("x"))
+        link.turnOnce()
+        link.receive(publisher, try burst("y"))
+        let answers = Answers()
+        let topic = Array("\(Self.prefix)/http".utf8)
+        link.shard.publishGroup(
+            (1...3).map {
+                Publication(topic: topic + [0x30 + $0], payload: [0x30 + $0], qos: .atMostOnce)
+            }, reply: answers.reply)
+        link.shard.publish(
+            Publication(topic: topic, payload: Array("single".utf8), qos: .atMostOnce)
+        ) { answers.single.append($0) }
+        link.lose(leaving)
+        link.turn()
+        let received = payloads(try link.take(subscriber))
+        #expect(received.filter { $0.hasPrefix("y") } == ["y0", "y1", "y2", "y3"])
+        #expect(received.filter { $0.count == 1 } == ["1", "2", "3"])
+        #expect(received.filter { $0 == "will" || $0 == "single" }.sorted() == ["single", "will"])
+        #expect(received.count == 9, "\(received)")
+        let one = PublishCounts(matched: 1, online: 1)
+        #expect(
+            answers.groups == [.success([.published(one), .published(one), .published(one)])])
+        #expect(answers.single == [.success(one)])
+    }
+
+    /// Filled by reply closures, which run on the test's own thread.
+    private final class Answers: @unchecked Sendable {
+        var groups: [BrokerAnswer<[PublishOutcome]>] = []
+        var single: [BrokerAnswer<PublishCounts>] = []
+
+        var reply: Reply<[PublishOutcome]> { { self.groups.append($0) } }
+    }
+}
