@@ -55,7 +55,7 @@ class SoakBroker(Hermesd):
             "certificate": self.pair.certificate, "key": self.pair.key, "session_expiry": "2m",
             "connect_timeout": "10s",
         }
-        self._file.write_text(CONFIGURATION.format(**self._values))
+        self.correct()
         self.address = ("127.0.0.1", plain)
         self.admin_address = ("127.0.0.1", admin)
         self.target = Target(
@@ -71,6 +71,10 @@ class SoakBroker(Hermesd):
     def await_ready(self) -> None:
         assert self.log is not None
         self.log.await_match("Admin API ready", within=60)
+
+    def correct(self) -> None:
+        """Writes a configuration without mistakes, with which the broker can start."""
+        self._file.write_text(CONFIGURATION.format(**self._values))
 
     def reload(self) -> None:
         """Sends SIGHUP with, in turns: another limit, a mistake, another certificate, nothing new."""

@@ -298,6 +298,8 @@ class Soak:
             if code:
                 self.fail(f"the broker ended with {code} at SIGTERM")
         self._note_log()
+        # The reloads may have left their mistake.
+        self.broker.correct()
         self.broker.start()
         self._watch()
         how = "SIGKILL" if is_killed else "SIGTERM"
