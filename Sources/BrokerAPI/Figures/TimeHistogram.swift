@@ -4,8 +4,9 @@ public struct TimeHistogram: Sendable, Equatable {
     public static var boundCount: Int { 16 }
     private static var firstBoundMicroseconds: UInt64 { 500 }
 
-    /// Spans of each bucket, and not of those below it.
-    private var counts = [UInt64](repeating: 0, count: TimeHistogram.boundCount + 1)
+    /// Spans of each bucket, and not of those below it. In place, so that counting one needs no
+    /// check whether an array is shared.
+    private var counts = InlineArray<17, UInt64>(repeating: 0)
     private var totalMicroseconds: UInt64 = 0
 
     public init() {}
@@ -20,7 +21,7 @@ public struct TimeHistogram: Sendable, Equatable {
 
     /// The sum of all spans.
     public var seconds: Double { Double(totalMicroseconds) / 1e6 }
-    public var count: UInt64 { counts.reduce(0, +) }
+    public var count: UInt64 { counts.indices.reduce(0) { $0 + counts[$1] } }
 
     /// For each bound in seconds, the number of spans below it.
     public var cumulative: [(bound: Double, count: UInt64)] {
@@ -29,5 +30,10 @@ public struct TimeHistogram: Sendable, Equatable {
             sum += counts[bucket]
             return (Double(Self.firstBoundMicroseconds << UInt64(bucket)) / 1e6, sum)
         }
+    }
+
+    public static func == (one: TimeHistogram, other: TimeHistogram) -> Bool {
+        one.totalMicroseconds == other.totalMicroseconds
+            && one.counts.indices.allSatisfy { one.counts[$0] == other.counts[$0] }
     }
 }
