@@ -130,6 +130,17 @@ let package = Package(
                 "TLS",
             ]),
         module("Credentials", ["CArgon2", "COpenSSL", "PlainText", "SystemFiles"]),
+        // The sender of receipts to a back office.
+        module(
+            "Webhook",
+            [
+                "AdminTLS", "BrokerAPI", "Credentials", "OperatorLog", "PlainText", "SystemFiles",
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ]),
         module("HermesMessages", ["CHermesProtos"]),
         module("RequestText", ["PlainText"]),
         module(
@@ -230,6 +241,12 @@ let package = Package(
             [
                 "BrokerAPI", "Credentials", "OperatorCLI", "SystemFiles",
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ]),
+        tests(
+            "WebhookTests",
+            [
+                "BrokerAPI", "Credentials", "HermesTesting", "Webhook",
+                .product(name: "Logging", package: "swift-log"),
             ]),
         tests("HermesMessagesTests", ["CHermesProtos", "HermesMessages"]),
     ]

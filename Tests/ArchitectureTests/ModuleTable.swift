@@ -68,6 +68,12 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
             own: "Addresses BrokerAPI CYAML MQTTCodec PlainText SystemFiles", outside: "Glibc"),
         ModuleRow("AdminTLS", own: "PlainText SystemFiles", outside: "NIOSSL"),
         ModuleRow(
+            "Webhook", own: "AdminTLS BrokerAPI Credentials OperatorLog PlainText SystemFiles",
+            outside: """
+                AsyncHTTPClient FoundationEssentials Glibc Logging NIOCore NIOPosix NIOSSL \
+                Synchronization
+                """),
+        ModuleRow(
             "ConfiguredFiles",
             own: "AdminTLS Credentials OperatorConfiguration PlainText SystemFiles TLS",
             outside: "Glibc"),
@@ -125,7 +131,7 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
         "Sources/AdminAPI", "Sources/Authorization", "Sources/BrokerAPI", "Sources/BrokerCore",
         "Sources/Configuration", "Sources/MQTTCodec", "Sources/MQTTCore", "Sources/OperatorCLI",
         "Sources/OperatorLog",
-        "Sources/Structures", "Sources/TLS", "Sources/Threads",
+        "Sources/Structures", "Sources/TLS", "Sources/Threads", "Sources/Webhook",
     ]
     static let mostLines = 350
 }

@@ -1,0 +1,31 @@
+/// The end of one message for one receiver.
+public struct ReceiptEvent: Sendable, Equatable {
+    /// What became of the message.
+    public enum Outcome: String, Sendable {
+        case acknowledged, expired, dropped
+    }
+
+    /// Rises from event to event, and is never reused.
+    public var number: UInt64
+    public var messageID: String
+    public var topic: String
+    public var clientID: String
+    public var outcome: Outcome
+    /// The reason of a drop; `nil` without one.
+    public var reason: String?
+    /// UNIX time in milliseconds.
+    public var atMs: Int64
+
+    public init(
+        number: UInt64, messageID: String, topic: String, clientID: String, outcome: Outcome,
+        reason: String? = nil, atMs: Int64
+    ) {
+        self.number = number
+        self.messageID = messageID
+        self.topic = topic
+        self.clientID = clientID
+        self.outcome = outcome
+        self.reason = reason
+        self.atMs = atMs
+    }
+}
