@@ -7,10 +7,12 @@ its machine, so the result is the broker's CPU time per publish, by thread.
 
 from __future__ import annotations
 
+import itertools
 import json
 import selectors
 import socket
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from brokers import Broker, BrokerError
@@ -34,7 +36,10 @@ ROUTES = {
     ),
 }
 
-# A retained message is stored, as an order's sequence is.
+# Stands for a number that is another one in each line.
+NUMBER = "%016x"
+
+# A retained message is stored, as an order's sequence is, and all that comes with a key.
 BATCHES = {
     "batch": ("/v1/messages/batch", {"topic": "bench/http", "payload": PAYLOAD, "qos": 1}),
     "batch-stored": (
@@ -44,6 +49,10 @@ BATCHES = {
     "batch-orders": (
         "/v1/orders/batch",
         {"orderId": "4711", "salesId": "bench", "status": "APPROVED", "reason": PAYLOAD},
+    ),
+    "batch-keys": (
+        "/v1/messages/batch",
+        {"topic": "bench/http", "payload": PAYLOAD, "qos": 1, "idempotency_key": NUMBER},
     ),
 }
 
@@ -76,8 +85,16 @@ def measure(broker: Broker, route: str, seconds: float) -> dict:
 def _measure_batch(broker: Broker, route: str, seconds: float) -> dict:
     target, value = BATCHES[route]
     token = (broker.data_directory / "admin.token").read_text().strip()
-    lines = (json.dumps(value) + "\n").encode() * CHUNK_LINES
-    chunk = b"%x\r\n%b\r\n" % (len(lines), lines)
+    template = (json.dumps(value) + "\n").encode()
+    has_numbers = NUMBER.encode() in template
+    numbers = itertools.count()
+
+    def chunk() -> bytes:
+        lines = (
+            b"".join(template % next(numbers) for _ in range(CHUNK_LINES))
+            if has_numbers else template * CHUNK_LINES)
+        return b"%x\r\n%b\r\n" % (len(lines), lines)
+
     with socket.create_connection(("127.0.0.1", broker.admin_port())) as connection:
         connection.sendall(
             f"POST {target} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {token}\r\n"
@@ -93,12 +110,12 @@ def _measure_batch(broker: Broker, route: str, seconds: float) -> dict:
 
 
 class _Stream:
-    """A batch under way: repeats a chunk, and counts the results."""
+    """A batch under way: sends one chunk after the other, and counts the results."""
 
-    def __init__(self, connection: socket.socket, chunk: bytes) -> None:
+    def __init__(self, connection: socket.socket, chunk: Callable[[], bytes]) -> None:
         self._connection = connection
-        self._chunk = memoryview(chunk)
-        self._sent = 0
+        self._make = chunk
+        self._chunk = memoryview(b"")
         self._poller = selectors.DefaultSelector()
         self._poller.register(connection, selectors.EVENT_READ | selectors.EVENT_WRITE)
         self.results = 0
@@ -113,8 +130,9 @@ class _Stream:
                 if events & selectors.EVENT_READ:
                     self._read()
                 if events & selectors.EVENT_WRITE:
-                    self._sent += self._connection.send(self._chunk[self._sent :])
-                    self._sent %= len(self._chunk)
+                    if not self._chunk:
+                        self._chunk = memoryview(self._make())
+                    self._chunk = self._chunk[self._connection.send(self._chunk):]
 
     def _read(self) -> None:
         answer = self._connection.recv(1 << 20)
@@ -163,7 +181,7 @@ def _exchange(poller: selectors.BaseSelector, request: bytes, seconds: float) ->
         for key, _ in ready:
             answer = key.fileobj.recv(65_536)
             # So small an answer comes in one piece.
-            if not answer.startswith(b"HTTP/1.1 200 ") or not answer.endswith(b"}"):
+            if not answer.startswith(b"HTTP/1.1 200 ") or not answer.endswith(b"}\n"):
                 raise BrokerError(f"an HTTP answer is no good: {answer[:300]!r}")
             key.fileobj.sendall(request)
             answers += 1

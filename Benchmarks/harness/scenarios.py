@@ -307,6 +307,7 @@ SCENARIOS = [
     http("batch", 6.6),
     http("batch-stored", 10.0),
     http("batch-orders", None),
+    http("batch-keys", None),
     idle("idle", [], 600),
     idle("idle-subscribed", ["--subscribe"], 900),
     idle("idle-persistent", ["--subscribe", "--persistent", "--user-name", "phone-user"], 1_200),
