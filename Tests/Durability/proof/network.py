@@ -104,10 +104,15 @@ class HTTPLink(Link):
         self._on_answer = on_answer
         super().__init__(network, address, lambda _: None, on_closed)
 
-    def post(self, target: str, body: bytes, token: str, content_type: str) -> None:
+    def post(
+        self, target: str, body: bytes, token: str, content_type: str,
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        more = "".join(f"{name}: {value}\r\n" for name, value in (headers or {}).items())
         self.send(
             f"POST {target} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n"
-            f"Content-Type: {content_type}\r\nContent-Length: {len(body)}\r\n\r\n".encode(), body)
+            f"Content-Type: {content_type}\r\nContent-Length: {len(body)}\r\n{more}\r\n".encode(),
+            body)
 
     def receive(self, data: bytes) -> None:
         self._answer += data
