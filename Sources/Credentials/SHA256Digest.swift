@@ -1,6 +1,6 @@
 import COpenSSL
 
-/// A SHA-256 digest of a secret that is random to begin with.
+/// A SHA-256 digest, of a secret that is random to begin with, or of what is no secret.
 ///
 /// A token has 256 random bits, more than anybody can guess, so its digest needs neither salt nor the
 /// slow hash that passwords need (``PasswordHash``).
@@ -49,6 +49,9 @@ package struct SHA256Digest: Hashable, Sendable {
             return String(repeating: "0", count: 16 - digits.count) + digits
         }.joined()
     }
+
+    /// The first 16 bytes, as a number.
+    package var leading: UInt128 { UInt128(words.0) << 64 | UInt128(words.1) }
 
     /// Takes the same time wherever two digests differ.
     package static func == (left: Self, right: Self) -> Bool {

@@ -11,6 +11,8 @@ final class StubBroker: BrokerControl {
         var groups: [Int] = []
         /// By payload: messages of groups that are refused.
         var refusals: [[UInt8]: BrokerUnavailable] = [:]
+        /// By payload: messages that are not simply published.
+        var outcomes: [[UInt8]: PublishOutcome] = [:]
         var disconnected: [String] = []
         var queries: [ClientQuery] = []
         /// If set, the answer to every request.
@@ -98,6 +100,7 @@ final class StubBroker: BrokerControl {
                         state.groups.append(publications.count)
                         return publications.map { publication in
                             state.refusals[publication.payload].map { .refused($0) }
+                                ?? state.outcomes[publication.payload]
                                 ?? .published(state.counts)
                         }
                     }))
@@ -106,7 +109,7 @@ final class StubBroker: BrokerControl {
                 .success(
                     state.withLock { state in
                         state.publications.append(publication)
-                        return state.counts
+                        return state.outcomes[publication.payload] ?? .published(state.counts)
                     }))
         }
     }
@@ -192,6 +195,8 @@ final class StubBroker: BrokerControl {
         figures.limitsReached = [BrokerFigures.Count("max_packet", 135)]
         figures.accessRefusals = [BrokerFigures.Count("publish", 199)]
         figures.publishersPaused = 136
+        figures.idempotencyKeys = 217
+        figures.idempotencyKeysDropped = 218
         figures.memory = MemoryFigures(usedBytes: 205, limitBytes: 206, unfinishedBytes: 207)
         figures.memoryPressure = 208
         figures.authenticationsWaiting = 137

@@ -78,8 +78,12 @@ struct ValueTests {
         var generator = SplitMix(state: 7)
         let early = MessageID.make(unixMilliseconds: 0x0123_4567_89AB, using: &generator)
         let late = MessageID.make(unixMilliseconds: 0x0123_4567_89AC, using: &generator)
-        #expect(early < late)
-        for name in [early, late] {
+        guard case .made(let first) = early, case .made(let second) = late else {
+            Issue.record("no identifier was made")
+            return
+        }
+        #expect(first < second && early.text < late.text)
+        for name in [early.text, late.text] {
             let characters = Array(name)
             #expect(characters.count == 36)
             #expect(characters[14] == "7")
@@ -87,13 +91,13 @@ struct ValueTests {
             #expect([8, 13, 18, 23].allSatisfy { characters[$0] == "-" })
             #expect(MessageID.isValid(name))
         }
-        #expect(early.hasPrefix("01234567-89ab-7"))
+        #expect(early.text.hasPrefix("01234567-89ab-7"))
     }
 
     @Test("no two messages get the same name, also of the same millisecond")
     func differentNames() {
         let ids = MessageIDs()
-        let names = (1...1_000).map { _ in ids.make(unixMilliseconds: 1) }
+        let names = (1...1_000).map { _ in ids.make(unixMilliseconds: 1).text }
         #expect(Set(names).count == 1_000)
     }
 

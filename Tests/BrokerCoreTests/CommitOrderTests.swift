@@ -224,9 +224,8 @@ struct CommitOrderTests {
             #expect(answers.values.count == number - 1)
             link.store.completeAll()
             link.turn()
-            let counts = try #require(answers.values.last ?? nil)
-            #expect(counts.matched == 1 && counts.online == 1 && counts.queued == 0)
-            #expect(counts.sequence == UInt64(number))
+            #expect(
+                answers.values.last == .published(PublishCounts(matched: 1, online: 1)))
         }
         let delivered = try link.take(scene.subscriber).map { packet -> [UInt8] in
             if case .publish(let publish) = packet { publish.payload } else { [] }
@@ -236,6 +235,6 @@ struct CommitOrderTests {
 
     /// Filled by reply closures, which run on the test's own thread.
     private final class Answers: @unchecked Sendable {
-        var values: [PublishCounts?] = []
+        var values: [PublishOutcome?] = []
     }
 }

@@ -121,13 +121,13 @@ struct SlicedMatchFlowTests {
         let one = PublishCounts(matched: 1, online: 1)
         #expect(
             answers.groups == [.success([.published(one), .published(one), .published(one)])])
-        #expect(answers.single == [.success(one)])
+        #expect(answers.single == [.success(.published(one))])
     }
 
     /// Filled by reply closures, which run on the test's own thread.
     private final class Answers: @unchecked Sendable {
         var groups: [BrokerAnswer<[PublishOutcome]>] = []
-        var single: [BrokerAnswer<PublishCounts>] = []
+        var single: [BrokerAnswer<PublishOutcome>] = []
 
         var reply: Reply<[PublishOutcome]> { { self.groups.append($0) } }
     }

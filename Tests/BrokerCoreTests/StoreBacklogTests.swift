@@ -291,7 +291,7 @@ struct StoreBacklogTests {
 
     /// Filled by reply closures, which run on the test's own thread.
     private final class Answers: @unchecked Sendable {
-        var values: [BrokerAnswer<PublishCounts>] = []
+        var values: [BrokerAnswer<PublishOutcome>] = []
     }
 
     @Test(

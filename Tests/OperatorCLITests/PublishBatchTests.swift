@@ -83,7 +83,8 @@ struct PublishBatchTests {
     @Test(
         "options of a single message do not go with it",
         arguments: [
-            ["-t", "a"], ["-q", "1"], ["-r"], ["--message-id", "m"], ["--expires", "1h"],
+            ["-t", "a"], ["-q", "1"], ["-r"], ["--message-id", "m"], ["--key", "k"],
+            ["--expires", "1h"],
         ])
     func contradictions(options: [String]) async throws {
         let run = try await run(["publish", "--batch", "-"] + options)

@@ -25,8 +25,9 @@ struct StreamIsBusy: Sendable {
 /// The reader stops while a group is under way and the next one is full; the writer waits for the
 /// client to take its results. So a batch holds at most three groups, however long it is.
 struct BatchStream: Sendable {
-    /// Makes a message from one line.
-    typealias Prepare = @Sendable (UnsafeRawBufferPointer) throws(Problem) -> PreparedMessage
+    /// Makes a message of the caller from one line.
+    typealias Prepare =
+        @Sendable (UnsafeRawBufferPointer, Caller?) throws(Problem) -> PreparedMessage
 
     let publisher: Publisher
     let source: BodyStream
@@ -128,7 +129,7 @@ struct BatchStream: Sendable {
     ) {
         do throws(Problem) {
             guard let line else { throw lineTooLong }
-            group.append(try prepare(line), line: number)
+            group.append(try prepare(line, caller), line: number)
         } catch {
             group.append(error, line: number)
         }
@@ -148,10 +149,9 @@ struct BatchStream: Sendable {
 
     /// Publishes the messages of a group, unless they are refused; returns the results of its lines.
     private func publish(_ group: LineGroup, _ refusal: Problem?) async -> ByteBuffer {
-        let outcomes =
+        let outcomes: Result<[PublishOutcome], Problem> =
             if let refusal {
-                [Result<PublishCounts, Problem>](
-                    repeating: .failure(refusal), count: group.publications.count)
+                .failure(refusal)
             } else {
                 await publisher.publish(group.publications, for: caller)
             }
@@ -162,10 +162,11 @@ struct BatchStream: Sendable {
             switch line.content {
             case .problem(let problem): results.write(problem, line: line.number)
             case .message(let id):
-                switch outcomes[next] {
-                case .success(let counts):
-                    results.write(publisher.result(id, counts), line: line.number)
-                case .failure(let problem): results.write(problem, line: line.number)
+                do throws(Problem) {
+                    let outcome = try outcomes.get()[next]
+                    results.write(try publisher.result(id, outcome), line: line.number)
+                } catch {
+                    results.write(error, line: line.number)
                 }
                 next += 1
             }

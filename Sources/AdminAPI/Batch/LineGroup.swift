@@ -11,7 +11,7 @@ struct LineGroup: Sendable {
 
     enum Content: Sendable {
         /// The next of ``publications``, with the identifier of its message.
-        case message(id: String)
+        case message(MessageID)
         case problem(Problem)
     }
 
@@ -28,7 +28,7 @@ struct LineGroup: Sendable {
     var isFull: Bool { lines.count >= Self.maximumLines || bytes >= Self.fullBytes }
 
     mutating func append(_ message: PreparedMessage, line number: Int) {
-        lines.append(Line(number: number, content: .message(id: message.id)))
+        lines.append(Line(number: number, content: .message(message.id)))
         bytes += message.publication.topic.count + message.publication.payload.count
         publications.append(message.publication)
     }

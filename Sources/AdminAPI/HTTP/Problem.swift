@@ -46,6 +46,8 @@ extension Problem {
         case tooManyFailures = "too-many-failures"
         case topicNotAllowed = "topic-not-allowed"
         case rateExceeded = "rate-exceeded"
+        case keyReused = "idempotency-key-reused"
+        case keysAreOff = "idempotency-keys-off"
         case crossOrigin = "cross-origin"
         case routeNotFound = "route-not-found"
         case clientNotFound = "client-not-found"
@@ -75,7 +77,7 @@ extension Problem {
         var status: HTTPResponse.Status {
             switch self {
             case .malformedRequest, .invalidQuery, .invalidJSON, .invalidField, .invalidTopic,
-                .unexpectedBody, .unsupportedHeader:
+                .unexpectedBody, .unsupportedHeader, .keysAreOff:
                 .badRequest
             case .unauthorized: .unauthorized
             case .crossOrigin, .missingScope, .topicNotAllowed: .forbidden
@@ -88,6 +90,7 @@ extension Problem {
             case .unsupportedMediaType: .unsupportedMediaType
             case .expectationFailed: .expectationFailed
             case .wrongHost: .misdirectedRequest
+            case .keyReused: .unprocessableContent
             case .headersTooLarge: .requestHeaderFieldsTooLarge
             case .backupFolder, .tokenExists, .tooManyTokens: .conflict
             case .internalError, .unreadable, .backupFailed: .internalServerError
@@ -112,6 +115,8 @@ extension Problem {
             case .tooManyFailures: "Too many wrong tokens came from this address"
             case .topicNotAllowed: "The token does not allow this topic"
             case .rateExceeded: "The token has published as much as it may"
+            case .keyReused: "The key belongs to another message"
+            case .keysAreOff: "No keys of messages are kept"
             case .crossOrigin: "Requests from other web sites are refused"
             case .routeNotFound: "There is no such route"
             case .clientNotFound: "There is no such client"
@@ -171,6 +176,18 @@ extension Problem {
             self.init(.unreadable, "\(reason)", fix: "Look at it with: hermesctl store check")
         }
     }
+
+    static let keyReused = Problem(
+        .keyReused,
+        "Another message of this token was published with this key (Idempotency-Key, or "
+            + "message_id) in the last 24 hours; nothing was published.",
+        fix: "To repeat that message, send exactly what was sent then; a new one needs a new key."
+    )
+
+    static let keysAreOff = Problem(
+        .keysAreOff,
+        "This broker keeps no keys, so it could not tell a repeat; nothing was published.",
+        fix: "Leave the key out, or set limits.idempotency_keys above 0.")
 
     /// A listener has as many connections with requests under way as it may have.
     static func tooManyConnections(_ detail: String) -> Problem {

@@ -7,6 +7,7 @@ struct RequestHeaders {
     private(set) var contentLength: String?
     private(set) var contentType: String?
     private(set) var expect: String?
+    private(set) var idempotencyKey: String?
     private(set) var origin: String?
     private(set) var transferEncoding: String?
     /// True when the fields contain a `Host`: the first one is the authority, so this is a second.
@@ -21,6 +22,7 @@ struct RequestHeaders {
             case "content-length": Self.add(field.value, to: &contentLength)
             case "content-type": Self.add(field.value, to: &contentType)
             case "expect": Self.add(field.value, to: &expect)
+            case "idempotency-key": Self.add(field.value, to: &idempotencyKey)
             case "host": hasSecondHost = true
             case "origin": Self.add(field.value, to: &origin)
             case "transfer-encoding": Self.add(field.value, to: &transferEncoding)
@@ -40,6 +42,28 @@ struct RequestHeaders {
         throw Problem(
             .unsupportedHeader, "The header \(unsupported.name) is not honoured here.",
             field: unsupported.name, fix: unsupported.cure)
+    }
+
+    /// The caller's key for the message that the request publishes; `nil` for none.
+    ///
+    /// - Throws: ``Problem`` for a key that cannot be one, and on a route that publishes no message
+    ///   or many.
+    func idempotencyKey(for route: Route) throws(Problem) -> String? {
+        guard let key = idempotencyKey else { return nil }
+        guard route.access == .scope(.publish), route.body != .lines else {
+            throw Problem(
+                .unsupportedHeader, "The header Idempotency-Key is not honoured here.",
+                field: "Idempotency-Key",
+                fix: route.body == .lines
+                    ? "Leave it out, and give each line a field idempotency_key."
+                    : "Leave it out: only messages are published once.")
+        }
+        guard MessageID.isValid(key) else {
+            throw Problem(
+                .malformedRequest, "The header Idempotency-Key \(MessageID.fault(of: key)), once.",
+                field: "Idempotency-Key", fix: MessageID.keyCure)
+        }
+        return key
     }
 
     private static func cure(forUnsupported name: String) -> String? {

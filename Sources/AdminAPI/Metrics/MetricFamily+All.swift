@@ -129,6 +129,13 @@ extension MetricFamily {
             "hermes_unfinished_packet_bytes",
             "Buffers of unfinished packets, of all connections together."
         ) { $0.memory.unfinishedBytes },
+        .gauge(
+            "hermes_idempotency_keys", "Keys of messages published over HTTP, kept for repeats."
+        ) { $0.idempotencyKeys },
+        .counter(
+            "hermes_idempotency_keys_dropped_total",
+            "Keys dropped within 24 hours, because there were too many.",
+            { $0.idempotencyKeysDropped }),
         .gauge("hermes_publishers_paused", "Clients that are not read at present.") {
             $0.publishersPaused
         },

@@ -5,8 +5,7 @@ import RequestText
 /// A message of an HTTP caller that has been checked.
 struct PreparedMessage: Sendable {
     var publication: Publication
-    /// The caller's name for it, or a new one.
-    var id: String
+    var id: MessageID
 }
 
 extension Route {
@@ -24,9 +23,9 @@ extension Route {
             let batch = BatchStream(
                 publisher: publisher, source: stream, caller: request.caller,
                 maximumLineBytes: publisher.maximumPacketBytes
-            ) { line throws(Problem) in
-                let message = try prepare(line)
-                try publisher.check(message.publication, of: request.caller)
+            ) { line, caller throws(Problem) in
+                let message = try prepare(line, caller)
+                try publisher.check(message.publication, of: caller)
                 return message
             }
             return Response(

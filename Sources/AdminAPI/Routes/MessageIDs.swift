@@ -6,7 +6,7 @@ import Synchronization
 final class MessageIDs: Sendable {
     private let random = Mutex(RandomBlock())
 
-    func make(unixMilliseconds: Int64) -> String {
+    func make(unixMilliseconds: Int64) -> MessageID {
         random.withLock { MessageID.make(unixMilliseconds: unixMilliseconds, using: &$0) }
     }
 }

@@ -9,23 +9,25 @@ extension Route {
             method: .post, path: "/v1/messages", access: .scope(.publish), body: .json
         ) { request throws(Problem) in
             let fields = try JSONFields(try request.json(), known: messageFields)
-            let message = try message(fields, publisher, maximumTopicLevels)
-            return Response.json(
-                try await publisher.publish(
-                    message.publication, messageID: message.id, for: request.caller))
+            let message = try message(
+                fields, publisher, maximumTopicLevels,
+                key: try fields.idempotencyKey(header: request.idempotencyKey), request.caller)
+            return Response.json(try await publisher.publish(message, for: request.caller))
         }
     }
 
     /// `POST /v1/messages/batch`: a line for each message.
     static func messages(_ publisher: Publisher, maximumTopicLevels: Int) -> Route {
-        batch("/v1/messages/batch", publisher) { line throws(Problem) in
-            try message(
-                JSONFields(line: line, known: messageFields), publisher, maximumTopicLevels)
+        batch("/v1/messages/batch", publisher) { line, caller throws(Problem) in
+            let fields = try JSONFields(line: line, known: messageFields)
+            return try message(
+                fields, publisher, maximumTopicLevels, key: try fields.idempotencyKey(), caller)
         }
     }
 
     private static func message(
-        _ fields: JSONFields, _ publisher: Publisher, _ maximumTopicLevels: Int
+        _ fields: JSONFields, _ publisher: Publisher, _ maximumTopicLevels: Int, key: String?,
+        _ caller: Caller?
     ) throws(Problem) -> PreparedMessage {
         if fields.value("collapse_key") != nil {
             throw fields.wrong(
@@ -34,20 +36,22 @@ extension Route {
         }
         let topic = try PublishTopic(
             try fields.requiredString("topic"), maximumLevels: maximumTopicLevels, field: "topic")
-        let publication = Publication(
+        let seconds = try fields.integer("expires_in_s", in: Publisher.expirySeconds)
+        let id = publisher.messageID(try fields.messageID())
+        var publication = Publication(
             topic: topic.bytes, payload: try payload(fields),
             qos: Publisher.qos(try fields.integer("qos", in: 0...2)),
             retain: try fields.bool("retain") ?? false,
-            expiresAtMs: publisher.expiry(
-                inSeconds: try fields.integer("expires_in_s", in: Publisher.expirySeconds)))
-        return PreparedMessage(
-            publication: publication, id: try fields.messageID() ?? publisher.makeMessageID())
+            expiresAtMs: publisher.expiry(inSeconds: seconds))
+        publication.identity = PublishIdentity(
+            of: publication, expiresInSeconds: seconds, id: id, key: key, caller: caller)
+        return PreparedMessage(publication: publication, id: id)
     }
 
     static let messageFields = JSONFields.Known(
         [
             "topic", "payload", "payload_base64", "qos", "retain", "message_id", "expires_in_s",
-            "collapse_key",
+            "collapse_key", "idempotency_key",
         ].map { JSONFields.Name(canonical: $0) })
 
     private static func payload(_ fields: JSONFields) throws(Problem) -> [UInt8] {

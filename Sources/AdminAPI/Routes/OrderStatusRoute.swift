@@ -26,20 +26,21 @@ struct OrderStatusPublisher: Sendable {
                     "is \"\(repeated.visible())\", but the path says \"\(orderID.visible())\"",
                     fix: "Leave it out of the body.")
             }
-            let message = try message(fields, orderID: orderID)
-            return Response.json(
-                try await publisher.publish(
-                    message.publication, messageID: message.id, for: request.caller))
+            let message = try message(
+                fields, orderID: orderID,
+                key: try fields.idempotencyKey(header: request.idempotencyKey), request.caller)
+            return Response.json(try await publisher.publish(message, for: request.caller))
         }
     }
 
     /// `POST /v1/orders/batch`: a line for each update.
     var batchRoute: Route {
-        .batch("/v1/orders/batch", publisher) { line throws(Problem) in
+        .batch("/v1/orders/batch", publisher) { line, caller throws(Problem) in
             let fields = try JSONFields(line: line, known: Self.fields)
             let orderID = try identifier(
                 try fields.requiredString("orderId"), field: "orderId")
-            return try message(fields, orderID: orderID)
+            return try message(
+                fields, orderID: orderID, key: try fields.idempotencyKey(), caller)
         }
     }
 
@@ -53,21 +54,23 @@ struct OrderStatusPublisher: Sendable {
         // Not of the update, but of the message that carries it.
         JSONFields.Name(canonical: "message_id", aliases: ["messageId"]),
         JSONFields.Name(canonical: "expires_in_s", aliases: ["expiresInS"]),
+        JSONFields.Name(canonical: "idempotency_key", aliases: ["idempotencyKey"]),
     ])
 
+    /// The update as the caller asks for it, without the time that is filled in.
     private func update(
         _ fields: JSONFields, orderID: String
     ) throws(Problem) -> OrderStatusUpdate {
         let salesID = try identifier(try fields.requiredString("salesId"), field: "salesId")
-        let updatedAtMs = try fields.protoInt64("updatedAtMs") ?? publisher.now()
-        guard updatedAtMs > 0 else {
+        let updatedAtMs = try fields.protoInt64("updatedAtMs")
+        if let updatedAtMs, updatedAtMs <= 0 {
             throw fields.wrong(
                 "updatedAtMs", "is \(updatedAtMs); it must be a UNIX time in milliseconds",
                 fix: "Leave it out to have the time of the request taken.")
         }
         return OrderStatusUpdate(
             orderID: orderID, salesID: salesID, status: try status(fields),
-            reason: try fields.string("reason") ?? "", updatedAtMs: updatedAtMs,
+            reason: try fields.string("reason") ?? "", updatedAtMs: updatedAtMs ?? 0,
             details: try fields.stringMap("details") ?? [:])
     }
 
@@ -114,20 +117,22 @@ struct OrderStatusPublisher: Sendable {
     }
 
     private func message(
-        _ fields: JSONFields, orderID: String
+        _ fields: JSONFields, orderID: String, key: String?, _ caller: Caller?
     ) throws(Problem) -> PreparedMessage {
-        let update = try update(fields, orderID: orderID)
+        var update = try update(fields, orderID: orderID)
         let identifiers = ["salesId": update.salesID, "orderId": update.orderID]
         let topic = try PublishTopic(
             topicTemplate.filled(identifiers), maximumLevels: maximumTopicLevels, field: "salesId")
         let channel = channelTemplate.filled(identifiers)
-        let messageID = try fields.messageID() ?? publisher.makeMessageID()
-        let expiresAtMs = publisher.expiry(
-            inSeconds: try fields.integer("expires_in_s", in: Publisher.expirySeconds))
-        let encoded: [UInt8]
+        let id = publisher.messageID(try fields.messageID())
+        let seconds = try fields.integer("expires_in_s", in: Publisher.expirySeconds)
+        let expiresAtMs = publisher.expiry(inSeconds: seconds)
+        let (asked, encoded): ([UInt8], [UInt8])
         do {
+            asked = try update.encoded()
+            if update.updatedAtMs == 0 { update.updatedAtMs = publisher.now() }
             let envelope = Envelope(
-                messageID: messageID, topic: topic.text, channel: channel,
+                messageID: id.text, topic: topic.text, channel: channel,
                 publishedAtMs: publisher.now(), expiresAtMs: expiresAtMs,
                 contentType: OrderStatusUpdate.contentType, payload: try update.encoded())
             encoded = try envelope.encoded()
@@ -137,11 +142,12 @@ struct OrderStatusPublisher: Sendable {
                 .invalidField, "The field \(error).", field: error.field,
                 fix: "Send shorter text, or fewer details.")
         }
-        return PreparedMessage(
-            publication: Publication(
-                topic: topic.bytes, payload: encoded, qos: qos, expiresAtMs: expiresAtMs,
-                sequence: SequenceStamp(
-                    channel: Array(channel.utf8), tag: Envelope.sequenceTag)),
-            id: messageID)
+        var publication = Publication(
+            topic: topic.bytes, payload: encoded, qos: qos, expiresAtMs: expiresAtMs,
+            sequence: SequenceStamp(channel: Array(channel.utf8), tag: Envelope.sequenceTag))
+        publication.identity = PublishIdentity(
+            of: publication, content: asked, expiresInSeconds: seconds, id: id, key: key,
+            caller: caller)
+        return PreparedMessage(publication: publication, id: id)
     }
 }

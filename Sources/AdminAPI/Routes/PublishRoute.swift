@@ -10,16 +10,19 @@ extension Route {
         ) { request throws(Problem) in
             let name = try request.query.required("topic", example: "orders/4711")
             let topic = try PublishTopic(name, maximumLevels: maximumTopicLevels, field: "topic")
-            let publication = Publication(
+            let seconds = try request.query.integer("expires_in_s", in: Publisher.expirySeconds)
+            let id = publisher.messageID(try request.query.messageID())
+            var publication = Publication(
                 topic: topic.bytes, payload: request.body,
                 qos: Publisher.qos(try request.query.integer("qos", in: 0...2)),
                 retain: try request.query.bool("retain") ?? false,
-                expiresAtMs: publisher.expiry(
-                    inSeconds: try request.query.integer(
-                        "expires_in_s", in: Publisher.expirySeconds)))
+                expiresAtMs: publisher.expiry(inSeconds: seconds))
+            publication.identity = PublishIdentity(
+                of: publication, expiresInSeconds: seconds, id: id, key: request.idempotencyKey,
+                caller: request.caller)
             return Response.json(
                 try await publisher.publish(
-                    publication, messageID: try request.query.messageID(), for: request.caller))
+                    PreparedMessage(publication: publication, id: id), for: request.caller))
         }
     }
 }

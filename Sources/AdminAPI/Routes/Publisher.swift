@@ -29,58 +29,68 @@ struct Publisher: Sendable {
     /// The UNIX time in milliseconds at which a message expires; `nil` for never.
     func expiry(inSeconds seconds: Int64?) -> Int64? { seconds.map { now() + $0 * 1000 } }
 
-    /// A new message identifier.
-    func makeMessageID() -> String {
-        ids.make(unixMilliseconds: now())
+    /// The caller's identifier for a message, or a new one.
+    func messageID(_ given: String?) -> MessageID {
+        given.map { .given($0) } ?? ids.make(unixMilliseconds: now())
     }
 
-    /// Returns when the data plane has stored the message as `durability` requires.
+    /// Returns when the data plane has stored the message as `durability` requires, or had stored it
+    /// before.
     ///
     /// - Parameters:
-    ///   - publication: The message.
-    ///   - messageID: Its identifier; `nil` generates one.
+    ///   - message: The message.
     ///   - caller: The publisher.
     /// - Returns: The answer.
     /// - Throws: ``Problem`` when the message is too large, outside the caller's bounds or not
-    ///   accepted.
+    ///   accepted, or when its key is that of another one.
     func publish(
-        _ publication: Publication, messageID: String? = nil, for caller: Caller?
+        _ message: PreparedMessage, for caller: Caller?
     ) async throws(Problem) -> PublishResult {
-        try check(publication, of: caller)
-        let counts: PublishCounts = try await broker.ask { .publish(publication, $0) }
-        if let caller { log.note(caller) }
-        return result(messageID ?? makeMessageID(), counts)
+        try check(message.publication, of: caller)
+        let outcome: PublishOutcome = try await broker.ask { .publish(message.publication, $0) }
+        note([outcome], of: caller)
+        return try result(message.id, outcome)
     }
 
     /// Publishes checked messages together, in order.
     ///
-    /// - Returns: An answer for each, once all are stored.
+    /// - Returns: An outcome for each, once all are stored.
     func publish(
         _ group: [Publication], for caller: Caller?
-    ) async -> [Result<PublishCounts, Problem>] {
-        if group.isEmpty { return [] }
-        let outcomes: [PublishOutcome]
+    ) async -> Result<[PublishOutcome], Problem> {
+        if group.isEmpty { return .success([]) }
         do throws(Problem) {
-            outcomes = try await broker.ask { .publishGroup(group, $0) }
+            let outcomes: [PublishOutcome] = try await broker.ask { .publishGroup(group, $0) }
+            note(outcomes, of: caller)
+            return .success(outcomes)
         } catch {
-            return Array(repeating: .failure(error), count: group.count)
+            return .failure(error)
         }
-        var published = 0
-        let answers = outcomes.map { outcome -> Result<PublishCounts, Problem> in
-            switch outcome {
-            case .published(let counts):
-                published += 1
-                return .success(counts)
-            case .refused(let reason): return .failure(broker.problem(reason))
-            }
-        }
-        if let caller, published > 0 { log.note(caller, messages: published) }
-        return answers
     }
 
-    /// The answer for a message that was published.
-    func result(_ messageID: String, _ counts: PublishCounts) -> PublishResult {
-        PublishResult(messageID: messageID, durability: durability, counts: counts)
+    /// Counts what was published for the log.
+    private func note(_ outcomes: [PublishOutcome], of caller: Caller?) {
+        var published = 0
+        for case .published in outcomes { published += 1 }
+        if let caller, published > 0 { log.note(caller, messages: published) }
+    }
+
+    /// The answer for a message.
+    ///
+    /// - Throws: ``Problem`` for one that was not published, now or before.
+    func result(_ id: MessageID, _ outcome: PublishOutcome) throws(Problem) -> PublishResult {
+        switch outcome {
+        case .published(let counts):
+            return PublishResult(messageID: id.text, durability: durability, counts: counts)
+        case .repeated(let counts, let first):
+            // A repeat has the caller's own identifier again.
+            let id = if case .given = id { id } else { MessageID.made(first) }
+            return PublishResult(
+                messageID: id.text, durability: durability, counts: counts, duplicate: true)
+        case .keyReused: throw .keyReused
+        case .keysAreOff: throw .keysAreOff
+        case .refused(let reason): throw broker.problem(reason)
+        }
     }
 
     /// Throws ``Problem`` when the message is too large for a packet, or outside the bounds of the

@@ -46,6 +46,8 @@ struct RouteRequest: Sendable {
     var stream: BodyStream?
     /// `nil` on open routes.
     var caller: Caller?
+    /// The header Idempotency-Key, on routes that publish one message.
+    var idempotencyKey: String?
 
     /// The value of a part in braces.
     func parameter(_ name: String) -> String {

@@ -37,7 +37,7 @@ struct AdminResponder: Sendable {
             }
             var routeRequest = RouteRequest(
                 parameters: admitted.parameters, query: admitted.query, body: [],
-                caller: admitted.caller)
+                caller: admitted.caller, idempotencyKey: admitted.idempotencyKey)
             if admitted.route.body == .lines {
                 routeRequest.stream = stream(of: request, admitted, channel)
             } else {
@@ -77,6 +77,7 @@ struct AdminResponder: Sendable {
         var parameters: [String: String]
         var query: QueryItems
         var caller: Caller?
+        var idempotencyKey: String?
         /// From Content-Length; `nil` for a chunked body.
         var declaredBytes: Int?
         var expectsContinue: Bool
@@ -104,11 +105,12 @@ struct AdminResponder: Sendable {
         routeNumber = number
         let caller = try caller(headers.authorization, for: route, channel)
         try headers.refuseUnsupported()
+        let idempotencyKey = try headers.idempotencyKey(for: route)
         let query = try QueryItems(target.query, known: route.query)
         let declaredBytes = try checkBody(headers, route)
         return Admitted(
             route: route, parameters: parameters, query: query, caller: caller,
-            declaredBytes: declaredBytes,
+            idempotencyKey: idempotencyKey, declaredBytes: declaredBytes,
             expectsContinue: try expectsContinue(headers) && route.body != .none)
     }
 

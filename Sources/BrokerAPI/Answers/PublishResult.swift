@@ -8,30 +8,25 @@ public struct PublishCounts: Codable, Sendable, Equatable {
     public var queued = 0
     /// Of these, receivers that lost it at once (a limit, or QoS 0 while offline).
     public var dropped = 0
-    /// The number that ``Publication/sequence`` asked for.
-    public var sequence: UInt64?
 
-    /// The sequence is in the message, and not in an answer.
-    enum CodingKeys: CodingKey {
-        case matched, online, queued, dropped
-    }
-
-    public init(
-        matched: Int = 0, online: Int = 0, queued: Int = 0, dropped: Int = 0,
-        sequence: UInt64? = nil
-    ) {
+    public init(matched: Int = 0, online: Int = 0, queued: Int = 0, dropped: Int = 0) {
         self.matched = matched
         self.online = online
         self.queued = queued
         self.dropped = dropped
-        self.sequence = sequence
     }
 }
 
-/// What became of one message of a group.
+/// What became of one message.
 public enum PublishOutcome: Sendable, Equatable {
     case published(PublishCounts)
-    /// Nothing of this message was published.
+    /// It was published before under the same key: the answer of then, with the identifier that was
+    /// made for the message. Nothing was published now, nor in the cases below.
+    case repeated(PublishCounts, messageID: UInt128)
+    /// Another message was published under its key.
+    case keyReused
+    /// It has a key, and the broker keeps none.
+    case keysAreOff
     case refused(BrokerUnavailable)
 }
 
@@ -41,7 +36,7 @@ public struct PublishResult: Codable, Sendable, Equatable {
     /// "none", "interval" or "sync": the durability of the message.
     public var durability: String
     public var counts: PublishCounts
-    /// True when an earlier publish with this message_id got this answer.
+    /// True when an earlier publish with the same key got this answer.
     public var duplicate: Bool
 
     enum CodingKeys: String, CodingKey {

@@ -18,8 +18,8 @@ public enum BrokerCommand: Sendable {
     /// `nil` for an unknown client. A long queue takes several commands: `below` is `nil` in the
     /// first, then ``QueueDrop/bound`` of the previous answer.
     case dropQueue(clientID: String, below: UInt64?, Reply<QueueDrop?>)
-    /// Answers when the message is stored as `durability` requires.
-    case publish(Publication, Reply<PublishCounts>)
+    /// Answers when the message is stored as `durability` requires. A refused message is a failure.
+    case publish(Publication, Reply<PublishOutcome>)
     /// Publishes messages in order, in slices of several turns, and answers with an outcome for
     /// each when all are stored as `durability` requires. Senders bound a group, for instance to
     /// 1,024 messages and 1 MiB.

@@ -12,6 +12,8 @@ public struct MessageRequest: Codable, Sendable, Equatable {
     public var messageID: String?
     /// Seconds after which the message is no longer delivered; 1 to 4,294,967,295.
     public var expiresInSeconds: Int64?
+    /// 1 to 128 visible ASCII characters, by which a repeat is recognised.
+    public var idempotencyKey: String?
 
     enum CodingKeys: String, CodingKey {
         case topic, payload
@@ -19,11 +21,13 @@ public struct MessageRequest: Codable, Sendable, Equatable {
         case qos, retain
         case messageID = "message_id"
         case expiresInSeconds = "expires_in_s"
+        case idempotencyKey = "idempotency_key"
     }
 
     public init(
         topic: String, payload: String? = nil, payloadBase64: String? = nil, qos: Int? = nil,
-        retain: Bool? = nil, messageID: String? = nil, expiresInSeconds: Int64? = nil
+        retain: Bool? = nil, messageID: String? = nil, expiresInSeconds: Int64? = nil,
+        idempotencyKey: String? = nil
     ) {
         self.topic = topic
         self.payload = payload
@@ -32,5 +36,6 @@ public struct MessageRequest: Codable, Sendable, Equatable {
         self.retain = retain
         self.messageID = messageID
         self.expiresInSeconds = expiresInSeconds
+        self.idempotencyKey = idempotencyKey
     }
 }

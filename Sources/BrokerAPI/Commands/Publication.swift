@@ -11,10 +11,13 @@ public struct Publication: Sendable, Equatable {
     public var expiresAtMs: Int64?
     /// Asks the shard to append the next number of a channel to the payload.
     public var sequence: SequenceStamp?
+    /// Asks the shard to publish it once, however often it comes.
+    public var identity: PublishIdentity?
 
     public init(
         topic: [UInt8], payload: [UInt8], qos: QoS, retain: Bool = false,
-        expiresAtMs: Int64? = nil, sequence: SequenceStamp? = nil
+        expiresAtMs: Int64? = nil, sequence: SequenceStamp? = nil,
+        identity: PublishIdentity? = nil
     ) {
         self.topic = topic
         self.payload = payload
@@ -22,6 +25,26 @@ public struct Publication: Sendable, Equatable {
         self.retain = retain
         self.expiresAtMs = expiresAtMs
         self.sequence = sequence
+        self.identity = identity
+    }
+}
+
+/// By which a repeat of a message is recognised.
+public struct PublishIdentity: Sendable, Equatable, BitwiseCopyable {
+    /// Names the caller and its key.
+    public var key: UInt128
+    /// Of all that the caller asked for, which a repeat must ask for too.
+    public var digest: UInt128
+    /// The identifier that was made for the message; a repeat gets that of the first.
+    public var messageID: UInt128
+    /// True when the caller gave a key for this alone, so that it must not be passed over.
+    public var isExplicit: Bool
+
+    public init(key: UInt128, digest: UInt128, messageID: UInt128, isExplicit: Bool) {
+        self.key = key
+        self.digest = digest
+        self.messageID = messageID
+        self.isExplicit = isExplicit
     }
 }
 

@@ -109,6 +109,11 @@ public struct BrokerFigures: Sendable, Equatable {
     /// Denials by the access rules, by action.
     public var accessRefusals: [Count] = []
 
+    /// Keys of published messages that are kept for repeats.
+    public var idempotencyKeys = 0
+    /// Keys that were dropped before their time, because there were too many.
+    public var idempotencyKeysDropped: UInt64 = 0
+
     /// Clients that are not read at the moment.
     public var publishersPaused = 0
     /// Password checks that have not begun.

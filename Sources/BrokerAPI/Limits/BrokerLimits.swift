@@ -36,6 +36,8 @@ public struct BrokerLimits: Sendable, Equatable {
     /// Retained messages, and their bytes; a topic counts once for every eight of its levels.
     public var maxRetained = 1_000_000
     public var retainedBytes = 256 * 1024 * 1024
+    /// Keys of messages from the admin plane that are kept for repeats; 0 for none.
+    public var idempotencyKeys = 1_000_000
     /// From disconnection to removal of a persistent session.
     public var sessionExpiry: Duration = .seconds(14 * 86_400)
     /// `nil` takes the descriptor limit less a reserve.

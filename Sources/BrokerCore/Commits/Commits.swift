@@ -13,6 +13,12 @@ struct Commits: ~Copyable {
         var connection: Handle
     }
 
+    /// An answer that waits for all commits up to this one.
+    struct Repeat: BitwiseCopyable {
+        var ticket: UInt64
+        var action: CommitLog.Action
+    }
+
     /// Never read; see the same in ``Shard``.
     private let addressOnly: any Sendable = ()
     /// The records of this turn.
@@ -21,6 +27,10 @@ struct Commits: ~Copyable {
     private var log = CommitLog()
     private var backlog = StoreBacklog()
     private var openings = RingBuffer<Opening>()
+    /// Repeats of messages whose keys are not stored yet.
+    private var repeats = RingBuffer<Repeat>()
+    /// The last commit that keeps a key of a message.
+    private var keyTicket: UInt64 = 0
     /// Completed commits, and the next one to be handed out.
     private var completions: [ClosedRange<UInt64>] = []
     private var completedRange = 0
@@ -88,6 +98,17 @@ struct Commits: ~Copyable {
         areCommitted(through: retainedTicket) ? 0 : retainedTicket
     }
 
+    /// Notes that the group that is being written keeps a key of a message.
+    mutating func noteKey() { keyTicket = nextTicket }
+
+    /// True while a commit with a key has not completed.
+    var hasUncommittedKeys: Bool { !areCommitted(through: keyTicket) }
+
+    /// Carries out the action once all keys are stored; some are not.
+    mutating func awaitKeys(_ action: CommitLog.Action) {
+        repeats.append(Repeat(ticket: keyTicket, action: action))
+    }
+
     /// Sets the highest message number that the store holds.
     mutating func restore(lastMessage: UInt64) { messageNumber = lastMessage }
 
@@ -148,6 +169,12 @@ struct Commits: ~Copyable {
         guard openings.count > 0, log.areCommitted(through: openings[0].ticket) else { return nil }
         defer { openings.removeFirst() }
         return openings[0].connection
+    }
+
+    /// The action of the next repeat whose first message is stored.
+    mutating func nextRepeat() -> CommitLog.Action? {
+        guard repeats.count > 0, log.areCommitted(through: repeats[0].ticket) else { return nil }
+        return repeats.popFirst()?.action
     }
 
     /// The parts of queues that the store has read since the last call.

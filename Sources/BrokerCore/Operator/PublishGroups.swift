@@ -11,7 +11,7 @@ struct PublishGroups {
         let reply: Reply<[PublishOutcome]>
         /// Of the messages that have been published, in order.
         var outcomes: [PublishOutcome] = []
-        /// Slices whose commits have not completed.
+        /// Slices whose commits have not completed, and slices with repeats that wait for others'.
         var uncommitted = 0
 
         /// The next message; `nil` when all are published.

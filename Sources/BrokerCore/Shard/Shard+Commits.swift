@@ -42,14 +42,8 @@ extension Shard {
 
     private mutating func takeCommits() {
         guard commits.fetchCompletions() else { return }
-        while let action = commits.nextCompletion() {
-            switch action {
-            case .none: continue
-            case .acknowledge(let handle): releaseAcknowledgements(handle)
-            case .reply(let number): requests.committed(number)
-            case .group(let number): groups.committed(number)
-            }
-        }
+        while let action = commits.nextCompletion() { carryOut(action) }
+        while let action = commits.nextRepeat() { carryOut(action) }
         commits.finishCompletions(bound: context.limits.storeBacklogBytes)
         while let handle = commits.nextOpening() { finishCommit(handle) }
         sessions.takeAwaitingCommit(&committed)
@@ -59,6 +53,15 @@ extension Shard {
             if sessions[session].generation != 0 { pump(session) }
         }
         connections.fansOut = false
+    }
+
+    private mutating func carryOut(_ action: CommitLog.Action) {
+        switch action {
+        case .none: return
+        case .acknowledge(let handle): releaseAcknowledgements(handle)
+        case .reply(let number): requests.committed(number)
+        case .group(let number): groups.committed(number)
+        }
     }
 
     // MARK: Waiting for the store

@@ -24,8 +24,15 @@ extension Shard {
         var isMatched = true
         while isMatched, !context.budget.isShareSpent, let first = groups.takeFirst() {
             var group = first.group
-            var needsCommit = false
+            var (needsCommit, hasRepeats) = (false, false)
             while !context.budget.isShareSpent, let publication = group.next {
+                if let known = knownOutcome(of: publication) {
+                    group.outcomes.append(known)
+                    hasRepeats = true
+                    context.budget.spend(WorkBudget.publication(bytes: 0))
+                    endMatch(of: .groups)
+                    continue
+                }
                 isMatched = publication.topic.withUnsafeBytes { self.isMatched($0, for: .groups) }
                 guard isMatched else { break }
                 let (outcome, isStored) = accept(publication)
@@ -37,6 +44,10 @@ extension Shard {
             if needsCommit {
                 group.uncommitted += 1
                 commit(.group(first.number))
+            }
+            if hasRepeats, commits.hasUncommittedKeys {
+                group.uncommitted += 1
+                commits.awaitKeys(.group(first.number))
             }
             groups.putBack(group)
         }

@@ -76,6 +76,12 @@ extension Shard: StoreVisitor {
         restoration.wills.append((session, message))
     }
 
+    public mutating func visit(publishKeysFrom bucket: UInt64) {
+        publishKeys.restore(from: bucket)
+    }
+
+    public mutating func visit(_ key: PublishKey) { publishKeys.restore(key) }
+
     private func message(_ stored: StoredMessage) -> Message? {
         guard let qos = QoS(rawValue: stored.qos) else { return nil }
         return Message(

@@ -23,6 +23,8 @@ extension Shard {
         figures.connectionsRefused = counters.connectionsRefused
         figures.connectionsClosed = counters.closed.figures
         figures.takeOversDelayed = counters.takeOversDelayed
+        figures.idempotencyKeys = publishKeys.count
+        figures.idempotencyKeysDropped = publishKeys.droppedEarly
         figures.protocolViolations = counters.protocolViolations
         figures.sessions = sessions.count
         figures.persistentSessions = sessions.persistentCount

@@ -199,6 +199,7 @@ extension Shard {
         let hasWork =
             connections.hasWork || commits.hasWork || walks.hasWork || requests.hasWork
             || subscriptions.hasUnfinished
+            || publishKeys.hasWork(limit: context.limits.idempotencyKeys)
             || (endedSessions.hasWork && !commits.holdsMessages)
             || (!handOvers.isEmpty && !commits.isBacklogFull)
         guard !hasWork else { return context.now }
@@ -222,6 +223,7 @@ extension Shard {
             left -= 1
         }
         publishDueSystemTopics()
+        dropPublishKeys()
         closeEndingWithinBudget()
     }
 

@@ -31,6 +31,7 @@ public struct Shard: ~Copyable {
     var commits: Commits
     var requests = AdminRequests()
     var groups = PublishGroups()
+    var publishKeys: PublishKeys
     /// The publisher whose match is made in slices; `nil` for none.
     var matchPublisher: MatchPublisher?
     var system: SystemTopics
@@ -58,6 +59,7 @@ public struct Shard: ~Copyable {
         sessions = Sessions(hash: hash, seed: seed, now: now)
         subscriptions = Subscriptions(hash: hash, pool: context.pool)
         retained = RetainedStore(hash: hash, pool: context.pool)
+        publishKeys = PublishKeys(hash: hash)
         rights = Rights(access)
         commits = Commits(store: store)
         system = SystemTopics(

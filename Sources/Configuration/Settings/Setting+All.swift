@@ -209,6 +209,10 @@ extension Setting {
             "The same, counted in bytes of all of them together; for a message that replaces another, the difference counts."
         ),
         .single(
+            "limits.idempotency_keys", \.limits.idempotencyKeys, .number(0...10_000_000),
+            "Keys of messages published over HTTP (Idempotency-Key, message_id), kept for a day so that a repeat is not published again. Beyond it the oldest go first. 0 keeps none, and refuses requests with an Idempotency-Key."
+        ),
+        .single(
             "limits.session_expiry", \.limits.sessionExpiry,
             .duration(.seconds(1)...(.seconds(3_650 * 86_400))),
             "Time from a client's disconnection until its persistent session expires and is removed."

@@ -46,6 +46,15 @@ struct PublishCommand: OperatorCommand {
     var messageID: String?
 
     @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            """
+            A key of yours: 1 to 128 visible ASCII characters. Publishing again with the same key \
+            within 24 hours only repeats the answer.
+            """, valueName: "key"))
+    var key: String?
+
+    @Option(
         help: ArgumentHelp(
             "After how long it is no longer delivered, such as 90s, 30m, 12h or 7d (default: never).",
             valueName: "time"),
@@ -64,12 +73,12 @@ struct PublishCommand: OperatorCommand {
     func validate() throws {
         if batch != nil {
             if topic != nil || message != nil || file != nil || retain || qos != 0
-                || messageID != nil || expires != nil
+                || messageID != nil || key != nil || expires != nil
             {
                 throw ValidationError(
                     """
-                    With --batch each line names its own topic, payload, qos, retain, message_id \
-                    and expires_in_s.
+                    With --batch each line names its own topic, payload, qos, retain, message_id, \
+                    idempotency_key and expires_in_s.
                     """)
             }
             return
@@ -80,6 +89,12 @@ struct PublishCommand: OperatorCommand {
         guard (0...2).contains(qos) else { throw ValidationError("-q takes 0, 1 or 2.") }
         guard let topic else { throw ValidationError("Give a topic with -t, or --batch.") }
         if topic.isEmpty { throw ValidationError("The topic name is empty.") }
+        if let key,
+            !(1...128).contains(key.utf8.count)
+                || !key.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
+        {
+            throw ValidationError("--key takes 1 to 128 visible ASCII characters, such as a UUID.")
+        }
     }
 
     func run(in context: CommandContext) async throws(CommandFailure) {
@@ -96,7 +111,7 @@ struct PublishCommand: OperatorCommand {
         try await connection.withClient(in: context) { client throws(CommandFailure) in
             let answer = try await client.publish(
                 payload, topic: topic, qos: qos, retain: retain, messageID: messageID,
-                expiresInSeconds: expires?.seconds)
+                expiresInSeconds: expires?.seconds, key: key)
             try context.console.print(
                 output.json ? JSONOutput.line(answer.json) : Self.rendered(answer.model))
         }

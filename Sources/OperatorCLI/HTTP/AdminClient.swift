@@ -89,7 +89,7 @@ struct AdminClient: Sendable {
 
     func publish(
         _ payload: [UInt8], topic: String, qos: Int, retain: Bool, messageID: String?,
-        expiresInSeconds: Int64?
+        expiresInSeconds: Int64?, key: String?
     ) async throws(CommandFailure) -> Answer<PublishResult> {
         var query = [
             (name: "topic", value: topic), (name: "qos", value: "\(qos)"),
@@ -97,7 +97,8 @@ struct AdminClient: Sendable {
         ]
         if let messageID { query.append(("message_id", messageID)) }
         if let expiresInSeconds { query.append(("expires_in_s", "\(expiresInSeconds)")) }
-        return try decode(await send(.post, ["v1", "publish"], query: query, body: payload))
+        return try decode(
+            await send(.post, ["v1", "publish"], query: query, body: payload, key: key))
     }
 
     private static func items(_ query: ClientQuery) -> [(name: String, value: String)] {
@@ -132,12 +133,13 @@ struct AdminClient: Sendable {
     /// Sends a request and returns a successful response; throws for any other.
     private func send(
         _ method: AdminRequest.Method, _ segments: [String],
-        query: [(name: String, value: String)] = [], body: [UInt8]? = nil
+        query: [(name: String, value: String)] = [], body: [UInt8]? = nil,
+        key: String? = nil
     ) async throws(CommandFailure) -> AdminResponse {
         let response = try await transport.send(
             AdminRequest(
                 method: method, url: endpoint.url(segments, query: query), token: token,
-                body: body))
+                body: body, idempotencyKey: key))
         guard (200..<300).contains(response.status) else { throw refusal(response) }
         return response
     }

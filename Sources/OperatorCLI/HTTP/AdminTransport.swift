@@ -12,6 +12,8 @@ package struct AdminRequest: Sendable, Equatable {
     package var token: String?
     /// The body; `nil` for none.
     package var body: [UInt8]?
+    /// The header Idempotency-Key; `nil` for none.
+    package var idempotencyKey: String?
 }
 
 /// A complete answer.

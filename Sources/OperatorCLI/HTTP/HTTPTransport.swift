@@ -108,6 +108,9 @@ struct HTTPTransport: AdminTransport {
         if let token = request.token {
             outgoing.headers.add(name: "Authorization", value: "Bearer \(token)")
         }
+        if let key = request.idempotencyKey {
+            outgoing.headers.add(name: "Idempotency-Key", value: key)
+        }
         if let body = request.body {
             outgoing.headers.add(name: "Content-Type", value: "application/octet-stream")
             outgoing.body = .bytes(ByteBuffer(bytes: body))

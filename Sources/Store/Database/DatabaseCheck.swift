@@ -188,5 +188,12 @@ public struct DatabaseCheck: ~Copyable {
             query: """
                 SELECT session FROM wills WHERE session NOT IN (SELECT number FROM sessions)
                 """),
+        Rule(
+            finding: "@ keys of messages in bucket # have a part that is not 16 bytes long",
+            query: """
+                SELECT bucket, count(*) FROM publish_keys
+                WHERE length(key) <> 16 OR length(digest) <> 16 OR length(message_id) <> 16
+                GROUP BY bucket
+                """),
     ]
 }

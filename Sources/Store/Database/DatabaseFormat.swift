@@ -17,7 +17,8 @@ struct DatabaseFormat: Sendable {
     var upgrades: [Int64: String]
 
     static let current = DatabaseFormat(
-        version: 2, schema: schemaVersion1 + upgradeToVersion2, upgrades: [1: upgradeToVersion2])
+        version: 3, schema: schemaVersion1 + upgradeToVersion2 + upgradeToVersion3,
+        upgrades: [1: upgradeToVersion2, 2: upgradeToVersion3])
 
     /// Creates the tables in an empty file, or upgrades an older file, in one transaction.
     func install(in connection: borrowing SQLiteConnection) throws(StoreFailure) {

@@ -101,6 +101,19 @@ struct SQLiteStatement: ~Copyable {
     /// nearest valid one.
     func byte(_ column: Int32) -> UInt8 { UInt8(clamping: sqlite3_column_int64(handle, column)) }
 
+    /// A number that was stored as `UInt32`. A value outside its range in a damaged file becomes the
+    /// nearest valid one.
+    func count(_ column: Int32) -> UInt32 {
+        UInt32(clamping: sqlite3_column_int64(handle, column))
+    }
+
+    /// A number that was stored as `UInt128`; 0 for bytes of another size in a damaged file.
+    func wideNumber(_ column: Int32) -> UInt128 {
+        let bytes = bytes(column)
+        guard bytes.count == MemoryLayout<UInt128>.size else { return 0 }
+        return UInt128(bigEndian: bytes.loadUnaligned(as: UInt128.self))
+    }
+
     func flag(_ column: Int32) -> Bool { sqlite3_column_int64(handle, column) != 0 }
 
     func isNull(_ column: Int32) -> Bool { sqlite3_column_type(handle, column) == SQLITE_NULL }

@@ -34,6 +34,7 @@ struct SegmentTransaction {
         try writeRetained()
         try writeWills()
         try writeSequences()
+        try writePublishKeys()
         try settleReferences()
         try database.writer.updateMeta.run(
             changes.segment, changes.lastSession, changes.lastMessage)
@@ -118,6 +119,17 @@ struct SegmentTransaction {
     private func writeSequences() throws(StoreFailure) {
         for change in changes.sequences {
             try database.writer.upsertSequence.run(change.channel, change.number)
+        }
+    }
+
+    private func writePublishKeys() throws(StoreFailure) {
+        for key in changes.publishKeys {
+            try database.writer.insertPublishKey.run(
+                key.bucket, key.key, key.digest, key.messageID, key.matched, key.online, key.queued,
+                key.dropped)
+        }
+        if changes.publishKeysBegin > 0 {
+            try database.writer.deletePublishKeys.run(changes.publishKeysBegin)
         }
     }
 }

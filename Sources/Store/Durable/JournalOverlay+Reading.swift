@@ -123,6 +123,8 @@ extension JournalOverlay {
             changes.sequences.append(
                 SegmentChanges.SequenceChange(channel: channel, number: number))
         }
+        changes.publishKeys = active.publishKeys
+        changes.publishKeysBegin = active.publishKeysBegin
         changes.sharedFilters = sharedFilters.texts
         for place in activeEntries.contents {
             let entry = entries[place.index]

@@ -85,6 +85,11 @@ extension JournalOverlay {
         case .sequence(let channel, let number):
             active.weight += 1
             active.sequences[Self.array(channel, bytes)] = number
+        case .publishKey(let key):
+            active.weight += 1
+            active.publishKeys.append(key)
+        case .publishKeysDropped(let bucket):
+            active.publishKeysBegin = max(active.publishKeysBegin, bucket)
         }
         return true
     }

@@ -108,4 +108,15 @@ extension JournalOverlay {
         }
         return changes
     }
+
+    /// The keys in the journal, in their order. Those of buckets below ``publishKeysBegin`` are
+    /// dropped.
+    func forEachPublishKey(_ body: (PublishKey) -> Void) {
+        for segment in sealed + [active] { segment.publishKeys.forEach(body) }
+    }
+
+    /// Keys of earlier buckets are dropped, also those in the database; 0 for none.
+    var publishKeysBegin: UInt64 {
+        sealed.reduce(active.publishKeysBegin) { max($0, $1.publishKeysBegin) }
+    }
 }

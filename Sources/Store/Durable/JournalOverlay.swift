@@ -74,6 +74,9 @@ struct JournalOverlay: ~Copyable {
         /// Index of the message by topic; `nil` for a removed retained message.
         var retained: [[UInt8]: UInt32?] = [:]
         var sequences: [[UInt8]: UInt64] = [:]
+        var publishKeys: [PublishKey] = []
+        /// Keys of earlier buckets are dropped; 0 for none.
+        var publishKeysBegin: UInt64 = 0
         /// Number of records that take memory, or did.
         var weight = 0
 
@@ -113,6 +116,7 @@ struct JournalOverlay: ~Copyable {
     /// True when the active segment has no changes.
     var isActiveEmpty: Bool {
         active.deltas.isEmpty && active.retained.isEmpty && active.sequences.isEmpty
+            && active.publishKeys.isEmpty && active.publishKeysBegin == 0
     }
 
     // MARK: Sessions

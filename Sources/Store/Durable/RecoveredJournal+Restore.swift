@@ -13,6 +13,7 @@ extension RecoveredJournal {
         try restoreRetained(database, &content, &visitor)
         try restoreSequences(database, &visitor)
         try restoreWills(database, known, &content, &visitor)
+        try restorePublishKeys(database, &visitor)
     }
 
     // MARK: Sessions
@@ -203,5 +204,14 @@ extension RecoveredJournal {
         for (channel, number) in changes {
             channel.withUnsafeBytes { visitor.visit(channel: $0, number: number) }
         }
+    }
+
+    private borrowing func restorePublishKeys(
+        _ database: Database, _ visitor: inout (some StoreVisitor & ~Copyable)
+    ) throws(StoreFailure) {
+        let begin = overlay.publishKeysBegin
+        visitor.visit(publishKeysFrom: begin)
+        try database.forEachPublishKey(from: begin) { visitor.visit($0) }
+        overlay.forEachPublishKey { if $0.bucket >= begin { visitor.visit($0) } }
     }
 }

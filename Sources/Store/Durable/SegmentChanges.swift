@@ -196,6 +196,10 @@ public struct SegmentChanges: Sendable {
     public var retained: [RetainedChange] = []
     public var wills: [WillChange] = []
     public var sequences: [SequenceChange] = []
+    /// Ordered by bucket and key once sorted.
+    public var publishKeys: [PublishKey] = []
+    /// Keys of earlier buckets are dropped, those of this segment too; 0 for none.
+    public var publishKeysBegin: UInt64 = 0
 
     public init(segment: UInt64) { self.segment = segment }
 
@@ -214,5 +218,6 @@ public struct SegmentChanges: Sendable {
             ($0.session, $0.packetIdentifier) < ($1.session, $1.packetIdentifier)
         }
         wills.sort { $0.session < $1.session }
+        publishKeys.sort { ($0.bucket, $0.key) < ($1.bucket, $1.key) }
     }
 }

@@ -8,4 +8,9 @@ public protocol StoreVisitor: ~Copyable {
     mutating func visit(retained message: StoredMessage)
     mutating func visit(channel: UnsafeRawBufferPointer, number: UInt64)
     mutating func visit(will message: StoredMessage, of session: UInt64)
+    /// Keys of buckets below this one are dropped; 0 when that is not known. New keys must lie in
+    /// this bucket or a later one.
+    mutating func visit(publishKeysFrom bucket: UInt64)
+    /// Buckets come in rising order.
+    mutating func visit(_ key: PublishKey)
 }

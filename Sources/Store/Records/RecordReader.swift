@@ -31,6 +31,8 @@ public enum RecordView: BitwiseCopyable {
     case will(session: UInt64, message: UInt64)
     case willRemoved(session: UInt64)
     case sequence(channel: Bytes, number: UInt64)
+    case publishKey(PublishKey)
+    case publishKeysDropped(below: UInt64)
 }
 
 /// Bytes that are not records: damage that a checksum did not detect, or another format.
@@ -46,6 +48,8 @@ enum RecordKind: UInt8 {
     case will, willRemoved, sequence
     /// Since version 2 of the journal's format.
     case shared, sessionEnded
+    /// Since version 3.
+    case publishKey, publishKeysDropped
 }
 
 /// Reads the records of a ``WriteBatch`` without copying or allocating.
@@ -64,7 +68,7 @@ public struct RecordReader {
         switch kind {
         case .commit: return .commit(try integer())
         case .session:
-            let number = try integer()
+            let number: UInt64 = try integer()
             let identifier = try string()
             let hasUserName = try flag()
             let userName = try string()
@@ -74,14 +78,14 @@ public struct RecordReader {
         case .sessionEnded: return .sessionEnded(try integer())
         case .attached: return .attached(try integer())
         case .detached:
-            return .detached(try integer(), sinceMs: Int64(bitPattern: try integer()))
+            return .detached(try integer(), sinceMs: Int64(bitPattern: try integer() as UInt64))
         case .subscription:
             return .subscription(try integer(), filter: try string(), qos: try byte())
         case .subscriptionRemoved:
             return .subscriptionRemoved(try integer(), filter: try string())
         case .message:
-            let number = try integer()
-            let expiry = Int64(bitPattern: try integer())
+            let number: UInt64 = try integer()
+            let expiry = Int64(bitPattern: try integer() as UInt64)
             let qos = try byte()
             let retain = try flag()
             return .message(
@@ -106,8 +110,15 @@ public struct RecordReader {
         case .will: return .will(session: try integer(), message: try integer())
         case .willRemoved: return .willRemoved(session: try integer())
         case .sequence:
-            let number = try integer()
+            let number: UInt64 = try integer()
             return .sequence(channel: try string(), number: number)
+        case .publishKey:
+            return .publishKey(
+                PublishKey(
+                    key: try integer(), digest: try integer(), messageID: try integer(),
+                    bucket: try integer(), matched: try integer(), online: try integer(),
+                    queued: try integer(), dropped: try integer()))
+        case .publishKeysDropped: return .publishKeysDropped(below: try integer())
         }
     }
 
@@ -122,22 +133,22 @@ public struct RecordReader {
     private mutating func flag() throws(DamagedRecord) -> Bool { try byte() != 0 }
 
     private mutating func identifier() throws(DamagedRecord) -> UInt16 {
-        guard let identifier = UInt16(exactly: try integer()) else { throw damage }
+        guard let identifier = UInt16(exactly: try integer() as UInt64) else { throw damage }
         return identifier
     }
 
-    private mutating func integer() throws(DamagedRecord) -> UInt64 {
-        guard bytes.count - offset >= 8 else { throw damage }
-        offset += 8
-        return UInt64(
-            littleEndian: bytes.loadUnaligned(fromByteOffset: offset - 8, as: UInt64.self))
+    private mutating func integer<Value: FixedWidthInteger & BitwiseCopyable>()
+        throws(DamagedRecord) -> Value
+    {
+        let size = MemoryLayout<Value>.size
+        guard bytes.count - offset >= size else { throw damage }
+        offset += size
+        return Value(
+            littleEndian: bytes.loadUnaligned(fromByteOffset: offset - size, as: Value.self))
     }
 
     private mutating func string() throws(DamagedRecord) -> RecordView.Bytes {
-        guard bytes.count - offset >= 4 else { throw damage }
-        let count = Int(
-            UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self)))
-        offset += 4
+        let count = Int(try integer() as UInt32)
         guard bytes.count - offset >= count else { throw damage }
         offset += count
         return RecordView.Bytes(offset: offset - count, count: count)
@@ -189,6 +200,8 @@ extension StoreRecord {
         case .willRemoved(let session): self = .willRemoved(session: session)
         case .sequence(let channel, let number):
             self = .sequence(channel: text(channel), number: number)
+        case .publishKey(let key): self = .publishKey(key)
+        case .publishKeysDropped(let bucket): self = .publishKeysDropped(below: bucket)
         }
     }
 }

@@ -45,4 +45,9 @@ public enum StoreRecord: Hashable, Sendable {
     case willRemoved(session: UInt64)
     /// The last sequence number of a channel.
     case sequence(channel: [UInt8], number: UInt64)
+    /// The message of the same group was published under this key. Its bucket is none that was
+    /// dropped.
+    case publishKey(PublishKey)
+    /// The keys of all buckets below this one are dropped.
+    case publishKeysDropped(below: UInt64)
 }

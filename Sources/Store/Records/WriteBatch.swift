@@ -202,6 +202,23 @@ public struct WriteBatch: ~Copyable {
         put(channel)
     }
 
+    public mutating func publishKey(_ key: PublishKey) {
+        guard begin(.publishKey) else { return }
+        put(key.key)
+        put(key.digest)
+        put(key.messageID)
+        put(key.bucket)
+        put(key.matched)
+        put(key.online)
+        put(key.queued)
+        put(key.dropped)
+    }
+
+    public mutating func publishKeysDropped(below bucket: UInt64) {
+        guard begin(.publishKeysDropped) else { return }
+        put(bucket)
+    }
+
     // MARK: Reading
 
     /// Lends the bytes of the batch; valid only during the call.
@@ -241,12 +258,12 @@ public struct WriteBatch: ~Copyable {
 
     private mutating func put(_ kind: RecordKind) { bytes.append(kind.rawValue) }
 
-    private mutating func put(_ value: UInt64) {
+    private mutating func put(_ value: some FixedWidthInteger & BitwiseCopyable) {
         withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
     }
 
     private mutating func put(_ string: UnsafeRawBufferPointer) {
-        withUnsafeBytes(of: UInt32(string.count).littleEndian) { bytes.append(contentsOf: $0) }
+        put(UInt32(string.count))
         bytes.append(contentsOf: string)
     }
 }

@@ -16,11 +16,13 @@ final class PublishReplies: @unchecked Sendable {
     private(set) var open = 0
 
     /// Expects one more answer; the closure takes it.
-    func expect(_ serial: Int?) -> Reply<PublishCounts> {
+    func expect(_ serial: Int?) -> Reply<PublishOutcome> {
         open += 1
         return { [self] answer in
             open -= 1
-            replies.append(Answer(serial: serial, counts: try? answer.get()))
+            let counts: PublishCounts? =
+                if case .success(.published(let counts)) = answer { counts } else { nil }
+            replies.append(Answer(serial: serial, counts: counts))
         }
     }
 

@@ -7,14 +7,14 @@ import Testing
 struct DatabaseFormatTests {
     private let folder = DatabaseFolder()
 
-    @Test("a new file is Hermes's, version 2, in WAL mode, synchronised, and shrinks by slices")
+    @Test("a new file is Hermes's, version 3, in WAL mode, synchronised, and shrinks by slices")
     func created() throws {
         let database = try Database(directory: folder.path)
         func pragma(_ name: String) throws -> Int64 {
             try database.connection.number("PRAGMA \(name)", "read")
         }
         #expect(try pragma("application_id") == 0x4852_4D53)
-        #expect(try pragma("user_version") == 2)
+        #expect(try pragma("user_version") == 3)
         #expect(try pragma("page_size") == 16_384)
         #expect(try pragma("auto_vacuum") == 2)
         #expect(try pragma("synchronous") == 2)
@@ -72,7 +72,7 @@ struct DatabaseFormatTests {
     func newer() throws {
         do {
             let database = try Database(directory: folder.path)
-            try database.connection.execute("PRAGMA user_version = 3", "test")
+            try database.connection.execute("PRAGMA user_version = 4", "test")
             try database.checkpoint()
         }
         let bytes = DatabaseFolder.read(folder.file)
@@ -82,8 +82,8 @@ struct DatabaseFormatTests {
         #expect(failure?.kind == .newerFormat)
         #expect(
             failure?.description
-                == "cannot open \"\(folder.file)\": its format is version 3, and this program knows "
-                + "versions up to 2. Start the newer version of Hermes that wrote it, or start on a "
+                == "cannot open \"\(folder.file)\": its format is version 4, and this program knows "
+                + "versions up to 3. Start the newer version of Hermes that wrote it, or start on a "
                 + "backup.")
         #expect(DatabaseFolder.read(folder.file) == bytes)
     }
@@ -97,10 +97,10 @@ struct DatabaseFormatTests {
             try segment.apply(to: database)
         }
         var format = DatabaseFormat.current
-        format.version = 4
+        format.version = 5
         format.upgrades = [
-            2: "ALTER TABLE sessions ADD COLUMN note TEXT DEFAULT 'upgraded'",
-            3: "CREATE TABLE receipts (number INTEGER PRIMARY KEY) ; no such statement",
+            3: "ALTER TABLE sessions ADD COLUMN note TEXT DEFAULT 'upgraded'",
+            4: "CREATE TABLE receipts (number INTEGER PRIMARY KEY) ; no such statement",
         ]
         #expect(throws: StoreFailure.self) {
             _ = try Database(directory: folder.path, format: format)
@@ -108,13 +108,13 @@ struct DatabaseFormatTests {
         do {
             let database = try Database(directory: folder.path)
             let version = try database.connection.number("PRAGMA user_version", "read")
-            #expect(version == 2, "the failed upgrade left nothing")
+            #expect(version == 3, "the failed upgrade left nothing")
         }
-        format.upgrades[3] = "CREATE TABLE receipts (number INTEGER PRIMARY KEY)"
+        format.upgrades[4] = "CREATE TABLE receipts (number INTEGER PRIMARY KEY)"
         let path = try DatabaseFile.path(in: folder.path)
         let connection = try SQLiteConnection.open(path, .readWrite, cacheBytes: 1_000_000)
         try format.install(in: connection)
-        #expect(try connection.number("PRAGMA user_version", "read") == 4)
+        #expect(try connection.number("PRAGMA user_version", "read") == 5)
         #expect(
             try connection.number("SELECT count(*) FROM sessions WHERE note = 'upgraded'", "read")
                 == 1)
@@ -159,16 +159,43 @@ struct DatabaseFormatTests {
         #expect(try DatabaseCheck(directory: folder.path).run() == [])
     }
 
+    @Test("a file of version 2 keeps all it holds, and takes keys of messages")
+    func upgradedFromVersion2() throws {
+        do {
+            let connection = try SQLiteConnection.open(
+                prepared(), .readWrite, cacheBytes: 1_000_000)
+            try DatabaseFormat(
+                version: 2, schema: schemaVersion1 + upgradeToVersion2, upgrades: [:]
+            ).install(in: connection)
+            try connection.execute("INSERT INTO sequences VALUES (x'61', 7)", "test")
+        }
+        let database = try Database(directory: folder.path)
+        var segment = SegmentBuilder(1)
+        let keys = (1...3 as ClosedRange<UInt64>).map {
+            PublishKey(
+                key: .max - UInt128($0), digest: 2, messageID: 1 << 100, bucket: 4 - $0,
+                matched: 1, online: 2, queued: 3, dropped: .max)
+        }
+        segment.changes.publishKeys = keys
+        try segment.apply(to: database)
+        let model = try #require(try StoreModel(reading: database, folder: folder))
+        #expect(model.sequences == [[0x61]: 7])
+        #expect(model.publishKeys == keys.reversed())
+        #expect(try DatabaseCheck(directory: folder.path).run() == [])
+        try database.connection.execute("UPDATE publish_keys SET digest = x'00'", "test")
+        #expect(try DatabaseCheck(directory: folder.path).run().count == 3)
+    }
+
     @Test("a version that has no upgrade any more is refused")
     func tooOld() throws {
         do { _ = try Database(directory: folder.path) }
         var format = DatabaseFormat.current
-        format.version = 4
-        format.upgrades = [3: "SELECT 1"]
+        format.version = 5
+        format.upgrades = [4: "SELECT 1"]
         let failure = #expect(throws: StoreFailure.self) {
             _ = try Database(directory: folder.path, format: format)
         }
-        #expect(failure?.description.contains("version 2, which this program no longer") == true)
+        #expect(failure?.description.contains("version 3, which this program no longer") == true)
     }
 
     @Test("another program's file is refused")
@@ -194,7 +221,7 @@ struct DatabaseFormatTests {
                 "test")
         }
         let database = try Database(directory: folder.path)
-        #expect(try database.connection.number("PRAGMA user_version", "read") == 2)
+        #expect(try database.connection.number("PRAGMA user_version", "read") == 3)
         #expect(try database.connection.number("PRAGMA auto_vacuum", "read") == 2)
     }
 

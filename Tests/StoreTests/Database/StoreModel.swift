@@ -51,6 +51,7 @@ struct StoreModel: Equatable {
     var sessions: [UInt64: Session] = [:]
     var retained: [[UInt8]: Message] = [:]
     var sequences: [[UInt8]: UInt64] = [:]
+    var publishKeys: [PublishKey] = []
     var progress = Database.Progress(appliedSegment: 0, lastSession: 0, lastMessage: 0)
 }
 
@@ -122,6 +123,8 @@ extension StoreModel {
             sessions[change.session]?.will = change.message.flatMap { messages[$0] }
         }
         for change in changes.sequences { sequences[change.channel] = change.number }
+        publishKeys.append(contentsOf: changes.publishKeys)
+        publishKeys.removeAll { $0.bucket < changes.publishKeysBegin }
         progress = Database.Progress(
             appliedSegment: changes.segment,
             lastSession: max(progress.lastSession, changes.lastSession),
@@ -166,6 +169,9 @@ extension StoreModel {
         var sequences: [[UInt8]: UInt64] = [:]
         try database.forEachSequence { sequences[[UInt8]($0)] = $1 }
         self.sequences = sequences
+        var publishKeys: [PublishKey] = []
+        try database.forEachPublishKey(from: 0) { publishKeys.append($0) }
+        self.publishKeys = publishKeys
 
         let reader = try QueueReader(directory: folder.path)
         for number in sessions.keys {

@@ -48,6 +48,8 @@ extension StoreModel {
         case .will(let session, let number): sessions[session]?.will = messages[number]
         case .willRemoved(let session): sessions[session]?.will = nil
         case .sequence(let channel, let number): sequences[channel] = number
+        case .publishKey(let key): publishKeys.append(key)
+        case .publishKeysDropped(let bucket): publishKeys.removeAll { $0.bucket < bucket }
         }
     }
 
@@ -56,6 +58,8 @@ extension StoreModel {
     var comparable: StoreModel {
         var model = self
         model.progress.appliedSegment = 0
+        // Within a bucket they have no order.
+        model.publishKeys.sort { ($0.bucket, $0.key) < ($1.bucket, $1.key) }
         for (number, session) in model.sessions {
             if session.isAttached || session.hasEnded {
                 model.sessions[number]?.detachedSinceMs = 0
@@ -178,4 +182,10 @@ struct ModelVisitor: StoreVisitor {
     mutating func visit(will message: StoredMessage, of session: UInt64) {
         model.sessions[session]?.will = StoreModel.Message(message)
     }
+
+    mutating func visit(publishKeysFrom bucket: UInt64) {
+        precondition(model.publishKeys.isEmpty, "keys came before their first bucket")
+    }
+
+    mutating func visit(_ key: PublishKey) { model.publishKeys.append(key) }
 }

@@ -20,6 +20,7 @@ struct RecordProgram {
     private(set) var models: [StoreModel] = [StoreModel()]
     private var firstGroup: UInt64 = 0
     private var records: [StoreRecord] = []
+    private var publishKeyCount: UInt64 = 0
 
     init(seed: UInt64) { random = SplitMix64(seed: seed) }
 
@@ -95,7 +96,8 @@ struct RecordProgram {
         case 22...25: addWill(session, &model)
         case 26: add(.willRemoved(session: session), &model)
         case 27...29: add(.retainedRemoved(topic: text(4)), &model)
-        case 30...32: add(.sequence(channel: text(3), number: UInt64(groupCount + 1)), &model)
+        case 30: addPublishKey(&model)
+        case 31...32: add(.sequence(channel: text(3), number: UInt64(groupCount + 1)), &model)
         case 33...35:
             let end = model.sessions[session]?.end ?? 0
             add(.horizon(session: session, position: end), &model)
@@ -144,6 +146,24 @@ struct RecordProgram {
     private mutating func addWill(_ session: UInt64, _ model: inout StoreModel) {
         let number = addMessage(&model)
         add(.will(session: session, message: number), &model)
+    }
+
+    /// Buckets rise, and are dropped from the lowest on.
+    private mutating func addPublishKey(_ model: inout StoreModel) {
+        publishKeyCount += 1
+        let number = publishKeyCount
+        let bucket = 1 << 36 | number / 4
+        if let first = model.publishKeys.first, random.once(in: 5) {
+            let begin = min(bucket, first.bucket + UInt64(random.number(in: 0...2)))
+            add(.publishKeysDropped(below: begin), &model)
+        }
+        func wide() -> UInt128 { UInt128(random.next()) << 64 | UInt128(number) }
+        add(
+            .publishKey(
+                PublishKey(
+                    key: wide(), digest: wide(), messageID: wide(), bucket: bucket,
+                    matched: UInt32(number), online: .max, queued: 0,
+                    dropped: UInt32(random.number(in: 0...9)))), &model)
     }
 
     private mutating func addMessage(_ model: inout StoreModel) -> UInt64 {

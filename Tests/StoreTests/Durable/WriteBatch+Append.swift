@@ -49,6 +49,8 @@ extension WriteBatch {
         case .willRemoved(let session): willRemoved(session: session)
         case .sequence(let channel, let number):
             channel.withUnsafeBytes { sequence(channel: $0, number: number) }
+        case .publishKey(let key): publishKey(key)
+        case .publishKeysDropped(let bucket): publishKeysDropped(below: bucket)
         }
     }
 }
