@@ -17,6 +17,10 @@ extension BrokerLoop {
         case .publish(let publication, let reply): shard.publish(publication, reply: reply)
         case .publishGroup(let publications, let reply):
             shard.publishGroup(publications, reply: reply)
+        case .receipt(let messageID, let reply): reply(.success(shard.receipt(of: messageID)))
+        case .receiptEvents(let number, let most, let reply):
+            shard.receiptEvents(after: number, most: most, reply: reply)
+        case .receiptEventsTaken(let number): shard.takeReceiptEvents(through: number)
         }
     }
 

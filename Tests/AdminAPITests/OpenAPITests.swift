@@ -177,6 +177,14 @@ struct OpenAPITests {
                         payloadBytes: 3, expiresAtMs: 9)
                 ],
                 next: "8")
+            var counts = MessageReceipt.Counts()
+            counts.receivers = 1
+            state.receipts["a"] = MessageReceipt(
+                messageID: "a", topic: "t", publishedAtMs: 1, counts: counts,
+                receivers: [
+                    MessageReceipt.Receiver(
+                        clientID: "c", state: .dropped, reason: "queue_full", atMs: 2)
+                ])
         }
     }
 }

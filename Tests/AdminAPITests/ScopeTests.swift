@@ -63,6 +63,7 @@ struct ScopeTests {
         ("POST", "/v1/orders/o/status", .publish), ("GET", "/v1/status", .read),
         ("GET", "/metrics", .read), ("HEAD", "/metrics", .read), ("GET", "/v1/clients", .read),
         ("GET", "/v1/clients/a", .read), ("GET", "/v1/clients/a/queue", .read),
+        ("GET", "/v1/messages/a", .read),
         ("DELETE", "/v1/clients/a", .admin), ("DELETE", "/v1/clients/a/queue", .admin),
         ("POST", "/v1/store/accept-loss", .admin), ("POST", "/v1/tokens", .admin),
         ("GET", "/v1/tokens", .admin), ("DELETE", "/v1/tokens/none", .admin),

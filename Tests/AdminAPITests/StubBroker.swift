@@ -25,6 +25,7 @@ final class StubBroker: BrokerControl {
         var counts = PublishCounts(matched: 3, online: 2, queued: 1, dropped: 0)
         var queueQueries: [QueueQuery] = []
         var queues: [String: QueuePage] = [:]
+        var receipts: [String: MessageReceipt] = [:]
         var notReadyReason: String?
         var damage: [String] = []
         var backups: [String] = []
@@ -92,6 +93,10 @@ final class StubBroker: BrokerControl {
         case .dropQueue(let clientID, _, let reply):
             let count = state.withLock { $0.queues.removeValue(forKey: clientID)?.messages.count }
             reply(.success(count.map { QueueDrop(dropped: $0, bound: 0, hasMore: false) }))
+        case .receipt(let messageID, let reply):
+            reply(.success(state.withLock { $0.receipts[messageID] }))
+        case .receiptEvents(_, _, let reply): reply(.success([]))
+        case .receiptEventsTaken: break
         case .publishGroup(let publications, let reply):
             reply(
                 .success(

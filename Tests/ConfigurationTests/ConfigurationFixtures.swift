@@ -76,6 +76,7 @@ let changedValues: [String: String] = [
     "limits.max_retained": "15",
     "limits.retained_bytes": "2GiB",
     "limits.idempotency_keys": "0",
+    "limits.receipts": "20",
     "limits.session_expiry": "90d",
     "limits.max_connections": "14",
     "limits.connections_per_address": "18",

@@ -48,9 +48,11 @@ extension Problem {
         case rateExceeded = "rate-exceeded"
         case keyReused = "idempotency-key-reused"
         case keysAreOff = "idempotency-keys-off"
+        case receiptsAreOff = "receipts-off"
         case crossOrigin = "cross-origin"
         case routeNotFound = "route-not-found"
         case clientNotFound = "client-not-found"
+        case receiptNotFound = "receipt-not-found"
         case tokenNotFound = "token-not-found"
         case tokenExists = "token-exists"
         case tooManyTokens = "too-many-tokens"
@@ -77,12 +79,12 @@ extension Problem {
         var status: HTTPResponse.Status {
             switch self {
             case .malformedRequest, .invalidQuery, .invalidJSON, .invalidField, .invalidTopic,
-                .unexpectedBody, .unsupportedHeader, .keysAreOff:
+                .unexpectedBody, .unsupportedHeader, .keysAreOff, .receiptsAreOff:
                 .badRequest
             case .unauthorized: .unauthorized
             case .crossOrigin, .missingScope, .topicNotAllowed: .forbidden
             case .tooManyFailures, .rateExceeded: .tooManyRequests
-            case .routeNotFound, .clientNotFound, .tokenNotFound: .notFound
+            case .routeNotFound, .clientNotFound, .receiptNotFound, .tokenNotFound: .notFound
             case .methodNotAllowed: .methodNotAllowed
             case .requestTimeout: .requestTimeout
             case .tooLarge: .contentTooLarge
@@ -117,9 +119,11 @@ extension Problem {
             case .rateExceeded: "The token has published as much as it may"
             case .keyReused: "The key belongs to another message"
             case .keysAreOff: "No keys of messages are kept"
+            case .receiptsAreOff: "No receipts of messages are kept"
             case .crossOrigin: "Requests from other web sites are refused"
             case .routeNotFound: "There is no such route"
             case .clientNotFound: "There is no such client"
+            case .receiptNotFound: "There is no receipt of such a message"
             case .tokenNotFound: "There is no such token"
             case .tokenExists: "There is such a token already"
             case .tooManyTokens: "There are as many tokens as there can be"
@@ -188,6 +192,11 @@ extension Problem {
         .keysAreOff,
         "This broker keeps no keys, so it could not tell a repeat; nothing was published.",
         fix: "Leave the key out, or set limits.idempotency_keys above 0.")
+
+    static let receiptsAreOff = Problem(
+        .receiptsAreOff,
+        "This broker keeps no receipts, so it could not follow the message; nothing was published.",
+        field: "receipts", fix: "Leave receipts out, or set limits.receipts above 0.")
 
     /// A listener has as many connections with requests under way as it may have.
     static func tooManyConnections(_ detail: String) -> Problem {

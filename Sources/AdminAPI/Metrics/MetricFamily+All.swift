@@ -136,6 +136,20 @@ extension MetricFamily {
             "hermes_idempotency_keys_dropped_total",
             "Keys dropped within 24 hours, because there were too many.",
             { $0.idempotencyKeysDropped }),
+        .gauge(
+            "hermes_receipts", "Messages with receipts, and their receivers, which each count."
+        ) { $0.receipts },
+        .counter(
+            "hermes_receipts_dropped_total",
+            "Of these, those dropped within 24 hours, because there were too many.",
+            { $0.receiptsDropped }),
+        .gauge("hermes_receipt_events", "Events of receipts that the webhook has not delivered.") {
+            $0.receiptEvents
+        },
+        .counter(
+            "hermes_receipt_events_dropped_total",
+            "Events of receipts that were dropped before the webhook delivered them.",
+            { $0.receiptEventsDropped }),
         .gauge("hermes_publishers_paused", "Clients that are not read at present.") {
             $0.publishersPaused
         },

@@ -43,6 +43,7 @@ extension Route {
             qos: Publisher.qos(try fields.integer("qos", in: 0...2)),
             retain: try fields.bool("retain") ?? false,
             expiresAtMs: publisher.expiry(inSeconds: seconds))
+        publication.follow(try fields.bool("receipts"), id)
         publication.identity = PublishIdentity(
             of: publication, expiresInSeconds: seconds, id: id, key: key, caller: caller)
         return PreparedMessage(publication: publication, id: id)
@@ -51,7 +52,7 @@ extension Route {
     static let messageFields = JSONFields.Known(
         [
             "topic", "payload", "payload_base64", "qos", "retain", "message_id", "expires_in_s",
-            "collapse_key", "idempotency_key",
+            "collapse_key", "idempotency_key", "receipts",
         ].map { JSONFields.Name(canonical: $0) })
 
     private static func payload(_ fields: JSONFields) throws(Problem) -> [UInt8] {

@@ -55,6 +55,7 @@ struct OrderStatusPublisher: Sendable {
         JSONFields.Name(canonical: "message_id", aliases: ["messageId"]),
         JSONFields.Name(canonical: "expires_in_s", aliases: ["expiresInS"]),
         JSONFields.Name(canonical: "idempotency_key", aliases: ["idempotencyKey"]),
+        JSONFields.Name(canonical: "receipts"),
     ])
 
     /// The update as the caller asks for it, without the time that is filled in.
@@ -145,6 +146,7 @@ struct OrderStatusPublisher: Sendable {
         var publication = Publication(
             topic: topic.bytes, payload: encoded, qos: qos, expiresAtMs: expiresAtMs,
             sequence: SequenceStamp(channel: Array(channel.utf8), tag: Envelope.sequenceTag))
+        publication.follow(try fields.bool("receipts"), id)
         publication.identity = PublishIdentity(
             of: publication, content: asked, expiresInSeconds: seconds, id: id, key: key,
             caller: caller)

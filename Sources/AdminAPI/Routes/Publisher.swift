@@ -89,6 +89,7 @@ struct Publisher: Sendable {
                 messageID: id.text, durability: durability, counts: counts, duplicate: true)
         case .keyReused: throw .keyReused
         case .keysAreOff: throw .keysAreOff
+        case .receiptsAreOff: throw .receiptsAreOff
         case .refused(let reason): throw broker.problem(reason)
         }
     }

@@ -76,6 +76,7 @@ package struct AdminServer: Sendable {
             .messages(publisher, maximumTopicLevels: levels),
             orders.route, orders.batchRoute,
         ] + ClientRoutes(broker: broker).routes + QueueRoutes(broker: broker).routes
+            + [.receipt(broker)]
             + StoreRoutes(broker: broker).routes
             + TokenRoutes(path: configuration.tokens?.path, now: unixMilliseconds).routes
             + StatusRoutes(

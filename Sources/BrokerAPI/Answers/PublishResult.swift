@@ -27,6 +27,8 @@ public enum PublishOutcome: Sendable, Equatable {
     case keyReused
     /// It has a key, and the broker keeps none.
     case keysAreOff
+    /// Its receivers were to be followed, and the broker keeps no receipts.
+    case receiptsAreOff
     case refused(BrokerUnavailable)
 }
 

@@ -24,6 +24,13 @@ public enum BrokerCommand: Sendable {
     /// each when all are stored as `durability` requires. Senders bound a group, for instance to
     /// 1,024 messages and 1 MiB.
     case publishGroup([Publication], Reply<[PublishOutcome]>)
+    /// The receipt of a message; `nil` without one.
+    case receipt(messageID: String, Reply<MessageReceipt?>)
+    /// The first events with higher numbers, at most so many, once there are any; none after 10 s.
+    /// A further call answers the one before it with none.
+    case receiptEvents(after: UInt64, most: Int, Reply<[ReceiptEvent]>)
+    /// Drops the events up to this number; they are not told again, also after a restart.
+    case receiptEventsTaken(through: UInt64)
 
     /// Answers any command with an error.
     public func refuse(_ error: BrokerUnavailable) {
@@ -37,6 +44,9 @@ public enum BrokerCommand: Sendable {
         case .dropQueue(_, _, let reply): reply(.failure(error))
         case .publish(_, let reply): reply(.failure(error))
         case .publishGroup(_, let reply): reply(.failure(error))
+        case .receipt(_, let reply): reply(.failure(error))
+        case .receiptEvents(_, _, let reply): reply(.failure(error))
+        case .receiptEventsTaken: return
         }
     }
 }

@@ -13,6 +13,8 @@ public struct Publication: Sendable, Equatable {
     public var sequence: SequenceStamp?
     /// Asks the shard to publish it once, however often it comes.
     public var identity: PublishIdentity?
+    /// The message's identifier, when its receivers are to be followed by it; empty otherwise.
+    public var receiptID: [UInt8] = []
 
     public init(
         topic: [UInt8], payload: [UInt8], qos: QoS, retain: Bool = false,

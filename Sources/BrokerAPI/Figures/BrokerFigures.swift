@@ -113,6 +113,14 @@ public struct BrokerFigures: Sendable, Equatable {
     public var idempotencyKeys = 0
     /// Keys that were dropped before their time, because there were too many.
     public var idempotencyKeysDropped: UInt64 = 0
+    /// Messages with receipts and their receivers, which each count.
+    public var receipts = 0
+    /// Of these, those that were dropped before their time, because there were too many.
+    public var receiptsDropped: UInt64 = 0
+    /// Events for the webhook that are not taken.
+    public var receiptEvents = 0
+    /// Events that were dropped with their receipts before they were taken.
+    public var receiptEventsDropped: UInt64 = 0
 
     /// Clients that are not read at the moment.
     public var publishersPaused = 0

@@ -38,6 +38,10 @@ public struct BrokerLimits: Sendable, Equatable {
     public var retainedBytes = 256 * 1024 * 1024
     /// Keys of messages from the admin plane that are kept for repeats; 0 for none.
     public var idempotencyKeys = 1_000_000
+    /// Messages with receipts and their receivers, each of which counts; 0 for none.
+    public var receipts = 1_000_000
+    /// True when the ends of receivers are kept as events until they are taken.
+    public var keepsReceiptEvents = false
     /// From disconnection to removal of a persistent session.
     public var sessionExpiry: Duration = .seconds(14 * 86_400)
     /// `nil` takes the descriptor limit less a reserve.

@@ -12,6 +12,8 @@ struct RoutedMessage {
     let retain: Bool
     /// The shared group of the next receiver; ``noIndex`` for a plain subscription.
     var group: UInt32 = noIndex
+    /// The receipt that follows the message; ``noIndex`` without one.
+    var receipt: UInt32 = noIndex
 
     init(_ message: Message, ticket: UInt64, retain: Bool = false) {
         self.message = message

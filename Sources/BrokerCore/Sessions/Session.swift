@@ -33,6 +33,8 @@ struct Session: BitwiseCopyable {
     private(set) var awaitsCommit = false
     /// True when the session's stored queue may hold messages of shared subscriptions.
     private(set) var holdsShared = false
+    /// True while any queue position of the session may be followed (`Shard+QueueEnds`).
+    var follows = false
     private(set) var lastCloseReason: CloseReason.Kind?
     /// Seconds, as in CONNECT.
     private(set) var keepAlive: UInt16 = 0

@@ -15,6 +15,7 @@ extension Shard {
     public mutating func abandonReplies() {
         requests.abandonAll()
         groups.abandonAll()
+        receipts.events.answer(.failure(.stopping))
     }
 
     // MARK: Queues
@@ -73,7 +74,7 @@ extension Shard {
                     below: bound, pool: context.pool)
             else { break }
             if position == firstStored { sessions.loads.noteDropped(position, of: number) }
-            finished(session, position)
+            finished(session, position, .dropped(.byOperator))
             positions += 1
             // Else the position was a hole.
             guard sessions[session].outbound.waiting < waiting else { continue }

@@ -25,6 +25,7 @@ extension Shard {
         if qos == .atMostOnce {
             guard let target else {
                 counts.dropped += 1
+                note(delivery.receipt, session, .dropped(.away))
                 drop(session, .away)
                 return
             }
@@ -33,7 +34,9 @@ extension Shard {
             if delivery.ticket == 0,
                 sessions[session].outbound.waiting == 0 || message.qos == .atMostOnce
             {
-                sendAtMostOnce(message, retain: delivery.retain, to: session, target, &counts)
+                let end = sendAtMostOnce(
+                    message, retain: delivery.retain, to: session, target, &counts)
+                note(delivery.receipt, session, end)
                 return
             }
         }
@@ -44,10 +47,12 @@ extension Shard {
         }
         guard makeRoom(in: session, for: message, isStored: false) else {
             counts.dropped += 1
+            note(delivery.receipt, session, .dropped(.queueFull))
             drop(session, .queueFull)
             return
         }
         if target == nil { counts.queued += 1 }
+        follow(delivery.receipt, session, at: sessions[session].outbound.end)
         append(delivery, to: session, qos: qos)
         sessions.totals.queued(bytes: message.count)
         pump(session)
@@ -56,17 +61,18 @@ extension Shard {
     private mutating func sendAtMostOnce(
         _ message: Message, retain: Bool, to session: UInt32, _ target: Handle,
         _ counts: inout PublishCounts
-    ) {
+    ) -> QueueEnd {
         guard connections[target].outlet.count < context.limits.outputBytes else {
             counts.dropped += 1
             drop(session, .slowReader)
-            return
+            return .dropped(.slowReader)
         }
         connections[target].outlet.append(
             message, qos: .atMostOnce, retain: retain, pool: context.pool)
         sessions[session].publishesSent += 1
         context.counters.publishSent(.atMostOnce, payloadBytes: message.payload.count)
         connections.markDirty(target)
+        return .sent
     }
 
     /// Stores a message for a persistent session; memory keeps it only if it is to be sent soon.
@@ -81,6 +87,7 @@ extension Shard {
                 message.count, sessions[session].outbound, queueBytes: context.limits.queueBytes)
         guard isInWindow || makeRoom(in: session, for: message, isStored: true) else {
             counts.dropped += 1
+            note(delivery.receipt, session, .dropped(.queueFull))
             drop(session, .queueFull)
             return
         }
@@ -90,6 +97,7 @@ extension Shard {
         commits.records.queued(
             session: number, position: position, message: delivery.number, qos: qos.rawValue,
             retain: delivery.retain, isInWindow: isInWindow)
+        follow(delivery.receipt, session, at: position)
         if delivery.group != noIndex {
             sessions[session].noteShared()
             subscriptions.filter(of: delivery.group).withBytes {
@@ -129,7 +137,7 @@ extension Shard {
         while true {
             if !isStored, sessions[session].outbound.isFull {
                 // Dropping leaves holes. Without holes, the queue is full of messages in flight.
-                sessions[session].outbound.closeHoles(pool: context.pool)
+                closeHoles(session)
                 guard !sessions[session].outbound.isFull else { return false }
             }
             let queue = sessions[session].outbound
@@ -145,7 +153,7 @@ extension Shard {
                     ?? (isStored ? sessions[session].outbound.dropOldestStored() : nil)
             else { return false }
             sessions.totals.replace(queue, by: sessions[session].outbound)
-            finished(session, position)
+            finished(session, position, .dropped(.queueFull))
             if queue.loadedWaiting == 0 { noteDroppedInStore(session, position) }
             drop(session, .queueFull)
         }
@@ -210,7 +218,7 @@ extension Shard {
     ) {
         sessions.totals.dequeued(bytes: item.message.count)
         guard !item.message.isExpired(atMs: context.wallClockMs) else {
-            finished(session, item.position)
+            finished(session, item.position, .dropped(.expired))
             sessions[session].outbound.abandon(item, pool: context.pool)
             drop(session, .expired)
             return
@@ -225,7 +233,11 @@ extension Shard {
             identifier: item.packetIdentifier.rawValue, pool: context.pool)
         context.counters.publishSent(item.qos, payloadBytes: item.message.payload.count)
         if item.qos == .atMostOnce {
-            if commits.isDurable { finished(session, item.position) }
+            if commits.isDurable {
+                finished(session, item.position, .sent)
+            } else {
+                positionEnded(session, item.position, .sent)
+            }
             item.message.release(in: context.pool)
         } else {
             sessions.totals.sent()
@@ -268,14 +280,7 @@ extension Shard {
         context.counters.otherPacketsSent += 1
     }
 
-    // MARK: The end of a queue position
-
-    /// Records that a queue position is done; nothing waits for this commit.
-    @inline(__always)
-    mutating func finished(_ session: UInt32, _ position: UInt64) {
-        guard sessions[session].isPersistent else { return }
-        commits.records.finished(session: sessions[session].number, position: position)
-    }
+    // MARK: Lost messages
 
     /// Counts a lost message; the first with this reason in a session is reported.
     mutating func drop(_ session: UInt32, _ reason: DropReason) {

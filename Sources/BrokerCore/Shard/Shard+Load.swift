@@ -100,8 +100,9 @@ extension Shard {
             if item.position < firstWaiting {
                 placeSent(item, session, handle)
             } else if item.position < next, belongsToOthers(item, session) {
-                finished(session, item.position)
-                pass(item)
+                let receipt = receipt(of: session, item.position)
+                finished(session, item.position, .handedOver)
+                pass(item, receipt: receipt)
                 sessions[session].outbound.skipWaiting(
                     item.position, bytes: item.topic.count + item.payload.count)
             } else if item.position < next, !placeWaiting(item, session, slice.request.ticket) {
@@ -133,7 +134,7 @@ extension Shard {
         if item.qos == QoS.atMostOnce.rawValue {
             // QoS 0 may have been sent, and is never re-sent.
             sessions[session].outbound.skipSent()
-            finished(session, item.position)
+            finished(session, item.position, .sent)
             return
         }
         guard item.isReleased || rights.mayStillReceive(item.topic, sessions[session]) else {
@@ -221,14 +222,14 @@ extension Shard {
     }
 
     /// Delivers a stored message to a member of its group, if there is one.
-    private mutating func pass(_ item: QueueSlice.Item) {
+    private mutating func pass(_ item: QueueSlice.Item, receipt: UInt32 = noIndex) {
         let group = subscriptions.group(item.shared)
         guard group != nil else {
             context.counters.dropped.add(.away)
             return
         }
         let message = Message(item, pool: context.pool)
-        pass(message, to: group, ticket: commits.nextTicket)
+        pass(message, to: group, ticket: commits.nextTicket, receipt: receipt)
         message.release(in: pool)
     }
 }

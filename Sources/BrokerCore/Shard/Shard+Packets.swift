@@ -267,7 +267,7 @@ extension Shard {
             type == .puback ? .atLeastOnce : .exactlyOnce, arrivedMs: arrivedMs, at: context.now)
         sessions[session].publishesAcknowledged += 1
         sessions.totals.finished()
-        finished(session, position)
+        finished(session, position, .acknowledged)
         pump(session)
         resumeRetained(session)
     }
@@ -282,6 +282,8 @@ extension Shard {
                     session: sessions[session].number, position: position)
                 needsCommit = true
             }
+            // From now on the receiver owns the message, and the broker has deleted it.
+            positionEnded(session, position, .acknowledged)
         case .violation(let awaited):
             end(handle, .protocolViolation(.wrongAcknowledgement(.pubrec, awaited: awaited)))
             return

@@ -52,7 +52,10 @@ extension Shard {
     ) -> (outcome: PublishOutcome, needsCommit: Bool) {
         context.counters.publishReceived(
             publication.qos, payloadBytes: publication.payload.count)
-        let mustCommit = publication.sequence != nil || keepsKey(of: publication)
+        let isFollowed = !publication.receiptID.isEmpty
+        guard !isFollowed || context.limits.receipts > 0 else { return (.receiptsAreOff, false) }
+        let mustCommit =
+            publication.sequence != nil || keepsKey(of: publication) || isFollowed
         let mustStore =
             mustCommit
             || publication.topic.withUnsafeBytes {
@@ -83,8 +86,9 @@ extension Shard {
             }
         }
         defer { message.release(in: pool) }
+        let receipt = isFollowed ? addReceipt(of: publication) : noIndex
         let (counts, needsCommit) = route(
-            message, to: receivers(of: message.topic), mustCommit: mustCommit)
+            message, to: receivers(of: message.topic), mustCommit: mustCommit, receipt: receipt)
         keepKey(of: publication, counts)
         return (.published(counts), needsCommit)
     }

@@ -82,6 +82,14 @@ extension Shard: StoreVisitor {
 
     public mutating func visit(_ key: PublishKey) { publishKeys.restore(key) }
 
+    public mutating func visit(_ progress: ReceiptProgress) { receipts.restore(progress) }
+
+    public mutating func visit(_ receipt: StoredReceipt) { receipts.restore(receipt, pool: pool) }
+
+    public mutating func visit(_ receiver: StoredReceiver, _ end: ReceiverEnd) {
+        restoreReceiver(receiver, end)
+    }
+
     private func message(_ stored: StoredMessage) -> Message? {
         guard let qos = QoS(rawValue: stored.qos) else { return nil }
         return Message(
@@ -101,6 +109,7 @@ extension Shard: StoreVisitor {
             }
             will.release(in: pool)
         }
+        receipts.finishRestoring()
         restoration = Restoration()
     }
 

@@ -78,7 +78,7 @@ extension Shard {
 
     /// Drops a queued message that its receiver may no longer read.
     mutating func revoke(_ session: UInt32, _ topic: UnsafeRawBufferPointer, _ position: UInt64) {
-        finished(session, position)
+        finished(session, position, .dropped(.notAllowed))
         drop(session, .notAllowed)
         rights.refuseDelivery(.deliver, sessions[session], topic, &context)
     }

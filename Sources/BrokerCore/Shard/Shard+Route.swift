@@ -64,7 +64,7 @@ extension Shard {
     /// message that a crash could lose.
     mutating func route(
         _ message: Message, to matches: UnsafeBufferPointer<SubscriptionTrie.Match>,
-        mustCommit: Bool
+        mustCommit: Bool, receipt: UInt32 = noIndex
     ) -> (counts: PublishCounts, needsCommit: Bool) {
         let choices =
             subscriptions.hasShared ? chooseMembers(message.topic, qos: message.qos) : nil
@@ -80,6 +80,7 @@ extension Shard {
         // The caller ends the group before writing anything else, so this is its ticket.
         let ticket = needsCommit && message.qos != .atMostOnce ? commits.nextTicket : 0
         var delivery = RoutedMessage(message, ticket: ticket)
+        delivery.receipt = receipt
         retain(&delivery, effect)
         var counts = PublishCounts()
         counts.matched = matches.count + (choices?.count ?? 0)
@@ -201,13 +202,17 @@ extension Shard {
         let isStored = commits.isDurable && sessions[session].isPersistent
         // A stored session has only a window in memory, which is handed over at once.
         guard isStored || handOvers.mayHandOverNow(returned.count) else {
+            for item in returned { positionEnded(session, item.position, .handedOver) }
             handOvers.append(returned) { subscriptions.filter(of: $0).array }
             return
         }
         handOvers.spend(returned.count)
         for item in returned {
-            finished(session, item.position)
-            pass(item.message, to: item.group, ticket: isStored ? commits.nextTicket : item.ticket)
+            let receipt = receipt(of: session, item.position)
+            finished(session, item.position, .handedOver)
+            pass(
+                item.message, to: item.group, ticket: isStored ? commits.nextTicket : item.ticket,
+                receipt: receipt)
             item.message.release(in: pool)
         }
     }
@@ -224,8 +229,10 @@ extension Shard {
 
     /// Delivers a message of a former member to another one, if there is one, after the commit
     /// `ticket`: that of its publication, or the present one if the store holds it for the former
-    /// member; 0 for none.
-    mutating func pass(_ message: Message, to group: UInt32?, ticket: UInt64) {
+    /// member; 0 for none. `receipt` follows it further; ``noIndex`` without one.
+    mutating func pass(
+        _ message: Message, to group: UInt32?, ticket: UInt64, receipt: UInt32 = noIndex
+    ) {
         guard let group, subscriptions.hasMembers(group) else {
             context.counters.dropped.add(.away)
             return
@@ -242,6 +249,7 @@ extension Shard {
         var delivery = RoutedMessage(
             message, ticket: mustRecord ? commits.nextTicket : awaited)
         delivery.group = member.group
+        delivery.receipt = receipt
         var counts = PublishCounts()
         deliver(&delivery, to: member.session, qos: qos, &counts)
     }

@@ -25,6 +25,10 @@ extension Shard {
         figures.takeOversDelayed = counters.takeOversDelayed
         figures.idempotencyKeys = publishKeys.count
         figures.idempotencyKeysDropped = publishKeys.droppedEarly
+        figures.receipts = receipts.count
+        figures.receiptsDropped = receipts.droppedEarly
+        figures.receiptEvents = receipts.events.count
+        figures.receiptEventsDropped = receipts.events.dropped
         figures.protocolViolations = counters.protocolViolations
         figures.sessions = sessions.count
         figures.persistentSessions = sessions.persistentCount

@@ -169,6 +169,7 @@ extension Shard {
         if commits.records.hasUncommittedRecords { commit() }
         commits.submit()
         takeCompletions()
+        answerReceiptEvents()
     }
 
     private mutating func endEvents() {
@@ -200,12 +201,14 @@ extension Shard {
             connections.hasWork || commits.hasWork || walks.hasWork || requests.hasWork
             || subscriptions.hasUnfinished
             || publishKeys.hasWork(limit: context.limits.idempotencyKeys)
+            || receipts.hasWork(limit: context.limits.receipts)
             || (endedSessions.hasWork && !commits.holdsMessages)
             || (!handOvers.isEmpty && !commits.isBacklogFull)
         guard !hasWork else { return context.now }
         return MonotonicTime.earliest(
             MonotonicTime.earliest(connections.nextDeadline, sessions.nextExpiry),
-            MonotonicTime.earliest(system.deadline, groupsDue))
+            MonotonicTime.earliest(
+                receipts.deadline, MonotonicTime.earliest(system.deadline, groupsDue)))
     }
 
     // MARK: Timers
@@ -224,6 +227,7 @@ extension Shard {
         }
         publishDueSystemTopics()
         dropPublishKeys()
+        endAndDropReceipts()
         closeEndingWithinBudget()
     }
 

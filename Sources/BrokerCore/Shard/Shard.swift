@@ -32,6 +32,7 @@ public struct Shard: ~Copyable {
     var requests = AdminRequests()
     var groups = PublishGroups()
     var publishKeys: PublishKeys
+    var receipts: Receipts
     /// The publisher whose match is made in slices; `nil` for none.
     var matchPublisher: MatchPublisher?
     var system: SystemTopics
@@ -60,6 +61,7 @@ public struct Shard: ~Copyable {
         subscriptions = Subscriptions(hash: hash, pool: context.pool)
         retained = RetainedStore(hash: hash, pool: context.pool)
         publishKeys = PublishKeys(hash: hash)
+        receipts = Receipts(hash: hash)
         rights = Rights(access)
         commits = Commits(store: store)
         system = SystemTopics(

@@ -213,6 +213,10 @@ extension Setting {
             "Keys of messages published over HTTP (Idempotency-Key, message_id), kept for a day so that a repeat is not published again. Beyond it the oldest go first. 0 keeps none, and refuses requests with an Idempotency-Key."
         ),
         .single(
+            "limits.receipts", \.limits.receipts, .number(0...10_000_000),
+            "Receipts of messages published over HTTP, kept for a day; a message counts once, and each of its receivers once. Beyond it the oldest go first. 0 keeps none, and refuses messages with receipts."
+        ),
+        .single(
             "limits.session_expiry", \.limits.sessionExpiry,
             .duration(.seconds(1)...(.seconds(3_650 * 86_400))),
             "Time from a client's disconnection until its persistent session expires and is removed."

@@ -168,8 +168,8 @@ public struct OutboundQueue: BitwiseCopyable {
     /// Moves waiting messages forward over the holes that dropped ones left.
     ///
     /// Only messages that were never sent change their position, so no packet identifier in use
-    /// changes.
-    public mutating func closeHoles(pool: BytePool) {
+    /// changes. `moved` hears of each with its old and its new position, in rising order.
+    public mutating func closeHoles(pool: BytePool, moved: (UInt64, UInt64) -> Void = { _, _ in }) {
         var end = sentSpan
         while end > 0, entry(at: head + UInt64(end - 1)).state == .hole { end -= 1 }
         let firstWaiting = sentSpan
@@ -178,6 +178,7 @@ public struct OutboundQueue: BitwiseCopyable {
             let entry = entry(at: head + UInt64(offset))
             guard entry.state == .waiting else { continue }
             store(entry, at: head + UInt64(end))
+            if end != offset { moved(head + UInt64(offset), head + UInt64(end)) }
             end += 1
         }
         span = end

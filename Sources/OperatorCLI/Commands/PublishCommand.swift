@@ -61,6 +61,9 @@ struct PublishCommand: OperatorCommand {
         transform: ExpiryArgument.parse)
     var expires: ExpiryArgument?
 
+    @Flag(help: "Follow the message: hermesctl message ID tells what became of it.")
+    var receipts = false
+
     @Option(
         help: ArgumentHelp(
             "File with a message on each line; - is standard input.", valueName: "path"),
@@ -73,12 +76,12 @@ struct PublishCommand: OperatorCommand {
     func validate() throws {
         if batch != nil {
             if topic != nil || message != nil || file != nil || retain || qos != 0
-                || messageID != nil || key != nil || expires != nil
+                || messageID != nil || key != nil || expires != nil || receipts
             {
                 throw ValidationError(
                     """
                     With --batch each line names its own topic, payload, qos, retain, message_id, \
-                    idempotency_key and expires_in_s.
+                    idempotency_key, receipts and expires_in_s.
                     """)
             }
             return
@@ -111,7 +114,8 @@ struct PublishCommand: OperatorCommand {
         try await connection.withClient(in: context) { client throws(CommandFailure) in
             let answer = try await client.publish(
                 payload, topic: topic, qos: qos, retain: retain, messageID: messageID,
-                expiresInSeconds: expires?.seconds, key: key)
+                expiresInSeconds: expires?.seconds, key: key,
+                receipts: receipts)
             try context.console.print(
                 output.json ? JSONOutput.line(answer.json) : Self.rendered(answer.model))
         }

@@ -89,7 +89,7 @@ struct AdminClient: Sendable {
 
     func publish(
         _ payload: [UInt8], topic: String, qos: Int, retain: Bool, messageID: String?,
-        expiresInSeconds: Int64?, key: String?
+        expiresInSeconds: Int64?, key: String?, receipts: Bool
     ) async throws(CommandFailure) -> Answer<PublishResult> {
         var query = [
             (name: "topic", value: topic), (name: "qos", value: "\(qos)"),
@@ -97,8 +97,14 @@ struct AdminClient: Sendable {
         ]
         if let messageID { query.append(("message_id", messageID)) }
         if let expiresInSeconds { query.append(("expires_in_s", "\(expiresInSeconds)")) }
+        if receipts { query.append(("receipts", "true")) }
         return try decode(
             await send(.post, ["v1", "publish"], query: query, body: payload, key: key))
+    }
+
+    /// What became of a message that was published with receipts.
+    func receipt(_ messageID: String) async throws(CommandFailure) -> Answer<MessageReceipt> {
+        try await get(["v1", "messages", messageID])
     }
 
     private static func items(_ query: ClientQuery) -> [(name: String, value: String)] {

@@ -19,6 +19,7 @@ public final class Database {
 
     let connection: SQLiteConnection
     let writer: SegmentWriter
+    let receiptWriter: ReceiptWriter
     public internal(set) var progress: Progress
 
     /// Size of this connection's page cache in bytes.
@@ -51,6 +52,7 @@ public final class Database {
             PRAGMA temp_store = MEMORY
             """, "open")
         writer = try SegmentWriter.prepare(on: connection)
+        receiptWriter = try ReceiptWriter.prepare(on: connection)
         progress = try Self.progress(connection)
         self.connection = connection
     }

@@ -195,5 +195,11 @@ public struct DatabaseCheck: ~Copyable {
                 WHERE length(key) <> 16 OR length(digest) <> 16 OR length(message_id) <> 16
                 GROUP BY bucket
                 """),
+        Rule(
+            finding: "@ receivers belong to receipt #, which does not exist",
+            query: """
+                SELECT receipt, count(*) FROM receipt_receivers
+                WHERE receipt NOT IN (SELECT number FROM receipts) GROUP BY receipt
+                """),
     ]
 }

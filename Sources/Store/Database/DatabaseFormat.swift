@@ -17,8 +17,10 @@ struct DatabaseFormat: Sendable {
     var upgrades: [Int64: String]
 
     static let current = DatabaseFormat(
-        version: 3, schema: schemaVersion1 + upgradeToVersion2 + upgradeToVersion3,
-        upgrades: [1: upgradeToVersion2, 2: upgradeToVersion3])
+        version: 3, schema: schemaVersion1 + upgradeToVersion2 + version3,
+        upgrades: [1: upgradeToVersion2, 2: version3])
+
+    private static let version3 = upgradeToVersion3 + receiptTables
 
     /// Creates the tables in an empty file, or upgrades an older file, in one transaction.
     func install(in connection: borrowing SQLiteConnection) throws(StoreFailure) {

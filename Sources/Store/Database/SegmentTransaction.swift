@@ -35,6 +35,7 @@ struct SegmentTransaction {
         try writeWills()
         try writeSequences()
         try writePublishKeys()
+        try database.receiptWriter.write(changes.receipts)
         try settleReferences()
         try database.writer.updateMeta.run(
             changes.segment, changes.lastSession, changes.lastMessage)

@@ -125,6 +125,7 @@ extension JournalOverlay {
         }
         changes.publishKeys = active.publishKeys
         changes.publishKeysBegin = active.publishKeysBegin
+        changes.receipts = active.receipts
         changes.sharedFilters = sharedFilters.texts
         for place in activeEntries.contents {
             let entry = entries[place.index]

@@ -90,6 +90,8 @@ extension JournalOverlay {
             active.publishKeys.append(key)
         case .publishKeysDropped(let bucket):
             active.publishKeysBegin = max(active.publishKeysBegin, bucket)
+        case .receipt, .receiptReceiver, .receiptEnded, .receiptProgress:
+            applyReceipt(record, bytes)
         }
         return true
     }

@@ -77,6 +77,7 @@ struct JournalOverlay: ~Copyable {
         var publishKeys: [PublishKey] = []
         /// Keys of earlier buckets are dropped; 0 for none.
         var publishKeysBegin: UInt64 = 0
+        var receipts = ReceiptChanges()
         /// Number of records that take memory, or did.
         var weight = 0
 
@@ -117,6 +118,7 @@ struct JournalOverlay: ~Copyable {
     var isActiveEmpty: Bool {
         active.deltas.isEmpty && active.retained.isEmpty && active.sequences.isEmpty
             && active.publishKeys.isEmpty && active.publishKeysBegin == 0
+            && active.receipts.isEmpty
     }
 
     // MARK: Sessions

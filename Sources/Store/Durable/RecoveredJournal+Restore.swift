@@ -14,6 +14,7 @@ extension RecoveredJournal {
         try restoreSequences(database, &visitor)
         try restoreWills(database, known, &content, &visitor)
         try restorePublishKeys(database, &visitor)
+        try overlay.restoreReceipts(database, &visitor)
     }
 
     // MARK: Sessions

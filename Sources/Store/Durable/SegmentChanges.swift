@@ -200,6 +200,7 @@ public struct SegmentChanges: Sendable {
     public var publishKeys: [PublishKey] = []
     /// Keys of earlier buckets are dropped, those of this segment too; 0 for none.
     public var publishKeysBegin: UInt64 = 0
+    public var receipts = ReceiptChanges()
 
     public init(segment: UInt64) { self.segment = segment }
 

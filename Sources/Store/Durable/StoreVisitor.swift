@@ -13,4 +13,10 @@ public protocol StoreVisitor: ~Copyable {
     mutating func visit(publishKeysFrom bucket: UInt64)
     /// Buckets come in rising order.
     mutating func visit(_ key: PublishKey)
+    /// Comes before the receipts.
+    mutating func visit(_ progress: ReceiptProgress)
+    /// Numbers rise.
+    mutating func visit(_ receipt: StoredReceipt)
+    /// Comes after all receipts. Its end has the outcome 0 while it is open.
+    mutating func visit(_ receiver: StoredReceiver, _ end: ReceiverEnd)
 }

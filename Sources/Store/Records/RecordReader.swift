@@ -33,6 +33,11 @@ public enum RecordView: BitwiseCopyable {
     case sequence(channel: Bytes, number: UInt64)
     case publishKey(PublishKey)
     case publishKeysDropped(below: UInt64)
+    case receipt(UInt64, atMs: Int64, messageID: Bytes, topic: Bytes)
+    case receiptReceiver(
+        receipt: UInt64, place: UInt32, session: UInt64, position: UInt64, clientIdentifier: Bytes)
+    case receiptEnded(ReceiverEnd)
+    case receiptProgress(ReceiptProgress)
 }
 
 /// Bytes that are not records: damage that a checksum did not detect, or another format.
@@ -50,6 +55,10 @@ enum RecordKind: UInt8 {
     case shared, sessionEnded
     /// Since version 3.
     case publishKey, publishKeysDropped
+    case receipt = 45
+    case receiptReceiver = 46
+    case receiptEnded = 47
+    case receiptProgress = 48
 }
 
 /// Reads the records of a ``WriteBatch`` without copying or allocating.
@@ -119,6 +128,22 @@ public struct RecordReader {
                     bucket: try integer(), matched: try integer(), online: try integer(),
                     queued: try integer(), dropped: try integer()))
         case .publishKeysDropped: return .publishKeysDropped(below: try integer())
+        case .receipt:
+            return .receipt(
+                try integer(), atMs: try integer(), messageID: try string(), topic: try string())
+        case .receiptReceiver:
+            return .receiptReceiver(
+                receipt: try integer(), place: try integer(), session: try integer(),
+                position: try integer(), clientIdentifier: try string())
+        case .receiptEnded:
+            return .receiptEnded(
+                ReceiverEnd(
+                    receipt: try integer(), place: try integer(), outcome: try byte(),
+                    reason: try byte(), atMs: try integer(), event: try integer()))
+        case .receiptProgress:
+            return .receiptProgress(
+                ReceiptProgress(
+                    begin: try integer(), lastEvent: try integer(), taken: try integer()))
         }
     }
 
@@ -202,6 +227,17 @@ extension StoreRecord {
             self = .sequence(channel: text(channel), number: number)
         case .publishKey(let key): self = .publishKey(key)
         case .publishKeysDropped(let bucket): self = .publishKeysDropped(below: bucket)
+        case .receipt(let number, let atMs, let messageID, let topic):
+            self = .receipt(
+                StoredReceipt(
+                    number: number, atMs: atMs, messageID: text(messageID), topic: text(topic)))
+        case .receiptReceiver(let receipt, let place, let session, let position, let identifier):
+            self = .receiptReceiver(
+                StoredReceiver(
+                    receipt: receipt, place: place, session: session, position: position,
+                    clientIdentifier: text(identifier)))
+        case .receiptEnded(let end): self = .receiptEnded(end)
+        case .receiptProgress(let progress): self = .receiptProgress(progress)
         }
     }
 }

@@ -50,4 +50,10 @@ public enum StoreRecord: Hashable, Sendable {
     case publishKey(PublishKey)
     /// The keys of all buckets below this one are dropped.
     case publishKeysDropped(below: UInt64)
+    /// The message of the same group is followed.
+    case receipt(StoredReceipt)
+    case receiptReceiver(StoredReceiver)
+    case receiptEnded(ReceiverEnd)
+    /// Receipts were dropped, or events taken.
+    case receiptProgress(ReceiptProgress)
 }

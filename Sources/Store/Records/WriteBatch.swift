@@ -250,7 +250,7 @@ public struct WriteBatch: ~Copyable {
         }
     }
 
-    private mutating func begin(_ kind: RecordKind) -> Bool {
+    mutating func begin(_ kind: RecordKind) -> Bool {
         hasOpenGroup = true
         if isRecording { put(kind) }
         return isRecording
@@ -258,11 +258,11 @@ public struct WriteBatch: ~Copyable {
 
     private mutating func put(_ kind: RecordKind) { bytes.append(kind.rawValue) }
 
-    private mutating func put(_ value: some FixedWidthInteger & BitwiseCopyable) {
+    mutating func put(_ value: some FixedWidthInteger & BitwiseCopyable) {
         withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
     }
 
-    private mutating func put(_ string: UnsafeRawBufferPointer) {
+    mutating func put(_ string: UnsafeRawBufferPointer) {
         put(UInt32(string.count))
         bytes.append(contentsOf: string)
     }

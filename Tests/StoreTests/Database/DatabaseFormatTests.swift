@@ -100,7 +100,7 @@ struct DatabaseFormatTests {
         format.version = 5
         format.upgrades = [
             3: "ALTER TABLE sessions ADD COLUMN note TEXT DEFAULT 'upgraded'",
-            4: "CREATE TABLE receipts (number INTEGER PRIMARY KEY) ; no such statement",
+            4: "CREATE TABLE samples (number INTEGER PRIMARY KEY) ; no such statement",
         ]
         #expect(throws: StoreFailure.self) {
             _ = try Database(directory: folder.path, format: format)
@@ -110,7 +110,7 @@ struct DatabaseFormatTests {
             let version = try database.connection.number("PRAGMA user_version", "read")
             #expect(version == 3, "the failed upgrade left nothing")
         }
-        format.upgrades[4] = "CREATE TABLE receipts (number INTEGER PRIMARY KEY)"
+        format.upgrades[4] = "CREATE TABLE samples (number INTEGER PRIMARY KEY)"
         let path = try DatabaseFile.path(in: folder.path)
         let connection = try SQLiteConnection.open(path, .readWrite, cacheBytes: 1_000_000)
         try format.install(in: connection)

@@ -52,6 +52,7 @@ struct StoreModel: Equatable {
     var retained: [[UInt8]: Message] = [:]
     var sequences: [[UInt8]: UInt64] = [:]
     var publishKeys: [PublishKey] = []
+    var receipts = ReceiptModel()
     var progress = Database.Progress(appliedSegment: 0, lastSession: 0, lastMessage: 0)
 }
 
@@ -125,6 +126,10 @@ extension StoreModel {
         for change in changes.sequences { sequences[change.channel] = change.number }
         publishKeys.append(contentsOf: changes.publishKeys)
         publishKeys.removeAll { $0.bucket < changes.publishKeysBegin }
+        changes.receipts.receipts.forEach { receipts.add($0) }
+        changes.receipts.receivers.forEach { receipts.add($0) }
+        changes.receipts.ends.forEach { receipts.end($0) }
+        receipts.raise(to: changes.receipts.progress)
         progress = Database.Progress(
             appliedSegment: changes.segment,
             lastSession: max(progress.lastSession, changes.lastSession),
@@ -172,6 +177,7 @@ extension StoreModel {
         var publishKeys: [PublishKey] = []
         try database.forEachPublishKey(from: 0) { publishKeys.append($0) }
         self.publishKeys = publishKeys
+        receipts = try ReceiptModel(reading: database)
 
         let reader = try QueueReader(directory: folder.path)
         for number in sessions.keys {

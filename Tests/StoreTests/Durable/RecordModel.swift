@@ -50,6 +50,10 @@ extension StoreModel {
         case .sequence(let channel, let number): sequences[channel] = number
         case .publishKey(let key): publishKeys.append(key)
         case .publishKeysDropped(let bucket): publishKeys.removeAll { $0.bucket < bucket }
+        case .receipt(let receipt): receipts.add(receipt)
+        case .receiptReceiver(let receiver): receipts.add(receiver)
+        case .receiptEnded(let end): receipts.end(end)
+        case .receiptProgress(let progress): receipts.raise(to: progress)
         }
     }
 
@@ -188,4 +192,13 @@ struct ModelVisitor: StoreVisitor {
     }
 
     mutating func visit(_ key: PublishKey) { model.publishKeys.append(key) }
+
+    mutating func visit(_ progress: ReceiptProgress) { model.receipts.raise(to: progress) }
+
+    mutating func visit(_ receipt: StoredReceipt) { model.receipts.add(receipt) }
+
+    mutating func visit(_ receiver: StoredReceiver, _ end: ReceiverEnd) {
+        model.receipts.add(receiver)
+        model.receipts.end(end)
+    }
 }

@@ -21,6 +21,7 @@ struct RecordProgram {
     private var firstGroup: UInt64 = 0
     private var records: [StoreRecord] = []
     private var publishKeyCount: UInt64 = 0
+    private var receiptCount: UInt64 = 0
 
     init(seed: UInt64) { random = SplitMix64(seed: seed) }
 
@@ -96,7 +97,7 @@ struct RecordProgram {
         case 22...25: addWill(session, &model)
         case 26: add(.willRemoved(session: session), &model)
         case 27...29: add(.retainedRemoved(topic: text(4)), &model)
-        case 30: addPublishKey(&model)
+        case 30: random.once(in: 2) ? addPublishKey(&model) : changeReceipts(session, &model)
         case 31...32: add(.sequence(channel: text(3), number: UInt64(groupCount + 1)), &model)
         case 33...35:
             let end = model.sessions[session]?.end ?? 0
@@ -164,6 +165,42 @@ struct RecordProgram {
                     key: wide(), digest: wide(), messageID: wide(), bucket: bucket,
                     matched: UInt32(number), online: .max, queued: 0,
                     dropped: UInt32(random.number(in: 0...9)))), &model)
+    }
+
+    /// Adds a receipt, a receiver or an end to one of the last receipts, or drops the oldest.
+    private mutating func changeReceipts(_ session: UInt64, _ model: inout StoreModel) {
+        let first = model.receipts.receipts.keys.min() ?? receiptCount + 1
+        guard receiptCount >= first, !random.once(in: 3) else {
+            receiptCount += 1
+            add(
+                .receipt(
+                    StoredReceipt(
+                        number: receiptCount, atMs: Int64(receiptCount), messageID: text(9),
+                        topic: text(5))), &model)
+            return
+        }
+        let number = UInt64(random.number(in: Int(first)...Int(receiptCount)))
+        let places = model.receipts.receivers[number]?.count ?? 0
+        switch random.number(in: 1...5) {
+        case 1:
+            add(
+                .receiptProgress(
+                    ReceiptProgress(begin: number, lastEvent: number * 7, taken: number * 3)),
+                &model)
+        case 2...3 where places > 0:
+            add(
+                .receiptEnded(
+                    ReceiverEnd(
+                        receipt: number, place: UInt32(random.number(in: 0..<places)),
+                        outcome: UInt8(random.number(in: 1...4)), reason: 255, atMs: 8,
+                        event: UInt64(groupCount))), &model)
+        default:
+            add(
+                .receiptReceiver(
+                    StoredReceiver(
+                        receipt: number, place: UInt32(places), session: session,
+                        position: UInt64(groupCount), clientIdentifier: text(7))), &model)
+        }
     }
 
     private mutating func addMessage(_ model: inout StoreModel) -> UInt64 {

@@ -51,6 +51,21 @@ extension WriteBatch {
             channel.withUnsafeBytes { sequence(channel: $0, number: number) }
         case .publishKey(let key): publishKey(key)
         case .publishKeysDropped(let bucket): publishKeysDropped(below: bucket)
+        case .receipt(let stored):
+            stored.messageID.withUnsafeBytes { messageID in
+                stored.topic.withUnsafeBytes { topic in
+                    receipt(
+                        stored.number, atMs: stored.atMs, messageID: messageID, topic: topic)
+                }
+            }
+        case .receiptReceiver(let stored):
+            stored.clientIdentifier.withUnsafeBytes {
+                receiptReceiver(
+                    receipt: stored.receipt, place: stored.place, session: stored.session,
+                    position: stored.position, clientIdentifier: $0)
+            }
+        case .receiptEnded(let end): receiptEnded(end)
+        case .receiptProgress(let progress): receiptProgress(progress)
         }
     }
 }

@@ -1,0 +1,38 @@
+import BrokerAPI
+import Hummingbird
+import PlainText
+
+extension Route {
+    /// `GET /v1/messages/{id}`: what became of a message that was published with receipts.
+    static func receipt(_ broker: any BrokerControl) -> Route {
+        Route(method: .get, path: "/v1/messages/{id}", access: .scope(.read)) {
+            request throws(Problem) in
+            let messageID = request.parameter("id")
+            let receipt: MessageReceipt? = try await broker.ask {
+                .receipt(messageID: messageID, $0)
+            }
+            // A token that is bound to topics learns nothing of others.
+            guard let receipt,
+                request.caller?.bounds.allow(Array(receipt.topic.utf8)) ?? true
+            else { throw Problem.unknownReceipt(messageID) }
+            return try Response.json(receipt)
+        }
+    }
+}
+
+extension Problem {
+    fileprivate static func unknownReceipt(_ messageID: String) -> Problem {
+        Problem(
+            .receiptNotFound,
+            "There is no receipt of a message \"\(messageID.visible())\".", field: "id",
+            fix: "Publish it with \"receipts\": true; receipts are kept for 24 hours, or shorter "
+                + "when there are more than limits.receipts.")
+    }
+}
+
+extension Publication {
+    /// Has the receivers of the message followed, if the caller wants it.
+    mutating func follow(_ isWanted: Bool?, _ id: MessageID) {
+        if isWanted == true { receiptID = Array(id.text.utf8) }
+    }
+}

@@ -1,0 +1,10 @@
+/// The end of a queue position, or of a message that never had one.
+enum QueueEnd: BitwiseCopyable, Equatable {
+    /// PUBACK or PUBREC has come: the receiver owns the message.
+    case acknowledged
+    /// Sent with QoS 0, which nobody acknowledges.
+    case sent
+    case dropped(DropReason)
+    /// Another member of the shared subscription's group gets it.
+    case handedOver
+}

@@ -1,0 +1,165 @@
+"""Receipts: what became of a message for each of its receivers."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from contextlib import closing
+
+import pytest
+
+from harness import wire
+from harness.admin import AdminAPI, Answer, hermesctl
+from harness.broker import Hermesd
+from harness.raw_client import RawClient
+from harness.wire import Publish
+
+pytestmark = [pytest.mark.hermesd("the HTTP API"), pytest.mark.timeout(120)]
+
+Start = Callable[..., Hermesd]
+
+
+def post(api: AdminAPI, id: str, payload: str = "x", **fields: object) -> Answer:
+    body = {"topic": "t/1", "payload": payload, "message_id": id, "receipts": True, **fields}
+    return api.request(
+        "POST", "/v1/messages", json.dumps(body).encode(), {"Content-Type": "application/json"})
+
+
+def receipt(api: AdminAPI, id: str) -> dict[str, object]:
+    return api.get(f"/v1/messages/{id}")
+
+
+def states(api: AdminAPI, id: str) -> dict[str, str]:
+    """By client: state and reason."""
+    return {
+        item["client_id"]: " ".join(filter(None, (item["state"], item.get("reason"))))
+        for item in receipt(api, id)["receivers"]  # type: ignore[attr-defined]
+    }
+
+
+def await_state(api: AdminAPI, id: str, expected: dict[str, str]) -> None:
+    deadline = time.monotonic() + 20
+    while (found := states(api, id)) != expected:
+        assert time.monotonic() < deadline, found
+        time.sleep(0.02)
+
+
+def subscribe(broker: Hermesd, name: str, qos: int = 1, topics: str = "t/#") -> RawClient:
+    client = RawClient(broker.address)
+    client.connect(name, clean_session=False)
+    client.subscribe((topics, qos))
+    return client
+
+
+@pytest.mark.parametrize("qos", [1, 2])
+def test_from_queued_to_acknowledged(hermesd: Start, qos: int) -> None:
+    broker = hermesd()
+    api = AdminAPI(broker)
+    subscribe(broker, "away", qos).disconnect()
+    with closing(subscribe(broker, "phone", qos)) as client:
+        answer = post(api, "m", qos=qos)
+        assert answer.json["matched"] == 2
+        packet = client.await_packet(Publish)
+        assert states(api, "m") == {"away": "queued", "phone": "sent"}
+        assert packet.packet_id is not None
+        client.send(wire.puback(packet.packet_id) if qos == 1 else wire.pubrec(packet.packet_id))
+        await_state(api, "m", {"away": "queued", "phone": "acknowledged"})
+    found = receipt(api, "m")
+    assert found["counts"] == {
+        "receivers": 2, "pending": 1, "acknowledged": 1, "sent": 0, "expired": 0, "dropped": 0}
+    assert found["topic"] == "t/1"
+    assert "acknowledged" in hermesctl("message", "m", broker=broker).output
+
+
+def test_receipts_survive_a_kill(hermesd: Start) -> None:
+    broker = hermesd()
+    api = AdminAPI(broker)
+    client = subscribe(broker, "phone")
+    post(api, "first")
+    packet = client.await_packet(Publish)
+    client.send(wire.puback(packet.packet_id or 0))
+    await_state(api, "first", {"phone": "acknowledged"})
+    client.close()
+    clean = RawClient(broker.address)
+    clean.connect("clean")
+    clean.subscribe(("t/#", 1))
+    post(api, "second")
+    before = receipt(api, "first")
+    broker.kill()
+    clean.close()
+    broker = hermesd(data=broker.data)
+    api = AdminAPI(broker)
+    assert receipt(api, "first") == before
+    await_state(api, "second", {"phone": "queued", "clean": "dropped session_ended"})
+    with closing(RawClient(broker.address)) as again:
+        again.connect("phone", clean_session=False)
+        packet = again.await_packet(Publish)
+        again.send(wire.puback(packet.packet_id or 0))
+        await_state(
+            api, "second", {"phone": "acknowledged", "clean": "dropped session_ended"})
+
+
+def test_expired_full_and_dropped_by_an_operator(hermesd: Start) -> None:
+    broker = hermesd(queue_limit=2)
+    api = AdminAPI(broker)
+    subscribe(broker, "phone").disconnect()
+    post(api, "full")
+    post(api, "expiring", expires_in_s=1)
+    post(api, "kept")
+    assert states(api, "full") == {"phone": "dropped queue_full"}
+    time.sleep(1.1)  # The smallest time after which a message expires is a second.
+    with closing(RawClient(broker.address)) as client:
+        client.connect("phone", clean_session=False)
+        client.await_packet(Publish)
+        await_state(api, "expiring", {"phone": "expired"})
+    post(api, "cleared")
+    api.request("DELETE", "/v1/clients/phone/queue")
+    assert states(api, "cleared") == {"phone": "dropped operator"}
+    with closing(RawClient(broker.address)) as client:
+        client.connect("phone")
+    await_state(api, "kept", {"phone": "dropped session_ended"})
+
+
+def test_a_large_fan_out_is_counted(hermesd: Start) -> None:
+    broker = hermesd()
+    api = AdminAPI(broker)
+    for number in range(70):
+        subscribe(broker, f"phone-{number}").disconnect()
+    post(api, "m")
+    found = receipt(api, "m")
+    assert "receivers" not in found
+    assert found["counts"]["receivers"] == found["counts"]["pending"] == 70  # type: ignore[index]
+
+
+def test_unknown_identifiers_and_every_route(hermesd: Start) -> None:
+    broker = hermesd()
+    api = AdminAPI(broker)
+    assert api.request("GET", "/v1/messages/none").status == 404
+    post(api, "plain", receipts=False)
+    assert api.request("GET", "/v1/messages/plain").status == 404
+    made = api.request("POST", "/v1/publish?topic=t/1&receipts=true", b"x").json["message_id"]
+    assert receipt(api, made)["counts"]["receivers"] == 0  # type: ignore[index]
+    body = json.dumps({"salesId": "7", "status": "SIGNED", "receipts": True}).encode()
+    made = api.request(
+        "POST", "/v1/orders/4711/status", body, {"Content-Type": "application/json"}
+    ).json["message_id"]
+    assert receipt(api, made)["topic"] == "orders/7/4711/status"
+    hermesctl(
+        "publish", "-t", "t/2", "-m", "x", "--receipts", "--message-id", "ctl",
+        broker=broker)
+    assert receipt(api, "ctl")["topic"] == "t/2"
+
+
+def test_the_limit_drops_the_oldest(hermesd: Start) -> None:
+    broker = hermesd(environment={"HERMES_LIMITS_RECEIPTS": "6"})
+    api = AdminAPI(broker)
+    subscribe(broker, "phone").disconnect()
+    for number in range(5):
+        post(api, f"m{number}")
+    deadline = time.monotonic() + 20
+    while api.metric("hermes_receipts ") > 6:
+        assert time.monotonic() < deadline
+    assert api.request("GET", "/v1/messages/m0").status == 404
+    assert states(api, "m4") == {"phone": "queued"}
+    assert api.metric("hermes_receipts_dropped_total ") == 4
