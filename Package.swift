@@ -127,7 +127,7 @@ let package = Package(
             "ConfiguredFiles",
             [
                 "AdminTLS", "Credentials", "OperatorConfiguration", "PlainText", "SystemFiles",
-                "TLS",
+                "TLS", "Webhook",
             ]),
         module("Credentials", ["CArgon2", "COpenSSL", "PlainText", "SystemFiles"]),
         // The sender of receipts to a back office.
@@ -148,6 +148,7 @@ let package = Package(
             [
                 "Addresses", "AdminTLS", "Authorization", "BrokerAPI", "ConfiguredFiles",
                 "Credentials", "OperatorConfiguration", "PlainText", "Store", "SystemFiles", "TLS",
+                "Webhook",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -181,7 +182,7 @@ let package = Package(
             [
                 "Addresses", "AdminAPI", "AdminTLS", "Authorization", "BrokerAPI", "BrokerRuntime",
                 "CLinux", "ConfiguredFiles", "Credentials", "OperatorConfiguration", "OperatorLog",
-                "PlainText", "Store", "SystemFiles", "TLS",
+                "PlainText", "Store", "SystemFiles", "TLS", "Webhook",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),

@@ -9,6 +9,7 @@ extension ConfigurationDraft {
         checkSomebodyMayConnect()
         checkTLS()
         checkPacketSizes()
+        checkWebhook()
     }
 
     /// Rejects two listeners on the same address and port, unless the port is 0 (any free port).

@@ -20,6 +20,7 @@ package struct HermesConfiguration: Sendable, Equatable {
     package var limits = BrokerLimits()
     package var logging = Logging()
     package var orders = Orders()
+    package var webhook = Webhook()
 
     package init() {}
 

@@ -45,6 +45,14 @@ package enum LogKeys {
     package static let path = "http.path"
     package static let problem = "http.problem"
     package static let status = "http.status"
+
+    // MARK: Webhook
+    package static let webhookURL = "webhook.url"
+    package static let webhookEvents = "webhook.events"
+    /// Failed attempts since the last one that succeeded.
+    package static let webhookFailures = "webhook.failures"
+    /// Time until the next attempt.
+    package static let webhookPause = "webhook.pause_ms"
 }
 
 extension Logger.Metadata {

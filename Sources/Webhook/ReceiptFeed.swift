@@ -8,7 +8,8 @@ package protocol ReceiptFeed: Sendable {
     /// - Returns: `nil` when the broker does not answer now.
     func events(after number: UInt64, most: Int) async -> [ReceiptEvent]?
 
-    /// Ends all events up to a number: they are never sent again.
+    /// Ends all events up to a number: they are never sent again. It may come to nothing when the
+    /// broker is busy, and does nothing when it is repeated.
     func take(through number: UInt64)
 }
 

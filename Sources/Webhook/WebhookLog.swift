@@ -27,17 +27,20 @@ struct WebhookLog {
             reply.outcome, every: Self.interval, atMilliseconds: UInt64(max(0, now)) * 1_000)
         guard let suppressed else { return }
         let metadata: Logger.Metadata = [
-            "webhook.url": "\(url)", LogKeys.reason: "\(reply.reason)",
-            "webhook.events": "\(events)",
-            LogKeys.retryAfter: "\(pause.components.seconds)",
+            LogKeys.webhookURL: "\(url)", LogKeys.reason: "\(reply.reason)",
+            LogKeys.webhookEvents: "\(events)",
+            LogKeys.webhookPause: "\(Int(pause / .milliseconds(1)))",
         ]
         if reply.outcome == .refused {
             logger.error(
-                "The webhook's receiver refuses the events, and they are sent again until it takes them; correct the receiver, or webhook.url and webhook.secret_file",
-                metadata: metadata.suppressing(suppressed))
+                "The webhook's receiver refuses the events, and they are sent again until it takes them",
+                metadata: metadata.suppressing(suppressed).merging([
+                    LogKeys.hint:
+                        "correct the receiver, or webhook.url and webhook.secret_file"
+                ]) { first, _ in first })
         } else {
             logger.warning(
-                "The webhook's receiver cannot be reached, its events wait",
+                "The webhook's receiver takes no events, and they are sent again",
                 metadata: metadata.suppressing(suppressed))
         }
     }
@@ -46,7 +49,7 @@ struct WebhookLog {
         guard failures > 0 else { return }
         logger.notice(
             "The webhook's receiver takes events again",
-            metadata: ["webhook.url": "\(url)", "webhook.failures": "\(failures)"])
+            metadata: [LogKeys.webhookURL: "\(url)", LogKeys.webhookFailures: "\(failures)"])
         failures = 0
     }
 }

@@ -53,7 +53,11 @@ package final class WebhookSender: Sendable {
                 await time.sleep(Self.brokerPause)
                 continue
             }
-            guard let batch = WebhookBatch(events) else { continue }
+            guard let batch = WebhookBatch(events) else {
+                // Told again while nothing comes, because a full mailbox passes a command over.
+                feed.take(through: taken)
+                continue
+            }
             guard await deliver(batch, over: transport, time, &log) else { return }
             taken = batch.last
             feed.take(through: taken)

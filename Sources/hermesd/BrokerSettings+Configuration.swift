@@ -36,6 +36,7 @@ extension BrokerLimits {
     /// The configured limits; unset ones follow from this machine's memory and descriptors.
     init(_ configuration: HermesConfiguration, descriptorLimit: Int) {
         self = configuration.limits
+        keepsReceiptEvents = configuration.webhook.url != nil
         if maxConnections == nil {
             maxConnections = max(1, descriptorLimit - Self.reservedDescriptors)
         }

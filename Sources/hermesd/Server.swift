@@ -14,6 +14,7 @@ import Store
 import SystemFiles
 import TLS
 import UnixSignals
+import Webhook
 
 /// All parts of a running broker, with the order of start and shutdown.
 struct Server {
@@ -27,6 +28,8 @@ struct Server {
     private let tokens: TokenChecks
     /// The ACL file and its rules at the start; `nil` without one.
     private let access: (file: AccessFile, rules: AccessRules)?
+    /// `nil` when receipts are posted nowhere.
+    private let webhook: WebhookSender?
     private let log: OperatorLog
     private let logger: Logger
 
@@ -77,8 +80,11 @@ struct Server {
             let file = AccessFile(path: path, logger: logger)
             return (file, try file.start())
         }
+        let webhook = refusals.collect { () throws(WebhookFiles.Unusable) in
+            try WebhookSender(configuration.webhook, logger: logger)
+        }
         guard let certificates, let adminCertificates, let passwords, let tokens, let access,
-            refusals.problems.isEmpty
+            let webhook, refusals.problems.isEmpty
         else { throw refusals }
         self.configuration = configuration
         self.loader = loader
@@ -89,6 +95,7 @@ struct Server {
         self.passwords = passwords
         self.tokens = tokens
         self.access = access
+        self.webhook = webhook
     }
 
     /// Runs until a signal or a failure; each element of `hangups` causes a reload.
@@ -154,6 +161,9 @@ struct Server {
                     var watch = CertificateWatch(certificates, logger: logger)
                     await watch.run { use(certificates, broker, $0) }
                 }
+            }
+            if let webhook {
+                tasks.addTask { await webhook.run(BrokerFeed(broker: broker)) }
             }
             // The broker's thread ends only at a shutdown or by failing.
             tasks.addTask { try await broker.wait() }
@@ -250,6 +260,7 @@ struct Server {
         if let passwords { parts.append(passwords.part) }
         if let access { parts.append(access.file.part(broker)) }
         if let adminCertificates { parts.append(adminCertificates.part) }
+        if let webhook { parts.append(webhook.part) }
         return Reload(
             loader: loader, running: configuration, log: log, logger: logger, parts: parts
         ) { configuration in
@@ -323,6 +334,7 @@ struct Server {
         result.orderTopicTemplate = configuration.orders.topicTemplate
         result.orderChannelTemplate = configuration.orders.channelTemplate
         result.orderQoS = configuration.orders.qos
+        if let webhook { result.webhook = { webhook.figures } }
         return result
     }
 

@@ -46,6 +46,16 @@ struct MetricsTests {
                     + "\n"))
         #expect(text.contains(#"hermes_tls_versions_total{version="1.3"} 210"# + "\n"))
         #expect(text.contains("\nprocess_start_time_seconds 1700000000.25\n"))
+        #expect(
+            text.contains(
+                """
+                # TYPE hermes_webhook_events_total counter
+                hermes_webhook_events_total{result="delivered"} 220
+                hermes_webhook_events_total{result="refused"} 221
+                # HELP
+                """))
+        #expect(
+            text.contains("\nhermes_webhook_last_success_timestamp_seconds 1700000000.5\n"))
         #expect(text.hasSuffix("\n"))
         #expect(!text.contains("\n\n"))
     }
@@ -58,7 +68,9 @@ struct MetricsTests {
 
     @Test("a metric without series is left out")
     func withoutSeries() {
-        #expect(!MetricsText.render(BrokerFigures()).contains("hermes_tls_certificate_days_left"))
+        let text = MetricsText.render(BrokerFigures())
+        #expect(!text.contains("hermes_tls_certificate_days_left"))
+        #expect(!text.contains("hermes_webhook"))
     }
 
     @Test("a label's quotes, backslashes and line breaks are escaped")

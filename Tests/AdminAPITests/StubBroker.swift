@@ -242,6 +242,8 @@ final class StubBroker: BrokerControl {
         ]
         figures.tlsVersions = [BrokerFigures.Count("1.2", 209), BrokerFigures.Count("1.3", 210)]
         figures.admin.certificate = .init(file: "/etc/b.crt", daysLeft: -0.5)
+        figures.admin.webhook = WebhookFigures(
+            events: ["refused": 221, "delivered": 220], lastSuccessAtMs: 1_700_000_000_500)
         figures.store.damage = ["one", "two", "three"]
         return figures
     }()

@@ -75,7 +75,7 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
                 """),
         ModuleRow(
             "ConfiguredFiles",
-            own: "AdminTLS Credentials OperatorConfiguration PlainText SystemFiles TLS",
+            own: "AdminTLS Credentials OperatorConfiguration PlainText SystemFiles TLS Webhook",
             outside: "Glibc"),
         ModuleRow("HermesMessages", own: "CHermesProtos"),
         ModuleRow("RequestText", own: "PlainText", outside: "Glibc"),
@@ -105,7 +105,7 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
             "OperatorCLI",
             own: """
                 Addresses AdminTLS Authorization BrokerAPI ConfiguredFiles Credentials \
-                OperatorConfiguration PlainText Store SystemFiles TLS
+                OperatorConfiguration PlainText Store SystemFiles TLS Webhook
                 """,
             outside: """
                 ArgumentParser AsyncHTTPClient FoundationEssentials Glibc NIOCore NIOPosix NIOSSL
@@ -116,7 +116,7 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
             own: """
                 Addresses AdminAPI AdminTLS Authorization BrokerAPI BrokerRuntime CLinux \
                 ConfiguredFiles Credentials OperatorConfiguration OperatorLog PlainText Store \
-                SystemFiles TLS
+                SystemFiles TLS Webhook
                 """,
             outside: "ArgumentParser Glibc Logging Synchronization UnixSignals"),
     ]

@@ -93,6 +93,12 @@ let changedValues: [String: String] = [
     "orders.topic_template": "a/{orderId}/{salesId}",
     "orders.channel_template": "sales/{salesId}",
     "orders.qos": "2",
+    "webhook.url": "https://office.example:8443/hermes?a=b%20c",
+    "webhook.secret_file": "/etc/hermes/secret",
+    "webhook.ca_file": "/etc/hermes/office.crt",
+    "webhook.timeout": "2s",
+    "webhook.max_pause": "1m",
+    "webhook.allow_plain": "true",
 ]
 
 extension Setting: CustomTestStringConvertible {
@@ -102,6 +108,10 @@ extension Setting: CustomTestStringConvertible {
     var companions: [String: String] {
         // Behind a proxy, loopback does not admit anonymous clients.
         if pattern == "listeners[].proxy_from" { return ["listeners[].allow_anonymous": "true"] }
+        if pattern.hasPrefix("webhook.") {
+            return ["webhook.url": "https://office.example", "webhook.secret_file": "/secret"]
+                .filter { $0.key != pattern }
+        }
         let tls = isOfListener ? "listeners[].tls" : "admin.tls"
         guard pattern.hasPrefix(tls) else { return [:] }
         var result =
@@ -131,7 +141,13 @@ extension Setting: CustomTestStringConvertible {
     }
 
     /// A second value for a key that has no default.
-    var anotherValue: String { pattern == "listeners[].proxy_from" ? "192.0.2.1" : "/initial" }
+    var anotherValue: String {
+        switch pattern {
+        case "listeners[].proxy_from": "192.0.2.1"
+        case "webhook.url": "http://localhost"
+        default: "/initial"
+        }
+    }
 
     /// The line of the value in ``yaml(_:)``.
     var line: Int { pattern.split(separator: ".").count }
@@ -152,7 +168,8 @@ extension Setting: CustomTestStringConvertible {
             }
             return "listeners:\n  - \(names[1]): \(value)\n\(others.joined())"
         }
-        return names.count == 1
-            ? "\(names[0]): \(value)\n" : "\(names[0]):\n  \(names[1]): \(value)\n"
+        if names.count == 1 { return "\(names[0]): \(value)\n" }
+        let others = companions.map { "  \($0.key.split(separator: ".")[1]): \($0.value)\n" }
+        return "\(names[0]):\n  \(names[1]): \(value)\n\(others.joined())"
     }
 }

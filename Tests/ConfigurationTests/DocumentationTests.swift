@@ -35,7 +35,8 @@ struct DocumentationTests {
                 "tls", "proxy_from", "certificate", "key", "minimum_version",
                 "client_certificates",
                 "user_name_from_certificate", "password_file", "acl_file", "unix_socket",
-                "tokens_file", "max_connect_packet", "queue_bytes", "unfinished_bytes",
+                "tokens_file", "max_connect_packet", "queue_bytes", "unfinished_bytes", "webhook",
+                "url", "secret_file", "ca_file", "timeout", "max_pause",
             ]
             let key = content.drop { $0 == "#" || $0 == " " }.prefix { $0 != ":" }
             return content.hasPrefix("# ") && names.contains { key == $0 }
@@ -50,6 +51,9 @@ struct DocumentationTests {
         #expect(configuration.admin.tls.certificate == "/etc/hermes/admin.crt")
         #expect(configuration.admin.tls.key == "/etc/hermes/admin.key")
         #expect(configuration.admin.unixSocket == "/run/hermes/admin.sock")
+        #expect(configuration.webhook.url == "https://office.example/hermes")
+        #expect(configuration.webhook.secretFile == "/etc/hermes/webhook.secret")
+        #expect(configuration.webhook.caFile == "/etc/hermes/office-ca.crt")
         #expect(configuration.limits == BrokerLimits())
     }
 

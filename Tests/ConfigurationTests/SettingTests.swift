@@ -39,7 +39,7 @@ struct SettingTests {
     /// restriction.
     private static let guards = [
         "acl_file", "password_file", "listeners[].tls.crl_file", "admin.tls.client_ca_file",
-        "listeners[].proxy_from",
+        "listeners[].proxy_from", "webhook.ca_file",
     ]
 
     @Test("shows its default as a text that it reads back", arguments: Setting.all)
@@ -66,13 +66,15 @@ struct SettingTests {
         }
     }
 
-    /// Rules between the keys of certificates are in suites of their own.
+    /// Rules between the keys of certificates, and of the webhook, are in suites of their own.
     @Test(
         "without a value is either not set or an error",
         arguments: Setting.all.filter { setting in
             !setting.isList
-                && !["listeners[].tls.client_ca_file", "admin.tls.certificate", "admin.tls.key"]
-                    .contains(setting.pattern)
+                && ![
+                    "listeners[].tls.client_ca_file", "admin.tls.certificate", "admin.tls.key",
+                    "webhook.url", "webhook.secret_file",
+                ].contains(setting.pattern)
         })
     func emptyValues(setting: Setting) {
         let isOptional = [

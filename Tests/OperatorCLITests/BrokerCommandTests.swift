@@ -77,6 +77,27 @@ struct BrokerCommandTests {
             ])
     }
 
+    @Test(
+        "status shows a webhook, its last success, and its failure",
+        arguments: [
+            (WebhookFigures(events: [:]), "0 events"),
+            (
+                WebhookFigures(
+                    events: ["delivered": 7, "refused": 3], lastSuccessAtMs: now - 5_000),
+                "7 events, the last 2025-01-31T07:59:55Z (5s ago)"
+            ),
+            (
+                WebhookFigures(events: ["delivered": 7], failure: "status 500"),
+                "7 events, failing: status 500"
+            ),
+        ])
+    func webhook(figures: WebhookFigures, text: String) async throws {
+        var status = Self.status
+        status.webhook = figures
+        let run = try await run(["status"], answers: [.ok(status)])
+        #expect(run.output.hasSuffix("\nwebhook              \(text)\n"))
+    }
+
     @Test("--json prints the broker's own document, with fields this program does not know")
     func statusJSON() async throws {
         let known = String(decoding: try JSONEncoder().encode(Self.status), as: UTF8.self)

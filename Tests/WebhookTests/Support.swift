@@ -53,7 +53,9 @@ final class FakeFeed: ReceiptFeed {
         return events
     }
 
-    func take(through number: UInt64) { state.withLock { $0.taken.append(number) } }
+    func take(through number: UInt64) {
+        state.withLock { if number > $0.taken.last ?? 0 { $0.taken.append(number) } }
+    }
 }
 
 /// Gives prepared replies, and 200 after them; `received` is called with the number of requests.

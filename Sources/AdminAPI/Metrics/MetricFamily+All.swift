@@ -4,7 +4,7 @@ extension MetricFamily {
     /// All metrics, in the order of output; docs/metrics.md describes them.
     static let all: [MetricFamily] =
         software + connections + sessions + traffic + limits + waiting + tls + store + admin
-        + process
+        + webhook + process
 
     private static let software: [MetricFamily] = [
         .information(

@@ -10,6 +10,8 @@ struct StatusRoutes: Sendable {
     let counters: AdminCounters
     /// `nil` with plain HTTP.
     let certificates: AdminCertificates?
+    /// `nil` without a webhook.
+    let webhook: (@Sendable () -> WebhookFigures)?
 
     /// `GET /healthz`, `/readyz`, `/v1/status`, `/metrics` and `/v1/openapi.json`.
     var routes: [Route] { [health, readiness, status, metrics, openAPI] }
@@ -38,6 +40,7 @@ struct StatusRoutes: Sendable {
         Route(method: .get, path: "/v1/status", access: .scope(.read)) { _ throws(Problem) in
             var status: BrokerStatus = try await broker.ask { .status($0) }
             status.store = broker.store
+            status.webhook = webhook?()
             return try Response.json(status)
         }
     }
@@ -51,6 +54,7 @@ struct StatusRoutes: Sendable {
             if let store = broker.store { figures.store = store }
             figures.admin = counters.figures
             figures.admin.certificate = certificates?.figures
+            figures.admin.webhook = webhook?()
             return Response(
                 status: .ok, headers: [.contentType: MetricsText.contentType],
                 body: ResponseBody(byteBuffer: ByteBuffer(string: MetricsText.render(figures))))

@@ -82,7 +82,7 @@ package struct AdminServer: Sendable {
             + StatusRoutes(
                 broker: broker, version: configuration.version,
                 durability: configuration.durability, counters: counters,
-                certificates: configuration.certificates
+                certificates: configuration.certificates, webhook: configuration.webhook
             ).routes
     }
 

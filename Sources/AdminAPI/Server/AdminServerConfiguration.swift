@@ -1,4 +1,5 @@
 import Addresses
+import BrokerAPI
 import MQTTCodec
 
 /// The configuration of the admin server.
@@ -31,6 +32,8 @@ package struct AdminServerConfiguration: Sendable {
     /// The version of Hermes.
     package var version: String
     package var limits = HTTPLimits()
+    /// Reads the figures of the webhook; `nil` without one.
+    package var webhook: (@Sendable () -> WebhookFigures)?
 
     package init(token: AdminToken, durability: String, version: String) {
         self.token = token

@@ -39,6 +39,8 @@ public struct BrokerStatus: Codable, Sendable, Equatable {
     public var memory: MemoryFigures?
     /// `nil` with `durability: none`.
     public var store: StoreStatus?
+    /// `nil` without a webhook.
+    public var webhook: WebhookFigures?
 
     enum CodingKeys: String, CodingKey {
         case version
@@ -65,7 +67,7 @@ public struct BrokerStatus: Codable, Sendable, Equatable {
         case protocolViolations = "protocol_violations"
         case limitsReached = "limits_reached"
         case publishersPaused = "publishers_paused"
-        case memory, store
+        case memory, store, webhook
     }
 
     /// The figures that the answer shows; `store` is `nil`.

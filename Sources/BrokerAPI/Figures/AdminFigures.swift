@@ -10,6 +10,8 @@ public struct AdminFigures: Sendable, Equatable {
     public var requests: [Requests] = []
     /// The certificate of HTTPS; `nil` with plain HTTP.
     public var certificate: Certificate?
+    /// `nil` without a webhook.
+    public var webhook: WebhookFigures?
 
     /// Requests to one route, or to none.
     public struct Requests: Sendable, Equatable {

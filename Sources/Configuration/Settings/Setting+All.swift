@@ -2,7 +2,7 @@ extension Setting {
     /// All keys, in the order of the documentation.
     static let all: [Setting] =
         listenerSettings + topSettings + adminSettings
-        + limitSettings + loggingSettings + orderSettings
+        + limitSettings + loggingSettings + orderSettings + webhookSettings
 
     static let maximumListeners = 64
 

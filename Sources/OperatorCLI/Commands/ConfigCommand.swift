@@ -6,6 +6,7 @@ import Glibc
 import OperatorConfiguration
 import PlainText
 import SystemFiles
+import Webhook
 
 struct ConfigCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -18,9 +19,9 @@ struct ConfigCheckCommand: OperatorCommand {
         commandName: "check",
         abstract: "Check a configuration file, and the files it names.",
         discussion: """
-            Password, ACL, token and TLS files are read as the broker reads them. Variables of the \
-            environment count as they do for the broker. All problems are shown at once, each \
-            with its line and what to do.
+            Password, ACL, token, TLS and webhook files are read as the broker reads them. \
+            Variables of the environment count as they do for the broker. All problems are shown \
+            at once, each with its line and what to do.
             """)
 
     @Argument(
@@ -54,6 +55,11 @@ struct ConfigCheckCommand: OperatorCommand {
             }
         }
         if let warning = tokens??.accessWarning { context.console.complain("warning: \(warning)") }
+        if let settings = WebhookSettings(configuration.webhook) {
+            _ = refusals.collect { () throws(WebhookFiles.Unusable) in
+                try WebhookFiles.load(settings)
+            }
+        }
         let tls = TLSFileCheck(configuration)
         for warning in tls.warnings { context.console.complain(warning) }
         let problems = refusals.problems + tls.problems

@@ -51,6 +51,7 @@ struct StatusCommand: OperatorCommand {
         list.add("sent", "\(status.publishesSent) messages, \(Wording.bytes(status.bytesSent))")
         list.add("dropped", Wording.counts(status.dropped))
         list.add("limits reached", Wording.counts(status.limitsReached))
+        if let webhook = status.webhook { list.add("webhook", text(webhook, now: now)) }
         if let store = status.store { add(store, to: &list) }
         return list.rendered()
     }
@@ -61,6 +62,13 @@ struct StatusCommand: OperatorCommand {
             memory.pressure == "none" ? "" : ", short: \(memory.pressure) are cut back"
         let state = memory.keepsNothingNew ? ", full: nothing new is kept" : ""
         return Wording.bytes(memory.usedBytes) + limit + pressure + state
+    }
+
+    private static func text(_ webhook: WebhookFigures, now: Int64) -> String {
+        let last = webhook.lastSuccessAtMs.map { "the last \(Wording.moment($0, now: now))" }
+        let state = webhook.failure.map { "failing: \($0)" }
+        return (["\(webhook.events["delivered"] ?? 0) events"] + [last, state].compactMap { $0 })
+            .joined(separator: ", ")
     }
 
     private static func add(_ store: StoreStatus, to list: inout FieldList) {
