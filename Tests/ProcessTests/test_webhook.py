@@ -13,6 +13,7 @@ from harness.admin import AdminAPI, hermesctl
 from harness.certificates import Authority, self_signed
 from harness.waiting import PATIENCE, eventually
 from harness.webhook_receiver import SECRET, Receiver, Reply
+from harness.wire import Publish
 
 pytestmark = pytest.mark.hermesd("receipts")
 
@@ -99,6 +100,37 @@ def test_events_are_posted_in_order_and_signed(office, receiver, client):
     status = AdminAPI(shop.broker).status()["webhook"]
     assert status["events"]["delivered"] == 20 and "failure" not in status, status
     assert abs(now - status["last_success_at_ms"]) < 60_000, status
+
+
+def test_what_is_not_delivered_is_told_with_its_reason(office, receiver, client, names):
+    shop = office(receiver)
+    phone_id = names.client("phone")
+    phone = client("phone", to=shop.broker, clean_session=False)
+    phone.subscribe(("orders/#", 1))
+    phone.disconnect()
+    api = AdminAPI(shop.broker)
+    message = {"topic": "orders/7", "payload": "approved", "qos": 1, "receipts": True}
+    for more in ({"message_id": "m-1"}, {"message_id": "m-2", "expires_in_s": 1}):
+        assert api.post_json("/v1/messages", message | more).status == 200
+    eventually(lambda: api.client(phone_id)["summary"]["queued"] == 2, "both queued")
+    time.sleep(1.1)  # The smallest time after which a message expires is a second.
+    phone = client("phone", to=shop.broker, clean_session=False)
+    phone.take_message()
+    receiver.await_taken(2)
+    assert api.post_json("/v1/messages", message | {"message_id": "m-3"}).status == 200
+    phone.await_packet(Publish)
+    phone.disconnect()
+    assert api.post_json("/v1/messages", message | {"message_id": "m-4"}).status == 200
+    assert api.request("DELETE", f"/v1/clients/{phone_id}/queue").status == 200
+    receiver.await_taken(3)
+    events = {
+        event["message_id"]: (event["event"], event.get("reason"), event["client_id"])
+        for delivery in receiver.deliveries for event in delivery.events
+    }
+    assert events == {
+        "m-1": ("acknowledged", None, phone_id), "m-2": ("expired", None, phone_id),
+        "m-4": ("dropped", "operator", phone_id),
+    }
 
 
 def test_a_receiver_that_was_down_misses_nothing(office, receiver, client):
