@@ -3,9 +3,9 @@ import BrokerAPI
 /// The broker's side of the webhook: the events that no receiver has taken yet.
 package protocol ReceiptFeed: Sendable {
     /// The oldest events after a number, at most that many. Waits for the first for some seconds;
-    /// then, when the broker cannot answer or the task is cancelled, there are none.
+    /// then there are none.
     ///
-    /// - Returns: `nil` when the broker does not answer now.
+    /// - Returns: `nil` when the broker does not answer now, or the task is cancelled.
     func events(after number: UInt64, most: Int) async -> [ReceiptEvent]?
 
     /// Ends all events up to a number: they are never sent again. It may come to nothing when the

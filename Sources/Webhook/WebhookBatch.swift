@@ -5,7 +5,7 @@ import FoundationEssentials
 /// Events that one request carries, in their order.
 ///
 /// A repeat sends the same bytes under the same name, so that the receiver knows it again.
-struct WebhookBatch: Sendable, Equatable {
+struct WebhookBatch: Sendable {
     /// The most events of a batch.
     static let mostEvents = 256
     /// The most bytes of a batch's events. A single event may be longer: a topic name and a client

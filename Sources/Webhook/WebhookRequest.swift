@@ -1,7 +1,7 @@
 import Credentials
 
 /// One attempt to send a batch.
-struct WebhookRequest: Sendable, Equatable {
+struct WebhookRequest: Sendable {
     let url: String
     let headers: [(name: String, value: String)]
     let body: [UInt8]
@@ -25,10 +25,5 @@ struct WebhookRequest: Sendable, Equatable {
             ("Hermes-Signature", "t=\(seconds),v1=\(code)"),
         ]
         body = batch.body
-    }
-
-    static func == (left: Self, right: Self) -> Bool {
-        left.url == right.url && left.body == right.body
-            && left.headers.elementsEqual(right.headers, by: ==)
     }
 }
