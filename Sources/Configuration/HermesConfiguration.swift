@@ -21,6 +21,7 @@ package struct HermesConfiguration: Sendable, Equatable {
     package var logging = Logging()
     package var orders = Orders()
     package var webhook = Webhook()
+    package var receipts = Receipts()
 
     package init() {}
 

@@ -335,6 +335,7 @@ struct Server {
         result.orderChannelTemplate = configuration.orders.channelTemplate
         result.orderQoS = configuration.orders.qos
         if let webhook { result.webhook = { webhook.figures } }
+        result.receiptTopics = configuration.receipts.topics.compactMap { TokenTopic($0) }
         return result
     }
 

@@ -99,6 +99,7 @@ let changedValues: [String: String] = [
     "webhook.timeout": "2s",
     "webhook.max_pause": "1m",
     "webhook.allow_plain": "true",
+    "receipts.topics": "orders/#,+/news",
 ]
 
 extension Setting: CustomTestStringConvertible {

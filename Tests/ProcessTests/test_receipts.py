@@ -163,3 +163,22 @@ def test_the_limit_drops_the_oldest(hermesd: Start) -> None:
     assert api.request("GET", "/v1/messages/m0").status == 404
     assert states(api, "m4") == {"phone": "queued"}
     assert api.metric("hermes_receipts_dropped_total ") == 4
+
+
+def test_topics_of_the_configuration_and_tokens_bound_to_topics(hermesd: Start) -> None:
+    broker = hermesd(environment={"HERMES_RECEIPTS_TOPICS": "t/#"})
+    api = AdminAPI(broker)
+    for id, topic, fields in (
+        ("by-rule", "t/1", {}), ("refused", "t/1", {"receipts": False}), ("other", "u/1", {}),
+        ("asked", "u/1", {"receipts": True}),
+    ):
+        body = {"topic": topic, "payload": "x", "message_id": id, **fields}
+        assert api.post_json("/v1/messages", body).status == 200
+    expected = {"by-rule": 200, "refused": 404, "other": 404, "asked": 200}
+    found = {id: api.request("GET", f"/v1/messages/{id}").status for id in expected}
+    assert found == expected
+    made = api.post_json(
+        "/v1/tokens", {"name": "bound", "scopes": ["publish", "read"], "topics": ["t/#"]}).json
+    bound = AdminAPI(broker, token=made["token"])
+    assert bound.request("GET", "/v1/messages/by-rule").status == 200
+    assert bound.request("GET", "/v1/messages/asked").problem(404)["field"] == "id"

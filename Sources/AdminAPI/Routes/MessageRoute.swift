@@ -43,7 +43,7 @@ extension Route {
             qos: Publisher.qos(try fields.integer("qos", in: 0...2)),
             retain: try fields.bool("retain") ?? false,
             expiresAtMs: publisher.expiry(inSeconds: seconds))
-        publication.follow(try fields.bool("receipts"), id)
+        publisher.follow(&publication, try fields.bool("receipts"), id)
         publication.identity = PublishIdentity(
             of: publication, expiresInSeconds: seconds, id: id, key: key, caller: caller)
         return PreparedMessage(publication: publication, id: id)

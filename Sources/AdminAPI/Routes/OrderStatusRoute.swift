@@ -146,7 +146,7 @@ struct OrderStatusPublisher: Sendable {
         var publication = Publication(
             topic: topic.bytes, payload: encoded, qos: qos, expiresAtMs: expiresAtMs,
             sequence: SequenceStamp(channel: Array(channel.utf8), tag: Envelope.sequenceTag))
-        publication.follow(try fields.bool("receipts"), id)
+        publisher.follow(&publication, try fields.bool("receipts"), id)
         publication.identity = PublishIdentity(
             of: publication, content: asked, expiresInSeconds: seconds, id: id, key: key,
             caller: caller)

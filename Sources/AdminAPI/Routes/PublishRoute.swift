@@ -17,7 +17,7 @@ extension Route {
                 qos: Publisher.qos(try request.query.integer("qos", in: 0...2)),
                 retain: try request.query.bool("retain") ?? false,
                 expiresAtMs: publisher.expiry(inSeconds: seconds))
-            publication.follow(try request.query.bool("receipts"), id)
+            publisher.follow(&publication, try request.query.bool("receipts"), id)
             publication.identity = PublishIdentity(
                 of: publication, expiresInSeconds: seconds, id: id, key: request.idempotencyKey,
                 caller: request.caller)

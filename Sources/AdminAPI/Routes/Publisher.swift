@@ -1,4 +1,5 @@
 import BrokerAPI
+import Credentials
 import MQTTCodec
 
 /// Publishes messages of HTTP callers through the data plane, and builds the answer.
@@ -17,6 +18,8 @@ struct Publisher: Sendable {
     let batches: BatchPlaces
     let ids = MessageIDs()
     let bounds: PublishBounds
+    /// Messages to topics that one of these matches have receipts unless the caller says otherwise.
+    let receiptTopics: [TokenTopic]
 
     /// The QoS for a number from 0 to 2; the default without one.
     static func qos(_ number: Int64?) -> QoS {

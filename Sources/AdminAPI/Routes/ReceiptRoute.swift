@@ -1,4 +1,5 @@
 import BrokerAPI
+import Credentials
 import Hummingbird
 import PlainText
 
@@ -30,9 +31,12 @@ extension Problem {
     }
 }
 
-extension Publication {
-    /// Has the receivers of the message followed, if the caller wants it.
-    mutating func follow(_ isWanted: Bool?, _ id: MessageID) {
-        if isWanted == true { receiptID = Array(id.text.utf8) }
+extension Publisher {
+    /// Has the receivers of a message followed, if the caller wants it; without a word of the caller,
+    /// if its topic says so.
+    func follow(_ publication: inout Publication, _ isWanted: Bool?, _ id: MessageID) {
+        if isWanted ?? receiptTopics.contains(where: { $0.matches(publication.topic) }) {
+            publication.receiptID = Array(id.text.utf8)
+        }
     }
 }

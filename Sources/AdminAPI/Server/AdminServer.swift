@@ -61,7 +61,7 @@ package struct AdminServer: Sendable {
             broker: broker, maximumPacketBytes: configuration.maximumBodyBytes,
             durability: configuration.durability, now: unixMilliseconds,
             log: PublishLog(logger: logger), batches: BatchPlaces(configuration.limits.batches),
-            bounds: PublishBounds(counters: counters))
+            bounds: PublishBounds(counters: counters), receiptTopics: configuration.receiptTopics)
         let orders = OrderStatusPublisher(
             publisher: publisher,
             topicTemplate: try TopicTemplate(

@@ -1,5 +1,6 @@
 import Addresses
 import BrokerAPI
+import Credentials
 import MQTTCodec
 
 /// The configuration of the admin server.
@@ -27,6 +28,8 @@ package struct AdminServerConfiguration: Sendable {
     package var orderChannelTemplate = "orders/{salesId}"
     /// QoS of order updates: 0, 1 or 2.
     package var orderQoS = QoS.atLeastOnce
+    /// Messages to topics that one of these matches have receipts unless the caller says otherwise.
+    package var receiptTopics: [TokenTopic] = []
     /// "none", "interval" or "sync", for the answers to publishers.
     package var durability: String
     /// The version of Hermes.

@@ -2,7 +2,8 @@ extension Setting {
     /// All keys, in the order of the documentation.
     static let all: [Setting] =
         listenerSettings + topSettings + adminSettings
-        + limitSettings + loggingSettings + orderSettings + webhookSettings
+        + limitSettings + loggingSettings + orderSettings + receiptSettings
+        + webhookSettings
 
     static let maximumListeners = 64
 
