@@ -137,7 +137,7 @@ def test_keys_belong_to_a_token(hermesd: Start) -> None:
     broker = hermesd()
     first = post(AdminAPI(broker), "k1").json
     made = AdminAPI(broker).post_json("/v1/tokens", {"name": "shop", "scopes": ["publish"]}).json
-    shop = AdminAPI(broker, token=made["secret"])
+    shop = AdminAPI(broker, token=made["token"])
     other = post(shop, "k1", "another").json
     assert other["duplicate"] is False and other["message_id"] != first["message_id"]
     assert post(shop, "k1", "another").json["duplicate"] is True
