@@ -21,6 +21,12 @@ extension BrokerLoop {
         case .receiptEvents(let number, let most, let reply):
             shard.receiptEvents(after: number, most: most, reply: reply)
         case .receiptEventsTaken(let number): shard.takeReceiptEvents(through: number)
+        case .scheduled(let messageID, let reply):
+            reply(.success(shard.scheduledMessage(messageID)))
+        case .scheduledList(let place, let limit, let reply):
+            reply(.success(shard.scheduledMessages(from: place, limit: limit)))
+        case .changeScheduled(let messageID, let change, let reply):
+            shard.changeScheduled(messageID, change, reply: reply)
         }
     }
 

@@ -107,7 +107,7 @@ struct OpenAPITests {
                 }
             }
         }
-        #expect(checked == 3)
+        #expect(checked == 5)
     }
 
     @Test("fields of requests, names and sizes are those of the code")
@@ -177,6 +177,9 @@ struct OpenAPITests {
                         payloadBytes: 3, expiresAtMs: 9)
                 ],
                 next: "8")
+            state.scheduled["a"] = ScheduledMessage(
+                messageID: "a", topic: "t", qos: 1, retain: false, payloadBytes: 3,
+                deliverAtMs: 5, expiresInSeconds: 6)
             var counts = MessageReceipt.Counts()
             counts.receivers = 1
             state.receipts["a"] = MessageReceipt(

@@ -26,6 +26,7 @@ final class StubBroker: BrokerControl {
         var queueQueries: [QueueQuery] = []
         var queues: [String: QueuePage] = [:]
         var receipts: [String: MessageReceipt] = [:]
+        var scheduled: [String: ScheduledMessage] = [:]
         var notReadyReason: String?
         var damage: [String] = []
         var backups: [String] = []
@@ -97,6 +98,25 @@ final class StubBroker: BrokerControl {
             reply(.success(state.withLock { $0.receipts[messageID] }))
         case .receiptEvents(_, _, let reply): reply(.success([]))
         case .receiptEventsTaken: break
+        case .scheduled(let messageID, let reply):
+            reply(.success(state.withLock { $0.scheduled[messageID] }))
+        case .scheduledList(_, _, let reply):
+            reply(
+                .success(
+                    state.withLock { state in
+                        ScheduledPage(messages: Array(state.scheduled.values))
+                    }))
+        case .changeScheduled(let messageID, let change, let reply):
+            reply(
+                .success(
+                    state.withLock { state in
+                        switch change {
+                        case .cancel: return state.scheduled.removeValue(forKey: messageID) != nil
+                        case .move(let time):
+                            state.scheduled[messageID]?.deliverAtMs = time
+                            return state.scheduled[messageID] != nil
+                        }
+                    }))
         case .publishGroup(let publications, let reply):
             reply(
                 .success(
@@ -200,6 +220,9 @@ final class StubBroker: BrokerControl {
         figures.limitsReached = [BrokerFigures.Count("max_packet", 135)]
         figures.accessRefusals = [BrokerFigures.Count("publish", 199)]
         figures.publishersPaused = 136
+        figures.scheduledMessages = 231
+        figures.scheduledFired = 232
+        figures.scheduledExpired = 233
         figures.idempotencyKeys = 217
         figures.idempotencyKeysDropped = 218
         figures.memory = MemoryFigures(usedBytes: 205, limitBytes: 206, unfinishedBytes: 207)

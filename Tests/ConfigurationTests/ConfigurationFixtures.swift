@@ -77,6 +77,8 @@ let changedValues: [String: String] = [
     "limits.retained_bytes": "2GiB",
     "limits.idempotency_keys": "0",
     "limits.receipts": "20",
+    "limits.scheduled": "21",
+    "limits.scheduled_bytes": "3GiB",
     "limits.session_expiry": "90d",
     "limits.max_connections": "14",
     "limits.connections_per_address": "18",

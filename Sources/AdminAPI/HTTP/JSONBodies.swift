@@ -81,6 +81,11 @@ extension ByteBuffer {
         writeString(String(result.counts.online))
         writeStaticString(",\"queued\":")
         writeString(String(result.counts.queued))
+        if let scheduled = result.scheduled {
+            writeStaticString(",\"scheduled\":{\"deliver_at_ms\":")
+            writeString(String(scheduled.deliverAtMs))
+            writeStaticString("}")
+        }
     }
 
     /// Appends visible ASCII as content of a JSON string.

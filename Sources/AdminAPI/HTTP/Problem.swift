@@ -53,6 +53,9 @@ extension Problem {
         case routeNotFound = "route-not-found"
         case clientNotFound = "client-not-found"
         case receiptNotFound = "receipt-not-found"
+        case notScheduled = "not-scheduled"
+        case alreadyScheduled = "already-scheduled"
+        case tooManyScheduled = "too-many-scheduled"
         case tokenNotFound = "token-not-found"
         case tokenExists = "token-exists"
         case tooManyTokens = "too-many-tokens"
@@ -84,7 +87,8 @@ extension Problem {
             case .unauthorized: .unauthorized
             case .crossOrigin, .missingScope, .topicNotAllowed: .forbidden
             case .tooManyFailures, .rateExceeded: .tooManyRequests
-            case .routeNotFound, .clientNotFound, .receiptNotFound, .tokenNotFound: .notFound
+            case .routeNotFound, .clientNotFound, .receiptNotFound, .tokenNotFound, .notScheduled:
+                .notFound
             case .methodNotAllowed: .methodNotAllowed
             case .requestTimeout: .requestTimeout
             case .tooLarge: .contentTooLarge
@@ -94,12 +98,13 @@ extension Problem {
             case .wrongHost: .misdirectedRequest
             case .keyReused: .unprocessableContent
             case .headersTooLarge: .requestHeaderFieldsTooLarge
-            case .backupFolder, .tokenExists, .tooManyTokens: .conflict
+            case .backupFolder, .tokenExists, .tooManyTokens, .alreadyScheduled: .conflict
             case .internalError, .unreadable, .backupFailed: .internalServerError
             case .overloaded, .stopping, .tooManyConnections, .storeRefuses, .notReady,
                 .tokenFile:
                 .serviceUnavailable
-            case .diskFull: HTTPResponse.Status(code: 507, reasonPhrase: "Insufficient Storage")
+            case .diskFull, .tooManyScheduled:
+                HTTPResponse.Status(code: 507, reasonPhrase: "Insufficient Storage")
             }
         }
 
@@ -124,6 +129,9 @@ extension Problem {
             case .routeNotFound: "There is no such route"
             case .clientNotFound: "There is no such client"
             case .receiptNotFound: "There is no receipt of such a message"
+            case .notScheduled: "No such message is scheduled"
+            case .alreadyScheduled: "Such a message is scheduled already"
+            case .tooManyScheduled: "No more messages can be scheduled"
             case .tokenNotFound: "There is no such token"
             case .tokenExists: "There is such a token already"
             case .tooManyTokens: "There are as many tokens as there can be"

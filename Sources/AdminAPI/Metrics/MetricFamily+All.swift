@@ -136,6 +136,16 @@ extension MetricFamily {
             "hermes_idempotency_keys_dropped_total",
             "Keys dropped within 24 hours, because there were too many.",
             { $0.idempotencyKeysDropped }),
+        .gauge("hermes_scheduled_messages", "Messages that are published later.") {
+            $0.scheduledMessages
+        },
+        .counter(
+            "hermes_scheduled_fired_total", "Scheduled messages that were published.",
+            { $0.scheduledFired }),
+        .counter(
+            "hermes_scheduled_expired_total",
+            "Scheduled messages that had expired before they could be published.",
+            { $0.scheduledExpired }),
         .gauge(
             "hermes_receipts", "Messages with receipts, and their receivers, which each count."
         ) { $0.receipts },

@@ -12,7 +12,10 @@ extension Route {
             let message = try message(
                 fields, publisher, maximumTopicLevels,
                 key: try fields.idempotencyKey(header: request.idempotencyKey), request.caller)
-            return Response.json(try await publisher.publish(message, for: request.caller))
+            var response = Response.json(
+                try await publisher.publish(message, for: request.caller))
+            if message.publication.schedule != nil { response.status = .accepted }
+            return response
         }
     }
 
@@ -43,16 +46,23 @@ extension Route {
             qos: Publisher.qos(try fields.integer("qos", in: 0...2)),
             retain: try fields.bool("retain") ?? false,
             expiresAtMs: publisher.expiry(inSeconds: seconds))
+        if let time = try fields.deliveryTime(now: publisher.now()) {
+            publication.expiresAtMs = nil
+            publication.schedule = MessageSchedule(
+                messageID: Array(id.text.utf8), deliverAtMs: time,
+                expiresInMs: (seconds ?? 0) * 1_000)
+        }
         publisher.follow(&publication, try fields.bool("receipts"), id)
         publication.identity = PublishIdentity(
-            of: publication, expiresInSeconds: seconds, id: id, key: key, caller: caller)
+            of: publication, expiresInSeconds: seconds, id: id, key: key, caller: caller,
+            delivery: try fields.deliveryText())
         return PreparedMessage(publication: publication, id: id)
     }
 
     static let messageFields = JSONFields.Known(
         [
             "topic", "payload", "payload_base64", "qos", "retain", "message_id", "expires_in_s",
-            "collapse_key", "idempotency_key", "receipts",
+            "collapse_key", "idempotency_key", "receipts", "deliver_at", "deliver_in_s",
         ].map { JSONFields.Name(canonical: $0) })
 
     private static func payload(_ fields: JSONFields) throws(Problem) -> [UInt8] {

@@ -12,9 +12,10 @@ extension PublishIdentity {
     ///   - id: Its identifier. Beside a key it is only a name, which a repeat must give too.
     ///   - key: The caller's key.
     ///   - caller: The caller, to whom the key belongs.
+    ///   - delivery: The time at which it is published, as the caller gave it.
     init?(
         of publication: Publication, content: [UInt8]? = nil, expiresInSeconds seconds: Int64?,
-        id: MessageID, key: String?, caller: Caller?
+        id: MessageID, key: String?, caller: Caller?, delivery: String? = nil
     ) {
         let given: String? = if case .given(let text) = id { text } else { nil }
         guard let text = key ?? given else { return nil }
@@ -28,6 +29,7 @@ extension PublishIdentity {
         asked.append([publication.qos.rawValue, publication.retain ? 1 : 0])
         asked.append(seconds.map { "\($0)" } ?? "")
         asked.append(given ?? "")
+        if let delivery { asked.append(delivery) }
         let made: UInt128 = if case .made(let number) = id { number } else { 0 }
         self.init(
             key: name.digest, digest: asked.digest, messageID: made, isExplicit: key != nil)

@@ -93,6 +93,12 @@ struct Publisher: Sendable {
         case .keyReused: throw .keyReused
         case .keysAreOff: throw .keysAreOff
         case .receiptsAreOff: throw .receiptsAreOff
+        case .scheduled(let time):
+            return PublishResult(
+                messageID: id.text, durability: durability, counts: PublishCounts(),
+                scheduled: ScheduledTime(deliverAtMs: time))
+        case .alreadyScheduled: throw .alreadyScheduled
+        case .tooManyScheduled: throw .tooManyScheduled
         case .refused(let reason): throw broker.problem(reason)
         }
     }

@@ -77,6 +77,7 @@ package struct AdminServer: Sendable {
             orders.route, orders.batchRoute,
         ] + ClientRoutes(broker: broker).routes + QueueRoutes(broker: broker).routes
             + [.receipt(broker)]
+            + ScheduledRoutes(broker: broker, now: unixMilliseconds).routes
             + StoreRoutes(broker: broker).routes
             + TokenRoutes(path: configuration.tokens?.path, now: unixMilliseconds).routes
             + StatusRoutes(

@@ -29,6 +29,12 @@ public enum PublishOutcome: Sendable, Equatable {
     case keysAreOff
     /// Its receivers were to be followed, and the broker keeps no receipts.
     case receiptsAreOff
+    /// It is published at this UNIX time in milliseconds.
+    case scheduled(deliverAtMs: Int64)
+    /// It was to be scheduled, and a scheduled message has its identifier.
+    case alreadyScheduled
+    /// It was to be scheduled, and there are as many scheduled messages as there may be.
+    case tooManyScheduled
     case refused(BrokerUnavailable)
 }
 
@@ -40,19 +46,23 @@ public struct PublishResult: Codable, Sendable, Equatable {
     public var counts: PublishCounts
     /// True when an earlier publish with the same key got this answer.
     public var duplicate: Bool
+    /// The time of a message that is published later.
+    public var scheduled: ScheduledTime?
 
     enum CodingKeys: String, CodingKey {
         case messageID = "message_id"
-        case durability, duplicate
+        case durability, duplicate, scheduled
     }
 
     public init(
-        messageID: String, durability: String, counts: PublishCounts, duplicate: Bool = false
+        messageID: String, durability: String, counts: PublishCounts, duplicate: Bool = false,
+        scheduled: ScheduledTime? = nil
     ) {
         self.messageID = messageID
         self.durability = durability
         self.counts = counts
         self.duplicate = duplicate
+        self.scheduled = scheduled
     }
 
     public init(from decoder: any Decoder) throws {
@@ -60,6 +70,7 @@ public struct PublishResult: Codable, Sendable, Equatable {
         messageID = try members.decode(String.self, forKey: .messageID)
         durability = try members.decode(String.self, forKey: .durability)
         duplicate = try members.decode(Bool.self, forKey: .duplicate)
+        scheduled = try members.decodeIfPresent(ScheduledTime.self, forKey: .scheduled)
         counts = try PublishCounts(from: decoder)
     }
 
@@ -68,6 +79,7 @@ public struct PublishResult: Codable, Sendable, Equatable {
         try members.encode(messageID, forKey: .messageID)
         try members.encode(durability, forKey: .durability)
         try members.encode(duplicate, forKey: .duplicate)
+        try members.encodeIfPresent(scheduled, forKey: .scheduled)
         try counts.encode(to: encoder)
     }
 }

@@ -31,6 +31,12 @@ public enum BrokerCommand: Sendable {
     case receiptEvents(after: UInt64, most: Int, Reply<[ReceiptEvent]>)
     /// Drops the events up to this number; they are not told again, also after a restart.
     case receiptEventsTaken(through: UInt64)
+    /// A scheduled message; `nil` without one of that identifier.
+    case scheduled(messageID: String, Reply<ScheduledMessage?>)
+    /// Scheduled messages in no particular order; `from` is 0, or the previous page's `next`.
+    case scheduledList(from: UInt32, limit: Int, Reply<ScheduledPage>)
+    /// Changes a scheduled message, and answers once that is stored: false without one.
+    case changeScheduled(messageID: String, ScheduledChange, Reply<Bool>)
 
     /// Answers any command with an error.
     public func refuse(_ error: BrokerUnavailable) {
@@ -47,6 +53,9 @@ public enum BrokerCommand: Sendable {
         case .receipt(_, let reply): reply(.failure(error))
         case .receiptEvents(_, _, let reply): reply(.failure(error))
         case .receiptEventsTaken: return
+        case .scheduled(_, let reply): reply(.failure(error))
+        case .scheduledList(_, _, let reply): reply(.failure(error))
+        case .changeScheduled(_, _, let reply): reply(.failure(error))
         }
     }
 }

@@ -15,6 +15,8 @@ public struct Publication: Sendable, Equatable {
     public var identity: PublishIdentity?
     /// The message's identifier, when its receivers are to be followed by it; empty otherwise.
     public var receiptID: [UInt8] = []
+    /// Asks the shard to publish it later; `nil` publishes it at once.
+    public var schedule: MessageSchedule?
 
     public init(
         topic: [UInt8], payload: [UInt8], qos: QoS, retain: Bool = false,
@@ -28,6 +30,27 @@ public struct Publication: Sendable, Equatable {
         self.expiresAtMs = expiresAtMs
         self.sequence = sequence
         self.identity = identity
+    }
+}
+
+/// The time at which a message is published.
+public struct MessageSchedule: Sendable, Equatable {
+    /// The message's identifier, by which it is found until then.
+    public var messageID: [UInt8]
+    /// UNIX time in milliseconds.
+    public var deliverAtMs: Int64
+    /// Milliseconds from then on after which it expires; 0 for never.
+    public var expiresInMs: Int64
+    /// The shard's number of it, when the shard publishes it; `nil` before it is scheduled.
+    public var number: UInt64?
+
+    public init(
+        messageID: [UInt8], deliverAtMs: Int64, expiresInMs: Int64, number: UInt64? = nil
+    ) {
+        self.messageID = messageID
+        self.deliverAtMs = deliverAtMs
+        self.expiresInMs = expiresInMs
+        self.number = number
     }
 }
 

@@ -113,6 +113,12 @@ public struct BrokerFigures: Sendable, Equatable {
     public var idempotencyKeys = 0
     /// Keys that were dropped before their time, because there were too many.
     public var idempotencyKeysDropped: UInt64 = 0
+    /// Messages that are published later.
+    public var scheduledMessages = 0
+    /// Scheduled messages that were published at their time.
+    public var scheduledFired: UInt64 = 0
+    /// Scheduled messages that had expired before they could be published.
+    public var scheduledExpired: UInt64 = 0
     /// Messages with receipts and their receivers, which each count.
     public var receipts = 0
     /// Of these, those that were dropped before their time, because there were too many.

@@ -40,6 +40,9 @@ public struct BrokerLimits: Sendable, Equatable {
     public var idempotencyKeys = 1_000_000
     /// Messages with receipts and their receivers, each of which counts; 0 for none.
     public var receipts = 1_000_000
+    /// Messages that are published later, and their bytes.
+    public var scheduled = 1_000_000
+    public var scheduledBytes = 256 * 1024 * 1024
     /// True when the ends of receivers are kept as events until they are taken.
     public var keepsReceiptEvents = false
     /// From disconnection to removal of a persistent session.

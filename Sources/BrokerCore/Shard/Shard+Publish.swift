@@ -21,9 +21,10 @@ extension Shard {
         }
         // One that very many filters match is made in slices, like a group.
         guard
-            publication.topic.withUnsafeBytes({
-                receivers(of: $0, most: WorkBudget.mostMatchSteps, isCounted: false) != nil
-            })
+            publication.isKept
+                || publication.topic.withUnsafeBytes({
+                    receivers(of: $0, most: WorkBudget.mostMatchSteps, isCounted: false) != nil
+                })
         else {
             publishGroup([publication]) { answer in
                 switch answer.map(\.first) {
@@ -44,18 +45,29 @@ extension Shard {
         }
     }
 
-    /// Routes a message of the admin plane that is no repeat. With `needsCommit` the caller ends the
+    /// Routes or schedules a message of the admin plane that is no repeat. With `needsCommit` the caller ends the
     /// group of records before it writes anything but further messages, and tells the outcome when it
     /// is stored.
     mutating func accept(
         _ publication: Publication
+    ) -> (outcome: PublishOutcome, needsCommit: Bool) {
+        guard let time = publication.schedule else {
+            return publishNow(publication, mustCommit: false)
+        }
+        return time.number.map { fire($0, publication, time) } ?? schedule(publication, time)
+    }
+
+    /// Routes a message; with `mustCommit` its group of records has others too.
+    mutating func publishNow(
+        _ publication: Publication, mustCommit: Bool
     ) -> (outcome: PublishOutcome, needsCommit: Bool) {
         context.counters.publishReceived(
             publication.qos, payloadBytes: publication.payload.count)
         let isFollowed = !publication.receiptID.isEmpty
         guard !isFollowed || context.limits.receipts > 0 else { return (.receiptsAreOff, false) }
         let mustCommit =
-            publication.sequence != nil || keepsKey(of: publication) || isFollowed
+            mustCommit || publication.sequence != nil || keepsKey(of: publication)
+            || isFollowed
         let mustStore =
             mustCommit
             || publication.topic.withUnsafeBytes {
@@ -140,7 +152,7 @@ extension Shard {
     }
 
     /// Keeps the key of a message with its answer, in the group of records that is being written.
-    private mutating func keepKey(of publication: Publication, _ counts: PublishCounts) {
+    mutating func keepKey(of publication: Publication, _ counts: PublishCounts) {
         guard keepsKey(of: publication), let identity = publication.identity else { return }
         let key = publishKeys.add(
             identity, counts, limit: context.limits.idempotencyKeys, at: context.wallClockMs)

@@ -33,7 +33,9 @@ extension Shard {
                     endMatch(of: .groups)
                     continue
                 }
-                isMatched = publication.topic.withUnsafeBytes { self.isMatched($0, for: .groups) }
+                isMatched =
+                    publication.isKept
+                    || publication.topic.withUnsafeBytes { self.isMatched($0, for: .groups) }
                 guard isMatched else { break }
                 let (outcome, isStored) = accept(publication)
                 group.outcomes.append(outcome)

@@ -90,6 +90,16 @@ extension Shard: StoreVisitor {
         restoreReceiver(receiver, end)
     }
 
+    public mutating func visit(lastScheduled: UInt64) {
+        scheduled.restore(lastNumber: lastScheduled)
+    }
+
+    public mutating func visit(_ stored: StoredScheduled, dueMs: Int64) {
+        var stored = stored
+        stored.dueMs = dueMs
+        scheduled.insert(stored, pool: pool)
+    }
+
     private func message(_ stored: StoredMessage) -> Message? {
         guard let qos = QoS(rawValue: stored.qos) else { return nil }
         return Message(

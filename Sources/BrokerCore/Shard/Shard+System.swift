@@ -26,6 +26,9 @@ extension Shard {
         figures.idempotencyKeys = publishKeys.count
         figures.idempotencyKeysDropped = publishKeys.droppedEarly
         figures.receipts = receipts.count
+        figures.scheduledMessages = scheduled.count
+        figures.scheduledFired = scheduled.fired
+        figures.scheduledExpired = scheduled.expired
         figures.receiptsDropped = receipts.droppedEarly
         figures.receiptEvents = receipts.events.count
         figures.receiptEventsDropped = receipts.events.dropped

@@ -208,7 +208,8 @@ extension Shard {
         return MonotonicTime.earliest(
             MonotonicTime.earliest(connections.nextDeadline, sessions.nextExpiry),
             MonotonicTime.earliest(
-                receipts.deadline, MonotonicTime.earliest(system.deadline, groupsDue)))
+                MonotonicTime.earliest(receipts.deadline, scheduledDue),
+                MonotonicTime.earliest(system.deadline, groupsDue)))
     }
 
     // MARK: Timers
@@ -228,6 +229,7 @@ extension Shard {
         publishDueSystemTopics()
         dropPublishKeys()
         endAndDropReceipts()
+        collectDue()
         closeEndingWithinBudget()
     }
 

@@ -33,6 +33,7 @@ public struct Shard: ~Copyable {
     var groups = PublishGroups()
     var publishKeys: PublishKeys
     var receipts: Receipts
+    var scheduled: ScheduledMessages
     /// The publisher whose match is made in slices; `nil` for none.
     var matchPublisher: MatchPublisher?
     var system: SystemTopics
@@ -62,6 +63,7 @@ public struct Shard: ~Copyable {
         retained = RetainedStore(hash: hash, pool: context.pool)
         publishKeys = PublishKeys(hash: hash)
         receipts = Receipts(hash: hash)
+        scheduled = ScheduledMessages(hash: hash)
         rights = Rights(access)
         commits = Commits(store: store)
         system = SystemTopics(

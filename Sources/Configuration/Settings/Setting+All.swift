@@ -218,6 +218,14 @@ extension Setting {
             "Receipts of messages published over HTTP, kept for a day; a message counts once, and each of its receivers once. Beyond it the oldest go first. 0 keeps none, and refuses messages with receipts."
         ),
         .single(
+            "limits.scheduled", \.limits.scheduled, .number(0...10_000_000),
+            "Messages that are published later (deliver_at). A further one is refused."
+        ),
+        .single(
+            "limits.scheduled_bytes", \.limits.scheduledBytes, .size(1_024...(64 << 30)),
+            "The same, counted in bytes of topics, payloads and identifiers of all of them together."
+        ),
+        .single(
             "limits.session_expiry", \.limits.sessionExpiry,
             .duration(.seconds(1)...(.seconds(3_650 * 86_400))),
             "Time from a client's disconnection until its persistent session expires and is removed."

@@ -20,6 +20,7 @@ public final class Database {
     let connection: SQLiteConnection
     let writer: SegmentWriter
     let receiptWriter: ReceiptWriter
+    let scheduledWriter: ScheduledWriter
     public internal(set) var progress: Progress
 
     /// Size of this connection's page cache in bytes.
@@ -53,6 +54,7 @@ public final class Database {
             """, "open")
         writer = try SegmentWriter.prepare(on: connection)
         receiptWriter = try ReceiptWriter.prepare(on: connection)
+        scheduledWriter = try ScheduledWriter.prepare(on: connection)
         progress = try Self.progress(connection)
         self.connection = connection
     }

@@ -201,5 +201,8 @@ public struct DatabaseCheck: ~Copyable {
                 SELECT receipt, count(*) FROM receipt_receivers
                 WHERE receipt NOT IN (SELECT number FROM receipts) GROUP BY receipt
                 """),
+        Rule(
+            finding: "scheduled message # has the QoS @",
+            query: "SELECT number, qos FROM scheduled WHERE qos NOT BETWEEN 0 AND 2"),
     ]
 }

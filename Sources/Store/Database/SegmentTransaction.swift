@@ -36,6 +36,7 @@ struct SegmentTransaction {
         try writeSequences()
         try writePublishKeys()
         try database.receiptWriter.write(changes.receipts)
+        try database.scheduledWriter.write(changes.scheduled)
         try settleReferences()
         try database.writer.updateMeta.run(
             changes.segment, changes.lastSession, changes.lastMessage)

@@ -126,6 +126,7 @@ extension JournalOverlay {
         changes.publishKeys = active.publishKeys
         changes.publishKeysBegin = active.publishKeysBegin
         changes.receipts = active.receipts
+        changes.scheduled = active.scheduled
         changes.sharedFilters = sharedFilters.texts
         for place in activeEntries.contents {
             let entry = entries[place.index]

@@ -92,6 +92,7 @@ extension JournalOverlay {
             active.publishKeysBegin = max(active.publishKeysBegin, bucket)
         case .receipt, .receiptReceiver, .receiptEnded, .receiptProgress:
             applyReceipt(record, bytes)
+        case .scheduled, .scheduledMoved, .scheduledEnded: applyScheduled(record, bytes)
         }
         return true
     }

@@ -78,6 +78,7 @@ struct JournalOverlay: ~Copyable {
         /// Keys of earlier buckets are dropped; 0 for none.
         var publishKeysBegin: UInt64 = 0
         var receipts = ReceiptChanges()
+        var scheduled = ScheduledChanges()
         /// Number of records that take memory, or did.
         var weight = 0
 
@@ -118,7 +119,7 @@ struct JournalOverlay: ~Copyable {
     var isActiveEmpty: Bool {
         active.deltas.isEmpty && active.retained.isEmpty && active.sequences.isEmpty
             && active.publishKeys.isEmpty && active.publishKeysBegin == 0
-            && active.receipts.isEmpty
+            && active.receipts.isEmpty && active.scheduled.isEmpty
     }
 
     // MARK: Sessions

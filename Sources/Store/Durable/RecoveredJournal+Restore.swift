@@ -15,6 +15,7 @@ extension RecoveredJournal {
         try restoreWills(database, known, &content, &visitor)
         try restorePublishKeys(database, &visitor)
         try overlay.restoreReceipts(database, &visitor)
+        try overlay.restoreScheduled(database, &visitor)
     }
 
     // MARK: Sessions

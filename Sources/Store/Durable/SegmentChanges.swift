@@ -201,6 +201,7 @@ public struct SegmentChanges: Sendable {
     /// Keys of earlier buckets are dropped, those of this segment too; 0 for none.
     public var publishKeysBegin: UInt64 = 0
     public var receipts = ReceiptChanges()
+    public var scheduled = ScheduledChanges()
 
     public init(segment: UInt64) { self.segment = segment }
 

@@ -19,4 +19,9 @@ public protocol StoreVisitor: ~Copyable {
     mutating func visit(_ receipt: StoredReceipt)
     /// Comes after all receipts. Its end has the outcome 0 while it is open.
     mutating func visit(_ receiver: StoredReceiver, _ end: ReceiverEnd)
+    /// The highest number of a scheduled message that the journal knows; the messages that follow may
+    /// have higher ones.
+    mutating func visit(lastScheduled: UInt64)
+    /// Numbers rise. `dueMs` is the time to which it was moved last.
+    mutating func visit(_ scheduled: StoredScheduled, dueMs: Int64)
 }

@@ -38,6 +38,11 @@ public enum RecordView: BitwiseCopyable {
         receipt: UInt64, place: UInt32, session: UInt64, position: UInt64, clientIdentifier: Bytes)
     case receiptEnded(ReceiverEnd)
     case receiptProgress(ReceiptProgress)
+    case scheduled(
+        UInt64, dueMs: Int64, expiresInMs: Int64, messageID: Bytes, topic: Bytes, payload: Bytes,
+        qos: UInt8, retain: Bool, isFollowed: Bool)
+    case scheduledMoved(UInt64, dueMs: Int64)
+    case scheduledEnded(UInt64)
 }
 
 /// Bytes that are not records: damage that a checksum did not detect, or another format.
@@ -59,6 +64,9 @@ enum RecordKind: UInt8 {
     case receiptReceiver = 46
     case receiptEnded = 47
     case receiptProgress = 48
+    case scheduled = 50
+    case scheduledMoved = 51
+    case scheduledEnded = 52
 }
 
 /// Reads the records of a ``WriteBatch`` without copying or allocating.
@@ -144,6 +152,19 @@ public struct RecordReader {
             return .receiptProgress(
                 ReceiptProgress(
                     begin: try integer(), lastEvent: try integer(), taken: try integer()))
+        case .scheduled:
+            let number: UInt64 = try integer()
+            let dueMs: Int64 = try integer()
+            let expiresInMs: Int64 = try integer()
+            let qos = try byte()
+            let retain = try flag()
+            let isFollowed = try flag()
+            return .scheduled(
+                number, dueMs: dueMs, expiresInMs: expiresInMs, messageID: try string(),
+                topic: try string(), payload: try string(), qos: qos, retain: retain,
+                isFollowed: isFollowed)
+        case .scheduledMoved: return .scheduledMoved(try integer(), dueMs: try integer())
+        case .scheduledEnded: return .scheduledEnded(try integer())
         }
     }
 
@@ -238,6 +259,16 @@ extension StoreRecord {
                     clientIdentifier: text(identifier)))
         case .receiptEnded(let end): self = .receiptEnded(end)
         case .receiptProgress(let progress): self = .receiptProgress(progress)
+        case .scheduled(
+            let number, let dueMs, let expiresInMs, let messageID, let topic, let payload, let qos,
+            let retain, let isFollowed):
+            self = .scheduled(
+                StoredScheduled(
+                    number: number, dueMs: dueMs, expiresInMs: expiresInMs,
+                    messageID: text(messageID), topic: text(topic), payload: text(payload),
+                    qos: qos, retain: retain, isFollowed: isFollowed))
+        case .scheduledMoved(let number, let dueMs): self = .scheduledMoved(number, dueMs: dueMs)
+        case .scheduledEnded(let number): self = .scheduledEnded(number)
         }
     }
 }

@@ -56,4 +56,9 @@ public enum StoreRecord: Hashable, Sendable {
     case receiptEnded(ReceiverEnd)
     /// Receipts were dropped, or events taken.
     case receiptProgress(ReceiptProgress)
+    /// A message that is published later.
+    case scheduled(StoredScheduled)
+    case scheduledMoved(UInt64, dueMs: Int64)
+    /// It was cancelled or has expired, or it is published by the other records of the group.
+    case scheduledEnded(UInt64)
 }

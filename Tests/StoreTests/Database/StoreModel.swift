@@ -53,6 +53,7 @@ struct StoreModel: Equatable {
     var sequences: [[UInt8]: UInt64] = [:]
     var publishKeys: [PublishKey] = []
     var receipts = ReceiptModel()
+    var scheduled: [UInt64: StoredScheduled] = [:]
     var progress = Database.Progress(appliedSegment: 0, lastSession: 0, lastMessage: 0)
 }
 
@@ -130,6 +131,9 @@ extension StoreModel {
         changes.receipts.receivers.forEach { receipts.add($0) }
         changes.receipts.ends.forEach { receipts.end($0) }
         receipts.raise(to: changes.receipts.progress)
+        for message in changes.scheduled.added { scheduled[message.number] = message }
+        for (number, dueMs) in changes.scheduled.moved { scheduled[number]?.dueMs = dueMs }
+        for number in changes.scheduled.ended { scheduled[number] = nil }
         progress = Database.Progress(
             appliedSegment: changes.segment,
             lastSession: max(progress.lastSession, changes.lastSession),
@@ -178,6 +182,9 @@ extension StoreModel {
         try database.forEachPublishKey(from: 0) { publishKeys.append($0) }
         self.publishKeys = publishKeys
         receipts = try ReceiptModel(reading: database)
+        var scheduled: [UInt64: StoredScheduled] = [:]
+        try database.forEachScheduled { scheduled[$0.number] = $0 }
+        self.scheduled = scheduled
 
         let reader = try QueueReader(directory: folder.path)
         for number in sessions.keys {

@@ -150,6 +150,7 @@ private final class OverlayParts {
         try database.forEachWill { visitor.visit(will: $1, of: $0) }
         try database.forEachPublishKey(from: 0) { visitor.visit($0) }
         visitor.model.receipts = try ReceiptModel(reading: database)
+        try database.forEachScheduled { visitor.visit($0, dueMs: $0.dueMs) }
         let reader = try QueueReader(directory: folder.path)
         for (session, waiting) in visitor.waiting {
             let queue = try StoreModel.queue(session, reader, 5)

@@ -54,6 +54,9 @@ extension StoreModel {
         case .receiptReceiver(let receiver): receipts.add(receiver)
         case .receiptEnded(let end): receipts.end(end)
         case .receiptProgress(let progress): receipts.raise(to: progress)
+        case .scheduled(let message): scheduled[message.number] = message
+        case .scheduledMoved(let number, let dueMs): scheduled[number]?.dueMs = dueMs
+        case .scheduledEnded(let number): scheduled[number] = nil
         }
     }
 
@@ -200,5 +203,14 @@ struct ModelVisitor: StoreVisitor {
     mutating func visit(_ receiver: StoredReceiver, _ end: ReceiverEnd) {
         model.receipts.add(receiver)
         model.receipts.end(end)
+    }
+
+    mutating func visit(lastScheduled: UInt64) {
+        precondition(model.scheduled.isEmpty, "scheduled messages came before their last number")
+    }
+
+    mutating func visit(_ scheduled: StoredScheduled, dueMs: Int64) {
+        model.scheduled[scheduled.number] = scheduled
+        model.scheduled[scheduled.number]?.dueMs = dueMs
     }
 }

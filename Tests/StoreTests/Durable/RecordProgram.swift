@@ -22,6 +22,7 @@ struct RecordProgram {
     private var records: [StoreRecord] = []
     private var publishKeyCount: UInt64 = 0
     private var receiptCount: UInt64 = 0
+    private var scheduledCount: UInt64 = 0
 
     init(seed: UInt64) { random = SplitMix64(seed: seed) }
 
@@ -96,7 +97,8 @@ struct RecordProgram {
                 &model)
         case 22...25: addWill(session, &model)
         case 26: add(.willRemoved(session: session), &model)
-        case 27...29: add(.retainedRemoved(topic: text(4)), &model)
+        case 27...28: add(.retainedRemoved(topic: text(4)), &model)
+        case 29: changeScheduled(&model)
         case 30: random.once(in: 2) ? addPublishKey(&model) : changeReceipts(session, &model)
         case 31...32: add(.sequence(channel: text(3), number: UInt64(groupCount + 1)), &model)
         case 33...35:
@@ -165,6 +167,27 @@ struct RecordProgram {
                     key: wide(), digest: wide(), messageID: wide(), bucket: bucket,
                     matched: UInt32(number), online: .max, queued: 0,
                     dropped: UInt32(random.number(in: 0...9)))), &model)
+    }
+
+    /// Adds a scheduled message, or moves or ends one.
+    private mutating func changeScheduled(_ model: inout StoreModel) {
+        guard let number = model.scheduled.keys.min(), !random.once(in: 2) else {
+            scheduledCount += 1
+            add(
+                .scheduled(
+                    StoredScheduled(
+                        number: scheduledCount, dueMs: Int64(scheduledCount) * 5,
+                        expiresInMs: Int64(scheduledCount) * 3, messageID: text(9),
+                        topic: text(4), payload: text(7), qos: UInt8(scheduledCount % 3),
+                        retain: scheduledCount % 2 == 0, isFollowed: scheduledCount % 5 == 0)),
+                &model)
+            return
+        }
+        if random.once(in: 2) {
+            add(.scheduledMoved(number, dueMs: Int64(number) * 7), &model)
+        } else {
+            add(.scheduledEnded(number), &model)
+        }
     }
 
     /// Adds a receipt, a receiver or an end to one of the last receipts, or drops the oldest.

@@ -66,6 +66,9 @@ extension WriteBatch {
             }
         case .receiptEnded(let end): receiptEnded(end)
         case .receiptProgress(let progress): receiptProgress(progress)
+        case .scheduled(let message): scheduled(message)
+        case .scheduledMoved(let number, let dueMs): scheduledMoved(number, dueMs: dueMs)
+        case .scheduledEnded(let number): scheduledEnded(number)
         }
     }
 }

@@ -1,0 +1,107 @@
+import BrokerAPI
+import Hummingbird
+import PlainText
+
+/// Messages that are published later.
+struct ScheduledRoutes: Sendable {
+    let broker: any BrokerControl
+    /// UNIX time in milliseconds.
+    let now: @Sendable () -> Int64
+
+    /// `GET /v1/scheduled`; `GET`, `PATCH` and `DELETE /v1/scheduled/{id}`.
+    var routes: [Route] { [list, show, move, cancel] }
+
+    private static let moveFields = JSONFields.Known(
+        ["deliver_at", "deliver_in_s"].map { JSONFields.Name(canonical: $0) })
+
+    private var list: Route {
+        Route(
+            method: .get, path: "/v1/scheduled", access: .scope(.read), query: ["limit", "cursor"]
+        ) { request throws(Problem) in
+            let limit = try request.query.pageSize()
+            let place = try request.query.integer("cursor", in: 0...Int64(UInt32.max)) ?? 0
+            var page: ScheduledPage = try await broker.ask {
+                .scheduledList(from: UInt32(place), limit: limit, $0)
+            }
+            page.messages.removeAll { !Self.isVisible($0, request.caller) }
+            return try Response.json(page)
+        }
+    }
+
+    private var show: Route {
+        Route(method: .get, path: "/v1/scheduled/{id}", access: .scope(.read)) {
+            request throws(Problem) in
+            try Response.json(try await message(of: request))
+        }
+    }
+
+    private var move: Route {
+        Route(
+            method: .patch, path: "/v1/scheduled/{id}", access: .scope(.publish), body: .json
+        ) { request throws(Problem) in
+            let fields = try JSONFields(try request.json(), known: Self.moveFields)
+            guard let time = try fields.deliveryTime(now: now()) else {
+                throw Problem(
+                    .invalidField, "Both deliver_at and deliver_in_s are missing.",
+                    field: "deliver_at", fix: "Give one of them.")
+            }
+            var message = try await message(of: request)
+            try await change(message.messageID, .move(toMs: time))
+            message.deliverAtMs = time
+            return try Response.json(message)
+        }
+    }
+
+    private var cancel: Route {
+        Route(method: .delete, path: "/v1/scheduled/{id}", access: .scope(.publish)) {
+            request throws(Problem) in
+            let message = try await message(of: request)
+            try await change(message.messageID, .cancel)
+            return try Response.json(message)
+        }
+    }
+
+    private func change(
+        _ messageID: String, _ change: ScheduledChange
+    ) async throws(Problem) {
+        let isFound: Bool = try await broker.ask {
+            .changeScheduled(messageID: messageID, change, $0)
+        }
+        if !isFound { throw Problem.notScheduled(messageID) }
+    }
+
+    private func message(of request: RouteRequest) async throws(Problem) -> ScheduledMessage {
+        let messageID = request.parameter("id")
+        let message: ScheduledMessage? = try await broker.ask {
+            .scheduled(messageID: messageID, $0)
+        }
+        guard let message, Self.isVisible(message, request.caller) else {
+            throw Problem.notScheduled(messageID)
+        }
+        return message
+    }
+
+    /// A token that is bound to topics learns nothing of others.
+    private static func isVisible(_ message: ScheduledMessage, _ caller: Caller?) -> Bool {
+        caller?.bounds.allow(Array(message.topic.utf8)) ?? true
+    }
+}
+
+extension Problem {
+    fileprivate static func notScheduled(_ messageID: String) -> Problem {
+        Problem(
+            .notScheduled, "No message \"\(messageID.visible())\" is scheduled.", field: "id",
+            fix: "It may have been published or cancelled; GET /v1/scheduled lists those there are."
+        )
+    }
+
+    static let alreadyScheduled = Problem(
+        .alreadyScheduled, "A scheduled message has this message_id.", field: "message_id",
+        fix: "Use another one, or DELETE /v1/scheduled/{id} first.")
+
+    static let tooManyScheduled = Problem(
+        .tooManyScheduled, "There are as many scheduled messages as there may be.",
+        field: "deliver_at",
+        fix: "Try again when some are published, or raise limits.scheduled or "
+            + "limits.scheduled_bytes.")
+}
