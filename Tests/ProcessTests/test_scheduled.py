@@ -161,3 +161,23 @@ def test_expired_while_down(hermesd: Start) -> None:
     await_none(api)
     assert received(broker, 1) == ["late"]
     assert api.metric("hermes_scheduled_expired_total") == 1
+
+
+def test_a_batch_that_is_due_at_once(hermesd: Start) -> None:
+    broker = hermesd()
+    api = AdminAPI(broker)
+    lines = [
+        json.dumps({"topic": "none/1", "payload": "x", "deliver_in_s": 2}) for _ in range(10_000)
+    ]
+    answer = api.request(
+        "POST", "/v1/messages/batch", "\n".join(lines).encode(),
+        {"Content-Type": "application/x-ndjson"})
+    results = [json.loads(line) for line in answer.body.splitlines()]
+    assert len(results) == 10_000
+    assert all(result["scheduled"]["deliver_at_ms"] for result in results)
+    # Others are served while they are published.
+    with closing(RawClient(broker.address)) as client:
+        client.connect("beside")
+        while scheduled(api):
+            client.ping()
+    assert api.metric("hermes_scheduled_fired_total") == 10_000
