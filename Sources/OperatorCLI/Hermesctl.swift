@@ -14,7 +14,7 @@ package struct Hermesctl: ParsableCommand {
         version: "0.1.0",
         subcommands: [
             StatusCommand.self, ClientsCommand.self, QueueCommand.self, PublishCommand.self,
-            MessageCommand.self,
+            MessageCommand.self, ScheduledCommand.self,
             StoreCommand.self, BackupCommand.self, UsersCommand.self, TokensCommand.self,
             AclCommand.self,
             ConfigCommand.self,

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from harness import wire
-from harness.admin import AdminAPI, Answer
+from harness.admin import AdminAPI, Answer, hermesctl
 from harness.broker import Hermesd
 from harness.raw_client import RawClient
 from harness.wire import Publish
@@ -108,6 +108,23 @@ def test_shown_moved_and_cancelled(hermesd: Start) -> None:
     broker = hermesd(data=broker.data)
     assert received(broker, 1) == ["b"]
     assert scheduled(AdminAPI(broker)) == 1
+
+
+def test_hermesctl_lists_and_cancels(hermesd: Start) -> None:
+    broker = hermesd()
+    api = AdminAPI(broker)
+    for name in ("a", "b"):
+        answer = api.post_json(
+            "/v1/messages",
+            {"topic": "t/1", "payload": "x", "message_id": name, "deliver_in_s": 3_600})
+        assert answer.status == 202, answer
+    listing = hermesctl("scheduled", "list", broker=broker).output
+    assert "59m" in listing or "1h" in listing, listing
+    assert "t/1" in listing and len(listing.splitlines()) == 3, listing
+    assert '"a"' in hermesctl("scheduled", "cancel", "a", broker=broker).output
+    assert hermesctl("scheduled", "cancel", "a", broker=broker).code == 1
+    page = hermesctl("scheduled", "list", "--json", broker=broker).json
+    assert [message["message_id"] for message in page["messages"]] == ["b"]
 
 
 @pytest.mark.parametrize(

@@ -107,6 +107,32 @@ struct AdminClient: Sendable {
         try await get(["v1", "messages", messageID])
     }
 
+    /// Messages that are published later, at most so many.
+    func scheduled(limit: Int) async throws(CommandFailure) -> ScheduledPage {
+        var result = ScheduledPage()
+        repeat {
+            let size = min(limit - result.messages.count, PageSize.largest)
+            var query = [(name: "limit", value: "\(size)")]
+            if let cursor = result.next { query.append((name: "cursor", value: cursor)) }
+            let answer: Answer<ScheduledPage> = try await get(["v1", "scheduled"], query: query)
+            // A page that does not advance would never end.
+            if answer.model.next != nil, answer.model.next == result.next {
+                throw CommandFailure(
+                    .unexpectedAnswer, "\(endpoint) sent a page that continues with itself.")
+            }
+            result.messages += answer.model.messages
+            result.next = answer.model.next
+        } while result.next != nil && result.messages.count < limit
+        return result
+    }
+
+    /// Removes a message before it is published.
+    func cancelScheduled(
+        _ messageID: String
+    ) async throws(CommandFailure) -> Answer<ScheduledMessage> {
+        try decode(await send(.delete, ["v1", "scheduled", messageID]))
+    }
+
     private static func items(_ query: ClientQuery) -> [(name: String, value: String)] {
         var items = [(name: "limit", value: "\(query.limit)")]
         if let connected = query.connected { items.append(("connected", "\(connected)")) }

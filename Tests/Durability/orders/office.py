@@ -33,10 +33,10 @@ class Status:
         return f"status-{self.number}"
 
     @property
-    def fields(self) -> dict[str, str]:
-        fields = {
+    def fields(self) -> dict[str, object]:
+        fields: dict[str, object] = {
             "salesId": self.sales, "status": STATES[self.number % len(STATES)],
-            "reason": str(self.number)}
+            "reason": str(self.number), "receipts": True}
         return fields | ({"message_id": self.key} if self.is_named else {})
 
     def answered(self, answer: dict) -> None:

@@ -20,6 +20,7 @@ class Phone:
     def __init__(self, network: Network, sales: str, qos: int) -> None:
         self._network = network
         self.sales = sales
+        self.client = f"phone-{sales}"
         self.qos = qos
         self.link: Link | None = None
         self.is_subscribed = False
@@ -39,7 +40,7 @@ class Phone:
     def connect(self, address: tuple[str, int]) -> None:
         assert self.link is None
         self.link = self._network.open(address, self._receive, self._closed)
-        self.link.send(wire.connect(f"phone-{self.sales}", clean_session=False))
+        self.link.send(wire.connect(self.client, clean_session=False))
 
     def leave(self, *, abruptly: bool) -> None:
         if self.link is None:
@@ -51,6 +52,9 @@ class Phone:
     @property
     def is_ready(self) -> bool:
         return self.link is not None and self._is_open and self.is_subscribed
+
+    def has(self, message_id: str) -> bool:
+        return message_id in self._sequences
 
     @property
     def holes(self) -> set[int]:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.admin import AdminAPI
 from harness.broker import Hermesd, Settings
 from proof.ledger import require
 from proof.network import Network
@@ -43,7 +44,7 @@ class Verdict:
             f"{self.unanswered} posts without an answer; refused {self.refusals or 'none'}; phones "
             f"received {self.received} statuses and {self.repeats} repeats with DUP; "
             f"{self.superseded} statuses were superseded; no hole, nothing twice, every order at "
-            "its newest status")
+            "its newest status, every receipt true")
 
 
 def prove(
@@ -103,6 +104,7 @@ class _Run:
         self._live(lambda: self._office.is_done)
         self._settle()
         self._compare()
+        self._check_receipts()
         require(self._broker.stop() == 0, "the broker did not end as it should")
         tally = self._office.tally
         return Verdict(
@@ -171,6 +173,27 @@ class _Run:
                 require(
                     status is not None and str(status.number) == update.reason,
                     f"{phone} got {update}, and the office knows {status}")
+
+    def _check_receipts(self) -> None:
+        """Each says what its phone knows."""
+        api = AdminAPI(self._broker)
+        by_sales = {phone.sales: phone for phone in self._phones}
+        for status in self._office.answered:
+            phone = by_sales[status.sales]
+            receipt: dict = {}
+
+            def has_ended(status: Status = status) -> bool:
+                receipt.update(api.get(f"/v1/messages/{status.message_id}"))
+                return receipt["counts"]["pending"] == 0
+
+            self._await(has_ended, f"the end of the receipt of {status}")
+            receivers = [
+                (receiver["client_id"], receiver["state"], receiver.get("reason"))
+                for receiver in receipt["receivers"]]
+            expected = (
+                (phone.client, "acknowledged", None) if phone.has(status.message_id)
+                else (phone.client, "dropped", "replaced"))
+            require(receivers == [expected], f"the receipt of {status} says {receipt}")
 
     def _await(self, condition: Callable[[], bool], awaited: str) -> None:
         self._network.run_until(condition, PATIENCE, awaited)
