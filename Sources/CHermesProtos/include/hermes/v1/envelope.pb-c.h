@@ -51,7 +51,8 @@ struct  Hermes__V1__Envelope
    */
   int64_t expires_at_ms;
   /*
-   * A queued message of the same key is replaced by this one; empty replaces nothing.
+   * A queued message of the same key is replaced by this one; empty replaces nothing. The broker does
+   * not set it yet.
    */
   char *collapse_key;
   /*
@@ -65,6 +66,7 @@ struct  Hermes__V1__Envelope
   uint64_t sequence;
   /*
    * The sequence of the queued message that this one replaced, so that its hole is no loss; 0: none.
+   * The broker does not set it yet.
    */
   uint64_t supersedes_sequence;
 };
