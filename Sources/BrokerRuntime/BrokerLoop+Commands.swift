@@ -27,6 +27,19 @@ extension BrokerLoop {
             reply(.success(shard.scheduledMessages(from: place, limit: limit)))
         case .changeScheduled(let messageID, let change, let reply):
             shard.changeScheduled(messageID, change, reply: reply)
+        case .tags(let clientID, let reply): reply(.success(shard.tags(of: clientID)))
+        case .changeTags(let clientID, let added, let removed, let reply):
+            shard.changeTags(of: clientID, add: added, remove: removed, reply: reply)
+        case .tagList(let place, let limit, let reply):
+            reply(.success(shard.tagList(from: place, limit: limit)))
+        case .taggedClients(let tag, let place, let limit, let reply):
+            reply(.success(shard.taggedClients(tag, from: place, limit: limit)))
+        case .push(let request, let reply): shard.push(request, reply: reply)
+        case .previewPush(let target, let reply): shard.previewPush(target, reply: reply)
+        case .pushStatus(let pushID, let reply): reply(.success(shard.pushStatus(pushID)))
+        case .pushList(let number, let limit, let reply):
+            reply(.success(shard.pushList(below: number, limit: limit)))
+        case .cancelPush(let pushID, let reply): shard.cancelPush(pushID, reply: reply)
         }
     }
 

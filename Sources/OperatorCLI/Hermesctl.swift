@@ -15,6 +15,7 @@ package struct Hermesctl: ParsableCommand {
         subcommands: [
             StatusCommand.self, ClientsCommand.self, QueueCommand.self, PublishCommand.self,
             MessageCommand.self, ScheduledCommand.self,
+            PushCommand.self, PushesCommand.self, TagsCommand.self,
             StoreCommand.self, BackupCommand.self, UsersCommand.self, TokensCommand.self,
             AclCommand.self,
             ConfigCommand.self,

@@ -107,7 +107,7 @@ struct OpenAPITests {
                 }
             }
         }
-        #expect(checked == 5)
+        #expect(checked == 11)
     }
 
     @Test("fields of requests, names and sizes are those of the code")
@@ -136,6 +136,13 @@ struct OpenAPITests {
                 #expect(found?["schema"]?[rule]?.integer == schema[rule]?.integer)
             }
         }
+        #expect(try document.schema("Tag")["maxLength"]?.integer == TagText.maximumByteCount)
+        let list = try document.schema("TagList")
+        #expect(list["maxItems"]?.integer == TagRoutes.mostInList)
+        let target = try document.schema("PushTarget")["properties"]?["clients"]
+        #expect(target?["maxItems"]?.integer == PushTarget.mostClients)
+        let spread = try document.schema("PushRequest")["properties"]?["spread_s"]
+        #expect(spread?["maximum"]?.integer == Int(PushOrder.mostSpreadSeconds))
         let clients = try #require(
             document.operations.first { $0.path == "/v1/clients" && $0.method == "GET" })
         let cursor = clients.parameters(in: "query").first { $0["name"]?.text == "cursor" }
@@ -146,6 +153,7 @@ struct OpenAPITests {
                 ("/v1/messages", "MessageRequest", Route.messageFields),
                 ("/v1/orders/1/status", "OrderStatusUpdate", OrderStatusPublisher.fields),
                 ("/v1/tokens", "TokenRequest", TokenRoutes.fields),
+                ("/v1/pushes", "PushRequest", PushOrder.fields),
             ] {
                 let documented = try document.schema(schema)["properties"]?.members ?? []
                 #expect(Set(documented.map(\.name)) == Set(known.names), "\(schema)")
@@ -162,7 +170,9 @@ struct OpenAPITests {
         try OpenAPIModel(OpenAPIDocument.text(version: "1"))
     }
 
-    private static func target(_ path: String) -> String { path.replacing("{id}", with: "a") }
+    private static func target(_ path: String) -> String {
+        path.replacing("{id}", with: "a").replacing("{tag}", with: "a")
+    }
 
     /// A broker that knows the client "a".
     private static func broker() -> StubBroker {
@@ -182,6 +192,14 @@ struct OpenAPITests {
                 deliverAtMs: 5, expiresInSeconds: 6)
             var counts = MessageReceipt.Counts()
             counts.receivers = 1
+            state.tags["a"] = ["t"]
+            state.tagPages[0] = TagPage(tags: [TagSummary(tag: "t", clients: 1)])
+            state.taggedClientPages[0] = TaggedClientPage(clients: ["a"])
+            state.pushes["a"] = PushStatus(
+                pushID: "a", topic: "t", qos: 1, state: .done, createdAtMs: 1, deliverAtMs: 2,
+                spreadSeconds: 3, endedAtMs: 4, matched: 5, reached: 5, online: 1, queued: 1,
+                dropped: 1,
+                withoutSession: 1, denied: 1, receipts: counts)
             state.receipts["a"] = MessageReceipt(
                 messageID: "a", topic: "t", publishedAtMs: 1, counts: counts,
                 receivers: [

@@ -27,6 +27,22 @@ final class StubBroker: BrokerControl {
         var queues: [String: QueuePage] = [:]
         var receipts: [String: MessageReceipt] = [:]
         var scheduled: [String: ScheduledMessage] = [:]
+        /// By client identifier.
+        var tags: [String: [String]] = [:]
+        /// The answer to every change of tags; `nil` carries it out.
+        var tagChange: TagChange?
+        /// The answers to requests for pages of tags and of clients with a tag, by their `from`.
+        var tagPages: [UInt32: TagPage] = [:]
+        var taggedClientPages: [UInt32: TaggedClientPage] = [:]
+        var previews: [PushTarget] = []
+        var preview = PushPreview(matched: 4, online: 1, offline: 2, withoutSession: 1)
+        /// All that came, also those that were not taken.
+        var pushRequests: [PushRequest] = []
+        /// The answer to every push; `nil` takes it.
+        var pushOutcome: PublishOutcome?
+        /// True when a push with receipts is not taken.
+        var hasReceiptsOff = false
+        var pushes: [String: PushStatus] = [:]
         var notReadyReason: String?
         var damage: [String] = []
         var backups: [String] = []
@@ -45,6 +61,9 @@ final class StubBroker: BrokerControl {
     var queries: [ClientQuery] { state.withLock { $0.queries } }
     var queueQueries: [QueueQuery] { state.withLock { $0.queueQueries } }
     var backups: [String] { state.withLock { $0.backups } }
+
+    var previews: [PushTarget] { state.withLock { $0.previews } }
+    var pushRequests: [PushRequest] { state.withLock { $0.pushRequests } }
 
     func change(_ change: (inout State) -> Void) {
         state.withLock { change(&$0) }
@@ -117,6 +136,9 @@ final class StubBroker: BrokerControl {
                             return state.scheduled[messageID] != nil
                         }
                     }))
+        case .tags, .changeTags, .tagList, .taggedClients, .push, .previewPush, .pushStatus,
+            .pushList, .cancelPush:
+            state.withLock { $0.answer(command) }
         case .publishGroup(let publications, let reply):
             reply(
                 .success(
@@ -223,6 +245,10 @@ final class StubBroker: BrokerControl {
         figures.scheduledMessages = 231
         figures.scheduledFired = 232
         figures.scheduledExpired = 233
+        figures.pushes = 234
+        figures.pushClients = 235
+        figures.taggedClients = 236
+        figures.tagBytes = 237
         figures.idempotencyKeys = 217
         figures.idempotencyKeysDropped = 218
         figures.memory = MemoryFigures(usedBytes: 205, limitBytes: 206, unfinishedBytes: 207)

@@ -79,6 +79,8 @@ let changedValues: [String: String] = [
     "limits.receipts": "20",
     "limits.scheduled": "21",
     "limits.scheduled_bytes": "3GiB",
+    "limits.pushes": "22",
+    "limits.tag_bytes": "0",
     "limits.session_expiry": "90d",
     "limits.max_connections": "14",
     "limits.connections_per_address": "18",

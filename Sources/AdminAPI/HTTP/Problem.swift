@@ -56,6 +56,12 @@ extension Problem {
         case notScheduled = "not-scheduled"
         case alreadyScheduled = "already-scheduled"
         case tooManyScheduled = "too-many-scheduled"
+        case boundToken = "bound-token"
+        case tooManyTags = "too-many-tags"
+        case tagsFull = "tags-full"
+        case pushNotFound = "push-not-found"
+        case pushExists = "push-exists"
+        case tooManyPushes = "too-many-pushes"
         case tokenNotFound = "token-not-found"
         case tokenExists = "token-exists"
         case tooManyTokens = "too-many-tokens"
@@ -85,9 +91,10 @@ extension Problem {
                 .unexpectedBody, .unsupportedHeader, .keysAreOff, .receiptsAreOff:
                 .badRequest
             case .unauthorized: .unauthorized
-            case .crossOrigin, .missingScope, .topicNotAllowed: .forbidden
+            case .crossOrigin, .missingScope, .topicNotAllowed, .boundToken: .forbidden
             case .tooManyFailures, .rateExceeded: .tooManyRequests
-            case .routeNotFound, .clientNotFound, .receiptNotFound, .tokenNotFound, .notScheduled:
+            case .routeNotFound, .clientNotFound, .receiptNotFound, .tokenNotFound, .notScheduled,
+                .pushNotFound:
                 .notFound
             case .methodNotAllowed: .methodNotAllowed
             case .requestTimeout: .requestTimeout
@@ -98,12 +105,14 @@ extension Problem {
             case .wrongHost: .misdirectedRequest
             case .keyReused: .unprocessableContent
             case .headersTooLarge: .requestHeaderFieldsTooLarge
-            case .backupFolder, .tokenExists, .tooManyTokens, .alreadyScheduled: .conflict
+            case .backupFolder, .tokenExists, .tooManyTokens, .alreadyScheduled, .tooManyTags,
+                .pushExists:
+                .conflict
             case .internalError, .unreadable, .backupFailed: .internalServerError
             case .overloaded, .stopping, .tooManyConnections, .storeRefuses, .notReady,
                 .tokenFile:
                 .serviceUnavailable
-            case .diskFull, .tooManyScheduled:
+            case .diskFull, .tooManyScheduled, .tagsFull, .tooManyPushes:
                 HTTPResponse.Status(code: 507, reasonPhrase: "Insufficient Storage")
             }
         }
@@ -132,6 +141,12 @@ extension Problem {
             case .notScheduled: "No such message is scheduled"
             case .alreadyScheduled: "Such a message is scheduled already"
             case .tooManyScheduled: "No more messages can be scheduled"
+            case .boundToken: "The token is bound to topics"
+            case .tooManyTags: "The client would have too many tags"
+            case .tagsFull: "No more tags can be stored"
+            case .pushNotFound: "There is no such push"
+            case .pushExists: "There is such a push already"
+            case .tooManyPushes: "No more pushes can be stored"
             case .tokenNotFound: "There is no such token"
             case .tokenExists: "There is such a token already"
             case .tooManyTokens: "There are as many tokens as there can be"

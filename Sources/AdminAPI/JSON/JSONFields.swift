@@ -33,31 +33,38 @@ struct JSONFields {
 
     /// By canonical name. So few are found faster in a list than by hashes.
     private var values: [(name: String, value: JSONValue)] = []
+    /// Precedes the names of members in errors: `message.` in the object of that name.
+    let path: String
 
     /// - Parameters:
     ///   - value: The body, which must be an object.
     ///   - known: All members that may occur.
     ///   - subject: The text that holds the value, for the error.
+    ///   - path: The member of the body that holds the value, and a dot; empty for the body.
     /// - Throws: ``Problem`` for another type, an unknown member, or a member under two of its
     ///   names.
-    init(_ value: JSONValue, known: Known, subject: String = "body") throws(Problem) {
+    init(
+        _ value: JSONValue, known: Known, subject: String = "body", path: String = ""
+    ) throws(Problem) {
+        self.path = path
         guard case .object(let members) = value else {
             throw Problem(
                 .invalidField, "The \(subject) is \(value.kindName); it must be a JSON object.",
+                field: path.isEmpty ? nil : String(path.dropLast()),
                 fix: "Send an object with the fields \(known.list).")
         }
         values.reserveCapacity(members.count)
         for member in members {
             guard let canonical = known.canonical(member.name) else {
                 throw Problem(
-                    .invalidField, "The field \"\(member.name.visible())\" is not known here.",
-                    field: member.name.visible(),
+                    .invalidField,
+                    "The field \"\(path)\(member.name.visible())\" is not known here.",
+                    field: path + member.name.visible(),
                     fix: "Remove or rename it. Known fields: \(known.list).")
             }
             guard !contains(canonical) else {
-                throw Problem(
-                    .invalidField, "The field \(canonical) is given twice, in two spellings.",
-                    field: canonical, fix: "Give it once.")
+                throw wrong(
+                    canonical, "is given twice, in two spellings", fix: "Give it once.")
             }
             values.append((canonical, member.value))
         }
@@ -84,9 +91,7 @@ struct JSONFields {
 
     func requiredString(_ name: String) throws(Problem) -> String {
         guard let text = try string(name) else {
-            throw Problem(
-                .invalidField, "The field \(name) is missing.", field: name,
-                fix: "Add \"\(name)\" with a string.")
+            throw wrong(name, "is missing", fix: "Add \"\(name)\" with a string.")
         }
         return text
     }
@@ -153,6 +158,13 @@ struct JSONFields {
         return texts
     }
 
+    /// The members of an object.
+    func object(_ name: String, known: Known) throws(Problem) -> JSONFields? {
+        guard let value = value(name) else { return nil }
+        return try JSONFields(
+            value, known: known, subject: "field \(path)\(name)", path: "\(path)\(name).")
+    }
+
     /// An object with string values: `map<string, string>` in proto3 JSON.
     func stringMap(_ name: String) throws(Problem) -> [String: String]? {
         guard let value = value(name) else { return nil }
@@ -178,7 +190,8 @@ struct JSONFields {
 
     /// The problem of an invalid value.
     func wrong(_ name: String, _ what: String, fix: String) -> Problem {
-        Problem(.invalidField, "The field \(name) \(what).", field: name, fix: fix)
+        Problem(
+            .invalidField, "The field \(path)\(name) \(what).", field: path + name, fix: fix)
     }
 
     /// Parses `12`, and also `12.0` and `1.2e1` as long as a `Double` holds them exactly.

@@ -146,6 +146,12 @@ extension MetricFamily {
             "hermes_scheduled_expired_total",
             "Scheduled messages that had expired before they could be published.",
             { $0.scheduledExpired }),
+        .gauge("hermes_pushes", "Pushes that are scheduled or under way.") { $0.pushes },
+        .counter(
+            "hermes_push_clients_total", "Clients whose turn in a push has come.",
+            { $0.pushClients }),
+        .gauge("hermes_tagged_clients", "Clients with tags.") { $0.taggedClients },
+        .gauge("hermes_tag_bytes", "Tags, and identifiers of clients with tags.") { $0.tagBytes },
         .gauge(
             "hermes_receipts", "Messages with receipts, and their receivers, which each count."
         ) { $0.receipts },

@@ -1,5 +1,4 @@
 import BrokerAPI
-import FoundationEssentials
 import Hummingbird
 
 extension Route {
@@ -42,7 +41,7 @@ extension Route {
         let seconds = try fields.integer("expires_in_s", in: Publisher.expirySeconds)
         let id = publisher.messageID(try fields.messageID())
         var publication = Publication(
-            topic: topic.bytes, payload: try payload(fields),
+            topic: topic.bytes, payload: try fields.payload(),
             qos: Publisher.qos(try fields.integer("qos", in: 0...2)),
             retain: try fields.bool("retain") ?? false,
             expiresAtMs: publisher.expiry(inSeconds: seconds))
@@ -64,26 +63,4 @@ extension Route {
             "topic", "payload", "payload_base64", "qos", "retain", "message_id", "expires_in_s",
             "collapse_key", "idempotency_key", "receipts", "deliver_at", "deliver_in_s",
         ].map { JSONFields.Name(canonical: $0) })
-
-    private static func payload(_ fields: JSONFields) throws(Problem) -> [UInt8] {
-        let text = try fields.string("payload")
-        let base64 = try fields.string("payload_base64")
-        switch (text, base64) {
-        case (.some(let text), nil): return Array(text.utf8)
-        case (nil, .some(let base64)):
-            guard let data = Data(base64Encoded: base64) else {
-                throw fields.wrong(
-                    "payload_base64", "is not base64",
-                    fix: "Use the alphabet A-Z a-z 0-9 + / with padding, without line breaks.")
-            }
-            return Array(data)
-        case (.some, .some):
-            throw fields.wrong(
-                "payload", "and payload_base64 are both given", fix: "Give one of them.")
-        case (nil, nil):
-            throw fields.wrong(
-                "payload", "is missing",
-                fix: "Add \"payload\" with a string (\"\" for none) or \"payload_base64\".")
-        }
-    }
 }

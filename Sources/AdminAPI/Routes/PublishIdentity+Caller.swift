@@ -13,9 +13,11 @@ extension PublishIdentity {
     ///   - key: The caller's key.
     ///   - caller: The caller, to whom the key belongs.
     ///   - delivery: The time at which it is published, as the caller gave it.
+    ///   - push: To whom and over which time it is sent without subscriptions; empty for a message
+    ///     to subscribers.
     init?(
         of publication: Publication, content: [UInt8]? = nil, expiresInSeconds seconds: Int64?,
-        id: MessageID, key: String?, caller: Caller?, delivery: String? = nil
+        id: MessageID, key: String?, caller: Caller?, delivery: String? = nil, push: [[UInt8]] = []
     ) {
         let given: String? = if case .given(let text) = id { text } else { nil }
         guard let text = key ?? given else { return nil }
@@ -30,6 +32,10 @@ extension PublishIdentity {
         asked.append(seconds.map { "\($0)" } ?? "")
         asked.append(given ?? "")
         if let delivery { asked.append(delivery) }
+        if !push.isEmpty {
+            asked.append("push")
+            for part in push { asked.append(part) }
+        }
         let made: UInt128 = if case .made(let number) = id { number } else { 0 }
         self.init(
             key: name.digest, digest: asked.digest, messageID: made, isExplicit: key != nil)

@@ -70,14 +70,19 @@ package struct AdminServer: Sendable {
                 configuration.orderChannelTemplate, places: ["salesId"]),
             qos: configuration.orderQoS, maximumTopicLevels: configuration.maximumTopicLevels)
         let levels = configuration.maximumTopicLevels
-        return [
+        let publishing: [Route] = [
             .publish(publisher, maximumTopicLevels: levels),
             .message(publisher, maximumTopicLevels: levels),
             .messages(publisher, maximumTopicLevels: levels),
             orders.route, orders.batchRoute,
-        ] + ClientRoutes(broker: broker).routes + QueueRoutes(broker: broker).routes
-            + [.receipt(broker)]
-            + ScheduledRoutes(broker: broker, now: unixMilliseconds).routes
+        ]
+        let messages: [Route] =
+            [.receipt(broker)] + ScheduledRoutes(broker: broker, now: unixMilliseconds).routes
+            + PushRoutes(publisher: publisher, maximumTopicLevels: levels).routes
+        let clients: [Route] =
+            ClientRoutes(broker: broker).routes + QueueRoutes(broker: broker).routes
+            + TagRoutes(broker: broker, counters: counters).routes
+        return publishing + messages + clients
             + StoreRoutes(broker: broker).routes
             + TokenRoutes(path: configuration.tokens?.path, now: unixMilliseconds).routes
             + StatusRoutes(

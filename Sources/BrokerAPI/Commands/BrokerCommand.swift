@@ -37,6 +37,26 @@ public enum BrokerCommand: Sendable {
     case scheduledList(from: UInt32, limit: Int, Reply<ScheduledPage>)
     /// Changes a scheduled message, and answers once that is stored: false without one.
     case changeScheduled(messageID: String, ScheduledChange, Reply<Bool>)
+    /// The tags of a client; none for an unknown one.
+    case tags(clientID: String, Reply<[String]>)
+    /// Adds and removes tags of a client, which need not have a session, and answers once that is
+    /// stored.
+    case changeTags(clientID: String, add: [String], remove: [String], Reply<TagChange>)
+    /// Tags in no particular order; `from` is 0, or the previous page's `next`.
+    case tagList(from: UInt32, limit: Int, Reply<TagPage>)
+    /// Clients with a tag in no particular order; `from` is 0, or the previous page's `next`.
+    case taggedClients(tag: String, from: UInt32, limit: Int, Reply<TaggedClientPage>)
+    /// Begins or schedules a push, and answers once that is stored.
+    case push(PushRequest, Reply<PublishOutcome>)
+    /// Whom a push would reach now.
+    case previewPush(PushTarget, Reply<PushPreview>)
+    /// A push; `nil` without one of that identifier.
+    case pushStatus(pushID: String, Reply<PushStatus?>)
+    /// Pushes, the youngest first; `below` is the previous page's `next`, or `nil`.
+    case pushList(below: UInt64?, limit: Int, Reply<PushPage>)
+    /// Cancels what has not left of a push, and answers once that is stored with what has; `nil`
+    /// without one.
+    case cancelPush(pushID: String, Reply<PushStatus?>)
 
     /// Answers any command with an error.
     public func refuse(_ error: BrokerUnavailable) {
@@ -56,6 +76,15 @@ public enum BrokerCommand: Sendable {
         case .scheduled(_, let reply): reply(.failure(error))
         case .scheduledList(_, _, let reply): reply(.failure(error))
         case .changeScheduled(_, _, let reply): reply(.failure(error))
+        case .tags(_, let reply): reply(.failure(error))
+        case .changeTags(_, _, _, let reply): reply(.failure(error))
+        case .tagList(_, _, let reply): reply(.failure(error))
+        case .taggedClients(_, _, _, let reply): reply(.failure(error))
+        case .push(_, let reply): reply(.failure(error))
+        case .previewPush(_, let reply): reply(.failure(error))
+        case .pushStatus(_, let reply): reply(.failure(error))
+        case .pushList(_, _, let reply): reply(.failure(error))
+        case .cancelPush(_, let reply): reply(.failure(error))
         }
     }
 }

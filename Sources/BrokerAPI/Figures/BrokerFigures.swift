@@ -119,6 +119,14 @@ public struct BrokerFigures: Sendable, Equatable {
     public var scheduledFired: UInt64 = 0
     /// Scheduled messages that had expired before they could be published.
     public var scheduledExpired: UInt64 = 0
+    /// Clients with tags.
+    public var taggedClients = 0
+    /// Bytes of tags and of the identifiers of clients with tags.
+    public var tagBytes = 0
+    /// Pushes that are scheduled or under way.
+    public var pushes = 0
+    /// Clients whose turn in a push has come.
+    public var pushClients: UInt64 = 0
     /// Messages with receipts and their receivers, which each count.
     public var receipts = 0
     /// Of these, those that were dropped before their time, because there were too many.

@@ -43,6 +43,10 @@ public struct BrokerLimits: Sendable, Equatable {
     /// Messages that are published later, and their bytes.
     public var scheduled = 1_000_000
     public var scheduledBytes = 256 * 1024 * 1024
+    /// Pushes that are kept: scheduled, under way and of the last 24 hours.
+    public var pushes = 1_000
+    /// Bytes of tags and of the identifiers of clients with tags; 0 refuses tags.
+    public var tagBytes = 128 * 1024 * 1024
     /// True when the ends of receivers are kept as events until they are taken.
     public var keepsReceiptEvents = false
     /// From disconnection to removal of a persistent session.

@@ -15,6 +15,7 @@ extension Shard {
     public mutating func abandonReplies() {
         requests.abandonAll()
         groups.abandonAll()
+        pushes.abandonAll()
         receipts.events.answer(.failure(.stopping))
     }
 

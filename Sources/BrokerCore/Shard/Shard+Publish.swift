@@ -11,14 +11,7 @@ extension Shard {
     public mutating func publish(
         _ publication: Publication, reply: @escaping Reply<PublishOutcome>
     ) {
-        if let known = knownOutcome(of: publication) {
-            guard commits.hasUncommittedKeys else {
-                reply(.success(known))
-                return
-            }
-            commits.awaitKeys(.reply(keep(known, reply)))
-            return
-        }
+        guard !answersRepeat(of: publication, reply) else { return }
         // One that very many filters match is made in slices, like a group.
         guard
             publication.isKept
@@ -144,6 +137,19 @@ extension Shard {
             return identity.isExplicit ? .keysAreOff : nil
         }
         return publishKeys.answer(to: identity)
+    }
+
+    /// Answers a message that is not to be published, once all keys are stored; false for another.
+    mutating func answersRepeat(
+        of publication: Publication, _ reply: @escaping Reply<PublishOutcome>
+    ) -> Bool {
+        guard let known = knownOutcome(of: publication) else { return false }
+        if commits.hasUncommittedKeys {
+            commits.awaitKeys(.reply(keep(known, reply)))
+        } else {
+            reply(.success(known))
+        }
+        return true
     }
 
     /// True when a key is kept with the message, which therefore has to be stored.

@@ -100,6 +100,16 @@ extension Shard: StoreVisitor {
         scheduled.insert(stored, pool: pool)
     }
 
+    public mutating func visit(_ tag: StoredTag) {
+        tag.clientIdentifier.withUnsafeBytes { client in
+            tag.tag.withUnsafeBytes { _ = tagged.add($0, to: client, pool: pool) }
+        }
+    }
+
+    public mutating func visit(lastPush: UInt64) { pushes.restore(lastNumber: lastPush) }
+
+    public mutating func visit(_ push: StoredPush) { restorePush(push) }
+
     private func message(_ stored: StoredMessage) -> Message? {
         guard let qos = QoS(rawValue: stored.qos) else { return nil }
         return Message(

@@ -32,7 +32,7 @@ extension Shard {
         }
         let bytes = publication.topic.count + publication.payload.count + time.messageID.count
         guard scheduled.count < context.limits.scheduled,
-            scheduled.bytes + bytes <= context.limits.scheduledBytes
+            scheduled.bytes + pushes.bytes + bytes <= context.limits.scheduledBytes
         else { return (.tooManyScheduled, false) }
         let stored = StoredScheduled(
             number: scheduled.nextNumber(), dueMs: time.deliverAtMs,

@@ -29,6 +29,10 @@ extension Shard {
         figures.scheduledMessages = scheduled.count
         figures.scheduledFired = scheduled.fired
         figures.scheduledExpired = scheduled.expired
+        figures.taggedClients = tagged.count
+        figures.tagBytes = tagged.bytes
+        figures.pushes = pushes.openCount
+        figures.pushClients = pushes.reached
         figures.receiptsDropped = receipts.droppedEarly
         figures.receiptEvents = receipts.events.count
         figures.receiptEventsDropped = receipts.events.dropped

@@ -60,7 +60,7 @@ struct TurnMachine {
 /// plane; then ``nextStep()`` until the turn has ended.
 ///
 /// 1. Timers: CONNECT deadlines, session expiry; connections with expired keep alive after a last
-/// read. Then groups of the admin plane, and connections whose packets wait since earlier turns
+/// read. Then groups of the admin plane, pushes, and connections whose packets wait since earlier turns
 /// (``WorkBudget``).
 /// 2. Settling: connections close and publish wills, messages are handed over, retained messages
 /// walked, writes submitted as one commit, completions taken, resumed input offered; repeated.
@@ -103,9 +103,10 @@ extension Shard {
             return .readOverdue(handle)
         }
         let waiting = connections.turnWaiterCount
-        guard waiting > 0 || groups.isWaiting else { return offerNext(0, 0) }
+        guard waiting > 0 || groups.isWaiting || arePushesDue else { return offerNext(0, 0) }
         context.budget.releaseReserve()
         publishGroups()
+        continuePushes()
         return continueNext(waiting)
     }
 
@@ -144,7 +145,8 @@ extension Shard {
         endEvents()
         // Of the next turn, which may handle packets before its time is set.
         let hasUnsent = connections.hasUnsent
-        let hasWaiting = connections.turnWaiterCount > 0 || groups.isWaiting
+        let hasWaiting =
+            connections.turnWaiterCount > 0 || groups.isWaiting || arePushesDue
         if hasUnsent || hasWaiting {
             context.budget.beginTurn(
                 hasUnsent: hasUnsent, hasWaiting: hasWaiting, pool: context.pool)
@@ -209,7 +211,8 @@ extension Shard {
             MonotonicTime.earliest(connections.nextDeadline, sessions.nextExpiry),
             MonotonicTime.earliest(
                 MonotonicTime.earliest(receipts.deadline, scheduledDue),
-                MonotonicTime.earliest(system.deadline, groupsDue)))
+                MonotonicTime.earliest(
+                    pushesDue, MonotonicTime.earliest(system.deadline, groupsDue))))
     }
 
     // MARK: Timers
@@ -230,6 +233,7 @@ extension Shard {
         dropPublishKeys()
         endAndDropReceipts()
         collectDue()
+        while removeOldestPush(forRoom: false) {}
         closeEndingWithinBudget()
     }
 

@@ -34,6 +34,8 @@ public struct Shard: ~Copyable {
     var publishKeys: PublishKeys
     var receipts: Receipts
     var scheduled: ScheduledMessages
+    var tagged: TaggedClients
+    var pushes = Pushes()
     /// The publisher whose match is made in slices; `nil` for none.
     var matchPublisher: MatchPublisher?
     var system: SystemTopics
@@ -64,6 +66,7 @@ public struct Shard: ~Copyable {
         publishKeys = PublishKeys(hash: hash)
         receipts = Receipts(hash: hash)
         scheduled = ScheduledMessages(hash: hash)
+        tagged = TaggedClients(hash: hash)
         rights = Rights(access)
         commits = Commits(store: store)
         system = SystemTopics(

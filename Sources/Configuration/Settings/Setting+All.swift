@@ -223,7 +223,15 @@ extension Setting {
         ),
         .single(
             "limits.scheduled_bytes", \.limits.scheduledBytes, .size(1_024...(64 << 30)),
-            "The same, counted in bytes of topics, payloads and identifiers of all of them together."
+            "The same, counted in bytes of topics, payloads and identifiers of all of them together, and of pushes."
+        ),
+        .single(
+            "limits.pushes", \.limits.pushes, .number(0...10_000),
+            "Pushes that are kept: scheduled, under way, and those that ended in the last day. Beyond it the one that ended first goes; when none has ended, a further one is refused. 0 refuses all."
+        ),
+        .single(
+            "limits.tag_bytes", \.limits.tagBytes, .size(0...(64 << 30)),
+            "Tags of clients, counted in bytes of tags and of the identifiers of clients with tags. A further one is refused. 0 refuses all."
         ),
         .single(
             "limits.session_expiry", \.limits.sessionExpiry,

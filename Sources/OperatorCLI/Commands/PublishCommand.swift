@@ -2,7 +2,6 @@ import BrokerAPI
 import ArgumentParser
 import Credentials
 import PlainText
-import SystemFiles
 
 struct PublishCommand: OperatorCommand {
     static let configuration = CommandConfiguration(
@@ -14,30 +13,19 @@ struct PublishCommand: OperatorCommand {
             the file is a JSON object with topic, payload and so on.
             """)
 
-    /// The largest packet that any configuration allows, in bytes.
-    private static let maximumMessageBytes = 256 * 1024 * 1024
-
     @Option(
         name: .shortAndLong, parsing: .unconditional,
         help: ArgumentHelp("The topic name.", valueName: "topic"))
     var topic: String?
 
-    @Option(
-        name: .shortAndLong, parsing: .unconditional,
-        help: ArgumentHelp(
-            "The message; an empty one is allowed, and with -r clears the retained message.",
-            valueName: "text"))
-    var message: String?
-
-    @Option(
-        name: .shortAndLong, help: ArgumentHelp("File that holds the message.", valueName: "path"),
-        completion: .file())
-    var file: String?
+    @OptionGroup var payload: PayloadOptions
 
     @Option(name: .shortAndLong, help: ArgumentHelp("0, 1 or 2.", valueName: "qos"))
     var qos: Int = 0
 
-    @Flag(name: .shortAndLong, help: "Keep the message for future subscribers of the topic.")
+    @Flag(
+        name: .shortAndLong,
+        help: "Keep the message for future subscribers of the topic; an empty one clears it.")
     var retain = false
 
     @Option(
@@ -75,7 +63,7 @@ struct PublishCommand: OperatorCommand {
 
     func validate() throws {
         if batch != nil {
-            if topic != nil || message != nil || file != nil || retain || qos != 0
+            if topic != nil || payload.isGiven || retain || qos != 0
                 || messageID != nil || key != nil || expires != nil || receipts
             {
                 throw ValidationError(
@@ -86,18 +74,10 @@ struct PublishCommand: OperatorCommand {
             }
             return
         }
-        if message != nil && file != nil {
-            throw ValidationError("Give either -m or -f: there is one message.")
-        }
         guard (0...2).contains(qos) else { throw ValidationError("-q takes 0, 1 or 2.") }
         guard let topic else { throw ValidationError("Give a topic with -t, or --batch.") }
         if topic.isEmpty { throw ValidationError("The topic name is empty.") }
-        if let key,
-            !(1...128).contains(key.utf8.count)
-                || !key.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
-        {
-            throw ValidationError("--key takes 1 to 128 visible ASCII characters, such as a UUID.")
-        }
+        try KeyArgument.check(key)
     }
 
     func run(in context: CommandContext) async throws(CommandFailure) {
@@ -110,10 +90,10 @@ struct PublishCommand: OperatorCommand {
         }
         // `validate` has refused a missing one.
         let topic = topic ?? ""
-        let payload = try payload(context)
+        let bytes = try payload.read(in: context)
         try await connection.withClient(in: context) { client throws(CommandFailure) in
             let answer = try await client.publish(
-                payload, topic: topic, qos: qos, retain: retain, messageID: messageID,
+                bytes, topic: topic, qos: qos, retain: retain, messageID: messageID,
                 expiresInSeconds: expires?.seconds, key: key,
                 receipts: receipts)
             try context.console.print(
@@ -131,32 +111,18 @@ struct PublishCommand: OperatorCommand {
         list.add("dropped", "\(result.counts.dropped)")
         return list.rendered()
     }
+}
 
-    private func payload(_ context: CommandContext) throws(CommandFailure) -> [UInt8] {
-        if let message { return Array(message.utf8) }
-        let bytes: [UInt8]
-        do throws(SystemError) {
-            bytes =
-                if let file {
-                    try OpenFile(file, waits: true).readAll(
-                        maximumByteCount: Self.maximumMessageBytes)
-                } else {
-                    try OpenFile.readAll(
-                        context.standardInput, name: "standard input",
-                        maximumByteCount: Self.maximumMessageBytes)
-                }
-        } catch {
-            throw CommandFailure(.localFile, error.complaint)
+/// The key of a message.
+enum KeyArgument {
+    /// Throws the parser's error for a key that the broker would refuse.
+    static func check(_ key: String?) throws {
+        guard let key else { return }
+        guard (1...128).contains(key.utf8.count),
+            key.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
+        else {
+            throw ValidationError("--key takes 1 to 128 visible ASCII characters, such as a UUID.")
         }
-        guard bytes.count <= Self.maximumMessageBytes else {
-            throw CommandFailure(
-                .localFile,
-                """
-                the message has more than \(Self.maximumMessageBytes) bytes, which no MQTT \
-                broker takes. Check that it is the right file.
-                """)
-        }
-        return bytes
     }
 }
 

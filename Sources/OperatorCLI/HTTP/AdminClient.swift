@@ -55,22 +55,10 @@ struct AdminClient: Sendable {
 
     /// Fetches up to `limit` messages of a queue, from as many pages as needed.
     func queue(_ clientID: String, limit: Int) async throws(CommandFailure) -> QueuePage {
-        var result = QueuePage(clientID: clientID, messages: [])
-        repeat {
-            let size = min(limit - result.messages.count, PageSize.largest)
-            var query = [(name: "limit", value: "\(size)")]
-            if let cursor = result.next { query.append((name: "cursor", value: cursor)) }
-            let answer: Answer<QueuePage> = try await get(
-                ["v1", "clients", clientID, "queue"], query: query)
-            // A page that does not advance would never end.
-            if answer.model.next != nil, answer.model.next == result.next {
-                throw CommandFailure(
-                    .unexpectedAnswer, "\(endpoint) sent a page that continues with itself.")
-            }
-            result.messages += answer.model.messages
-            result.next = answer.model.next
-        } while result.next != nil && result.messages.count < limit
-        return result
+        let (messages, next) = try await gather(
+            ["v1", "clients", clientID, "queue"], limit: limit
+        ) { (page: QueuePage) in (page.messages, page.next) }
+        return QueuePage(clientID: clientID, messages: messages, next: next)
     }
 
     func dropQueue(_ clientID: String) async throws(CommandFailure) -> Answer<QueueDropResult> {
@@ -109,21 +97,10 @@ struct AdminClient: Sendable {
 
     /// Messages that are published later, at most so many.
     func scheduled(limit: Int) async throws(CommandFailure) -> ScheduledPage {
-        var result = ScheduledPage()
-        repeat {
-            let size = min(limit - result.messages.count, PageSize.largest)
-            var query = [(name: "limit", value: "\(size)")]
-            if let cursor = result.next { query.append((name: "cursor", value: cursor)) }
-            let answer: Answer<ScheduledPage> = try await get(["v1", "scheduled"], query: query)
-            // A page that does not advance would never end.
-            if answer.model.next != nil, answer.model.next == result.next {
-                throw CommandFailure(
-                    .unexpectedAnswer, "\(endpoint) sent a page that continues with itself.")
-            }
-            result.messages += answer.model.messages
-            result.next = answer.model.next
-        } while result.next != nil && result.messages.count < limit
-        return result
+        let (messages, next) = try await gather(["v1", "scheduled"], limit: limit) {
+            (page: ScheduledPage) in (page.messages, page.next)
+        }
+        return ScheduledPage(messages: messages, next: next)
     }
 
     /// Removes a message before it is published.
@@ -156,7 +133,30 @@ struct AdminClient: Sendable {
         guard (200..<300).contains(response.status) else { throw refusal(response) }
     }
 
-    private func get<Model: Decodable>(
+    /// Fetches items from as many pages as needed; also returns the cursor of what follows them.
+    func gather<Page: Decodable & Sendable, Item: Sendable>(
+        _ segments: [String], limit: Int, _ content: (Page) -> (items: [Item], next: String?)
+    ) async throws(CommandFailure) -> ([Item], String?) {
+        var items: [Item] = []
+        var cursor: String?
+        repeat {
+            let size = min(limit - items.count, PageSize.largest)
+            var query = [(name: "limit", value: "\(size)")]
+            if let cursor { query.append((name: "cursor", value: cursor)) }
+            let answer: Answer<Page> = try await get(segments, query: query)
+            let (found, next) = content(answer.model)
+            // A page that does not advance would never end.
+            if next != nil, next == cursor {
+                throw CommandFailure(
+                    .unexpectedAnswer, "\(endpoint) sent a page that continues with itself.")
+            }
+            items += found
+            cursor = next
+        } while cursor != nil && items.count < limit
+        return (items, cursor)
+    }
+
+    func get<Model: Decodable>(
         _ segments: [String], query: [(name: String, value: String)] = []
     ) async throws(CommandFailure) -> Answer<Model> {
         try decode(await send(.get, segments, query: query))
@@ -168,12 +168,35 @@ struct AdminClient: Sendable {
         query: [(name: String, value: String)] = [], body: [UInt8]? = nil,
         key: String? = nil
     ) async throws(CommandFailure) -> AdminResponse {
-        let response = try await transport.send(
+        try await send(
             AdminRequest(
                 method: method, url: endpoint.url(segments, query: query), token: token,
                 body: body, idempotencyKey: key))
+    }
+
+    private func send(_ request: AdminRequest) async throws(CommandFailure) -> AdminResponse {
+        let response = try await transport.send(request)
         guard (200..<300).contains(response.status) else { throw refusal(response) }
         return response
+    }
+
+    /// Sends a body as JSON.
+    func send<Model: Decodable>(
+        _ method: AdminRequest.Method, _ segments: [String], json: some Encodable,
+        key: String? = nil
+    ) async throws(CommandFailure) -> Answer<Model> {
+        try decode(
+            await send(
+                AdminRequest(
+                    method: method, url: endpoint.url(segments, query: []), token: token,
+                    body: Array(try JSONOutput.line(json).utf8), idempotencyKey: key,
+                    contentType: "application/json")))
+    }
+
+    func delete<Model: Decodable>(
+        _ segments: [String]
+    ) async throws(CommandFailure) -> Answer<Model> {
+        try decode(await send(.delete, segments))
     }
 
     private func decode<Model: Decodable>(

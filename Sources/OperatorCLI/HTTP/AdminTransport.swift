@@ -3,6 +3,7 @@ package struct AdminRequest: Sendable, Equatable {
     package enum Method: String, Sendable {
         case get = "GET"
         case post = "POST"
+        case put = "PUT"
         case delete = "DELETE"
     }
 
@@ -14,6 +15,8 @@ package struct AdminRequest: Sendable, Equatable {
     package var body: [UInt8]?
     /// The header Idempotency-Key; `nil` for none.
     package var idempotencyKey: String?
+    /// The media type of the body.
+    package var contentType = "application/octet-stream"
 }
 
 /// A complete answer.

@@ -112,7 +112,7 @@ struct HTTPTransport: AdminTransport {
             outgoing.headers.add(name: "Idempotency-Key", value: key)
         }
         if let body = request.body {
-            outgoing.headers.add(name: "Content-Type", value: "application/octet-stream")
+            outgoing.headers.add(name: "Content-Type", value: request.contentType)
             outgoing.body = .bytes(ByteBuffer(bytes: body))
         }
         return outgoing

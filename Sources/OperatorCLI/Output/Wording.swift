@@ -29,6 +29,13 @@ enum Wording {
         return span(seconds: overflow ? 0 : difference / 1_000)
     }
 
+    /// A moment as seen from now, both in milliseconds since 1970: `in 3m 20s`, `5s ago`.
+    static func relative(_ moment: Int64, now: Int64) -> String {
+        let (difference, overflow) = moment.subtractingReportingOverflow(now)
+        let seconds = overflow ? 0 : difference / 1_000
+        return seconds > 0 ? "in \(span(seconds: seconds))" : "\(span(seconds: -seconds)) ago"
+    }
+
     /// A moment in UTC and the time since then: `2025-01-31T08:00:00Z (3m 20s ago)`.
     static func moment(_ milliseconds: Int64, now: Int64) -> String {
         let date = Date(timeIntervalSince1970: Double(milliseconds) / 1_000)

@@ -21,6 +21,7 @@ public final class Database {
     let writer: SegmentWriter
     let receiptWriter: ReceiptWriter
     let scheduledWriter: ScheduledWriter
+    let pushWriter: PushWriter
     public internal(set) var progress: Progress
 
     /// Size of this connection's page cache in bytes.
@@ -55,6 +56,7 @@ public final class Database {
         writer = try SegmentWriter.prepare(on: connection)
         receiptWriter = try ReceiptWriter.prepare(on: connection)
         scheduledWriter = try ScheduledWriter.prepare(on: connection)
+        pushWriter = try PushWriter.prepare(on: connection)
         progress = try Self.progress(connection)
         self.connection = connection
     }

@@ -20,7 +20,8 @@ struct DatabaseFormat: Sendable {
         version: 3, schema: schemaVersion1 + upgradeToVersion2 + version3,
         upgrades: [1: upgradeToVersion2, 2: version3])
 
-    private static let version3 = upgradeToVersion3 + receiptTables + scheduledTables
+    private static let version3 =
+        upgradeToVersion3 + receiptTables + scheduledTables + pushTables
 
     /// Creates the tables in an empty file, or upgrades an older file, in one transaction.
     func install(in connection: borrowing SQLiteConnection) throws(StoreFailure) {

@@ -37,6 +37,8 @@ struct SegmentTransaction {
         try writePublishKeys()
         try database.receiptWriter.write(changes.receipts)
         try database.scheduledWriter.write(changes.scheduled)
+        try database.pushWriter.write(changes.tags)
+        try database.pushWriter.write(changes.pushes)
         try settleReferences()
         try database.writer.updateMeta.run(
             changes.segment, changes.lastSession, changes.lastMessage)

@@ -127,6 +127,8 @@ extension JournalOverlay {
         changes.publishKeysBegin = active.publishKeysBegin
         changes.receipts = active.receipts
         changes.scheduled = active.scheduled
+        changes.tags = active.tags
+        changes.pushes = active.pushes
         changes.sharedFilters = sharedFilters.texts
         for place in activeEntries.contents {
             let entry = entries[place.index]

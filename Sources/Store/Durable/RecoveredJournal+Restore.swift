@@ -16,6 +16,8 @@ extension RecoveredJournal {
         try restorePublishKeys(database, &visitor)
         try overlay.restoreReceipts(database, &visitor)
         try overlay.restoreScheduled(database, &visitor)
+        try overlay.restoreTags(database, &visitor)
+        try overlay.restorePushes(database, &visitor)
     }
 
     // MARK: Sessions

@@ -202,6 +202,8 @@ public struct SegmentChanges: Sendable {
     public var publishKeysBegin: UInt64 = 0
     public var receipts = ReceiptChanges()
     public var scheduled = ScheduledChanges()
+    public var tags = TagChanges()
+    public var pushes = PushChanges()
 
     public init(segment: UInt64) { self.segment = segment }
 

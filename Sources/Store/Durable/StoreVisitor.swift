@@ -24,4 +24,10 @@ public protocol StoreVisitor: ~Copyable {
     mutating func visit(lastScheduled: UInt64)
     /// Numbers rise. `dueMs` is the time to which it was moved last.
     mutating func visit(_ scheduled: StoredScheduled, dueMs: Int64)
+    mutating func visit(_ tag: StoredTag)
+    /// The highest number of a push that the journal knows; the pushes that follow may have higher
+    /// ones.
+    mutating func visit(lastPush: UInt64)
+    /// Numbers rise.
+    mutating func visit(_ push: StoredPush)
 }

@@ -43,6 +43,10 @@ public enum RecordView: BitwiseCopyable {
         qos: UInt8, retain: Bool, isFollowed: Bool)
     case scheduledMoved(UInt64, dueMs: Int64)
     case scheduledEnded(UInt64)
+    case tag(Bytes, clientIdentifier: Bytes, isSet: Bool)
+    case push(PushView)
+    case pushProgress(PushProgress)
+    case pushRemoved(UInt64)
 }
 
 /// Bytes that are not records: damage that a checksum did not detect, or another format.
@@ -67,6 +71,10 @@ enum RecordKind: UInt8 {
     case scheduled = 50
     case scheduledMoved = 51
     case scheduledEnded = 52
+    case tag = 55
+    case push = 56
+    case pushProgress = 57
+    case pushRemoved = 58
 }
 
 /// Reads the records of a ``WriteBatch`` without copying or allocating.
@@ -165,25 +173,29 @@ public struct RecordReader {
                 isFollowed: isFollowed)
         case .scheduledMoved: return .scheduledMoved(try integer(), dueMs: try integer())
         case .scheduledEnded: return .scheduledEnded(try integer())
+        case .tag: return try tag()
+        case .push: return .push(try push())
+        case .pushProgress: return .pushProgress(try pushProgress())
+        case .pushRemoved: return .pushRemoved(try integer())
         }
     }
 
     private var damage: DamagedRecord { DamagedRecord(offset: start) }
 
-    private mutating func byte() throws(DamagedRecord) -> UInt8 {
+    mutating func byte() throws(DamagedRecord) -> UInt8 {
         guard offset < bytes.count else { throw damage }
         offset += 1
         return bytes[offset - 1]
     }
 
-    private mutating func flag() throws(DamagedRecord) -> Bool { try byte() != 0 }
+    mutating func flag() throws(DamagedRecord) -> Bool { try byte() != 0 }
 
     private mutating func identifier() throws(DamagedRecord) -> UInt16 {
         guard let identifier = UInt16(exactly: try integer() as UInt64) else { throw damage }
         return identifier
     }
 
-    private mutating func integer<Value: FixedWidthInteger & BitwiseCopyable>()
+    mutating func integer<Value: FixedWidthInteger & BitwiseCopyable>()
         throws(DamagedRecord) -> Value
     {
         let size = MemoryLayout<Value>.size
@@ -193,7 +205,7 @@ public struct RecordReader {
             littleEndian: bytes.loadUnaligned(fromByteOffset: offset - size, as: Value.self))
     }
 
-    private mutating func string() throws(DamagedRecord) -> RecordView.Bytes {
+    mutating func string() throws(DamagedRecord) -> RecordView.Bytes {
         let count = Int(try integer() as UInt32)
         guard bytes.count - offset >= count else { throw damage }
         offset += count
@@ -269,6 +281,12 @@ extension StoreRecord {
                     qos: qos, retain: retain, isFollowed: isFollowed))
         case .scheduledMoved(let number, let dueMs): self = .scheduledMoved(number, dueMs: dueMs)
         case .scheduledEnded(let number): self = .scheduledEnded(number)
+        case .tag(let tag, let client, let isSet):
+            self = .tag(
+                StoredTag(clientIdentifier: text(client), tag: text(tag)), isSet: isSet)
+        case .push(let push): self = .push(StoredPush(push, text))
+        case .pushProgress(let progress): self = .pushProgress(progress)
+        case .pushRemoved(let number): self = .pushRemoved(number)
         }
     }
 }

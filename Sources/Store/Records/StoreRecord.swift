@@ -61,4 +61,10 @@ public enum StoreRecord: Hashable, Sendable {
     case scheduledMoved(UInt64, dueMs: Int64)
     /// It was cancelled or has expired, or it is published by the other records of the group.
     case scheduledEnded(UInt64)
+    case tag(StoredTag, isSet: Bool)
+    case push(StoredPush)
+    /// A slice of a push, whose deliveries are the other records of the group, or its end.
+    case pushProgress(PushProgress)
+    /// A push that has ended is not kept any more.
+    case pushRemoved(UInt64)
 }

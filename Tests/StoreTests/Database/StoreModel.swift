@@ -54,6 +54,8 @@ struct StoreModel: Equatable {
     var publishKeys: [PublishKey] = []
     var receipts = ReceiptModel()
     var scheduled: [UInt64: StoredScheduled] = [:]
+    var tags: Set<StoredTag> = []
+    var pushes: [UInt64: StoredPush] = [:]
     var progress = Database.Progress(appliedSegment: 0, lastSession: 0, lastMessage: 0)
 }
 
@@ -134,6 +136,14 @@ extension StoreModel {
         for message in changes.scheduled.added { scheduled[message.number] = message }
         for (number, dueMs) in changes.scheduled.moved { scheduled[number]?.dueMs = dueMs }
         for number in changes.scheduled.ended { scheduled[number] = nil }
+        for (tag, isSet) in changes.tags.isSet {
+            if isSet { tags.insert(tag) } else { tags.remove(tag) }
+        }
+        for push in changes.pushes.added { pushes[push.number] = push }
+        for (number, progress) in changes.pushes.progress {
+            pushes[number]?.advance(to: progress)
+        }
+        for number in changes.pushes.removed { pushes[number] = nil }
         progress = Database.Progress(
             appliedSegment: changes.segment,
             lastSession: max(progress.lastSession, changes.lastSession),
@@ -185,6 +195,12 @@ extension StoreModel {
         var scheduled: [UInt64: StoredScheduled] = [:]
         try database.forEachScheduled { scheduled[$0.number] = $0 }
         self.scheduled = scheduled
+        var tags: Set<StoredTag> = []
+        try database.forEachTag { tags.insert($0) }
+        self.tags = tags
+        var pushes: [UInt64: StoredPush] = [:]
+        try database.forEachPush { pushes[$0.number] = $0 }
+        self.pushes = pushes
 
         let reader = try QueueReader(directory: folder.path)
         for number in sessions.keys {

@@ -57,6 +57,11 @@ extension StoreModel {
         case .scheduled(let message): scheduled[message.number] = message
         case .scheduledMoved(let number, let dueMs): scheduled[number]?.dueMs = dueMs
         case .scheduledEnded(let number): scheduled[number] = nil
+        case .tag(let tag, let isSet):
+            if isSet { tags.insert(tag) } else { tags.remove(tag) }
+        case .push(let push): pushes[push.number] = push
+        case .pushProgress(let progress): pushes[progress.number]?.advance(to: progress)
+        case .pushRemoved(let number): pushes[number] = nil
         }
     }
 
@@ -213,4 +218,14 @@ struct ModelVisitor: StoreVisitor {
         model.scheduled[scheduled.number] = scheduled
         model.scheduled[scheduled.number]?.dueMs = dueMs
     }
+
+    mutating func visit(_ tag: StoredTag) {
+        precondition(model.tags.insert(tag).inserted, "\(tag) came twice")
+    }
+
+    mutating func visit(lastPush: UInt64) {
+        precondition(model.pushes.isEmpty, "pushes came before their last number")
+    }
+
+    mutating func visit(_ push: StoredPush) { model.pushes[push.number] = push }
 }

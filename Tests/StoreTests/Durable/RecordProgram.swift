@@ -23,6 +23,7 @@ struct RecordProgram {
     private var publishKeyCount: UInt64 = 0
     private var receiptCount: UInt64 = 0
     private var scheduledCount: UInt64 = 0
+    private var pushCount: UInt64 = 0
 
     init(seed: UInt64) { random = SplitMix64(seed: seed) }
 
@@ -95,7 +96,8 @@ struct RecordProgram {
                 .inboundRemoved(
                     session: session, packetIdentifier: UInt16(random.number(in: 1...9))),
                 &model)
-        case 22...25: addWill(session, &model)
+        case 22...24: addWill(session, &model)
+        case 25: random.once(in: 2) ? changeTags(&model) : changePushes(&model)
         case 26: add(.willRemoved(session: session), &model)
         case 27...28: add(.retainedRemoved(topic: text(4)), &model)
         case 29: changeScheduled(&model)
@@ -188,6 +190,47 @@ struct RecordProgram {
         } else {
             add(.scheduledEnded(number), &model)
         }
+    }
+
+    private mutating func changeTags(_ model: inout StoreModel) {
+        let tag = StoredTag(clientIdentifier: text(5), tag: text(3))
+        add(.tag(tag, isSet: !random.once(in: 3)), &model)
+    }
+
+    /// Adds a push, or advances, ends or removes one.
+    private mutating func changePushes(_ model: inout StoreModel) {
+        let numbers = model.pushes.keys.sorted()
+        guard let number = numbers.randomElement(using: &random),
+            let push = model.pushes[number], !random.once(in: 3)
+        else {
+            pushCount += 1
+            add(
+                .push(
+                    StoredPush(
+                        number: pushCount, createdMs: Int64(pushCount) * 3,
+                        dueMs: Int64(pushCount) * 5, expiresInMs: Int64(pushCount) * 7,
+                        spreadMs: Int64(pushCount) * 11, pushID: text(9), topic: text(4),
+                        payload: text(7), qos: UInt8(pushCount % 3),
+                        isFollowed: pushCount % 2 == 0, target: text(8), seed: pushCount * 13)),
+                &model)
+            return
+        }
+        guard push.progress.endedMs == 0 else {
+            return add(.pushRemoved(push.number), &model)
+        }
+        var progress = push.progress
+        progress.state = UInt8(random.number(in: 1...3))
+        progress.cursor += UInt64(random.number(in: 1...9))
+        progress.matched = 1_000_000
+        progress.reached += UInt32(random.number(in: 1...9))
+        progress.online += 1
+        progress.queued += 2
+        progress.dropped += 3
+        progress.withoutSession += 4
+        progress.denied += 5
+        progress.beganMs = 17
+        if random.once(in: 3) { progress.endedMs = 19 }
+        add(.pushProgress(progress), &model)
     }
 
     /// Adds a receipt, a receiver or an end to one of the last receipts, or drops the oldest.

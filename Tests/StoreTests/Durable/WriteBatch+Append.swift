@@ -69,6 +69,15 @@ extension WriteBatch {
         case .scheduled(let message): scheduled(message)
         case .scheduledMoved(let number, let dueMs): scheduledMoved(number, dueMs: dueMs)
         case .scheduledEnded(let number): scheduledEnded(number)
+        case .tag(let tag, let isSet):
+            tag.tag.withUnsafeBytes { text in
+                tag.clientIdentifier.withUnsafeBytes {
+                    self.tag(text, of: $0, isSet: isSet)
+                }
+            }
+        case .push(let push): self.push(push)
+        case .pushProgress(let progress): pushProgress(progress)
+        case .pushRemoved(let number): pushRemoved(number)
         }
     }
 }

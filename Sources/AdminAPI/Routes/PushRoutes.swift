@@ -1,0 +1,122 @@
+import BrokerAPI
+import Hummingbird
+import PlainText
+
+/// Messages that are sent to many clients without subscriptions.
+struct PushRoutes: Sendable {
+    let publisher: Publisher
+    let maximumTopicLevels: Int
+
+    /// `POST` and `GET /v1/pushes`; `GET` and `DELETE /v1/pushes/{id}`.
+    var routes: [Route] { [create, list, show, cancel] }
+
+    private var create: Route {
+        Route(
+            method: .post, path: "/v1/pushes", access: .scope(.publish), body: .json
+        ) { request throws(Problem) in
+            let fields = try JSONFields(try request.json(), known: PushOrder.fields)
+            let order = try PushOrder(
+                fields, publisher, maximumTopicLevels: maximumTopicLevels,
+                key: try fields.idempotencyKey(header: request.idempotencyKey),
+                caller: request.caller)
+            try publisher.check(order.request.publication, of: request.caller)
+            guard !order.isDryRun else {
+                let preview: PushPreview = try await publisher.broker.ask {
+                    .previewPush(order.request.target, $0)
+                }
+                return try Response.json(preview)
+            }
+            var response = try Response.json(try await store(order))
+            response.status = .accepted
+            return response
+        }
+    }
+
+    private var list: Route {
+        Route(
+            method: .get, path: "/v1/pushes", access: .scope(.read), query: ["limit", "cursor"]
+        ) { request throws(Problem) in
+            let limit = try request.query.pageSize()
+            let below = try request.query.integer("cursor", in: 0...Int64.max).map { UInt64($0) }
+            var page: PushPage = try await publisher.broker.ask {
+                .pushList(below: below, limit: limit, $0)
+            }
+            page.pushes.removeAll { !Self.isVisible($0, request.caller) }
+            return try Response.json(page)
+        }
+    }
+
+    private var show: Route {
+        Route(method: .get, path: "/v1/pushes/{id}", access: .scope(.read)) {
+            request throws(Problem) in
+            try Response.json(try await status(of: request))
+        }
+    }
+
+    private var cancel: Route {
+        Route(method: .delete, path: "/v1/pushes/{id}", access: .scope(.publish)) {
+            request throws(Problem) in
+            let pushID = try await status(of: request).pushID
+            let status: PushStatus? = try await publisher.broker.ask {
+                .cancelPush(pushID: pushID, $0)
+            }
+            guard let status else { throw Problem.unknownPush(pushID) }
+            return try Response.json(status)
+        }
+    }
+
+    private func store(_ order: PushOrder) async throws(Problem) -> PushAccepted {
+        var outcome = try await store(order.request)
+        if outcome == .receiptsAreOff, !order.insistsOnReceipts {
+            var request = order.request
+            request.publication.receiptID = []
+            outcome = try await store(request)
+        }
+        if outcome == .alreadyScheduled { throw Problem.pushExists }
+        if outcome == .tooManyScheduled { throw Problem.tooManyPushes }
+        let result = try publisher.result(order.id, outcome)
+        return PushAccepted(
+            pushID: result.messageID, durability: result.durability, duplicate: result.duplicate,
+            scheduled: result.scheduled)
+    }
+
+    private func store(_ request: PushRequest) async throws(Problem) -> PublishOutcome {
+        try await publisher.broker.ask { .push(request, $0) }
+    }
+
+    private func status(of request: RouteRequest) async throws(Problem) -> PushStatus {
+        let pushID = request.parameter("id")
+        let status: PushStatus? = try await publisher.broker.ask {
+            .pushStatus(pushID: pushID, $0)
+        }
+        guard let status, Self.isVisible(status, request.caller) else {
+            throw Problem.unknownPush(pushID)
+        }
+        return status
+    }
+
+    /// A token that is bound to topics learns nothing of others.
+    private static func isVisible(_ push: PushStatus, _ caller: Caller?) -> Bool {
+        caller?.bounds.allow(Array(push.topic.utf8)) ?? true
+    }
+}
+
+extension Problem {
+    fileprivate static func unknownPush(_ pushID: String) -> Problem {
+        Problem(
+            .pushNotFound, "There is no push \"\(pushID.visible())\".", field: "id",
+            fix: "GET /v1/pushes lists those there are; they are kept for 24 hours after their "
+                + "end, or shorter when there are more than limits.pushes.")
+    }
+
+    fileprivate static let pushExists = Problem(
+        .pushExists, "A push has this message_id already.", field: "message.message_id",
+        fix: "Use another one, or leave it out to have one made.")
+
+    fileprivate static let tooManyPushes = Problem(
+        .tooManyPushes,
+        "There are as many pushes as there may be that have not ended, or their bytes and those of "
+            + "scheduled messages are as many as they may be.",
+        fix: "Try again when some have ended, or raise limits.pushes or limits.scheduled_bytes; "
+            + "with limits.pushes 0 this broker takes none.")
+}

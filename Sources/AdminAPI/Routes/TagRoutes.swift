@@ -1,0 +1,165 @@
+import BrokerAPI
+import Hummingbird
+import PlainText
+
+/// Tags of clients, by which pushes choose them.
+struct TagRoutes: Sendable {
+    let broker: any BrokerControl
+    let counters: AdminCounters
+
+    /// `GET` and `PUT /v1/clients/{id}/tags`, `GET /v1/tags` and `GET /v1/tags/{tag}/clients`.
+    var routes: [Route] { [show, change, list, clients] }
+
+    /// Tags that one list of a request may hold.
+    static let mostInList = TagChange.mostTags
+    /// Pages of the data plane that are asked for to fill one of an answer.
+    private static let mostRounds = 64
+
+    private static let changeFields = JSONFields.Known(
+        ["add", "remove"].map { JSONFields.Name(canonical: $0) })
+
+    private var show: Route {
+        Route(method: .get, path: "/v1/clients/{id}/tags", access: .scope(.read)) {
+            request throws(Problem) in
+            try refuseBound(request.caller)
+            let clientID = try Self.clientID(of: request)
+            let tags: [String] = try await broker.ask { .tags(clientID: clientID, $0) }
+            return try Response.json(ClientTags(clientID: clientID, tags: tags))
+        }
+    }
+
+    private var change: Route {
+        Route(
+            method: .put, path: "/v1/clients/{id}/tags", access: .scope(.publish), body: .json
+        ) { request throws(Problem) in
+            try refuseBound(request.caller)
+            let clientID = try Self.clientID(of: request)
+            let fields = try JSONFields(try request.json(), known: Self.changeFields)
+            let added = try fields.tags("add")
+            let removed = try fields.tags("remove")
+            guard !added.isEmpty || !removed.isEmpty else {
+                throw Problem(
+                    .invalidField, "There is no tag in add or remove.", field: "add",
+                    fix: "Give the tags to add as {\"add\": [\"store-17\"]}, and those to remove.")
+            }
+            if let both = added.first(where: { removed.contains($0) }) {
+                throw fields.wrong(
+                    "remove", "holds the tag \"\(both.text.visible())\", and so does add",
+                    fix: "Give it in one of them.")
+            }
+            let outcome: TagChange = try await broker.ask {
+                .changeTags(
+                    clientID: clientID, add: added.map(\.text), remove: removed.map(\.text), $0)
+            }
+            switch outcome {
+            case .changed(let tags):
+                return try Response.json(ClientTags(clientID: clientID, tags: tags))
+            case .tooManyTags: throw Problem.tooManyTags(clientID)
+            case .full: throw Problem.tagsFull
+            }
+        }
+    }
+
+    private var list: Route {
+        Route(
+            method: .get, path: "/v1/tags", access: .scope(.read), query: ["limit", "cursor"]
+        ) { request throws(Problem) in
+            try refuseBound(request.caller)
+            let (tags, next) = try await gather(request.query) {
+                place, limit throws(Problem) -> ([TagSummary], String?) in
+                let page: TagPage = try await broker.ask {
+                    .tagList(from: place, limit: limit, $0)
+                }
+                return (page.tags, page.next)
+            }
+            return try Response.json(TagPage(tags: tags, next: next))
+        }
+    }
+
+    private var clients: Route {
+        Route(
+            method: .get, path: "/v1/tags/{tag}/clients", access: .scope(.read),
+            query: ["limit", "cursor"]
+        ) { request throws(Problem) in
+            try refuseBound(request.caller)
+            let tag = try TagText(request.parameter("tag"), field: "tag").text
+            let (clients, next) = try await gather(request.query) {
+                place, limit throws(Problem) -> ([String], String?) in
+                let page: TaggedClientPage = try await broker.ask {
+                    .taggedClients(tag: tag, from: place, limit: limit, $0)
+                }
+                return (page.clients, page.next)
+            }
+            return try Response.json(TaggedClientPage(clients: clients, next: next))
+        }
+    }
+
+    private static func clientID(of request: RouteRequest) throws(Problem) -> String {
+        let text = request.parameter("id")
+        _ = try ClientIdentifierText(text, field: "id")
+        return text
+    }
+
+    /// Asks for pages until they hold as many items as the caller wants, because a page of the data
+    /// plane ends after a bounded search.
+    ///
+    /// - Returns: The items, and the cursor of what follows them.
+    private func gather<Item: Sendable>(
+        _ query: QueryItems,
+        _ ask: (UInt32, Int) async throws(Problem) -> ([Item], String?)
+    ) async throws(Problem) -> ([Item], String?) {
+        let limit = try query.pageSize()
+        let cursor = try query.integer("cursor", in: 0...Int64(UInt32.max)) ?? 0
+        var place = UInt32(cursor)
+        var items: [Item] = []
+        for _ in 0..<Self.mostRounds {
+            let (found, next) = try await ask(place, limit - items.count)
+            items += found
+            guard let next, let following = UInt32(next) else { return (items, nil) }
+            place = following
+            if items.count >= limit { break }
+        }
+        return (items, "\(place)")
+    }
+
+    /// A tag has no topic, so a token that is bound to topics has no part of them.
+    private func refuseBound(_ caller: Caller?) throws(Problem) {
+        guard let caller, !caller.bounds.topics.isEmpty else { return }
+        counters.count(.topicNotAllowed)
+        throw Problem(
+            .boundToken,
+            "The token \"\(caller.name)\" is bound to topics, and tags have none; it may neither "
+                + "see nor change them.",
+            fix: "Use a token without topics; hermesctl tokens create NAME --scope publish makes "
+                + "one.")
+    }
+}
+
+extension JSONFields {
+    /// Some tags, each once; none without the member.
+    func tags(_ name: String) throws(Problem) -> [TagText] {
+        let texts = try strings(name) ?? []
+        guard texts.count <= TagRoutes.mostInList else {
+            throw wrong(
+                name, "holds \(texts.count) tags; it may hold \(TagRoutes.mostInList)",
+                fix: "Give fewer; a client has at most \(TagChange.mostTags).")
+        }
+        return try TagText.list(texts, field: path + name)
+    }
+}
+
+extension Problem {
+    fileprivate static func tooManyTags(_ clientID: String) -> Problem {
+        Problem(
+            .tooManyTags,
+            "The client \"\(clientID.visible())\" would have more than \(TagChange.mostTags) tags; "
+                + "nothing was changed.",
+            field: "add", fix: "Remove some in the same request.")
+    }
+
+    fileprivate static let tagsFull = Problem(
+        .tagsFull,
+        "The tags of all clients would take more than limits.tag_bytes; nothing was "
+            + "changed.",
+        field: "add", fix: "Remove tags that are not needed, or raise limits.tag_bytes.")
+}

@@ -1,0 +1,49 @@
+import ArgumentParser
+import BrokerAPI
+
+struct TagsListCommand: OperatorCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list", abstract: "List tags, and how many clients have them.")
+
+    @OptionGroup var most: TagLimitOption
+    @OptionGroup var connection: ConnectionOptions
+    @OptionGroup var output: OutputOptions
+
+    func run(in context: CommandContext) async throws(CommandFailure) {
+        try await connection.withClient(in: context) { client throws(CommandFailure) in
+            let page = try await client.tags(limit: most.limit)
+            guard !output.json else {
+                try context.console.print(JSONOutput.line(page))
+                return
+            }
+            try context.console.print(
+                Self.rendered(page.tags, width: context.console.outputColumns))
+            if page.next != nil {
+                context.console.complain(
+                    "there are more than these \(page.tags.count). Raise --limit.")
+            }
+        }
+    }
+
+    static func rendered(_ tags: [TagSummary], width: Int?) -> String {
+        var table = Table([
+            .init(title: "CLIENTS", alignment: .right), .init(title: "TAG", isFlexible: true),
+        ])
+        for tag in tags.sorted(by: { $0.tag < $1.tag }) {
+            table.append(["\(tag.clients)", tag.tag])
+        }
+        return table.rendered(width: width)
+    }
+}
+
+/// How many items a list of tags shows.
+struct TagLimitOption: ParsableArguments {
+    @Option(help: ArgumentHelp("How many to show at most.", valueName: "count"))
+    var limit: Int = 1_000
+
+    func validate() throws {
+        guard (1...10_000_000).contains(limit) else {
+            throw ValidationError("--limit takes 1 to 10000000.")
+        }
+    }
+}

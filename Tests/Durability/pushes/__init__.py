@@ -1,0 +1,1 @@
+"""Pushes to many clients, while the broker is killed."""
