@@ -1,0 +1,42 @@
+import MQTTCodec
+
+/// The end of a connection that the client did not want to end.
+package enum DropReason: Hashable, Sendable {
+    /// The broker or something between closed the connection.
+    case closedByPeer
+    /// The network failed, or the connection could not be opened.
+    case networkFailure
+    /// A write found the connection gone (EPIPE, ENOTCONN, connection lost).
+    case writeFailed
+    case openTimeout
+    case connackTimeout
+    /// CONNACK 3.
+    case serverUnavailable
+    /// No PINGRESP came in time.
+    case silent
+    /// No PINGRESP came within the 3 s that follow a change of the network.
+    case probeFailed
+    /// SUBACK or UNSUBACK did not come in time.
+    case subscriptionTimeout
+    /// A packet began and did not end in time.
+    case unfinishedPacket
+    case malformed(MalformedPacket)
+    case violation(BrokerViolation)
+}
+
+/// A rule of MQTT that the broker has broken with a well-formed packet.
+package enum BrokerViolation: Hashable, Sendable {
+    /// The first packet was not CONNACK, or a second CONNACK came.
+    case unexpectedConnack
+    case packetBeforeConnack(PacketType)
+    /// A packet that only clients send.
+    case clientPacket(PacketType)
+    /// PUBACK, PUBREC or PUBCOMP for nothing that is under way.
+    case unexpectedAcknowledgement(PacketType, PacketIdentifier)
+    /// SUBACK or UNSUBACK for nothing that was asked, or with another number of codes.
+    case unexpectedAnswer(PacketType, PacketIdentifier)
+    /// A message came with a packet identifier that is in use for another.
+    case identifierInUse(PacketIdentifier)
+    /// More messages than the client's limit are without an acknowledgement.
+    case tooManyUnacknowledged
+}

@@ -1,0 +1,207 @@
+import MQTTCodec
+
+extension ClientMachine {
+    /// Opens a new connection.
+    mutating func connect(at moment: Moment) {
+        let number = ConnectionNumber(rawValue: nextConnection)
+        nextConnection += 1
+        phase = .opening(number, until: moment.monotonicMilliseconds + Self.openMilliseconds)
+        perform(.state(.connecting(attempt: reconnect.attempt)))
+        perform(.open(number))
+    }
+
+    /// The transport, TLS included, is ready for bytes.
+    package mutating func transportOpened(_ number: ConnectionNumber, at moment: Moment) {
+        guard case .opening(number, _) = phase else { return }
+        let now = moment.monotonicMilliseconds
+        phase = .handshaking(until: now + Self.connackMilliseconds)
+        let keepAlive = keepAliveSeconds
+        link = Link(
+            number: number,
+            stream: PacketStream(mostPacketBytes: settings.limits.packetBytes),
+            heartbeat: Heartbeat(
+                intervalMilliseconds: intervalMilliseconds,
+                keepAliveMilliseconds: Int64(keepAlive) * 1_000, at: now),
+            isUncertain: stored.isConnecting)
+        if !stored.isConnecting { record(.connecting) }
+        send(encodedConnect(keepAlive: keepAlive), at: now)
+    }
+
+    /// The transport could not be opened, or has ended. `reason` is ``DropReason/closedByPeer``,
+    /// ``DropReason/networkFailure`` or ``DropReason/writeFailed``.
+    package mutating func transportClosed(
+        _ number: ConnectionNumber, _ reason: DropReason, at moment: Moment
+    ) {
+        guard number == currentNumber else { return }
+        drop(reason, isClosed: true, at: moment)
+    }
+
+    /// The connection that the machine knows of.
+    var currentNumber: ConnectionNumber? {
+        if case .opening(let number, _) = phase { return number }
+        return link?.number
+    }
+
+    /// Ends a connection that was wanted, and decides when the next one comes.
+    mutating func drop(_ reason: DropReason, isClosed: Bool = false, at moment: Moment) {
+        let now = moment.monotonicMilliseconds
+        var connectedFor: Int64?
+        if case .connected(let since) = phase {
+            connectedFor = now - since
+            counters.lostConnections += 1
+            storeCounters()
+        }
+        leaveConnection(closes: !isClosed)
+        perform(.event(.dropped(reason)))
+        scheduleNext(after: reason, connectedFor: connectedFor, at: moment)
+    }
+
+    mutating func scheduleNext(after reason: DropReason, connectedFor: Int64?, at moment: Moment) {
+        let now = moment.monotonicMilliseconds
+        guard isForeground || awakeUntil != nil,
+            let next = reconnect.next(
+                after: reason, connectedFor: connectedFor, isForeground: isForeground,
+                using: &random)
+        else {
+            suspend()
+            return
+        }
+        guard next.delay > 0 else {
+            connect(at: moment)
+            return
+        }
+        phase = .waiting(until: now + next.delay)
+        perform(.state(.waiting(untilMilliseconds: now + next.delay, next.reason)))
+    }
+
+    /// Forgets the connection, if there is one; the caller sets the phase.
+    mutating func leaveConnection(closes: Bool) {
+        if closes, let number = currentNumber { perform(.close(number)) }
+        link = nil
+        inbox.connectionEnded(most: settings.limits.unacknowledgedMessages)
+    }
+
+    /// Ends the connection on purpose: DISCONNECT tells the broker, which then sends no will.
+    mutating func disconnect(at now: Int64) {
+        if case .connected = phase {
+            var bytes: [UInt8] = []
+            PacketEncoder.append(
+                .disconnect, fieldsIn: UnsafeRawBufferPointer(start: nil, count: 0), to: &bytes)
+            send(bytes, at: now)
+        }
+        leaveConnection(closes: true)
+    }
+
+    mutating func suspend() {
+        awakeUntil = nil
+        phase = .suspended
+        perform(.state(.suspended))
+    }
+
+    mutating func stop(_ reason: StopReason) {
+        awakeUntil = nil
+        reportAt = nil
+        phase = .stopped(reason)
+        perform(.state(.stopped(reason)))
+    }
+
+    // MARK: CONNECT and CONNACK
+
+    private func encodedConnect(keepAlive: UInt16) -> [UInt8] {
+        var source = settings.clientIdentifier
+        let identifier = ByteRange(offset: 0, count: source.count)
+        var userName: ByteRange?
+        var password: ByteRange?
+        if let credentials {
+            userName = ByteRange(offset: source.count, count: credentials.userName.count)
+            source += credentials.userName
+            password = ByteRange(offset: source.count, count: credentials.password.count)
+            source += credentials.password
+        }
+        let connect = Connect(
+            version: .v3_1_1, cleanSession: false, keepAlive: keepAlive,
+            clientIdentifier: identifier, userName: userName, password: password)
+        var bytes: [UInt8] = []
+        source.withUnsafeBytes {
+            PacketEncoder.append(.connect(connect), fieldsIn: $0, to: &bytes)
+        }
+        return bytes
+    }
+
+    mutating func receive(_ connack: Connack, at moment: Moment) {
+        guard case .handshaking = phase else {
+            drop(.violation(.unexpectedConnack), at: moment)
+            return
+        }
+        switch connack.returnCode {
+        case .accepted: accepted(sessionPresent: connack.sessionPresent, at: moment)
+        case .serverUnavailable: drop(.serverUnavailable, at: moment)
+        case .unacceptableProtocolVersion: refused(.unacceptableProtocolVersion)
+        case .identifierRejected: refused(.identifierRejected)
+        case .badUserNameOrPassword, .notAuthorized:
+            guard !hasAskedForCredentials else {
+                refused(.credentialsRefused)
+                return
+            }
+            hasAskedForCredentials = true
+            leaveConnection(closes: true)
+            phase = .awaitingCredentials(
+                until: moment.monotonicMilliseconds + Self.credentialsMilliseconds)
+            perform(.requestCredentials)
+        }
+    }
+
+    private mutating func refused(_ reason: StopReason) {
+        leaveConnection(closes: true)
+        stop(reason)
+    }
+
+    /// The app's answer to ``ClientAction/requestCredentials``; `nil` stops the client.
+    package mutating func credentialsProvided(
+        _ credentials: ClientCredentials?, at moment: Moment
+    ) {
+        guard let credentials else {
+            if case .awaitingCredentials = phase { stop(.credentialsRefused) }
+            return
+        }
+        self.credentials = credentials
+        if case .awaitingCredentials = phase { connect(at: moment) }
+    }
+
+    private mutating func accepted(sessionPresent: Bool, at moment: Moment) {
+        let now = moment.monotonicMilliseconds
+        phase = .connected(since: now)
+        hasAskedForCredentials = false
+        counters.connects += 1
+        if counters.sinceUnixMilliseconds == 0 {
+            counters.sinceUnixMilliseconds = moment.unixMilliseconds
+        }
+        if reportAt == nil { reportAt = now + Self.reportMilliseconds }
+        perform(.state(.connected(sessionPresent: sessionPresent)))
+        if sessionPresent {
+            record(.sessionResumed(isCertain: link?.isUncertain == false))
+        } else {
+            startSession()
+        }
+        losses.connected(at: now)
+        noteQuickReconnect(at: moment)
+        sendOutgoing(at: now)
+    }
+
+    /// The broker has no session. Messages that had their PUBREC are the broker's, the others are
+    /// published anew; all subscriptions are asked for again.
+    private mutating func startSession() {
+        if stored.hasSession {
+            counters.lostSessions += 1
+            perform(.event(.sessionLost))
+        }
+        let takenOver = stored.outbox.messages.filter(\.isReleased).map(\.key)
+        record(.sessionStarted)
+        inbox.sessionLost()
+        attempted = 0
+        for key in takenOver {
+            counters.published += 1
+            perform(.published(key))
+        }
+    }
+}

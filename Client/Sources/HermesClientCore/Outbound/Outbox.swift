@@ -1,0 +1,59 @@
+import MQTTCodec
+
+/// A message of QoS 1 or 2 that the app has published and the broker has not yet taken over.
+package struct OutgoingMessage: Hashable, Sendable {
+    /// Names the message in the storage and to the app; rises by one with every message.
+    package var key: UInt64
+    /// Chosen when the message is stored, so that each resend has it [MQTT-4.4.0-1].
+    package var identifier: PacketIdentifier
+    package var topic: [UInt8]
+    package var payload: [UInt8]
+    /// Not ``QoS/atMostOnce``.
+    package var qos: QoS
+    package var retain: Bool
+    /// PUBREC has come: only PUBREL is sent from now on, and the payload is no longer kept.
+    package var isReleased = false
+
+    /// Bytes that count against the outbox's limit.
+    package var size: Int { topic.count + payload.count }
+}
+
+/// The messages on their way to the broker, in the order of publishing.
+package struct Outbox: Equatable, Sendable {
+    package private(set) var messages: [OutgoingMessage] = []
+    /// Topics and payloads together.
+    package private(set) var bytes = 0
+
+    package init() {}
+
+    package mutating func append(_ message: OutgoingMessage) {
+        messages.append(message)
+        bytes += message.size
+    }
+
+    package mutating func release(_ key: UInt64) {
+        guard let index = index(of: key) else { return }
+        bytes -= messages[index].payload.count
+        messages[index].payload = []
+        messages[index].isReleased = true
+    }
+
+    package mutating func remove(_ key: UInt64) {
+        guard let index = index(of: key) else { return }
+        bytes -= messages[index].size
+        messages.remove(at: index)
+    }
+
+    /// Keeps only messages without a PUBREC: those of a lost session that are published anew.
+    package mutating func removeReleased() {
+        messages.removeAll(where: \.isReleased)
+        bytes = messages.reduce(0) { $0 + $1.size }
+    }
+
+    package func contains(_ identifier: PacketIdentifier) -> Bool {
+        messages.contains { $0.identifier == identifier }
+    }
+
+    /// Keys rise with the index.
+    private func index(of key: UInt64) -> Int? { messages.firstIndex { $0.key == key } }
+}

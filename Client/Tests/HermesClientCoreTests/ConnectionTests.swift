@@ -1,0 +1,230 @@
+import Testing
+
+@testable import HermesClientCore
+
+@Suite("Connecting and reconnecting")
+struct ConnectionTests {
+    @Test("CONNECT asks for a session that stays, and is sent when the transport is ready")
+    func connect() throws {
+        var client = try Driver()
+        client.start()
+        #expect(client.sent == [])
+        client.transportOpened()
+        #expect(client.sent == [.connect(keepAlive: 150, userName: nil)])
+        client.receive(Packets.connack(sessionPresent: false))
+        #expect(
+            client.states == [.connecting(attempt: 1), .connected(sessionPresent: false)])
+    }
+
+    @Test("a first session is no lost session")
+    func firstSession() throws {
+        var client = try Driver()
+        client.connect()
+        #expect(client.events == [])
+        client.transportClosed()
+        client.clear()
+        client.connect()
+        #expect(client.events == [.sessionLost])
+    }
+
+    @Test("six tries come, each after 1 to 15 s; then one every 5 minutes, more or less half")
+    func reconnectRule() throws {
+        for seed in UInt64(1)...200 {
+            var client = try Driver(seed: seed)
+            client.connect()
+            client.transportClosed(.networkFailure)
+            for attempt in 1...20 {
+                let delay = try #require(client.retryDelay)
+                let expected: ClosedRange<Int64> =
+                    attempt <= 6 ? 1_000...15_000 : 150_000...450_000
+                #expect(expected.contains(delay), "try \(attempt), seed \(seed)")
+                client.pass(delay)
+                #expect(client.machine.openingNumber != nil)
+                client.transportClosed(.networkFailure)
+            }
+        }
+    }
+
+    @Test("the six delays of many clients spread evenly")
+    func spread() throws {
+        var buckets = Array(repeating: 0, count: 14)
+        let clients = 2_000
+        for seed in 0..<UInt64(clients) {
+            var client = try Driver(seed: seed)
+            client.connect()
+            client.transportClosed(.networkFailure)
+            let delay = try #require(client.retryDelay)
+            buckets[min(13, Int((delay - 1_000) / 1_000))] += 1
+        }
+        for bucket in buckets {
+            #expect(abs(bucket - clients / 14) < clients / 14 * 3 / 10, "\(buckets)")
+        }
+    }
+
+    @Test("a connection of a minute lets the count begin anew, a shorter one does not")
+    func count() throws {
+        var client = try Driver()
+        client.connect()
+        for _ in 1...3 {
+            client.transportClosed(.networkFailure)
+            client.pass(15_000)
+        }
+        client.connect(sessionPresent: true)
+        client.pass(59_000)
+        client.transportClosed(.networkFailure)
+        #expect(client.machine.reconnect.attempt == 5)
+        client.connect(sessionPresent: true)
+        client.pass(61_000)
+        client.transportClosed(.networkFailure)
+        #expect(client.machine.reconnect.attempt == 2)
+    }
+
+    @Test(
+        "CONNACK 1 and 2 stop the client",
+        arguments: [
+            (UInt8(1), StopReason.unacceptableProtocolVersion), (2, .identifierRejected),
+        ])
+    func refused(code: UInt8, reason: StopReason) throws {
+        var client = try Driver()
+        client.start()
+        client.transportOpened()
+        client.receive(Packets.connack(code: code))
+        #expect(client.states.last == .stopped(reason))
+        #expect(client.machine.nextDeadline == nil)
+        #expect(client.closed == 1)
+    }
+
+    @Test("CONNACK 3 counts as a failed try")
+    func unavailable() throws {
+        var client = try Driver()
+        client.start()
+        client.transportOpened()
+        client.receive(Packets.connack(code: 3))
+        #expect(client.events == [.dropped(.serverUnavailable)])
+        #expect(client.retryDelay != nil)
+    }
+
+    @Test("CONNACK 4 and 5 ask for credentials once, and stop at the second", arguments: [4, 5])
+    func credentials(code: UInt8) throws {
+        var client = try Driver()
+        client.start()
+        client.transportOpened()
+        client.receive(Packets.connack(code: code))
+        #expect(client.actions.last == .requestCredentials)
+        let fresh = ClientCredentials(userName: .init(text: "u"), password: .init(text: "p"))
+        client.clear()
+        client.call { $0.credentialsProvided(fresh, at: $1) }
+        client.transportOpened()
+        #expect(client.sent == [.connect(keepAlive: 150, userName: "u")])
+        client.receive(Packets.connack(code: code))
+        #expect(client.states.last == .stopped(.credentialsRefused))
+    }
+
+    @Test("credentials that never come do not end the tries")
+    func noCredentials() throws {
+        var client = try Driver()
+        client.start()
+        client.transportOpened()
+        client.receive(Packets.connack(code: 4))
+        client.pass(30_000 + 15_000)
+        #expect(client.machine.openingNumber != nil)
+    }
+
+    @Test("two closes right after CONNACK are told as a take-over, and the client waits 60 s")
+    func takeOver() throws {
+        var client = try Driver()
+        client.connect()
+        client.transportClosed()
+        client.connect(sessionPresent: true)
+        client.transportClosed()
+        #expect(
+            client.states.last == .waiting(untilMilliseconds: client.now + 60_000, .takenOver))
+    }
+
+    @Test("neither transport nor broker can hold a try for ever")
+    func timeouts() throws {
+        var client = try Driver()
+        client.start()
+        client.pass(15_000)
+        #expect(client.events == [.dropped(.openTimeout)])
+        client.pass(15_000)
+        client.transportOpened()
+        client.clear()
+        client.pass(10_000)
+        #expect(client.events == [.dropped(.connackTimeout)])
+    }
+
+    @Test("a write that finds the connection gone is tried on a new one at once, and once")
+    func writeFailed() throws {
+        var client = try Driver()
+        client.connect()
+        client.transportClosed(.writeFailed)
+        #expect(client.machine.openingNumber != nil)
+        client.connect(sessionPresent: true)
+        client.transportClosed(.writeFailed)
+        #expect(client.machine.openingNumber == nil)
+    }
+
+    @Test("events of an old connection change nothing")
+    func oldConnection() throws {
+        var client = try Driver()
+        client.connect()
+        let old = client.lastConnection
+        client.transportClosed()
+        client.connect(sessionPresent: true)
+        client.clear()
+        client.call { $0.transportClosed(old, .closedByPeer, at: $1) }
+        client.call { $0.received([0xFF, 0xFF], on: old, at: $1) }
+        client.call { $0.transportOpened(old, at: $1) }
+        #expect(client.actions == [])
+        #expect(client.machine.isConnected)
+    }
+
+    @Test(
+        "a packet that breaks a rule ends the connection with its reason",
+        arguments: [
+            ([0xF0, 0], DropReason.malformed(.reservedPacketType)),
+            ([0x40, 2, 0, 0], .malformed(.zeroPacketIdentifier)),
+            ([0x30, 0xFF, 0xFF, 0xFF, 0xFF], .malformed(.remainingLengthTooLong)),
+            ([0x30, 0xFF, 0xFF, 0xFF, 0x7F], .malformed(.packetTooLarge)),
+            ([0x20, 2, 0, 0], .violation(.unexpectedConnack)),
+            ([0xC0, 0], .violation(.clientPacket(.pingreq))),
+            ([0x10, 0], .malformed(.truncated)),
+        ])
+    func broken(bytes: [UInt8], reason: DropReason) throws {
+        var client = try Driver()
+        client.connect()
+        client.clear()
+        client.receive(bytes: bytes)
+        #expect(client.events == [.dropped(reason)])
+        #expect(client.closed == 1)
+    }
+
+    @Test("no packet counts before CONNACK")
+    func beforeConnack() throws {
+        var client = try Driver()
+        client.start()
+        client.transportOpened()
+        client.receive(Packets.publish([1]))
+        #expect(client.events == [.dropped(.violation(.packetBeforeConnack(.publish)))])
+        #expect(client.takeAll() == [])
+    }
+
+    @Test("packets arrive whole however they are cut")
+    func cut() throws {
+        let bytes =
+            Packets.publish([1, 2, 3], identifier: 1)
+            + Packets.publish(Array(repeating: 7, count: 300), identifier: 2) + Packets.pingresp
+        for size in 1...bytes.count {
+            var client = try Driver()
+            client.connect()
+            var rest = bytes[...]
+            while !rest.isEmpty {
+                client.receive(bytes: Array(rest.prefix(size)))
+                rest = rest.dropFirst(size)
+            }
+            let messages = client.takeAll()
+            #expect(messages.map(\.payload.count) == [3, 300], "parts of \(size)")
+        }
+    }
+}

@@ -1,0 +1,1 @@
+../../../TestSupport/HermesTesting/SplitMix64.swift
