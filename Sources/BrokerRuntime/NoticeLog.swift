@@ -54,7 +54,7 @@ struct NoticeLog {
             case .queueFull:
                 metadata[LogKeys.setting] = Self.settings(.queueMessages, .queueBytes)
             case .slowReader: metadata[LogKeys.setting] = Self.settings(.outputBytes)
-            case .away, .expired, .reservedTopic, .byOperator, .notAllowed: break
+            case .away, .expired, .reservedTopic, .byOperator, .notAllowed, .replaced: break
             }
             write(.warning, "Messages dropped", now, metadata)
         case .sessionExpired(let identifier):

@@ -15,23 +15,28 @@ package struct Envelope: Hashable, Sendable {
     /// UNIX time in milliseconds after which the message is not delivered; `nil` when it does not
     /// expire.
     package var expiresAtMs: Int64?
+    /// The publisher's key by which the message replaces queued ones; empty replaces nothing.
+    package var collapseKey: String
     /// Media type of `payload`.
     package var contentType: String
     package var payload: [UInt8]
 
     /// The tag byte of the field `sequence`: number 14, varint. Appending this byte and a varint to
-    /// ``encoded()`` sets the sequence number and keeps the fields in ascending order.
+    /// ``encoded()`` sets the sequence number and keeps the fields in ascending order; fields
+    /// `supersedes_sequence`, whose number is the next one, may follow.
     package static let sequenceTag: UInt8 = 14 << 3
 
     package init(
         messageID: String, topic: String, channel: String, publishedAtMs: Int64,
-        expiresAtMs: Int64? = nil, contentType: String, payload: [UInt8]
+        expiresAtMs: Int64? = nil, collapseKey: String = "", contentType: String,
+        payload: [UInt8]
     ) {
         self.messageID = messageID
         self.topic = topic
         self.channel = channel
         self.publishedAtMs = publishedAtMs
         self.expiresAtMs = expiresAtMs
+        self.collapseKey = collapseKey
         self.contentType = contentType
         self.payload = payload
     }
@@ -48,6 +53,7 @@ package struct Envelope: Hashable, Sendable {
         message.channel = try arena.string(channel, field: "channel")
         message.published_at_ms = publishedAtMs
         message.expires_at_ms = expiresAtMs ?? 0
+        message.collapse_key = try arena.string(collapseKey, field: "collapse_key")
         message.content_type = try arena.string(contentType, field: "content_type")
         let bytes = arena.bytes(payload)
         message.payload = ProtobufCBinaryData(len: bytes.count, data: bytes.baseAddress)

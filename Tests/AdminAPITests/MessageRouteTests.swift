@@ -72,7 +72,8 @@ struct MessageRouteTests {
             (#"{"topic":"t","payload":"x","message_id":"a b"}"#, "message_id"),
             (#"{"topic":"t","payload":"x","expires_in_s":0}"#, "expires_in_s"),
             (#"{"topic":"t","payload":"x","expires_in_s":4294967296}"#, "expires_in_s"),
-            (#"{"topic":"t","payload":"x","collapse_key":"k"}"#, "collapse_key"),
+            (#"{"topic":"t","payload":"x","collapse_key":""}"#, "collapse_key"),
+            (#"{"topic":"t","payload":"x","collapse_key":"k","deliver_in_s":9}"#, "collapse_key"),
             (#"{"topic":"t","payload":"x","Topic":"u"}"#, "Topic"),
             (#"["topic"]"#, nil),
         ] as [(String, String?)])

@@ -245,6 +245,7 @@ final class StubBroker: BrokerControl {
         figures.scheduledMessages = 231
         figures.scheduledFired = 232
         figures.scheduledExpired = 233
+        figures.collapsible = 238
         figures.pushes = 234
         figures.pushClients = 235
         figures.taggedClients = 236

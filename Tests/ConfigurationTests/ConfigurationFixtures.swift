@@ -79,6 +79,7 @@ let changedValues: [String: String] = [
     "limits.receipts": "20",
     "limits.scheduled": "21",
     "limits.scheduled_bytes": "3GiB",
+    "limits.collapsible": "23",
     "limits.pushes": "22",
     "limits.tag_bytes": "0",
     "limits.session_expiry": "90d",

@@ -13,3 +13,4 @@ def test_every_phone_ends_with_the_newest_status_of_every_order() -> None:
     print(verdict)
     assert verdict.kills_amid_posts > 0 and verdict.unanswered > 0, verdict
     assert verdict.duplicates > 10 and verdict.received > 100, verdict
+    assert verdict.superseded > 0, verdict

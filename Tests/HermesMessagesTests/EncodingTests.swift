@@ -52,8 +52,21 @@ struct EncodingTests {
         bytes += [Envelope.sequenceTag, 0x85, 0x01]
         try withUnpackedEnvelope(bytes) { envelope in
             #expect(envelope.sequence == 133)
-            #expect(envelope.supersedes_sequence == 0)
+            #expect(envelope.n_supersedes_sequence == 0)
             #expect(String(cString: envelope.message_id) == sample.messageID)
+        }
+    }
+
+    @Test("superseded sequences behind it are read as such, each a field of its own")
+    func appendedSuperseded() throws {
+        var bytes = try sample.encoded()
+        let tag = Envelope.sequenceTag + 1 << 3
+        bytes += [Envelope.sequenceTag, 0x05, tag, 0x03, tag, 0x85, 0x01]
+        try withUnpackedEnvelope(bytes) { envelope in
+            #expect(envelope.sequence == 5)
+            let superseded = UnsafeBufferPointer(
+                start: envelope.supersedes_sequence, count: envelope.n_supersedes_sequence)
+            #expect(Array(superseded) == [3, 133])
         }
     }
 

@@ -146,6 +146,10 @@ extension MetricFamily {
             "hermes_scheduled_expired_total",
             "Scheduled messages that had expired before they could be published.",
             { $0.scheduledExpired }),
+        .gauge(
+            "hermes_collapsible_messages",
+            "Queue positions whose message a later one of its collapse key may replace.",
+            { $0.collapsible }),
         .gauge("hermes_pushes", "Pushes that are scheduled or under way.") { $0.pushes },
         .counter(
             "hermes_push_clients_total", "Clients whose turn in a push has come.",

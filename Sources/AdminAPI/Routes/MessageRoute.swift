@@ -31,11 +31,6 @@ extension Route {
         _ fields: JSONFields, _ publisher: Publisher, _ maximumTopicLevels: Int, key: String?,
         _ caller: Caller?
     ) throws(Problem) -> PreparedMessage {
-        if fields.value("collapse_key") != nil {
-            throw fields.wrong(
-                "collapse_key", "is not supported yet",
-                fix: "Leave it out; each message is then queued for itself.")
-        }
         let topic = try PublishTopic(
             try fields.requiredString("topic"), maximumLevels: maximumTopicLevels, field: "topic")
         let seconds = try fields.integer("expires_in_s", in: Publisher.expirySeconds)
@@ -45,7 +40,14 @@ extension Route {
             qos: Publisher.qos(try fields.integer("qos", in: 0...2)),
             retain: try fields.bool("retain") ?? false,
             expiresAtMs: publisher.expiry(inSeconds: seconds))
+        let collapseKey = try fields.collapseKey()
+        publication.collapseKey = collapseKey.map { CollapseKey.name($0, topic: topic.bytes) }
         if let time = try fields.deliveryTime(now: publisher.now()) {
+            guard collapseKey == nil else {
+                throw fields.wrong(
+                    "collapse_key", "is given, and so is a time of delivery",
+                    fix: "Give one of them; a scheduled message replaces nothing.")
+            }
             publication.expiresAtMs = nil
             publication.schedule = MessageSchedule(
                 messageID: Array(id.text.utf8), deliverAtMs: time,

@@ -56,6 +56,7 @@ struct OrderStatusPublisher: Sendable {
         JSONFields.Name(canonical: "expires_in_s", aliases: ["expiresInS"]),
         JSONFields.Name(canonical: "idempotency_key", aliases: ["idempotencyKey"]),
         JSONFields.Name(canonical: "receipts"),
+        JSONFields.Name(canonical: "collapse_key", aliases: ["collapseKey"]),
     ])
 
     /// The update as the caller asks for it, without the time that is filled in.
@@ -128,6 +129,7 @@ struct OrderStatusPublisher: Sendable {
         let id = publisher.messageID(try fields.messageID())
         let seconds = try fields.integer("expires_in_s", in: Publisher.expirySeconds)
         let expiresAtMs = publisher.expiry(inSeconds: seconds)
+        let collapseKey = try fields.collapseKey()
         let (asked, encoded): ([UInt8], [UInt8])
         do {
             asked = try update.encoded()
@@ -135,7 +137,8 @@ struct OrderStatusPublisher: Sendable {
             let envelope = Envelope(
                 messageID: id.text, topic: topic.text, channel: channel,
                 publishedAtMs: publisher.now(), expiresAtMs: expiresAtMs,
-                contentType: OrderStatusUpdate.contentType, payload: try update.encoded())
+                collapseKey: collapseKey ?? "", contentType: OrderStatusUpdate.contentType,
+                payload: try update.encoded())
             encoded = try envelope.encoded()
         } catch {
             // Identifiers have been checked, so the error is in the reason or a detail.
@@ -146,6 +149,7 @@ struct OrderStatusPublisher: Sendable {
         var publication = Publication(
             topic: topic.bytes, payload: encoded, qos: qos, expiresAtMs: expiresAtMs,
             sequence: SequenceStamp(channel: Array(channel.utf8), tag: Envelope.sequenceTag))
+        publication.collapseKey = collapseKey.map { CollapseKey.name($0, topic: topic.bytes) }
         publisher.follow(&publication, try fields.bool("receipts"), id)
         publication.identity = PublishIdentity(
             of: publication, content: asked, expiresInSeconds: seconds, id: id, key: key,

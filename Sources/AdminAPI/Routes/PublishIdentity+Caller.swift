@@ -32,6 +32,9 @@ extension PublishIdentity {
         asked.append(seconds.map { "\($0)" } ?? "")
         asked.append(given ?? "")
         if let delivery { asked.append(delivery) }
+        if let collapseKey = publication.collapseKey {
+            asked.append(withUnsafeBytes(of: collapseKey.littleEndian) { [UInt8]($0) })
+        }
         if !push.isEmpty {
             asked.append("push")
             for part in push { asked.append(part) }
@@ -43,7 +46,7 @@ extension PublishIdentity {
 }
 
 /// Parts of a text, each behind its length, so that no other parts make the same text.
-private struct DigestInput {
+struct DigestInput {
     private var bytes: [UInt8] = []
 
     mutating func append(_ part: some Collection<UInt8>) {

@@ -6,7 +6,9 @@ extension Route {
     static func publish(_ publisher: Publisher, maximumTopicLevels: Int) -> Route {
         Route(
             method: .post, path: "/v1/publish", access: .scope(.publish), body: .raw,
-            query: ["topic", "qos", "retain", "message_id", "expires_in_s", "receipts"]
+            query: [
+                "topic", "qos", "retain", "message_id", "expires_in_s", "receipts", "collapse_key",
+            ]
         ) { request throws(Problem) in
             let name = try request.query.required("topic", example: "orders/4711")
             let topic = try PublishTopic(name, maximumLevels: maximumTopicLevels, field: "topic")
@@ -17,6 +19,8 @@ extension Route {
                 qos: Publisher.qos(try request.query.integer("qos", in: 0...2)),
                 retain: try request.query.bool("retain") ?? false,
                 expiresAtMs: publisher.expiry(inSeconds: seconds))
+            publication.collapseKey = try request.query.collapseKey()
+                .map { CollapseKey.name($0, topic: topic.bytes) }
             publisher.follow(&publication, try request.query.bool("receipts"), id)
             publication.identity = PublishIdentity(
                 of: publication, expiresInSeconds: seconds, id: id, key: request.idempotencyKey,

@@ -120,7 +120,7 @@ struct Publisher: Sendable {
     /// Size of the largest packet for the message: fixed header, topic, packet identifier, payload
     /// and a sequence.
     private static func packetBytes(of publication: Publication) -> Int {
-        let stampBytes = publication.sequence == nil ? 0 : 11
+        let stampBytes = publication.sequence == nil ? 0 : Publication.mostStampBytes
         let remaining = 2 + publication.topic.count + 2 + publication.payload.count + stampBytes
         let lengthBytes =
             switch remaining {

@@ -15,8 +15,17 @@ public struct Publication: Sendable, Equatable {
     public var identity: PublishIdentity?
     /// The message's identifier, when its receivers are to be followed by it; empty otherwise.
     public var receiptID: [UInt8] = []
+    /// Names its topic and collapse key: the message replaces those of the same that are queued and
+    /// were never sent. `nil` replaces none.
+    public var collapseKey: UInt128?
     /// Asks the shard to publish it later; `nil` publishes it at once.
     public var schedule: MessageSchedule?
+
+    /// Sequences that a message supersedes at most.
+    public static let mostSuperseded = 32
+    /// Bytes that the shard may append to the payload: a sequence and those that it supersedes, a tag
+    /// byte and up to ten bytes each.
+    public static let mostStampBytes = 11 * (1 + mostSuperseded)
 
     public init(
         topic: [UInt8], payload: [UInt8], qos: QoS, retain: Bool = false,
@@ -77,8 +86,12 @@ public struct PublishIdentity: Sendable, Equatable, BitwiseCopyable {
 /// channel's next number to the payload, as a protobuf varint field.
 public struct SequenceStamp: Sendable, Equatable {
     public var channel: [UInt8]
-    /// The field's tag byte: number << 3 | 0 (varint). The field is the last of its message.
+    /// The field's tag byte: number << 3 | 0 (varint). Only superseded sequences
+    /// follow the field.
     public var tag: UInt8
+    /// The tag byte of the field with the next number, which names each sequence that the message
+    /// supersedes. These fields follow.
+    public var supersededTag: UInt8 { tag &+ 1 << 3 }
 
     public init(channel: [UInt8], tag: UInt8) {
         self.channel = channel

@@ -119,6 +119,8 @@ public struct BrokerFigures: Sendable, Equatable {
     public var scheduledFired: UInt64 = 0
     /// Scheduled messages that had expired before they could be published.
     public var scheduledExpired: UInt64 = 0
+    /// Queue positions whose message a later one may replace.
+    public var collapsible = 0
     /// Clients with tags.
     public var taggedClients = 0
     /// Bytes of tags and of the identifiers of clients with tags.

@@ -43,6 +43,8 @@ public struct BrokerLimits: Sendable, Equatable {
     /// Messages that are published later, and their bytes.
     public var scheduled = 1_000_000
     public var scheduledBytes = 256 * 1024 * 1024
+    /// Queue positions whose message a later one of its collapse key may replace; 0 for none.
+    public var collapsible = 1_000_000
     /// Pushes that are kept: scheduled, under way and of the last 24 hours.
     public var pushes = 1_000
     /// Bytes of tags and of the identifiers of clients with tags; 0 refuses tags.

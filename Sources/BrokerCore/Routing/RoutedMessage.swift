@@ -14,6 +14,8 @@ struct RoutedMessage {
     var group: UInt32 = noIndex
     /// The receipt that follows the message; ``noIndex`` without one.
     var receipt: UInt32 = noIndex
+    /// True when a later message may replace it (``CollapseIndex/current``).
+    var collapses = false
 
     init(_ message: Message, ticket: UInt64, retain: Bool = false) {
         self.message = message

@@ -16,6 +16,8 @@ public enum DropReason: UInt8, CountLabel, BitwiseCopyable {
     case byOperator
     /// The receiver may no longer read the queued message.
     case notAllowed
+    /// A later message of the same collapse key took its place.
+    case replaced
 
     public var name: String {
         switch self {
@@ -26,6 +28,7 @@ public enum DropReason: UInt8, CountLabel, BitwiseCopyable {
         case .reservedTopic: "reserved_topic"
         case .byOperator: "operator"
         case .notAllowed: "acl"
+        case .replaced: "replaced"
         }
     }
 }
@@ -35,7 +38,7 @@ public struct DropCounts<Value: FixedWidthInteger & UnsignedInteger & BitwiseCop
     Sendable, BitwiseCopyable
 {
     // The size is the number of `DropReason` cases; a test compares them.
-    private var counts = InlineArray<7, Value>(repeating: 0)
+    private var counts = InlineArray<8, Value>(repeating: 0)
 
     public init() {}
 

@@ -133,7 +133,10 @@ extension Shard {
         sessions.countSubscriptions(of: session, before: bytesBefore)
         // Other members get the messages that the client has not acknowledged.
         if wereShared { handOver(session, nil, unacknowledged: true) }
-        if sessions[session].follows { receipts.sessionEnded(sessions[session].number) }
+        if sessions[session].follows {
+            receipts.sessionEnded(sessions[session].number)
+            collapse.sessionEnded(sessions[session].number)
+        }
         sessions.remove(session, keepsIndex: !isEmptied, pool: pool)
     }
 

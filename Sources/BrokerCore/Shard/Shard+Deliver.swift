@@ -53,6 +53,7 @@ extension Shard {
         }
         if target == nil { counts.queued += 1 }
         follow(delivery.receipt, session, at: sessions[session].outbound.end)
+        noteCollapsible(delivery, session, at: sessions[session].outbound.end)
         append(delivery, to: session, qos: qos)
         sessions.totals.queued(bytes: message.count)
         pump(session)
@@ -98,6 +99,7 @@ extension Shard {
             session: number, position: position, message: delivery.number, qos: qos.rawValue,
             retain: delivery.retain, isInWindow: isInWindow)
         follow(delivery.receipt, session, at: position)
+        noteCollapsible(delivery, session, at: position)
         if delivery.group != noIndex {
             sessions[session].noteShared()
             subscriptions.filter(of: delivery.group).withBytes {
@@ -140,6 +142,7 @@ extension Shard {
                 closeHoles(session)
                 guard !sessions[session].outbound.isFull else { return false }
             }
+            if isStored, collapse.hasHoles { passHoles(session) }
             let queue = sessions[session].outbound
             guard
                 queue.waiting >= mostWaiting
@@ -287,8 +290,9 @@ extension Shard {
         context.counters.dropped.add(reason)
         if reason == .slowReader { context.counters.limits.add(.outputBytes) }
         let isFirst = sessions.countDrop(session, reason)
-        // QoS 0 is expected to be lost while offline; access denials have their own report.
-        guard isFirst, reason != .away, reason != .notAllowed else { return }
+        // QoS 0 is expected to be lost while offline, and a replaced message to be replaced; access
+        // denials have their own report.
+        guard isFirst, reason != .away, reason != .notAllowed, reason != .replaced else { return }
         context.notices.appendBounded(
             .dropping(clientIdentifier: sessions.identifier(of: session), reason))
     }

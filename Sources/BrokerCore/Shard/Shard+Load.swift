@@ -18,6 +18,7 @@ extension Shard {
 
     /// Requests the messages that were in flight, and the waiting ones after them.
     mutating func load(_ session: UInt32, for target: Handle) {
+        if collapse.hasHoles { passHoles(session) }
         let queue = sessions[session].outbound
         let count = QueueWindow.waitingToLoad(queue)
         guard count > 0 || queue.storedInFlight > 0 else { return }

@@ -71,10 +71,14 @@ extension Shard {
         guard !commits.holdsMessages || !mustStore else {
             return (.refused(.storeRefuses), false)
         }
+        let superseded = replaceQueued(by: publication)
         var suffix: [UInt8] = []
+        var sequences = superseded ?? []
         if let stamp = publication.sequence {
             let number = requests.nextNumber(inChannel: stamp.channel)
             suffix = Self.varintField(stamp.tag, number)
+            for former in sequences { suffix += Self.varintField(stamp.supersededTag, former) }
+            sequences.append(number)
             stamp.channel.withUnsafeBytes {
                 commits.records.sequence(channel: $0, number: number)
             }
@@ -92,8 +96,11 @@ extension Shard {
         }
         defer { message.release(in: pool) }
         let receipt = isFollowed ? addReceipt(of: publication) : noIndex
+        if let key = publication.collapseKey { collapse.current = (key, sequences) }
         let (counts, needsCommit) = route(
-            message, to: receivers(of: message.topic), mustCommit: mustCommit, receipt: receipt)
+            message, to: receivers(of: message.topic),
+            mustCommit: mustCommit || superseded != nil, receipt: receipt,
+            collapses: publication.collapseKey != nil)
         keepKey(of: publication, counts)
         return (.published(counts), needsCommit)
     }

@@ -25,6 +25,9 @@ extension Shard {
     @inline(never)
     private mutating func followedEnded(_ session: UInt32, _ position: UInt64, _ end: QueueEnd) {
         endReceiver(session, position, end)
+        endCollapsible(session, position)
+        let number = sessions[session].number
+        sessions[session].follows = !receipts.freesSession(number) || collapse.holds(number)
     }
 
     /// Moves waiting messages over the holes that dropped ones left in memory.
@@ -32,7 +35,9 @@ extension Shard {
         let number = sessions[session].number
         let follows = sessions[session].follows
         sessions[session].outbound.closeHoles(pool: context.pool) { old, new in
-            if follows { receipts.move(number, from: old, to: new) }
+            guard follows else { return }
+            receipts.move(number, from: old, to: new)
+            collapse.move(number, from: old, to: new)
         }
     }
 }

@@ -71,11 +71,9 @@ extension Shard {
 
     /// Ends the receiver of a queue position, if a receipt follows it.
     mutating func endReceiver(_ session: UInt32, _ position: UInt64, _ end: QueueEnd) {
-        let number = sessions[session].number
-        if let place = receipts.find(session: number, position: position) {
+        if let place = receipts.find(session: sessions[session].number, position: position) {
             noteEnd(place, end.outcome)
         }
-        if receipts.freesSession(number) { sessions[session].follows = false }
     }
 
     private mutating func noteEnd(_ place: UInt32, _ end: (ReceiverOutcome, ReceiverReason)) {

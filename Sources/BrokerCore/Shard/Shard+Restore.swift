@@ -100,6 +100,8 @@ extension Shard: StoreVisitor {
         scheduled.insert(stored, pool: pool)
     }
 
+    public mutating func visit(_ position: StoredCollapsible) { restoreCollapsible(position) }
+
     public mutating func visit(_ tag: StoredTag) {
         tag.clientIdentifier.withUnsafeBytes { client in
             tag.tag.withUnsafeBytes { _ = tagged.add($0, to: client, pool: pool) }

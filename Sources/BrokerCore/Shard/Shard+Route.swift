@@ -64,7 +64,7 @@ extension Shard {
     /// message that a crash could lose.
     mutating func route(
         _ message: Message, to matches: UnsafeBufferPointer<SubscriptionTrie.Match>,
-        mustCommit: Bool, receipt: UInt32 = noIndex
+        mustCommit: Bool, receipt: UInt32 = noIndex, collapses: Bool = false
     ) -> (counts: PublishCounts, needsCommit: Bool) {
         let choices =
             subscriptions.hasShared ? chooseMembers(message.topic, qos: message.qos) : nil
@@ -81,6 +81,7 @@ extension Shard {
         let ticket = needsCommit && message.qos != .atMostOnce ? commits.nextTicket : 0
         var delivery = RoutedMessage(message, ticket: ticket)
         delivery.receipt = receipt
+        delivery.collapses = collapses
         retain(&delivery, effect)
         var counts = PublishCounts()
         counts.matched = matches.count + (choices?.count ?? 0)

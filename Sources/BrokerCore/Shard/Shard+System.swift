@@ -29,6 +29,7 @@ extension Shard {
         figures.scheduledMessages = scheduled.count
         figures.scheduledFired = scheduled.fired
         figures.scheduledExpired = scheduled.expired
+        figures.collapsible = collapse.count
         figures.taggedClients = tagged.count
         figures.tagBytes = tagged.bytes
         figures.pushes = pushes.openCount

@@ -203,7 +203,7 @@ extension Shard {
             connections.hasWork || commits.hasWork || walks.hasWork || requests.hasWork
             || subscriptions.hasUnfinished
             || publishKeys.hasWork(limit: context.limits.idempotencyKeys)
-            || receipts.hasWork(limit: context.limits.receipts)
+            || receipts.hasWork(limit: context.limits.receipts) || collapse.hasOrphans
             || (endedSessions.hasWork && !commits.holdsMessages)
             || (!handOvers.isEmpty && !commits.isBacklogFull)
         guard !hasWork else { return context.now }
@@ -234,6 +234,7 @@ extension Shard {
         endAndDropReceipts()
         collectDue()
         while removeOldestPush(forRoom: false) {}
+        removeCollapseOrphans()
         closeEndingWithinBudget()
     }
 

@@ -34,6 +34,7 @@ public struct Shard: ~Copyable {
     var publishKeys: PublishKeys
     var receipts: Receipts
     var scheduled: ScheduledMessages
+    var collapse: CollapseIndex
     var tagged: TaggedClients
     var pushes = Pushes()
     /// The publisher whose match is made in slices; `nil` for none.
@@ -66,6 +67,7 @@ public struct Shard: ~Copyable {
         publishKeys = PublishKeys(hash: hash)
         receipts = Receipts(hash: hash)
         scheduled = ScheduledMessages(hash: hash)
+        collapse = CollapseIndex(hash: hash)
         tagged = TaggedClients(hash: hash)
         rights = Rights(access)
         commits = Commits(store: store)

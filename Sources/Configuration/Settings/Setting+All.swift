@@ -226,6 +226,10 @@ extension Setting {
             "The same, counted in bytes of topics, payloads and identifiers of all of them together, and of pushes."
         ),
         .single(
+            "limits.collapsible", \.limits.collapsible, .number(0...100_000_000),
+            "Queued messages with a collapse_key, counted for each receiver, that a later one may replace. A further one is queued and stays. 0 replaces none."
+        ),
+        .single(
             "limits.pushes", \.limits.pushes, .number(0...10_000),
             "Pushes that are kept: scheduled, under way, and those that ended in the last day. Beyond it the one that ended first goes; when none has ended, a further one is refused. 0 refuses all."
         ),

@@ -25,7 +25,7 @@ extension OutboundQueue {
         return firstStored
     }
 
-    private var averageStoredBytes: Int { storedBytes / max(1, Int(stored - storedHoles)) }
+    var averageStoredBytes: Int { storedBytes / max(1, Int(stored - storedHoles)) }
 
     /// Frees the messages in memory, which the store also has, because the client is offline.
     public mutating func unload(pool: BytePool) {
@@ -138,7 +138,7 @@ extension OutboundQueue {
 
     /// Passes positions with `messages` messages of `bytes` bytes; the others are holes if there are
     /// as many, else missing messages.
-    private mutating func passStored(to position: UInt64, messages: UInt32, bytes: Int) {
+    mutating func passStored(to position: UInt64, messages: UInt32, bytes: Int) {
         let passed = UInt32(position - firstStored)
         stored -= passed
         storedHoles = min(stored, storedHoles - min(storedHoles, passed - messages))

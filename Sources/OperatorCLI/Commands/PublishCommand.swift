@@ -53,6 +53,15 @@ struct PublishCommand: OperatorCommand {
     var receipts = false
 
     @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            """
+            Replace what is still queued of the topic's messages with the same key: 1 to 128 \
+            visible ASCII characters.
+            """, valueName: "key"))
+    var collapseKey: String?
+
+    @Option(
         help: ArgumentHelp(
             "File with a message on each line; - is standard input.", valueName: "path"),
         completion: .file())
@@ -65,11 +74,12 @@ struct PublishCommand: OperatorCommand {
         if batch != nil {
             if topic != nil || payload.isGiven || retain || qos != 0
                 || messageID != nil || key != nil || expires != nil || receipts
+                || collapseKey != nil
             {
                 throw ValidationError(
                     """
                     With --batch each line names its own topic, payload, qos, retain, message_id, \
-                    idempotency_key, receipts and expires_in_s.
+                    idempotency_key, receipts, collapse_key and expires_in_s.
                     """)
             }
             return
@@ -77,7 +87,8 @@ struct PublishCommand: OperatorCommand {
         guard (0...2).contains(qos) else { throw ValidationError("-q takes 0, 1 or 2.") }
         guard let topic else { throw ValidationError("Give a topic with -t, or --batch.") }
         if topic.isEmpty { throw ValidationError("The topic name is empty.") }
-        try KeyArgument.check(key)
+        try KeyArgument.check(key, of: "--key")
+        try KeyArgument.check(collapseKey, of: "--collapse-key")
     }
 
     func run(in context: CommandContext) async throws(CommandFailure) {
@@ -95,7 +106,7 @@ struct PublishCommand: OperatorCommand {
             let answer = try await client.publish(
                 bytes, topic: topic, qos: qos, retain: retain, messageID: messageID,
                 expiresInSeconds: expires?.seconds, key: key,
-                receipts: receipts)
+                receipts: receipts, collapseKey: collapseKey)
             try context.console.print(
                 output.json ? JSONOutput.line(answer.json) : Self.rendered(answer.model))
         }
@@ -116,12 +127,13 @@ struct PublishCommand: OperatorCommand {
 /// The key of a message.
 enum KeyArgument {
     /// Throws the parser's error for a key that the broker would refuse.
-    static func check(_ key: String?) throws {
+    static func check(_ key: String?, of option: String) throws {
         guard let key else { return }
         guard (1...128).contains(key.utf8.count),
             key.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
         else {
-            throw ValidationError("--key takes 1 to 128 visible ASCII characters, such as a UUID.")
+            throw ValidationError(
+                "\(option) takes 1 to 128 visible ASCII characters, such as a UUID.")
         }
     }
 }

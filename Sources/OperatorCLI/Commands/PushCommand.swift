@@ -109,7 +109,7 @@ struct PushCommand: OperatorCommand {
         if at != nil && delay != nil {
             throw ValidationError("Give either --at or --in: both name its beginning.")
         }
-        try KeyArgument.check(key)
+        try KeyArgument.check(key, of: "--key")
     }
 
     func run(in context: CommandContext) async throws(CommandFailure) {

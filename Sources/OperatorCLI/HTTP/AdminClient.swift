@@ -77,7 +77,7 @@ struct AdminClient: Sendable {
 
     func publish(
         _ payload: [UInt8], topic: String, qos: Int, retain: Bool, messageID: String?,
-        expiresInSeconds: Int64?, key: String?, receipts: Bool
+        expiresInSeconds: Int64?, key: String?, receipts: Bool, collapseKey: String? = nil
     ) async throws(CommandFailure) -> Answer<PublishResult> {
         var query = [
             (name: "topic", value: topic), (name: "qos", value: "\(qos)"),
@@ -86,6 +86,7 @@ struct AdminClient: Sendable {
         if let messageID { query.append(("message_id", messageID)) }
         if let expiresInSeconds { query.append(("expires_in_s", "\(expiresInSeconds)")) }
         if receipts { query.append(("receipts", "true")) }
+        if let collapseKey { query.append(("collapse_key", collapseKey)) }
         return try decode(
             await send(.post, ["v1", "publish"], query: query, body: payload, key: key))
     }

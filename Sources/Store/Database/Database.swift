@@ -22,6 +22,7 @@ public final class Database {
     let receiptWriter: ReceiptWriter
     let scheduledWriter: ScheduledWriter
     let pushWriter: PushWriter
+    let collapseWriter: CollapseWriter
     public internal(set) var progress: Progress
 
     /// Size of this connection's page cache in bytes.
@@ -57,6 +58,7 @@ public final class Database {
         receiptWriter = try ReceiptWriter.prepare(on: connection)
         scheduledWriter = try ScheduledWriter.prepare(on: connection)
         pushWriter = try PushWriter.prepare(on: connection)
+        collapseWriter = try CollapseWriter.prepare(on: connection)
         progress = try Self.progress(connection)
         self.connection = connection
     }

@@ -205,6 +205,12 @@ public struct DatabaseCheck: ~Copyable {
             finding: "scheduled message # has the QoS @",
             query: "SELECT number, qos FROM scheduled WHERE qos NOT BETWEEN 0 AND 2"),
         Rule(
+            finding: "@ positions with collapse keys belong to session #, which does not exist",
+            query: """
+                SELECT session, count(*) FROM collapsible
+                WHERE session NOT IN (SELECT number FROM sessions) GROUP BY session
+                """),
+        Rule(
             finding: "push # has the QoS @",
             query: "SELECT number, qos FROM pushes WHERE qos NOT BETWEEN 0 AND 2"),
         Rule(

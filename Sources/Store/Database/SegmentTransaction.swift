@@ -37,6 +37,8 @@ struct SegmentTransaction {
         try writePublishKeys()
         try database.receiptWriter.write(changes.receipts)
         try database.scheduledWriter.write(changes.scheduled)
+        try database.collapseWriter.write(
+            changes.collapse, removedSessions: changes.removedSessions)
         try database.pushWriter.write(changes.tags)
         try database.pushWriter.write(changes.pushes)
         try settleReferences()

@@ -127,6 +127,7 @@ extension JournalOverlay {
         changes.publishKeysBegin = active.publishKeysBegin
         changes.receipts = active.receipts
         changes.scheduled = active.scheduled
+        changes.collapse = collectCollapse()
         changes.tags = active.tags
         changes.pushes = active.pushes
         changes.sharedFilters = sharedFilters.texts

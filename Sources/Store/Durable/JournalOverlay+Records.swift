@@ -93,6 +93,7 @@ extension JournalOverlay {
         case .receipt, .receiptReceiver, .receiptEnded, .receiptProgress:
             applyReceipt(record, bytes)
         case .scheduled, .scheduledMoved, .scheduledEnded: applyScheduled(record, bytes)
+        case .collapsible, .collapsibleEnded: applyCollapse(record, bytes)
         case .tag, .push, .pushProgress, .pushRemoved: applyPush(record, bytes)
         }
         return true

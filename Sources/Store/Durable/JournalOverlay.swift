@@ -79,6 +79,7 @@ struct JournalOverlay: ~Copyable {
         var publishKeysBegin: UInt64 = 0
         var receipts = ReceiptChanges()
         var scheduled = ScheduledChanges()
+        var collapse = CollapseChanges()
         var tags = TagChanges()
         var pushes = PushChanges()
         /// Number of records that take memory, or did.
@@ -122,7 +123,7 @@ struct JournalOverlay: ~Copyable {
         active.deltas.isEmpty && active.retained.isEmpty && active.sequences.isEmpty
             && active.publishKeys.isEmpty && active.publishKeysBegin == 0
             && active.receipts.isEmpty && active.scheduled.isEmpty
-            && active.tags.isEmpty && active.pushes.isEmpty
+            && active.tags.isEmpty && active.pushes.isEmpty && active.collapse.isEmpty
     }
 
     // MARK: Sessions

@@ -16,6 +16,7 @@ extension RecoveredJournal {
         try restorePublishKeys(database, &visitor)
         try overlay.restoreReceipts(database, &visitor)
         try overlay.restoreScheduled(database, &visitor)
+        try overlay.restoreCollapse(database, &visitor)
         try overlay.restoreTags(database, &visitor)
         try overlay.restorePushes(database, &visitor)
     }

@@ -202,6 +202,7 @@ public struct SegmentChanges: Sendable {
     public var publishKeysBegin: UInt64 = 0
     public var receipts = ReceiptChanges()
     public var scheduled = ScheduledChanges()
+    public var collapse = CollapseChanges()
     public var tags = TagChanges()
     public var pushes = PushChanges()
 

@@ -24,6 +24,8 @@ public protocol StoreVisitor: ~Copyable {
     mutating func visit(lastScheduled: UInt64)
     /// Numbers rise. `dueMs` is the time to which it was moved last.
     mutating func visit(_ scheduled: StoredScheduled, dueMs: Int64)
+    /// Its session may be gone.
+    mutating func visit(_ position: StoredCollapsible)
     mutating func visit(_ tag: StoredTag)
     /// The highest number of a push that the journal knows; the pushes that follow may have higher
     /// ones.

@@ -43,6 +43,8 @@ public enum RecordView: BitwiseCopyable {
         qos: UInt8, retain: Bool, isFollowed: Bool)
     case scheduledMoved(UInt64, dueMs: Int64)
     case scheduledEnded(UInt64)
+    case collapsible(CollapsibleView)
+    case collapsibleEnded(session: UInt64, position: UInt64)
     case tag(Bytes, clientIdentifier: Bytes, isSet: Bool)
     case push(PushView)
     case pushProgress(PushProgress)
@@ -64,6 +66,8 @@ enum RecordKind: UInt8 {
     case shared, sessionEnded
     /// Since version 3.
     case publishKey, publishKeysDropped
+    case collapsible = 43
+    case collapsibleEnded = 44
     case receipt = 45
     case receiptReceiver = 46
     case receiptEnded = 47
@@ -173,6 +177,9 @@ public struct RecordReader {
                 isFollowed: isFollowed)
         case .scheduledMoved: return .scheduledMoved(try integer(), dueMs: try integer())
         case .scheduledEnded: return .scheduledEnded(try integer())
+        case .collapsible: return .collapsible(try collapsible())
+        case .collapsibleEnded:
+            return .collapsibleEnded(session: try integer(), position: try integer())
         case .tag: return try tag()
         case .push: return .push(try push())
         case .pushProgress: return .pushProgress(try pushProgress())
@@ -205,8 +212,13 @@ public struct RecordReader {
             littleEndian: bytes.loadUnaligned(fromByteOffset: offset - size, as: Value.self))
     }
 
-    mutating func string() throws(DamagedRecord) -> RecordView.Bytes {
-        let count = Int(try integer() as UInt32)
+    mutating func string() throws(DamagedRecord) -> RecordView.Bytes { try items(of: 1) }
+
+    /// Numbers of eight bytes behind their count.
+    mutating func numbers() throws(DamagedRecord) -> RecordView.Bytes { try items(of: 8) }
+
+    private mutating func items(of size: Int) throws(DamagedRecord) -> RecordView.Bytes {
+        let count = Int(try integer() as UInt32) * size
         guard bytes.count - offset >= count else { throw damage }
         offset += count
         return RecordView.Bytes(offset: offset - count, count: count)
@@ -281,6 +293,9 @@ extension StoreRecord {
                     qos: qos, retain: retain, isFollowed: isFollowed))
         case .scheduledMoved(let number, let dueMs): self = .scheduledMoved(number, dueMs: dueMs)
         case .scheduledEnded(let number): self = .scheduledEnded(number)
+        case .collapsible(let view): self = .collapsible(StoredCollapsible(view, in: bytes))
+        case .collapsibleEnded(let session, let position):
+            self = .collapsibleEnded(session: session, position: position)
         case .tag(let tag, let client, let isSet):
             self = .tag(
                 StoredTag(clientIdentifier: text(client), tag: text(tag)), isSet: isSet)

@@ -61,6 +61,9 @@ public enum StoreRecord: Hashable, Sendable {
     case scheduledMoved(UInt64, dueMs: Int64)
     /// It was cancelled or has expired, or it is published by the other records of the group.
     case scheduledEnded(UInt64)
+    /// A queue position whose message a later one may replace; and its end.
+    case collapsible(StoredCollapsible)
+    case collapsibleEnded(session: UInt64, position: UInt64)
     case tag(StoredTag, isSet: Bool)
     case push(StoredPush)
     /// A slice of a push, whose deliveries are the other records of the group, or its end.

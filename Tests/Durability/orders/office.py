@@ -29,6 +29,11 @@ class Status:
     """Of the first answer; empty while there is none."""
 
     @property
+    def collapses(self) -> bool:
+        """Half of the orders want to have their newest status alone."""
+        return self.order.encode()[-1] % 2 == 0
+
+    @property
     def key(self) -> str:
         return f"status-{self.number}"
 
@@ -37,7 +42,11 @@ class Status:
         fields: dict[str, object] = {
             "salesId": self.sales, "status": STATES[self.number % len(STATES)],
             "reason": str(self.number), "receipts": True}
-        return fields | ({"message_id": self.key} if self.is_named else {})
+        if self.is_named:
+            fields["message_id"] = self.key
+        if self.collapses:
+            fields["collapse_key"] = "status"
+        return fields
 
     def answered(self, answer: dict) -> None:
         """Holds one answer of the broker to all that was answered before."""

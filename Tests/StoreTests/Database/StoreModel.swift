@@ -54,6 +54,7 @@ struct StoreModel: Equatable {
     var publishKeys: [PublishKey] = []
     var receipts = ReceiptModel()
     var scheduled: [UInt64: StoredScheduled] = [:]
+    var collapsible: Set<StoredCollapsible> = []
     var tags: Set<StoredTag> = []
     var pushes: [UInt64: StoredPush] = [:]
     var progress = Database.Progress(appliedSegment: 0, lastSession: 0, lastMessage: 0)
@@ -68,6 +69,10 @@ extension StoreModel.Message {
 }
 
 extension StoreModel {
+    mutating func endCollapsible(_ session: UInt64, _ position: UInt64) {
+        collapsible = collapsible.filter { $0.session != session || $0.position != position }
+    }
+
     /// Applies a segment in the order that ``SegmentChanges`` defines.
     mutating func apply(_ segment: SegmentBuilder) {
         let changes = segment.changes
@@ -136,6 +141,11 @@ extension StoreModel {
         for message in changes.scheduled.added { scheduled[message.number] = message }
         for (number, dueMs) in changes.scheduled.moved { scheduled[number]?.dueMs = dueMs }
         for number in changes.scheduled.ended { scheduled[number] = nil }
+        collapsible = collapsible.filter { !changes.removedSessions.contains($0.session) }
+        for (place, stored) in changes.collapse.positions {
+            endCollapsible(place.session, place.position)
+            if let stored { collapsible.insert(stored) }
+        }
         for (tag, isSet) in changes.tags.isSet {
             if isSet { tags.insert(tag) } else { tags.remove(tag) }
         }
@@ -195,6 +205,9 @@ extension StoreModel {
         var scheduled: [UInt64: StoredScheduled] = [:]
         try database.forEachScheduled { scheduled[$0.number] = $0 }
         self.scheduled = scheduled
+        var collapsible: Set<StoredCollapsible> = []
+        try database.forEachCollapsible { collapsible.insert($0) }
+        self.collapsible = collapsible
         var tags: Set<StoredTag> = []
         try database.forEachTag { tags.insert($0) }
         self.tags = tags

@@ -151,6 +151,7 @@ private final class OverlayParts {
         try database.forEachPublishKey(from: 0) { visitor.visit($0) }
         visitor.model.receipts = try ReceiptModel(reading: database)
         try database.forEachScheduled { visitor.visit($0, dueMs: $0.dueMs) }
+        try database.forEachCollapsible { visitor.visit($0) }
         try database.forEachTag { visitor.visit($0) }
         try database.forEachPush { visitor.visit($0) }
         let reader = try QueueReader(directory: folder.path)

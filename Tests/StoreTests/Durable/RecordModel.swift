@@ -12,7 +12,9 @@ extension StoreModel {
         case .session(let number, let identifier, let userName):
             sessions[number] = Session(clientIdentifier: identifier, userName: userName)
             progress.lastSession = max(progress.lastSession, number)
-        case .sessionRemoved(let number): sessions[number] = nil
+        case .sessionRemoved(let number):
+            sessions[number] = nil
+            collapsible = collapsible.filter { $0.session != number }
         case .sessionEnded(let number): sessions[number]?.endSession()
         case .attached(let session): sessions[session]?.isAttached = true
         case .detached(let session, let sinceMs):
@@ -57,6 +59,10 @@ extension StoreModel {
         case .scheduled(let message): scheduled[message.number] = message
         case .scheduledMoved(let number, let dueMs): scheduled[number]?.dueMs = dueMs
         case .scheduledEnded(let number): scheduled[number] = nil
+        case .collapsible(let stored):
+            endCollapsible(stored.session, stored.position)
+            collapsible.insert(stored)
+        case .collapsibleEnded(let session, let position): endCollapsible(session, position)
         case .tag(let tag, let isSet):
             if isSet { tags.insert(tag) } else { tags.remove(tag) }
         case .push(let push): pushes[push.number] = push
@@ -217,6 +223,10 @@ struct ModelVisitor: StoreVisitor {
     mutating func visit(_ scheduled: StoredScheduled, dueMs: Int64) {
         model.scheduled[scheduled.number] = scheduled
         model.scheduled[scheduled.number]?.dueMs = dueMs
+    }
+
+    mutating func visit(_ position: StoredCollapsible) {
+        if model.sessions[position.session] != nil { model.collapsible.insert(position) }
     }
 
     mutating func visit(_ tag: StoredTag) {

@@ -97,7 +97,7 @@ struct RecordProgram {
                     session: session, packetIdentifier: UInt16(random.number(in: 1...9))),
                 &model)
         case 22...24: addWill(session, &model)
-        case 25: random.once(in: 2) ? changeTags(&model) : changePushes(&model)
+        case 25: changeOthers(session, queue, &model)
         case 26: add(.willRemoved(session: session), &model)
         case 27...28: add(.retainedRemoved(topic: text(4)), &model)
         case 29: changeScheduled(&model)
@@ -189,6 +189,26 @@ struct RecordProgram {
             add(.scheduledMoved(number, dueMs: Int64(number) * 7), &model)
         } else {
             add(.scheduledEnded(number), &model)
+        }
+    }
+
+    private mutating func changeOthers(
+        _ session: UInt64, _ queue: [UInt64], _ model: inout StoreModel
+    ) {
+        switch random.number(in: 1...3) {
+        case 1: changeTags(&model)
+        case 2: changePushes(&model)
+        default:
+            guard let position = queue.randomElement(using: &random) else { return }
+            guard !random.once(in: 3) else {
+                return add(.collapsibleEnded(session: session, position: position), &model)
+            }
+            let sequences = (0..<random.number(in: 0...3)).map { UInt64($0) << 40 + position }
+            add(
+                .collapsible(
+                    StoredCollapsible(
+                        session: session, position: position, key: UInt128(position) << 70,
+                        sequences: sequences)), &model)
         }
     }
 

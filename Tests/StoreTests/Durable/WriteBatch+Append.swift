@@ -69,6 +69,9 @@ extension WriteBatch {
         case .scheduled(let message): scheduled(message)
         case .scheduledMoved(let number, let dueMs): scheduledMoved(number, dueMs: dueMs)
         case .scheduledEnded(let number): scheduledEnded(number)
+        case .collapsible(let stored): collapsible(stored)
+        case .collapsibleEnded(let session, let position):
+            collapsibleEnded(session: session, position: position)
         case .tag(let tag, let isSet):
             tag.tag.withUnsafeBytes { text in
                 tag.clientIdentifier.withUnsafeBytes {

@@ -165,9 +165,9 @@ static const ProtobufCFieldDescriptor hermes__v1__envelope__field_descriptors[10
   {
     "supersedes_sequence",
     15,
-    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_LABEL_REPEATED,
     PROTOBUF_C_TYPE_UINT64,
-    0,   /* quantifier_offset */
+    offsetof(Hermes__V1__Envelope, n_supersedes_sequence),
     offsetof(Hermes__V1__Envelope, supersedes_sequence),
     NULL,
     NULL,

@@ -51,8 +51,7 @@ struct  Hermes__V1__Envelope
    */
   int64_t expires_at_ms;
   /*
-   * A queued message of the same key is replaced by this one; empty replaces nothing. The broker does
-   * not set it yet.
+   * A queued message of the same key is replaced by this one; empty replaces nothing.
    */
   char *collapse_key;
   /*
@@ -65,14 +64,15 @@ struct  Hermes__V1__Envelope
    */
   uint64_t sequence;
   /*
-   * The sequence of the queued message that this one replaced, so that its hole is no loss; 0: none.
-   * The broker does not set it yet.
+   * The sequences of queued messages that this one replaced, for any receiver, and of those that they
+   * had replaced, so that their holes are no losses; at most 32.
    */
-  uint64_t supersedes_sequence;
+  size_t n_supersedes_sequence;
+  uint64_t *supersedes_sequence;
 };
 #define HERMES__V1__ENVELOPE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&hermes__v1__envelope__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0, 0, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, {0,NULL}, 0, 0 }
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0, 0, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, {0,NULL}, 0, 0,NULL }
 
 
 /* Hermes__V1__Envelope methods */

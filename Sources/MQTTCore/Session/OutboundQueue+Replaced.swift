@@ -1,0 +1,31 @@
+import Structures
+
+/// Waiting messages that leave a queue from its middle, because later ones replace them.
+extension OutboundQueue {
+    /// Drops a waiting message in memory; false when none waits there at this position.
+    public mutating func dropWaiting(at position: UInt64, pool: BytePool) -> Bool {
+        guard position >= head + UInt64(sentSpan), position < head + UInt64(span),
+            entry(at: position).state == .waiting
+        else { return false }
+        let message = takeWaiting(position)
+        message?.release(in: pool)
+        store(.hole, at: position)
+        skipHoles()
+        advanceHead(pool)
+        return true
+    }
+
+    /// Drops one waiting message that is only in the store, where it leaves a hole.
+    public mutating func dropStored() {
+        let bytes = averageStoredBytes
+        storedHoles += 1
+        storedBytes = stored == storedHoles ? 0 : max(0, storedBytes - bytes)
+    }
+
+    /// Passes positions at the front of the stored part, in front of `position`, that are known to
+    /// be holes.
+    public mutating func passHoles(below position: UInt64) {
+        guard position > firstStored else { return }
+        passStored(to: min(position, end), messages: 0, bytes: 0)
+    }
+}
