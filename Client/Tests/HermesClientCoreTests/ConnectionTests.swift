@@ -141,6 +141,19 @@ struct ConnectionTests {
             client.states.last == .waiting(untilMilliseconds: client.now + 60_000, .takenOver))
     }
 
+    @Test("two early closes with a longer connection between are no take-over")
+    func noTakeOver() throws {
+        var client = try Driver()
+        client.connect()
+        client.transportClosed()
+        client.connect(sessionPresent: true)
+        client.pass(5_000)
+        client.transportClosed()
+        client.connect(sessionPresent: true)
+        client.transportClosed()
+        #expect(try #require(client.retryDelay) <= 15_000)
+    }
+
     @Test("neither transport nor broker can hold a try for ever")
     func timeouts() throws {
         var client = try Driver()
@@ -208,6 +221,20 @@ struct ConnectionTests {
         client.receive(Packets.publish([1]))
         #expect(client.events == [.dropped(.violation(.packetBeforeConnack(.publish)))])
         #expect(client.takeAll() == [])
+    }
+
+    @Test("a packet that comes byte by byte must be whole after 120 s")
+    func trickle() throws {
+        var client = try Driver()
+        client.connect()
+        let begin = client.now
+        client.receive(bytes: [0x30, 0xFF, 0x7F])
+        while client.machine.isConnected, client.now - begin < 600_000 {
+            client.pass(1_000)
+            client.receive(bytes: [0])
+        }
+        #expect(client.events.last == .dropped(.unfinishedPacket))
+        #expect(client.now - begin == 120_000)
     }
 
     @Test("packets arrive whole however they are cut")

@@ -47,6 +47,20 @@ struct HeartbeatTests {
         #expect(client.events == [.dropped(.silent)])
     }
 
+    @Test("other packets prolong the wait for PINGRESP, to 60 s")
+    func onlyOtherPackets() throws {
+        var client = try Driver()
+        client.connect()
+        let begin = client.now
+        while client.machine.isConnected, client.now - begin < 600_000 {
+            client.receive(Packets.publish([1], qos: 0))
+            client.pass(5_000)
+        }
+        // PINGREQ is due by what was written.
+        #expect(client.now - begin == 150_000 + 60_000)
+        #expect(client.events.last == .dropped(.silent))
+    }
+
     @Test("an answer keeps the connection")
     func answered() throws {
         var client = try Driver()

@@ -216,6 +216,21 @@ struct PublishingTests {
         #expect(try client.restarted().machine.stored == client.machine.stored)
     }
 
+    @Test("no message gets the identifier of a request that is under way")
+    func identifiers() throws {
+        var client = try Driver()
+        client.connect()
+        try client.subscribe("a")
+        let request = client.sent.last?.identifier
+        // The broker answers PINGREQ and PUBLISH, so that the request alone stays open.
+        for _ in 0..<70_000 {
+            try client.publish([])
+            #expect(client.identifier() != request)
+            client.receive(Packets.puback(client.identifier()))
+            client.clear()
+        }
+    }
+
     @Test("programs that live briefly do not let the log grow")
     func briefLives() throws {
         var client = try Driver()

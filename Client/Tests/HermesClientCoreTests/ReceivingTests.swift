@@ -103,6 +103,24 @@ struct ReceivingTests {
         #expect(client.actions == [])
     }
 
+    @Test("when the session may be new, only DUP makes a message a redelivery")
+    func uncertainSession() throws {
+        var client = try Driver()
+        client.connect()
+        client.receive(
+            Packets.publish([1], qos: 2, identifier: 1), Packets.publish([2], identifier: 2))
+        client.acknowledge(client.takeAll()[0].number)
+        client.transportClosed()
+        client.pass(client.retryDelay ?? 0)
+        client.transportOpened()
+        // The broker begins a new session, which has the same messages by chance.
+        client.transportClosed(.networkFailure)
+        client.connect(sessionPresent: true)
+        client.receive(
+            Packets.publish([1], qos: 2, identifier: 1), Packets.publish([2], identifier: 2))
+        #expect(client.takeAll().map(\.payload) == [[1], [2]])
+    }
+
     @Test("a repeat by a timer is tolerated, another message under its identifier is not")
     func identifierInUse() throws {
         var client = try Driver()

@@ -108,8 +108,11 @@ struct SequenceTests {
         if client.machine.openingNumber == nil { client.pass(client.retryDelay ?? 0) }
         while client.machine.openingNumber == nil { client.pass(1_000) }
         client.connect(sessionPresent: true)
-        client.pass(4_000)
-        #expect(client.deliver("a/501") == ["a/501"])
+        client.pass(1_000)
+        client.deliver("a/504")
+        client.pass(3_000)
+        #expect(client.lost == [])
+        #expect(client.deliver("a/501", "a/503") == ["a/501", "a/503"])
         client.pass(10_000)
         #expect(client.lost == [])
     }

@@ -145,6 +145,20 @@ struct SubscriptionTests {
         #expect(client.answers["never"] == .unsubscribed)
     }
 
+    @Test("a lost session ends what the app has unsubscribed from, and answers it")
+    func unsubscribedByLostSession() throws {
+        var client = try Driver()
+        client.connect()
+        try client.subscribe("a")
+        client.answerSubscription()
+        client.transportClosed()
+        client.unsubscribe("a")
+        client.clear()
+        client.connect(sessionPresent: false)
+        #expect(client.answers == ["a": .unsubscribed])
+        #expect(client.sent.count == 1)
+    }
+
     @Test("who changes their mind while SUBACK is under way gets what they wanted last")
     func changedMind() throws {
         var client = try Driver()

@@ -196,7 +196,11 @@ extension ClientMachine {
             perform(.event(.sessionLost))
         }
         let takenOver = stored.outbox.messages.filter(\.isReleased).map(\.key)
+        let unwanted = stored.subscriptions.all.filter { $0.state == .unwanted }
         record(.sessionStarted)
+        for subscription in unwanted {
+            perform(.subscriptionAnswered(subscription.filter, .unsubscribed))
+        }
         inbox.sessionLost()
         attempted = 0
         for key in takenOver {
