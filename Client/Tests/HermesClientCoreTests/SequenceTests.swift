@@ -180,6 +180,21 @@ struct SequenceTests {
         #expect(client.machine.stored.recentNames.all.count == 1_000)
     }
 
+    @Test("facts beyond their bounds are none, and such messages are delivered each time")
+    func unboundedFacts() throws {
+        var client = try Driver()
+        client.connect()
+        let texts = [
+            "=" + String(repeating: "n", count: 129), String(repeating: "c", count: 1_025) + "/1",
+            "a/2000" + String(repeating: "/1", count: 1_025), "a/0",
+        ]
+        for text in texts {
+            #expect(client.deliver(text, text) == [text, text])
+        }
+        #expect(client.machine.stored.channels.count == 0)
+        #expect(client.machine.stored.recentNames.all.isEmpty)
+    }
+
     @Test("channels are bounded; the one that was quiet for longest is forgotten")
     func channels() {
         var table = ChannelTable()

@@ -21,6 +21,22 @@ package enum MessageFacts: Hashable, Sendable {
     /// A message without a sequence, by its name.
     case named([UInt8])
 
+    /// Bytes of a channel's name, and of a message's.
+    package static let mostChannelBytes = 1_024
+    package static let mostNameBytes = 128
+    package static let mostSuperseded = 1_024
+
+    /// False for facts that would take too much room or work; such a message is delivered as one
+    /// without facts.
+    var isBounded: Bool {
+        switch self {
+        case .sequenced(let numbers):
+            numbers.channel.count <= Self.mostChannelBytes && numbers.sequence > 0
+                && numbers.superseded.count <= Self.mostSuperseded
+        case .named(let name): name.count <= Self.mostNameBytes
+        }
+    }
+
     /// The message that these facts name: two with equal identities are copies of each other.
     var identity: MessageIdentity {
         switch self {

@@ -1,8 +1,6 @@
 /// The identifiers of the last 1,000 messages without a sequence that the app has acknowledged.
 package struct RecentIdentifiers: Equatable, Sendable {
     package static let most = 1_000
-    /// Bytes of an identifier; of a longer one only its beginning is kept and compared.
-    package static let mostBytes = 128
 
     private var known: Set<[UInt8]> = []
     /// A ring: once it is full, `oldest` is the place that the next identifier takes.
@@ -14,23 +12,18 @@ package struct RecentIdentifiers: Equatable, Sendable {
     /// The identifiers, the oldest first.
     package var all: [[UInt8]] { Array(ring[oldest...] + ring[..<oldest]) }
 
-    package func contains(_ identifier: [UInt8]) -> Bool { known.contains(Self.key(identifier)) }
+    package func contains(_ identifier: [UInt8]) -> Bool { known.contains(identifier) }
 
     package mutating func insert(_ identifier: [UInt8]) {
-        let key = Self.key(identifier)
-        guard known.insert(key).inserted else { return }
+        guard known.insert(identifier).inserted else { return }
         if ring.count < Self.most {
-            ring.append(key)
+            ring.append(identifier)
         } else {
             known.remove(ring[oldest])
-            ring[oldest] = key
+            ring[oldest] = identifier
             oldest = (oldest + 1) % Self.most
         }
     }
 
     package static func == (left: Self, right: Self) -> Bool { left.all == right.all }
-
-    private static func key(_ identifier: [UInt8]) -> [UInt8] {
-        identifier.count <= mostBytes ? identifier : Array(identifier.prefix(mostBytes))
-    }
 }

@@ -52,7 +52,7 @@ extension ClientMachine {
         _ topic: [UInt8], _ payload: [UInt8], retain: Bool, at moment: Moment
     ) {
         counters.received += 1
-        let facts = settings.readFacts(topic, payload)
+        let facts = readFacts(topic, payload)
         if let facts {
             guard !wasSeen(facts), inbox.copied(facts.identity) == nil else {
                 counters.duplicates += 1
@@ -97,7 +97,7 @@ extension ClientMachine {
             record(.receivedReleased(arrival.identifier))
         }
         counters.received += 1
-        let facts = settings.readFacts(topic, payload)
+        let facts = readFacts(topic, payload)
         if let facts {
             arrival.awaits = inbox.copied(facts.identity)
             if arrival.awaits != nil || wasSeen(facts) {
@@ -139,6 +139,11 @@ extension ClientMachine {
     }
 
     // MARK: Duplicates and losses
+
+    private func readFacts(_ topic: [UInt8], _ payload: [UInt8]) -> MessageFacts? {
+        guard let facts = settings.readFacts(topic, payload), facts.isBounded else { return nil }
+        return facts
+    }
 
     private func wasSeen(_ facts: MessageFacts) -> Bool {
         switch facts {
