@@ -18,6 +18,8 @@ public struct QueueSlice: Sendable {
         public var isReleased: Bool
         /// The whole filter of the shared subscription that chose this session; empty for none.
         public var shared: UnsafeRawBufferPointer
+        /// The message's identifier; empty for none.
+        public var messageID: UnsafeRawBufferPointer
     }
 
     public let request: QueueRead
@@ -32,8 +34,8 @@ public struct QueueSlice: Sendable {
     /// - Parameters:
     ///   - request: the request that is answered.
     ///   - next: the position from which the next read begins.
-    ///   - bytes: the records `message` and `queued`, and if needed `shared` and `released`, of
-    ///     each position, in order.
+    ///   - bytes: the records of each position, in order: `message`, `named` if needed, `queued`,
+    ///     and `shared` and `released` if needed.
     ///   - released: rising ranges of positions that are released although `bytes` does not say so.
     ///   - failure: the failure that ended the read.
     public init(
@@ -61,7 +63,10 @@ public struct QueueSlice: Sendable {
                         payload: Self.part(bytes, payload), qos: 0, retain: false,
                         publishedQoS: qos, publishedRetain: retain, expiresAtMs: expiresAtMs,
                         isReleased: false,
-                        shared: UnsafeRawBufferPointer(start: nil, count: 0))
+                        shared: UnsafeRawBufferPointer(start: nil, count: 0),
+                        messageID: UnsafeRawBufferPointer(start: nil, count: 0))
+                case .named(_, let messageID):
+                    pending?.messageID = Self.part(bytes, messageID)
                 case .queued(_, let position, _, let qos, let retain, _):
                     pending?.position = position
                     pending?.qos = qos
@@ -81,6 +86,7 @@ public struct QueueSlice: Sendable {
             taken.isReleased = true
             taken.topic = UnsafeRawBufferPointer(start: nil, count: 0)
             taken.payload = taken.topic
+            taken.messageID = taken.topic
         }
         body(taken)
     }

@@ -4,6 +4,7 @@ import Store
 package final class DelayedStore: Store {
     private struct Row {
         var message: StoreRecord
+        var messageID: [UInt8]
         var queued: StoreRecord
         var isReleased = false
         var shared: [UInt8] = []
@@ -84,14 +85,17 @@ package final class DelayedStore: Store {
 
     private func apply(_ records: [StoreRecord]) {
         var messages: [UInt64: StoreRecord] = [:]
+        var messageIDs: [UInt64: [UInt8]] = [:]
         for record in records {
             switch record {
             case .message(let number, _, _, _, _, _): messages[number] = record
+            case .named(let number, let messageID): messageIDs[number] = messageID
             case .queued(let session, let position, let message, _, _, _):
                 guard let content = messages[message] else {
                     preconditionFailure("message \(message) is not in the group that refers to it")
                 }
-                queues[session, default: [:]][position] = Row(message: content, queued: record)
+                queues[session, default: [:]][position] = Row(
+                    message: content, messageID: messageIDs[message] ?? [], queued: record)
             case .shared(let session, let position, let filter):
                 queues[session]?[position]?.shared = filter
             case .released(let session, let position):
@@ -130,6 +134,9 @@ package final class DelayedStore: Store {
                     number, topic: topic, payload: payload, qos: publishedQoS,
                     retain: publishedRetain, expiresAtMs: expiry)
             }
+        }
+        if !row.messageID.isEmpty {
+            row.messageID.withUnsafeBytes { batch.named(number, messageID: $0) }
         }
         batch.queued(
             session: session, position: position, message: number, qos: qos, retain: retain,

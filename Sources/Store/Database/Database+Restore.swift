@@ -45,7 +45,8 @@ extension Database {
     public func forEachRetained(_ body: (StoredMessage) -> Void) throws(StoreFailure) {
         let row = try connection.prepare(
             """
-            SELECT number, published_qos, published_retain, expires_at_ms, messages.topic, payload
+            SELECT number, published_qos, published_retain, expires_at_ms, messages.topic, payload,
+                message_id
             FROM retained CROSS JOIN messages ON number = message ORDER BY message
             """, "read")
         while try row.next() { body(StoredMessage(row, first: 0)) }
@@ -57,7 +58,8 @@ extension Database {
     ) throws(StoreFailure) {
         let row = try connection.prepare(
             """
-            SELECT session, number, published_qos, published_retain, expires_at_ms, topic, payload
+            SELECT session, number, published_qos, published_retain, expires_at_ms, topic, payload,
+                message_id
             FROM wills CROSS JOIN messages ON number = message ORDER BY session
             """, "read")
         while try row.next() { body(row.number(0), StoredMessage(row, first: 1)) }

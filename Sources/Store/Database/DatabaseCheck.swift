@@ -138,6 +138,19 @@ public struct DatabaseCheck: ~Copyable {
                     (topic IS NULL OR payload IS NULL OR length(topic) + length(payload) <> bytes)
                 """),
         Rule(
+            finding: "position @ of session # has an identifier without a message, or a wrong one",
+            query: """
+                SELECT session, position FROM queue
+                WHERE message_id IS NOT NULL AND
+                    (shared OR released OR length(message_id) NOT BETWEEN 1 AND 255)
+                """),
+        Rule(
+            finding: "message # has an identifier of @ bytes",
+            query: """
+                SELECT number, length(message_id) AS bytes FROM messages
+                WHERE bytes NOT BETWEEN 1 AND 255
+                """),
+        Rule(
             finding: "message # has @ more references than rows that refer to it",
             query: """
                 SELECT number, reference_count - coalesce(rows, 0) AS difference

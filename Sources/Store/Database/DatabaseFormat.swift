@@ -21,7 +21,8 @@ struct DatabaseFormat: Sendable {
         upgrades: [1: upgradeToVersion2, 2: version3])
 
     private static let version3 =
-        upgradeToVersion3 + receiptTables + scheduledTables + pushTables + collapseTable
+        upgradeToVersion3 + messageIDColumns + receiptTables + scheduledTables + pushTables
+        + collapseTable
 
     /// Creates the tables in an empty file, or upgrades an older file, in one transaction.
     func install(in connection: borrowing SQLiteConnection) throws(StoreFailure) {

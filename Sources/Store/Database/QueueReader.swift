@@ -33,12 +33,13 @@ public final class QueueReader {
         rows = try connection.prepare(
             """
             SELECT position, message, bytes, qos, retain, released, shared, message, published_qos,
-                published_retain, expires_at_ms, topic, payload, shared_filter
+                published_retain, expires_at_ms, topic, payload, message_id, shared_filter
             FROM queue WHERE session = ?1 AND position >= ?2 AND position < ?3 ORDER BY position
             """, "read")
         sharedMessage = try connection.prepare(
             """
-            SELECT number, published_qos, published_retain, expires_at_ms, topic, payload
+            SELECT number, published_qos, published_retain, expires_at_ms, topic, payload,
+                message_id
             FROM messages WHERE number = ?1
             """, "read")
         self.connection = connection
@@ -46,8 +47,8 @@ public final class QueueReader {
 
     /// Appends a part of a session's queue to a batch, in the order of positions.
     ///
-    /// A row becomes the records `message` and `queued`, followed by `shared` if a shared
-    /// subscription chose the session. A released row has an empty topic and payload, and
+    /// A row becomes the records `message`, `named` if it has an identifier, `queued`, and `shared`
+    /// if a shared subscription chose the session. A released row has an empty topic and payload, and
     /// `released` follows it. The read ends before `maxMessages` or `maxBytes` would be exceeded,
     /// but never before its first row, so that repeated reads always advance. `isInWindow` is
     /// always false: the session's horizon tells which positions may have been sent.
@@ -120,8 +121,8 @@ public final class QueueReader {
         batch.queued(
             session: session, position: position, message: number, qos: rows.byte(3),
             retain: rows.flag(4), isInWindow: false)
-        if !rows.isNull(13) {
-            batch.shared(session: session, position: position, filter: rows.bytes(13))
+        if !rows.isNull(14) {
+            batch.shared(session: session, position: position, filter: rows.bytes(14))
         }
         if rows.flag(5) { batch.released(session: session, position: position) }
     }
@@ -130,5 +131,8 @@ public final class QueueReader {
         batch.message(
             message.number, topic: message.topic, payload: message.payload, qos: message.qos,
             retain: message.retain, expiresAtMs: message.expiresAtMs)
+        if !message.messageID.isEmpty {
+            batch.named(message.number, messageID: message.messageID)
+        }
     }
 }

@@ -2,54 +2,47 @@ import CSQLite
 
 /// Writes the content of messages, and deletes content to which no row refers any more.
 extension SegmentTransaction {
-    /// The payload begins within this many bytes of the start of a topic of at most 65,535 bytes.
-    private static let largestGap = 65_600
-
     /// Writes the messages that get a row in `messages`.
     func writeMessages(_ content: Content) throws(StoreFailure) {
         for (message, (references, isShared)) in zip(
             changes.messages, zip(placed.references, placed.isShared))
         where isShared && references > 0 {
             if Int(message.payload.count) > SegmentContent.largestBound {
+                var messageID: [UInt8]?
+                if let place = message.messageID { messageID = [UInt8](try content(place)) }
                 let topic = BorrowedBlob(try content(message.topic))
                 let payload = ZeroBlob(count: Int(message.payload.count))
-                try insert(message, references, topic, payload)
+                try insert(message, references, topic, payload, messageID)
                 try writeLargePayload(of: message, content)
             } else {
-                let (topic, payload) = try read(message, content)
-                try insert(message, references, topic, payload)
+                let (topic, payload, messageID) = try read(message, content)
+                try insert(message, references, topic, payload, messageID)
             }
         }
     }
 
     private func insert(
         _ message: SegmentChanges.SurvivingMessage, _ references: UInt32, _ topic: BorrowedBlob,
-        _ payload: some SQLiteBindable
+        _ payload: some SQLiteBindable, _ messageID: some SQLiteBindable
     ) throws(StoreFailure) {
         try database.writer.insertMessage.run(
             message.number, Int64(references), message.qos, message.retain, message.expiresAtMs,
-            topic, payload)
+            topic, payload, messageID)
     }
 
-    /// Topic and payload of a message; valid until the next call of `content`.
+    /// The parts of a message; valid until the next call of `content`. A message without an
+    /// identifier has `nil`.
     func read(
         _ message: SegmentChanges.SurvivingMessage, _ content: Content
-    ) throws(StoreFailure) -> (topic: BorrowedBlob, payload: BorrowedBlob) {
-        // Both lie in one record of the journal, the topic first, so that one read gets both.
-        let (topic, payload) = (message.topic, message.payload)
-        let gap = Int(payload.offset) - Int(topic.offset)
-        precondition(
-            topic.segment == payload.segment && gap >= Int(topic.count) && gap <= Self.largestGap,
-            "message \(message.number): its payload does not follow its topic")
-        let count = gap + Int(payload.count)
-        let bytes = try content(
-            SegmentChanges.Location(
-                segment: topic.segment, offset: topic.offset, count: UInt32(count)))
-        precondition(
-            bytes.count == count, "asked the journal for \(count) bytes, got \(bytes.count)")
+    ) throws(StoreFailure) -> (
+        topic: BorrowedBlob, payload: BorrowedBlob, messageID: BorrowedBlob?
+    ) {
+        let run = ContentRun(
+            topic: message.topic, payload: message.payload, messageID: message.messageID)
+        let parts = run.parts(of: try content(run.location))
         return (
-            BorrowedBlob(UnsafeRawBufferPointer(rebasing: bytes[..<Int(topic.count)])),
-            BorrowedBlob(UnsafeRawBufferPointer(rebasing: bytes[gap...]))
+            BorrowedBlob(parts.topic), BorrowedBlob(parts.payload),
+            parts.messageID.isEmpty ? nil : BorrowedBlob(parts.messageID)
         )
     }
 

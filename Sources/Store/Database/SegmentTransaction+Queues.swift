@@ -22,11 +22,11 @@ extension SegmentTransaction {
                 if placed.isShared[Int(index)] {
                     try insert(entry, bytes: bytes)
                 } else {
-                    let (topic, payload) = try read(message, content)
+                    let (topic, payload, messageID) = try read(message, content)
                     try database.writer.insertQueued.run(
                         entry.session, entry.position, entry.message, bytes, entry.qos,
                         entry.retain, false, false, message.qos, message.retain,
-                        message.expiresAtMs, topic, payload, sharedFilter(entry))
+                        message.expiresAtMs, topic, payload, sharedFilter(entry), messageID)
                     try add(
                         to: entry.session, messages: 1, bytes: bytes, isShared: entry.isShared)
                 }
@@ -46,7 +46,8 @@ extension SegmentTransaction {
         let null: Int64? = nil
         try database.writer.insertQueued.run(
             entry.session, entry.position, entry.message, bytes, entry.qos, entry.retain,
-            entry.isReleased, !entry.isReleased, null, null, null, null, null, sharedFilter(entry))
+            entry.isReleased, !entry.isReleased, null, null, null, null, null, sharedFilter(entry),
+            null)
         try add(to: entry.session, messages: 1, bytes: bytes, isShared: entry.isShared)
     }
 

@@ -63,21 +63,24 @@ struct SegmentWriter: ~Copyable {
             deleteSubscriptions: try connection.prepare(
                 "DELETE FROM subscriptions WHERE session = ?1", "write"),
             insertMessage: try connection.prepare(
-                "INSERT INTO messages VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)", "write"),
+                "INSERT INTO messages VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)", "write"),
             deleteMessage: try connection.prepare(
                 "DELETE FROM messages WHERE number = ?1 AND reference_count <= ?2", "write"),
             subtractReferences: try connection.prepare(
                 "UPDATE messages SET reference_count = reference_count - ?2 WHERE number = ?1",
                 "write"),
             insertQueued: try connection.prepare(
-                "INSERT INTO queue VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
-                "write"),
+                """
+                INSERT INTO queue
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)
+                """, "write"),
             selectQueued: try connection.prepare(
                 "SELECT bytes, shared, message FROM queue \(range)", "write"),
             releaseQueued: try connection.prepare(
                 """
                 UPDATE queue SET released = 1, shared = 0, bytes = 0, published_qos = NULL,
-                    published_retain = NULL, expires_at_ms = NULL, topic = NULL, payload = NULL
+                    published_retain = NULL, expires_at_ms = NULL, topic = NULL, payload = NULL,
+                    message_id = NULL
                 \(range) AND released = 0
                 """, "write"),
             deleteQueued: try connection.prepare(

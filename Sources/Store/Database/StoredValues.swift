@@ -34,10 +34,12 @@ public struct StoredMessage {
     public let retain: Bool
     /// UNIX time in milliseconds; 0 for a message that never expires.
     public let expiresAtMs: Int64
+    /// The message's identifier; empty for none.
+    public let messageID: UnsafeRawBufferPointer
 
     init(
         number: UInt64, topic: UnsafeRawBufferPointer, payload: UnsafeRawBufferPointer,
-        qos: UInt8, retain: Bool, expiresAtMs: Int64
+        qos: UInt8, retain: Bool, expiresAtMs: Int64, messageID: UnsafeRawBufferPointer
     ) {
         self.number = number
         self.topic = topic
@@ -45,10 +47,11 @@ public struct StoredMessage {
         self.qos = qos
         self.retain = retain
         self.expiresAtMs = expiresAtMs
+        self.messageID = messageID
     }
 
-    /// Reads the columns `number`, `published_qos`, `published_retain`, `expires_at_ms`, `topic`
-    /// and `payload`, beginning at column `first`.
+    /// Reads the columns `number`, `published_qos`, `published_retain`, `expires_at_ms`, `topic`,
+    /// `payload` and `message_id`, beginning at column `first`.
     init(_ row: borrowing SQLiteStatement, first: Int32) {
         number = row.number(first)
         qos = row.byte(first + 1)
@@ -56,5 +59,6 @@ public struct StoredMessage {
         expiresAtMs = row.integer(first + 3)
         topic = row.bytes(first + 4)
         payload = row.bytes(first + 5)
+        messageID = row.bytes(first + 6)
     }
 }

@@ -23,6 +23,8 @@ extension JournalOverlay {
         var qos: UInt8
         var retain: Bool
         var expiresAtMs: Int64
+        /// `nil` for a message without an identifier.
+        var messageID: SegmentChanges.Location?
     }
 
     // MARK: For a client
@@ -93,7 +95,8 @@ extension JournalOverlay {
         let message = messages[index]
         return Content(
             number: message.number, topic: message.topic, payload: message.payload,
-            qos: message.qos, retain: message.retain, expiresAtMs: message.expiresAtMs)
+            qos: message.qos, retain: message.retain, expiresAtMs: message.expiresAtMs,
+            messageID: message.messageID)
     }
 
     // MARK: For the database
@@ -150,7 +153,7 @@ extension JournalOverlay {
                 SegmentChanges.SurvivingMessage(
                     number: message.number, topic: message.topic, payload: message.payload,
                     qos: message.qos, retain: message.retain, expiresAtMs: message.expiresAtMs,
-                    references: message.references))
+                    references: message.references, messageID: message.messageID))
         }
         return changes
     }
@@ -202,5 +205,14 @@ extension JournalOverlay.Message {
     }
     var payload: SegmentChanges.Location {
         SegmentChanges.Location(segment: segment, offset: payloadOffset, count: payloadCount)
+    }
+    /// Where the identifier lies, if the message has one.
+    var messageIDOffset: UInt32 {
+        payloadOffset + payloadCount + UInt32(WriteBatch.bytesBeforeMessageID)
+    }
+    var messageID: SegmentChanges.Location? {
+        guard messageIDCount > 0 else { return nil }
+        return SegmentChanges.Location(
+            segment: segment, offset: messageIDOffset, count: UInt32(messageIDCount))
     }
 }

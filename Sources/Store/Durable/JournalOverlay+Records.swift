@@ -38,6 +38,7 @@ extension JournalOverlay {
                     payloadCount: UInt32(payload.count), references: 1, qos: qos,
                     retain: retain))
             activeMessages.append(MessagePlace(number: number, index: index))
+        case .named(let number, let messageID): return name(number, messageID, offset)
         case .queued(let session, let position, let message, let qos, let retain, let isInWindow):
             return queue(session, position, message, qos, retain, isInWindow)
         case .shared(let session, let position, let filter):
@@ -96,6 +97,22 @@ extension JournalOverlay {
         case .collapsible, .collapsibleEnded: applyCollapse(record, bytes)
         case .tag, .push, .pushProgress, .pushRemoved: applyPush(record, bytes)
         }
+        return true
+    }
+
+    /// Notes the identifier of the last message, whose record ends where this one begins.
+    private mutating func name(
+        _ number: UInt64, _ messageID: RecordView.Bytes, _ offset: UInt32
+    ) -> Bool {
+        let place = activeMessages.count - 1
+        guard place >= groupStart, activeMessages[place].number == number,
+            let count = UInt8(exactly: messageID.count), count > 0
+        else { return false }
+        let index = activeMessages[place].index
+        guard messages[index].messageIDOffset == offset + UInt32(messageID.offset) else {
+            return false
+        }
+        messages[index].messageIDCount = count
         return true
     }
 

@@ -38,6 +38,8 @@ struct JournalOverlay: ~Copyable {
         var references: UInt32
         var qos: UInt8
         var retain: Bool
+        /// Bytes of the message's identifier, which is in the record behind; 0 for none.
+        var messageIDCount: UInt8 = 0
     }
 
     /// A session with entries, or with changes in a segment of the journal.

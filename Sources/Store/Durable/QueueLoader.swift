@@ -143,10 +143,11 @@ final class QueueLoader {
         let number = position.content?.number ?? 0
         let nothing = UnsafeRawBufferPointer(start: nil, count: 0)
         if let content = position.content {
-            let (topic, payload) = try read(content, task)
+            let (topic, payload, messageID) = try read(content, task)
             batch.message(
                 number, topic: topic, payload: payload, qos: content.qos, retain: content.retain,
                 expiresAtMs: content.expiresAtMs)
+            if !messageID.isEmpty { batch.named(number, messageID: messageID) }
         } else {
             batch.message(
                 0, topic: nothing, payload: nothing, qos: 0, retain: false, expiresAtMs: 0)
@@ -165,22 +166,19 @@ final class QueueLoader {
         }
     }
 
-    /// Topic and payload of a message; valid until the next call.
+    /// The parts of a message; valid until the next call. Without an identifier that part is empty.
     private func read(
         _ message: JournalOverlay.Content, _ task: LoaderTask
-    ) throws(StoreFailure) -> (topic: UnsafeRawBufferPointer, payload: UnsafeRawBufferPointer) {
-        let (topic, payload) = (message.topic, message.payload)
-        guard let segment = task.segments.first(where: { $0.number == topic.segment }) else {
-            preconditionFailure("segment \(topic.segment) was not kept for a read")
+    ) throws(StoreFailure) -> (
+        topic: UnsafeRawBufferPointer, payload: UnsafeRawBufferPointer,
+        messageID: UnsafeRawBufferPointer
+    ) {
+        let run = ContentRun(
+            topic: message.topic, payload: message.payload, messageID: message.messageID)
+        let number = run.location.segment
+        guard let segment = task.segments.first(where: { $0.number == number }) else {
+            preconditionFailure("segment \(number) was not kept for a read")
         }
-        // Both lie in one record, the topic first.
-        let gap = payload.offset - topic.offset
-        let bytes = try content.read(
-            SegmentChanges.Location(
-                segment: topic.segment, offset: topic.offset, count: gap + payload.count), segment)
-        return (
-            UnsafeRawBufferPointer(rebasing: bytes[..<Int(topic.count)]),
-            UnsafeRawBufferPointer(rebasing: bytes[Int(gap)...])
-        )
+        return run.parts(of: try content.read(run.location, segment))
     }
 }

@@ -181,20 +181,16 @@ extension RecoveredJournal {
     private borrowing func read(
         _ message: JournalOverlay.Content, _ content: inout SegmentBytes
     ) throws(StoreFailure) -> StoredMessage {
-        let (topic, payload) = (message.topic, message.payload)
-        guard let segment = journal.reader(of: topic.segment) else {
-            preconditionFailure("segment \(topic.segment) was freed before it was restored")
+        let run = ContentRun(
+            topic: message.topic, payload: message.payload, messageID: message.messageID)
+        guard let segment = journal.reader(of: run.location.segment) else {
+            preconditionFailure(
+                "segment \(run.location.segment) was freed before it was restored")
         }
-        // Both lie in one record, the topic first.
-        let gap = payload.offset - topic.offset
-        let bytes = try content.read(
-            SegmentChanges.Location(
-                segment: topic.segment, offset: topic.offset, count: gap + payload.count), segment)
+        let (topic, payload, messageID) = run.parts(of: try content.read(run.location, segment))
         return StoredMessage(
-            number: message.number,
-            topic: UnsafeRawBufferPointer(rebasing: bytes[..<Int(topic.count)]),
-            payload: UnsafeRawBufferPointer(rebasing: bytes[Int(gap)...]),
-            qos: message.qos, retain: message.retain, expiresAtMs: message.expiresAtMs)
+            number: message.number, topic: topic, payload: payload, qos: message.qos,
+            retain: message.retain, expiresAtMs: message.expiresAtMs, messageID: messageID)
     }
 
     private borrowing func restoreSequences(

@@ -38,7 +38,8 @@ struct SegmentBytes: ~Copyable {
     ) throws(StoreFailure) {
         guard let first = changes.messages.first, let last = changes.messages.last else { return }
         let begin = first.topic.offset
-        let end = last.payload.offset + last.payload.count
+        let lastPart = last.messageID ?? last.payload
+        let end = lastPart.offset + lastPart.count
         guard end - begin <= Self.largestPreload else { return }
         var needed = 0
         for message in changes.messages {

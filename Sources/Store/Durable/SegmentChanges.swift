@@ -78,14 +78,17 @@ public struct SegmentChanges: Sendable {
         public var expiresAtMs: Int64
         /// Number of queue positions, retained messages and wills of this segment that refer to it.
         public var references: UInt32
+        /// The message's identifier, behind the payload; `nil` for none.
+        public var messageID: Location?
 
         public init(
             number: UInt64, topic: Location, payload: Location, qos: UInt8, retain: Bool,
-            expiresAtMs: Int64, references: UInt32
+            expiresAtMs: Int64, references: UInt32, messageID: Location? = nil
         ) {
             self.number = number
             self.topic = topic
             self.payload = payload
+            self.messageID = messageID
             self.qos = qos
             self.retain = retain
             self.expiresAtMs = expiresAtMs

@@ -17,6 +17,7 @@ public enum RecordView: BitwiseCopyable {
     case subscriptionRemoved(UInt64, filter: Bytes)
     case message(
         UInt64, topic: Bytes, payload: Bytes, qos: UInt8, retain: Bool, expiresAtMs: Int64)
+    case named(UInt64, messageID: Bytes)
     case queued(
         session: UInt64, position: UInt64, message: UInt64, qos: UInt8, retain: Bool,
         isInWindow: Bool)
@@ -66,6 +67,7 @@ enum RecordKind: UInt8 {
     case shared, sessionEnded
     /// Since version 3.
     case publishKey, publishKeysDropped
+    case named = 40
     case collapsible = 43
     case collapsibleEnded = 44
     case receipt = 45
@@ -120,6 +122,7 @@ public struct RecordReader {
             return .message(
                 number, topic: try string(), payload: try string(), qos: qos, retain: retain,
                 expiresAtMs: expiry)
+        case .named: return .named(try integer(), messageID: try string())
         case .queued:
             return .queued(
                 session: try integer(), position: try integer(), message: try integer(),
@@ -248,6 +251,8 @@ extension StoreRecord {
             self = .message(
                 number, topic: text(topic), payload: text(payload), qos: qos, retain: retain,
                 expiresAtMs: expiry)
+        case .named(let number, let messageID):
+            self = .named(number, messageID: text(messageID))
         case .queued(let session, let position, let message, let qos, let retain, let isInWindow):
             self = .queued(
                 session: session, position: position, message: message, qos: qos,

@@ -20,6 +20,8 @@ public enum StoreRecord: Hashable, Sendable {
     /// do.
     case message(
         UInt64, topic: [UInt8], payload: [UInt8], qos: UInt8, retain: Bool, expiresAtMs: Int64)
+    /// The message of the record before has this identifier of 1 to 255 bytes.
+    case named(UInt64, messageID: [UInt8])
     /// The message was queued at this position of the session's queue. Positions of a session only
     /// rise. With `isInWindow` the message may be sent as soon as it is stored, so that the horizon
     /// moves behind it.

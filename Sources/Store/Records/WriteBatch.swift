@@ -121,6 +121,18 @@ public struct WriteBatch: ~Copyable {
         put(payload)
     }
 
+    /// Bytes between the end of a message's payload and its identifier: the kind, the number and
+    /// the identifier's length.
+    static let bytesBeforeMessageID = 13
+
+    /// Must follow the ``message(_:topic:payload:qos:retain:expiresAtMs:)`` of the same number at
+    /// once. The identifier has 1 to 255 bytes.
+    public mutating func named(_ number: UInt64, messageID: UnsafeRawBufferPointer) {
+        guard begin(.named) else { return }
+        put(number)
+        put(messageID)
+    }
+
     public mutating func queued(
         session: UInt64, position: UInt64, message: UInt64, qos: UInt8, retain: Bool,
         isInWindow: Bool

@@ -75,8 +75,16 @@ struct DatabaseCheckTests {
                 "message 1 has 1 more references than rows that refer to it"
             ),
             (
-                "INSERT INTO messages VALUES (9, 0, 0, 0, 0, 'a', 'b')",
+                "INSERT INTO messages VALUES (9, 0, 0, 0, 0, 'a', 'b', NULL)",
                 "message 9 is kept and has no references"
+            ),
+            (
+                "UPDATE queue SET message_id = 'a' WHERE session = 2",
+                "position 1 of session 2 has an identifier without a message, or a wrong one"
+            ),
+            (
+                "UPDATE messages SET message_id = zeroblob(256) WHERE number = 4",
+                "message 4 has an identifier of 256 bytes"
             ),
             (
                 "DELETE FROM messages WHERE number = 1",

@@ -82,7 +82,8 @@ struct SegmentProgram {
         segment.message(
             lastMessage, topic: topic ?? random.bytes(random.number(in: 0...40)),
             payload: random.bytes(size), qos: UInt8(random.number(in: 0...2)),
-            retain: random.once(in: 2), expiresAtMs: Int64(random.number(in: 0...9)))
+            retain: random.once(in: 2), expiresAtMs: Int64(random.number(in: 0...9)),
+            messageID: random.bytes(random.once(in: 2) ? 0 : random.number(in: 1...255)))
         return lastMessage
     }
 

@@ -25,10 +25,11 @@ struct SegmentBuilder {
                 horizon: horizon, end: end))
     }
 
-    /// Appends content as in a journal: the topic, the payload's length, the payload.
+    /// Appends content as in a journal: the topic, the payload's length, the payload, and the
+    /// record of the identifier if there is one.
     mutating func message(
         _ number: UInt64, topic: [UInt8], payload: [UInt8], qos: UInt8 = 1, retain: Bool = false,
-        expiresAtMs: Int64 = 0
+        expiresAtMs: Int64 = 0, messageID: [UInt8] = []
     ) {
         func append(_ content: [UInt8]) -> SegmentChanges.Location {
             withUnsafeBytes(of: UInt32(content.count).littleEndian) { bytes += $0 }
@@ -37,10 +38,14 @@ struct SegmentBuilder {
                 segment: changes.segment, offset: UInt32(bytes.count - content.count),
                 count: UInt32(content.count))
         }
-        changes.messages.append(
-            SegmentChanges.SurvivingMessage(
-                number: number, topic: append(topic), payload: append(payload), qos: qos,
-                retain: retain, expiresAtMs: expiresAtMs, references: 1))
+        var message = SegmentChanges.SurvivingMessage(
+            number: number, topic: append(topic), payload: append(payload), qos: qos,
+            retain: retain, expiresAtMs: expiresAtMs, references: 1)
+        if !messageID.isEmpty {
+            bytes += [UInt8](repeating: 0, count: 9)
+            message.messageID = append(messageID)
+        }
+        changes.messages.append(message)
         changes.lastMessage = max(changes.lastMessage, number)
     }
 

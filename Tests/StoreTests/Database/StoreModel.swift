@@ -9,6 +9,7 @@ struct StoreModel: Equatable {
         var qos: UInt8
         var retain: Bool
         var expiresAtMs: Int64
+        var messageID: [UInt8] = []
     }
 
     struct Row: Equatable {
@@ -64,7 +65,8 @@ extension StoreModel.Message {
     init(_ stored: StoredMessage) {
         self.init(
             number: stored.number, topic: [UInt8](stored.topic), payload: [UInt8](stored.payload),
-            qos: stored.qos, retain: stored.retain, expiresAtMs: stored.expiresAtMs)
+            qos: stored.qos, retain: stored.retain, expiresAtMs: stored.expiresAtMs,
+            messageID: [UInt8](stored.messageID))
     }
 }
 
@@ -83,7 +85,8 @@ extension StoreModel {
             }
             messages[message.number] = Message(
                 number: message.number, topic: text(message.topic), payload: text(message.payload),
-                qos: message.qos, retain: message.retain, expiresAtMs: message.expiresAtMs)
+                qos: message.qos, retain: message.retain, expiresAtMs: message.expiresAtMs,
+                messageID: message.messageID.map(text) ?? [])
         }
         for session in changes.removedSessions { sessions[session] = nil }
         for session in changes.newSessions {
@@ -245,6 +248,7 @@ extension StoreModel {
                     messages[number] = Message(
                         number: number, topic: topic, payload: payload, qos: qos, retain: retain,
                         expiresAtMs: expiresAtMs)
+                case .named(let number, let messageID): messages[number]?.messageID = messageID
                 case .queued(session, let position, let message, let qos, let retain, false):
                     guard let message = messages[message] else { continue }
                     rows[position] = Row(

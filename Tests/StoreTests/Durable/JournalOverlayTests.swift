@@ -67,6 +67,30 @@ struct JournalOverlayTests {
             ],
             [.message(7, topic: [97], payload: [], qos: 1, retain: false, expiresAtMs: 0)],
             [.shared(session: 1, position: 1, filter: [97])],
+            // An identifier of another group's message, of none, of another one; not behind its
+            // message; a second one; too short and too long.
+            [.named(7, messageID: [97])],
+            [.named(8, messageID: [97])],
+            [
+                .message(8, topic: [97], payload: [], qos: 1, retain: false, expiresAtMs: 0),
+                .named(7, messageID: [97]),
+            ],
+            [
+                .message(8, topic: [97], payload: [], qos: 1, retain: false, expiresAtMs: 0),
+                .retained(message: 8), .named(8, messageID: [97]),
+            ],
+            [
+                .message(8, topic: [97], payload: [], qos: 1, retain: false, expiresAtMs: 0),
+                .named(8, messageID: [97]), .named(8, messageID: [97]),
+            ],
+            [
+                .message(8, topic: [97], payload: [], qos: 1, retain: false, expiresAtMs: 0),
+                .named(8, messageID: []),
+            ],
+            [
+                .message(8, topic: [97], payload: [], qos: 1, retain: false, expiresAtMs: 0),
+                .named(8, messageID: [UInt8](repeating: 97, count: 256)),
+            ],
         ] as [[StoreRecord]])
     func contradictions(records: [StoreRecord]) throws {
         var overlay = JournalOverlay(activeSegment: 1, lastSession: 0, lastMessage: 0)

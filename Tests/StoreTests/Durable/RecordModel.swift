@@ -29,6 +29,7 @@ extension StoreModel {
                 number: number, topic: topic, payload: payload, qos: qos, retain: retain,
                 expiresAtMs: expiresAtMs)
             progress.lastMessage = max(progress.lastMessage, number)
+        case .named(let number, let messageID): messages[number]?.messageID = messageID
         case .queued(let session, let position, let number, let qos, let retain, let isInWindow):
             guard let message = messages[number] else { return }
             sessions[session]?.queue[position] = Row(
@@ -109,6 +110,7 @@ struct QueueItem: Equatable {
     var expiresAtMs: Int64
     var isReleased: Bool
     var shared: [UInt8]
+    var messageID: [UInt8]
 
     init(_ position: UInt64, _ row: StoreModel.Row) {
         self.position = position
@@ -121,6 +123,7 @@ struct QueueItem: Equatable {
         expiresAtMs = row.isReleased ? 0 : row.message.expiresAtMs
         isReleased = row.isReleased
         shared = row.shared
+        messageID = row.message.messageID
     }
 
     init(_ item: QueueSlice.Item) {
@@ -133,6 +136,7 @@ struct QueueItem: Equatable {
         expiresAtMs = item.isReleased ? 0 : item.expiresAtMs
         isReleased = item.isReleased
         shared = [UInt8](item.shared)
+        messageID = [UInt8](item.messageID)
     }
 }
 
@@ -143,7 +147,7 @@ extension QueueSlice {
             let message = StoreModel.Message(
                 number: 0, topic: item.topic, payload: item.payload,
                 qos: item.published.first ?? 0, retain: item.published.last == 1,
-                expiresAtMs: item.expiresAtMs)
+                expiresAtMs: item.expiresAtMs, messageID: item.messageID)
             var row = StoreModel.Row(
                 message: message, qos: item.qos, retain: item.retain, isReleased: false,
                 shared: item.shared)

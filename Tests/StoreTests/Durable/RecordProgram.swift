@@ -297,6 +297,10 @@ struct RecordProgram {
                 number, topic: text(4), payload: payload, qos: UInt8(random.number(in: 1...2)),
                 retain: random.once(in: 4),
                 expiresAtMs: random.once(in: 4) ? Int64(random.number(in: 1...9_999)) : 0), &model)
+        if random.once(in: 2) {
+            let count = random.once(in: 8) ? 255 : random.number(in: 1...40)
+            add(.named(number, messageID: random.bytes(count)), &model)
+        }
         return number
     }
 

@@ -30,6 +30,8 @@ extension WriteBatch {
                         expiresAtMs: expiresAtMs)
                 }
             }
+        case .named(let number, let messageID):
+            messageID.withUnsafeBytes { named(number, messageID: $0) }
         case .queued(let session, let position, let message, let qos, let retain, let isInWindow):
             queued(
                 session: session, position: position, message: message, qos: qos, retain: retain,
