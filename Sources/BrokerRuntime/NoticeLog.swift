@@ -42,14 +42,14 @@ struct NoticeLog {
             if let setting = Self.setting(reason) { metadata[LogKeys.setting] = "\(setting)" }
             write(
                 .notice, "Connection refused", of: reason.name, now, metadata, handle, reactor)
-        case .dropping(let identifier, .reservedTopic):
+        case .dropping(let identifier, .reservedTopic, _):
             write(
                 .notice, "Messages below $SYS/ or $CONTROL/ dropped, no client publishes there",
                 now, [LogKeys.client: Self.text(identifier)])
-        case .dropping(let identifier, let reason):
-            var metadata: Logger.Metadata = [
-                LogKeys.client: Self.text(identifier), LogKeys.reason: "\(reason.name)",
-            ]
+        case .dropping(let identifier, let reason, let message):
+            var metadata = message.map { Self.metadata($0) } ?? [:]
+            metadata[LogKeys.client] = Self.text(identifier)
+            metadata[LogKeys.reason] = "\(reason.name)"
             switch reason {
             case .queueFull:
                 metadata[LogKeys.setting] = Self.settings(.queueMessages, .queueBytes)
@@ -63,10 +63,10 @@ struct NoticeLog {
             write(
                 .notice, "Subscription refused at a limit", now,
                 [LogKeys.client: Self.text(identifier), LogKeys.setting: Self.settings(limit)])
-        case .notRetained(let topic, let limit):
-            write(
-                .warning, "Message not retained, a limit is reached", now,
-                [LogKeys.topic: Self.text(topic), LogKeys.setting: Self.settings(limit)])
+        case .notRetained(let message, let limit):
+            var metadata = Self.metadata(message)
+            metadata[LogKeys.setting] = Self.settings(limit)
+            write(.warning, "Message not retained, a limit is reached", now, metadata)
         case .takeOverDelayed(let report): logTakeOverDelayed(report, peers: [], now: now)
         case .access(let report): access.log(report, logger, now: now)
         case .unreadable(let identifier, let failure):
@@ -329,6 +329,13 @@ struct NoticeLog {
             ["\(message)", kind], every: interval, atMilliseconds: now.milliseconds)
         guard let heldBack else { return }
         logger.log(level: level, message, metadata: metadata.suppressing(heldBack))
+    }
+
+    /// The topic of a message, and its identifier if it has one.
+    private static func metadata(_ message: ReportedMessage) -> Logger.Metadata {
+        var metadata: Logger.Metadata = [LogKeys.topic: text(message.topic)]
+        if !message.messageID.isEmpty { metadata[LogKeys.messageID] = text(message.messageID) }
+        return metadata
     }
 
     private static func text(_ bytes: [UInt8]) -> Logger.MetadataValue {

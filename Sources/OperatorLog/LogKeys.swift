@@ -30,6 +30,8 @@ package enum LogKeys {
     package static let proxyFailure = "proxy.failure"
     package static let user = "user.name"
     package static let topic = "topic"
+    /// The publisher's identifier of a message.
+    package static let messageID = "message.id"
     package static let rule = "acl.line"
 
     // MARK: Admin plane

@@ -83,6 +83,9 @@ struct BatchRouteTests {
                 """, to: "/v1/orders/batch")
             #expect(results.map { $0.error?.field } == [nil, "orderId", nil])
             #expect(
+                server.broker.publications.map { String(decoding: $0.messageID, as: UTF8.self) }
+                    == results.compactMap(\.messageID))
+            #expect(
                 server.broker.publications.map { String(decoding: $0.topic, as: UTF8.self) }
                     == ["orders/7/4711/status", "orders/7/4712/status"])
         }

@@ -184,7 +184,7 @@ struct OpenAPITests {
                 messages: [
                     QueuedMessage(
                         position: 7, state: .inFlight, topic: "t", qos: 1, retain: true,
-                        payloadBytes: 3, expiresAtMs: 9)
+                        payloadBytes: 3, expiresAtMs: 9, messageID: "m")
                 ],
                 next: "8")
             state.scheduled["a"] = ScheduledMessage(

@@ -29,9 +29,9 @@ struct OrderStatusRouteTests {
                 hermes__v1__envelope__unpack(nil, publication.payload.count, publication.payload))
             defer { hermes__v1__envelope__free_unpacked(message, nil) }
             let envelope = message.pointee
-            #expect(
-                String(cString: envelope.message_id)
-                    == (try response.json(PublishResult.self).messageID))
+            let messageID = try response.json(PublishResult.self).messageID
+            #expect(String(cString: envelope.message_id) == messageID)
+            #expect(publication.messageID == Array(messageID.utf8))
             #expect(String(cString: envelope.topic) == "orders/s 9/A-17/status")
             #expect(String(cString: envelope.channel) == "orders/s 9")
             #expect((before...unixMilliseconds()).contains(envelope.published_at_ms))

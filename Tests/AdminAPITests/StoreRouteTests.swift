@@ -38,7 +38,7 @@ struct StoreRouteTests {
             messages: [
                 QueuedMessage(
                     position: 7, state: .inFlight, topic: "t", qos: 1, retain: true,
-                    payloadBytes: 3, expiresAtMs: 9),
+                    payloadBytes: 3, expiresAtMs: 9, messageID: "m-7"),
                 QueuedMessage(
                     position: 8, state: .released, topic: nil, qos: 2, retain: false,
                     payloadBytes: 0),
@@ -47,6 +47,7 @@ struct StoreRouteTests {
             let response = try server.request("GET", "/v1/clients/a%2Fb/queue?limit=2&cursor=7")
             #expect(try response.json(QueuePage.self) == page)
             #expect(response.text.contains("\"state\":\"in_flight\""))
+            #expect(response.text.split(separator: "\"message_id\":\"m-7\"").count == 2)
             #expect(try server.request("GET", "/v1/clients/a%2Fb/queue").status == 200)
             #expect(
                 server.broker.queueQueries == [

@@ -96,8 +96,8 @@ struct RetainedLimitTests {
         #expect(try link.take(client) == [.puback(1)])
         #expect(link.store.groups.count == groups)
         let said = link.notices.contains {
-            if case .notRetained(let topic, .maxRetained) = $0 {
-                topic == Array("b".utf8)
+            if case .notRetained(let message, .maxRetained) = $0 {
+                message.topic == Array("b".utf8) && message.messageID.isEmpty
             } else {
                 false
             }

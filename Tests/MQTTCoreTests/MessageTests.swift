@@ -151,6 +151,39 @@ struct MessageTests {
         #expect(message.count == 2 + 2 + 3 + 2 + 3)
     }
 
+    @Test(
+        "keeps 255 bytes of an identifier, which no receiver gets and no queue counts",
+        arguments: [1, 36, 255, 256], [0, 10, 60_000])
+    func identifier(count: Int, size: Int) throws {
+        let owner = TestPool()
+        let payload = [UInt8](repeating: 3, count: size)
+        let identifier = (0..<count).map { UInt8(truncatingIfNeeded: $0) }
+        let message = payload.withUnsafeBytes { payload in
+            identifier.withUnsafeBytes { identifier in
+                Message(
+                    topic: UnsafeRawBufferPointer(start: nil, count: 0), payload: payload,
+                    qos: .exactlyOnce, retain: false, messageID: identifier, pool: owner.pool)
+            }
+        }
+        let plain = owner.message("", payload: payload, qos: .exactlyOnce)
+        #expect([UInt8](message.messageID) == Array(identifier.prefix(255)))
+        #expect([UInt8](message.payload) == payload)
+        #expect((message.count, message.copiedBytes) == (plain.count, plain.copiedBytes))
+        #expect(plain.messageID.isEmpty)
+        for qos in [QoS.atMostOnce, .exactlyOnce] {
+            let sent = [message, plain].map { message in
+                var output = OutputQueue()
+                message.append(
+                    to: &output, qos: qos, retain: false, isDuplicate: false, packetIdentifier: 1,
+                    pool: owner.pool)
+                return owner.takeAll(&output)
+            }
+            #expect(sent[0] == sent[1])
+        }
+        message.release(in: owner.pool)
+        plain.release(in: owner.pool)
+    }
+
     @Test("a topic of 65,535 bytes fits")
     func longestTopic() throws {
         let owner = TestPool()

@@ -9,7 +9,7 @@ struct StoreCommandTests {
     private static let messages = [
         QueuedMessage(
             position: 17, state: .inFlight, topic: "orders/7\u{1B}", qos: 1, retain: false,
-            payloadBytes: 120, expiresAtMs: now + 200_000),
+            payloadBytes: 120, expiresAtMs: now + 200_000, messageID: "m-17"),
         QueuedMessage(
             position: 18, state: .released, topic: nil, qos: 2, retain: false, payloadBytes: 0),
         QueuedMessage(
@@ -23,10 +23,10 @@ struct StoreCommandTests {
         let run = try await run(["queue", "show", "phone/1"], answers: [.ok(page)])
         #expect(
             run.output == """
-                POSITION  STATE      QOS  RETAIN  BYTES  EXPIRES IN  TOPIC
-                      17  in flight    1  no        120      3m 20s  orders/7\\u{1B}
-                      18  released     2  no          0           -  -
-                      19  waiting      2  yes         8           -  orders/7
+                POSITION  STATE      QOS  RETAIN  BYTES  EXPIRES IN  MESSAGE  TOPIC
+                      17  in flight    1  no        120      3m 20s  m-17     orders/7\\u{1B}
+                      18  released     2  no          0           -  -        -
+                      19  waiting      2  yes         8           -  -        orders/7
 
                 """)
         #expect(

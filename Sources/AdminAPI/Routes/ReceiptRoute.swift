@@ -32,11 +32,12 @@ extension Problem {
 }
 
 extension Publisher {
-    /// Has the receivers of a message followed, if the caller wants it; without a word of the caller,
-    /// if its topic says so.
+    /// Gives a message its identifier. Has its receivers followed by it, if the caller wants it;
+    /// without a word of the caller, if its topic says so.
     func follow(_ publication: inout Publication, _ isWanted: Bool?, _ id: MessageID) {
+        publication.messageID = Array(id.text.utf8)
         if isWanted ?? receiptTopics.contains(where: { $0.matches(publication.topic) }) {
-            publication.receiptID = Array(id.text.utf8)
+            publication.receiptID = publication.messageID
         }
     }
 }

@@ -31,6 +31,9 @@ public struct QueuedMessage: Codable, Sendable, Equatable {
     /// Numbers the messages of this client; it never changes.
     public var position: UInt64
     public var state: State
+    /// The publisher's identifier of the message. `nil` for one that came over MQTT, and once
+    /// released.
+    public var messageID: String?
     /// `nil` once released, because the content has been deleted.
     public var topic: String?
     /// QoS of the delivery to this client: 0, 1 or 2.
@@ -42,16 +45,18 @@ public struct QueuedMessage: Codable, Sendable, Equatable {
 
     enum CodingKeys: String, CodingKey {
         case position, state, topic, qos, retain
+        case messageID = "message_id"
         case payloadBytes = "payload_bytes"
         case expiresAtMs = "expires_at_ms"
     }
 
     public init(
         position: UInt64, state: State, topic: String?, qos: Int, retain: Bool, payloadBytes: Int,
-        expiresAtMs: Int64? = nil
+        expiresAtMs: Int64? = nil, messageID: String? = nil
     ) {
         self.position = position
         self.state = state
+        self.messageID = messageID
         self.topic = topic
         self.qos = qos
         self.retain = retain

@@ -13,6 +13,8 @@ public struct Publication: Sendable, Equatable {
     public var sequence: SequenceStamp?
     /// Asks the shard to publish it once, however often it comes.
     public var identity: PublishIdentity?
+    /// The message's identifier, of which 255 bytes are kept with the message; empty for none.
+    public var messageID: [UInt8] = []
     /// The message's identifier, when its receivers are to be followed by it; empty otherwise.
     public var receiptID: [UInt8] = []
     /// Names its topic and collapse key: the message replaces those of the same that are queued and

@@ -120,7 +120,8 @@ extension QueuedMessage {
             topic: listed.message.map { String(decoding: $0.topic, as: UTF8.self) },
             qos: Int(listed.qos.rawValue), retain: listed.retain,
             payloadBytes: listed.message?.payload.count ?? 0,
-            expiresAtMs: listed.message.flatMap { $0.expiresAtMs == 0 ? nil : $0.expiresAtMs })
+            expiresAtMs: listed.message.flatMap { $0.expiresAtMs == 0 ? nil : $0.expiresAtMs },
+            messageID: listed.message.flatMap { Self.text($0.messageID) })
     }
 
     fileprivate init(_ item: QueueSlice.Item, isWaiting: Bool) {
@@ -129,6 +130,12 @@ extension QueuedMessage {
             state: item.isReleased ? .released : isWaiting ? .waiting : .inFlight,
             topic: item.isReleased ? nil : String(decoding: item.topic, as: UTF8.self),
             qos: Int(item.qos), retain: item.retain, payloadBytes: item.payload.count,
-            expiresAtMs: item.isReleased || item.expiresAtMs == 0 ? nil : item.expiresAtMs)
+            expiresAtMs: item.isReleased || item.expiresAtMs == 0 ? nil : item.expiresAtMs,
+            messageID: Self.text(item.messageID))
+    }
+
+    /// An identifier as text; `nil` without one.
+    private static func text(_ messageID: UnsafeRawBufferPointer) -> String? {
+        messageID.isEmpty ? nil : String(decoding: messageID, as: UTF8.self)
     }
 }

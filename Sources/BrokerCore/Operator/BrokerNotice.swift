@@ -1,5 +1,6 @@
 import BrokerAPI
 import MQTTCodec
+import MQTTCore
 import Structures
 
 /// An event in the shard for the operator's log; the loop logs it once.
@@ -10,13 +11,13 @@ public enum BrokerNotice: Sendable {
         Handle, clientIdentifier: [UInt8]?, CloseReason, opening: ForeignProtocol?)
     /// A CONNECT was rejected; `userName` is the one it claimed.
     case refused(Handle, clientIdentifier: [UInt8], userName: [UInt8]?, CloseReason)
-    /// A session lost its first message for this reason since its client connected.
-    case dropping(clientIdentifier: [UInt8], DropReason)
+    /// A session lost its first message for this reason, `nil` when memory does not have it.
+    case dropping(clientIdentifier: [UInt8], DropReason, ReportedMessage?)
     case sessionExpired(clientIdentifier: [UInt8])
     /// A filter got 0x80 because of this limit.
     case subscriptionRefused(clientIdentifier: [UInt8], Limit)
     /// A message was delivered but not retained, because of this limit.
-    case notRetained(topic: [UInt8], Limit)
+    case notRetained(ReportedMessage, Limit)
     /// Two peers keep taking over one client identifier: the newcomer waits.
     case takeOverDelayed(TakeOverReport)
     /// The access rules denied something.
@@ -31,6 +32,18 @@ public enum BrokerNotice: Sendable {
     case awaitsStore(Handle, clientIdentifier: [UInt8]?)
     /// The backlog for the disk is full: clients that need the store have to wait.
     case storeBehind(bytes: Int)
+}
+
+/// A message that a log line is about.
+public struct ReportedMessage: Sendable, Equatable {
+    public var topic: [UInt8]
+    /// The publisher's identifier of it; empty for one that came over MQTT.
+    public var messageID: [UInt8]
+
+    init(_ message: Message) {
+        topic = [UInt8](message.topic)
+        messageID = [UInt8](message.messageID)
+    }
 }
 
 /// A CONNECT whose password is checked on another thread.

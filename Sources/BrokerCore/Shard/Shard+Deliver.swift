@@ -48,7 +48,7 @@ extension Shard {
         guard makeRoom(in: session, for: message, isStored: false) else {
             counts.dropped += 1
             note(delivery.receipt, session, .dropped(.queueFull))
-            drop(session, .queueFull)
+            drop(session, .queueFull, message)
             return
         }
         if target == nil { counts.queued += 1 }
@@ -65,7 +65,7 @@ extension Shard {
     ) -> QueueEnd {
         guard connections[target].outlet.count < context.limits.outputBytes else {
             counts.dropped += 1
-            drop(session, .slowReader)
+            drop(session, .slowReader, message)
             return .dropped(.slowReader)
         }
         connections[target].outlet.append(
@@ -89,7 +89,7 @@ extension Shard {
         guard isInWindow || makeRoom(in: session, for: message, isStored: true) else {
             counts.dropped += 1
             note(delivery.receipt, session, .dropped(.queueFull))
-            drop(session, .queueFull)
+            drop(session, .queueFull, message)
             return
         }
         if !isConnected { counts.queued += 1 }
@@ -177,6 +177,9 @@ extension Shard {
         commits.records.message(
             number, topic: message.topic, payload: message.payload, qos: message.qos.rawValue,
             retain: message.retain, expiresAtMs: message.expiresAtMs)
+        if !message.messageID.isEmpty {
+            commits.records.named(number, messageID: message.messageID)
+        }
         return number
     }
 
@@ -222,8 +225,8 @@ extension Shard {
         sessions.totals.dequeued(bytes: item.message.count)
         guard !item.message.isExpired(atMs: context.wallClockMs) else {
             finished(session, item.position, .dropped(.expired))
+            drop(session, .expired, item.message)
             sessions[session].outbound.abandon(item, pool: context.pool)
-            drop(session, .expired)
             return
         }
         guard rights.mayStillReceive(item.message.topic, sessions[session]) else {
@@ -285,8 +288,9 @@ extension Shard {
 
     // MARK: Lost messages
 
-    /// Counts a lost message; the first with this reason in a session is reported.
-    mutating func drop(_ session: UInt32, _ reason: DropReason) {
+    /// Counts a lost message; the first with this reason in a session is reported, by its name if
+    /// memory has the message.
+    mutating func drop(_ session: UInt32, _ reason: DropReason, _ message: Message? = nil) {
         context.counters.dropped.add(reason)
         if reason == .slowReader { context.counters.limits.add(.outputBytes) }
         let isFirst = sessions.countDrop(session, reason)
@@ -294,7 +298,9 @@ extension Shard {
         // denials have their own report.
         guard isFirst, reason != .away, reason != .notAllowed, reason != .replaced else { return }
         context.notices.appendBounded(
-            .dropping(clientIdentifier: sessions.identifier(of: session), reason))
+            .dropping(
+                clientIdentifier: sessions.identifier(of: session), reason,
+                message.map { ReportedMessage($0) }))
     }
 
     /// True when a client published to a topic reserved for the broker. The message is dropped,

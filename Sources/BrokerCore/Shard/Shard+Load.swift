@@ -241,6 +241,7 @@ extension Message {
         self.init(
             topic: item.topic, payload: item.payload,
             qos: QoS(rawValue: item.publishedQoS) ?? QoS(rawValue: item.qos) ?? .atLeastOnce,
-            retain: item.publishedRetain, expiresAtMs: item.expiresAtMs, pool: pool)
+            retain: item.publishedRetain, expiresAtMs: item.expiresAtMs, messageID: item.messageID,
+            pool: pool)
     }
 }

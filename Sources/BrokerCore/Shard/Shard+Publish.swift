@@ -86,11 +86,12 @@ extension Shard {
         let message = publication.topic.withUnsafeBytes { topic in
             publication.payload.withUnsafeBytes { payload in
                 suffix.withUnsafeBytes { suffix in
-                    Message(
-                        topic: topic, payload: payload, suffix: suffix, qos: publication.qos,
-                        retain: publication.retain, expiresAtMs: publication.expiresAtMs ?? 0,
-                        arrivedMs: context.now.arrivalStamp,
-                        pool: pool)
+                    publication.messageID.withUnsafeBytes { messageID in
+                        Message(
+                            topic: topic, payload: payload, suffix: suffix, qos: publication.qos,
+                            retain: publication.retain, expiresAtMs: publication.expiresAtMs ?? 0,
+                            arrivedMs: context.now.arrivalStamp, messageID: messageID, pool: pool)
+                    }
                 }
             }
         }

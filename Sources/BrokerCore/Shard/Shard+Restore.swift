@@ -116,7 +116,7 @@ extension Shard: StoreVisitor {
         guard let qos = QoS(rawValue: stored.qos) else { return nil }
         return Message(
             topic: stored.topic, payload: stored.payload, qos: qos, retain: stored.retain,
-            expiresAtMs: stored.expiresAtMs, pool: pool)
+            expiresAtMs: stored.expiresAtMs, messageID: stored.messageID, pool: pool)
     }
 
     /// Publishes the wills of clients that were connected when the broker ended [MQTT-3.1.2-8].

@@ -121,7 +121,7 @@ extension Shard {
         let (effect, limit) = retained.effect(of: message, context)
         if let limit {
             context.counters.limits.add(limit)
-            context.notices.appendBounded(.notRetained(topic: [UInt8](message.topic), limit))
+            context.notices.appendBounded(.notRetained(ReportedMessage(message), limit))
         }
         return effect
     }

@@ -159,7 +159,7 @@ extension Publication {
             topic: [UInt8](record.message.topic), payload: [UInt8](record.message.payload),
             qos: record.message.qos, retain: record.message.retain,
             expiresAtMs: record.expiresInMs > 0 ? record.dueMs + record.expiresInMs : nil)
-        let messageID = record.messageID.array
+        messageID = record.messageID.array
         if record.isFollowed { receiptID = messageID }
         schedule = MessageSchedule(
             messageID: messageID, deliverAtMs: record.dueMs, expiresInMs: record.expiresInMs,

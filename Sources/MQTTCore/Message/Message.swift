@@ -6,7 +6,8 @@ import Structures
 /// A receiver's copy of QoS 1 or 2 differs only in the first byte and the packet identifier, so
 /// delivery is one copy and two patches. Large payloads, and those for very many receivers, are not
 /// copied at all. Layout: an internal header of 24 bytes, then a PUBLISH packet with room for a
-/// packet identifier. Each holder of a reference calls ``release(in:)`` once.
+/// packet identifier, then the publisher's identifier of the message, which no receiver gets. Each
+/// holder of a reference calls ``release(in:)`` once.
 public struct Message: BitwiseCopyable {
     private struct Header: BitwiseCopyable {
         /// UNIX time in milliseconds; 0 for a message that never expires.
@@ -20,6 +21,7 @@ public struct Message: BitwiseCopyable {
         /// The QoS of the publisher's PUBLISH.
         var qos: QoS
         var retain: Bool
+        var messageIDCount: UInt8
         /// See ``Message/arrivedMs``.
         var arrivedMs: UInt32
     }
@@ -36,24 +38,30 @@ public struct Message: BitwiseCopyable {
     private let shared: SharedBytes
 
     /// Copies topic and payload; the caller owns the first reference. `suffix` is appended to the
-    /// payload: it carries a sequence number that the broker assigned. A QoS 0 message is stored in
-    /// the same form, and each of its receivers gets a new header.
+    /// payload: it carries a sequence number that the broker assigned. Of `messageID` at most 255
+    /// bytes are kept. A QoS 0 message is stored in the same form, and each of its receivers gets a
+    /// new header.
     public init(
         topic: UnsafeRawBufferPointer, payload: UnsafeRawBufferPointer,
         suffix: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0),
-        qos: QoS, retain: Bool, expiresAtMs: Int64 = 0, arrivedMs: UInt32 = 0, pool: BytePool
+        qos: QoS, retain: Bool, expiresAtMs: Int64 = 0, arrivedMs: UInt32 = 0,
+        messageID: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0),
+        pool: BytePool
     ) {
         let payloadCount = payload.count + suffix.count
         let payloadOffset = PublishEncoder.headerSize(
             topicCount: topic.count, payloadCount: payloadCount, qos: .atLeastOnce)
-        shared = SharedBytes(count: Self.headerBytes + payloadOffset + payloadCount, pool: pool)
+        let messageIDCount = UInt8(clamping: messageID.count)
+        let packetCount = payloadOffset + payloadCount
+        shared = SharedBytes(
+            count: Self.headerBytes + packetCount + Int(messageIDCount), pool: pool)
         shared.bytes.storeBytes(
             of: Header(
                 expiresAtMs: expiresAtMs, payloadOffset: UInt32(payloadOffset),
                 topicOffset: UInt16(payloadOffset - 2 - topic.count),
                 topicCount: UInt16(topic.count),
                 sharesPayload: payloadCount >= Self.sharingThreshold, qos: qos, retain: retain,
-                arrivedMs: arrivedMs),
+                messageIDCount: messageIDCount, arrivedMs: arrivedMs),
             as: Header.self)
         let packet = shared.bytes + Self.headerBytes
         PublishEncoder.writeHeader(
@@ -66,13 +74,16 @@ public struct Message: BitwiseCopyable {
             (packet + payloadOffset + payload.count)
                 .copyMemory(from: base, byteCount: suffix.count)
         }
+        if let base = messageID.baseAddress {
+            (packet + packetCount).copyMemory(from: base, byteCount: Int(messageIDCount))
+        }
     }
 
     private var header: Header { shared.bytes.load(as: Header.self) }
     private var packet: UnsafeMutableRawPointer { shared.bytes + Self.headerBytes }
 
     /// Bytes of the packet, as limits on queues count them.
-    public var count: Int { shared.count - Self.headerBytes }
+    public var count: Int { shared.count - Self.headerBytes - Int(header.messageIDCount) }
     public var qos: QoS { header.qos }
     /// RETAIN as the publisher set it.
     public var retain: Bool { header.retain }
@@ -120,6 +131,11 @@ public struct Message: BitwiseCopyable {
     /// The low 32 bits of the monotonic time in milliseconds at which the message came to the broker;
     /// 0 for one that came otherwise: from the store, as a will, or from the broker.
     public var arrivedMs: UInt32 { header.arrivedMs }
+
+    /// The publisher's identifier of the message; empty for one that came over MQTT.
+    public var messageID: UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(start: packet + count, count: Int(header.messageIDCount))
+    }
 
     /// Adds a reference.
     public func retainReference() { shared.retain() }

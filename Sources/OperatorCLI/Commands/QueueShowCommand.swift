@@ -45,6 +45,7 @@ struct QueueShowCommand: OperatorCommand {
             .init(title: "RETAIN"),
             .init(title: "BYTES", alignment: .right),
             .init(title: "EXPIRES IN", alignment: .right),
+            .init(title: "MESSAGE"),
             .init(title: "TOPIC", isFlexible: true),
         ])
         for message in messages {
@@ -56,6 +57,7 @@ struct QueueShowCommand: OperatorCommand {
                 "\(message.payloadBytes)",
                 message.expiresAtMs.map { Wording.span(seconds: ($0 - now) / 1_000) }
                     ?? Wording.absent,
+                message.messageID ?? Wording.absent,
                 message.topic ?? Wording.absent,
             ])
         }

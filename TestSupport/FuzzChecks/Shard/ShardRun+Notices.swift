@@ -17,7 +17,7 @@ extension ShardRun {
             }
             trace?("    \(handle.index) ends: \(reason.name)")
             try noteEnd(peer, reason)
-        case .dropping(let clientIdentifier, _): sessions[clientIdentifier]?.hasDrops = true
+        case .dropping(let clientIdentifier, _, _): sessions[clientIdentifier]?.hasDrops = true
         default: return
         }
     }

@@ -244,13 +244,13 @@ final class ShardRun {
         }
         topics.insert(publish.topic)
         let reply = replies.expect(serial)
-        harness.shard.publish(
-            Publication(
-                topic: publish.topic, payload: payload, qos: publish.qos, retain: publish.retain,
-                expiresAtMs: publish.isDuplicate ? harness.shard.wallClockMs + 60_000 : nil,
-                sequence: publish.identifier == 1
-                    ? SequenceStamp(channel: publish.topic, tag: 0x08) : nil),
-            reply: reply)
+        var publication = Publication(
+            topic: publish.topic, payload: payload, qos: publish.qos, retain: publish.retain,
+            expiresAtMs: publish.isDuplicate ? harness.shard.wallClockMs + 60_000 : nil,
+            sequence: publish.identifier == 1
+                ? SequenceStamp(channel: publish.topic, tag: 0x08) : nil)
+        publication.messageID = Array(publish.topic.prefix(300))
+        harness.shard.publish(publication, reply: reply)
     }
 
     private func query(_ choice: Int) {
