@@ -282,10 +282,13 @@ extension Pushes.Push {
     fileprivate func message(at now: MonotonicTime, pool: BytePool) -> Message {
         stored.topic.withUnsafeBytes { topic in
             stored.payload.withUnsafeBytes { payload in
-                Message(
-                    topic: topic, payload: payload,
-                    qos: QoS(rawValue: stored.qos) ?? .atMostOnce, retain: false,
-                    expiresAtMs: expiresAtMs, arrivedMs: now.arrivalStamp, pool: pool)
+                stored.pushID.withUnsafeBytes { messageID in
+                    Message(
+                        topic: topic, payload: payload,
+                        qos: QoS(rawValue: stored.qos) ?? .atMostOnce, retain: false,
+                        expiresAtMs: expiresAtMs, arrivedMs: now.arrivalStamp,
+                        messageID: messageID, pool: pool)
+                }
             }
         }
     }
