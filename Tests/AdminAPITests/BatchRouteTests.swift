@@ -150,7 +150,7 @@ struct BatchRouteTests {
             #expect(results.map(\.line) == Array(1...10_000))
             let groups = server.broker.groups
             #expect(groups.reduce(0, +) == 10_000)
-            #expect(groups.max() ?? 0 <= LineGroup.maximumLines)
+            #expect(groups.max() ?? 0 <= LineGroup<PreparedMessage>.maximumLines)
             #expect(groups.count < 100)
             let isInOrder =
                 server.broker.publications.map(\.payload)

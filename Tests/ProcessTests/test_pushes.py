@@ -452,3 +452,33 @@ def test_hermesctl(hermesd: Start) -> None:
     assert cancelled.output == 'Cancelled "later"; 0 clients had been reached.\n', cancelled
     assert hermesctl("pushes", "show", "none", broker=broker).code == 1
     assert waiting(api, "phone") == 1
+
+
+def test_a_batch_begins_a_push_for_each_line(hermesd: Start) -> None:
+    broker = hermesd()
+    api = AdminAPI(broker)
+    session(broker, "phone")
+    orders = [
+        {"to": {"clients": ["phone"]}, "message": {"topic": TOPIC, "payload": "1"}},
+        {"to": {"clients": []}, "message": {"topic": TOPIC, "payload": "2"}},
+        {"to": {"clients": ["phone"]}, "message": {"topic": TOPIC, "payload": "3"},
+         "idempotency_key": "k", "deliver_in_s": 60},
+        {"to": {"clients": ["phone"]}, "message": {"topic": TOPIC, "payload": "4"},
+         "dry_run": True},
+    ]
+    orders.append(orders[2])
+    answer = api.request(
+        "POST", "/v1/pushes/batch", "\n".join(json.dumps(order) for order in orders).encode(),
+        {"Content-Type": "application/x-ndjson"})
+    assert answer.status == 200, answer
+    results = [json.loads(line) for line in answer.body.splitlines()]
+    assert [result["line"] for result in results] == [1, 2, 3, 4, 5]
+    assert results[1]["error"]["field"] == "to.clients"
+    assert results[3]["error"]["field"] == "dry_run"
+    assert not results[2]["duplicate"] and results[4]["duplicate"]
+    assert results[4]["push_id"] == results[2]["push_id"]
+    assert status(api, results[2]["push_id"])["state"] == "scheduled"
+    with closing(RawClient(broker.address)) as phone:
+        phone.connect("phone", clean_session=False)
+        assert phone.take_message().payload == b"1"
+        assert phone.messages_so_far() == []

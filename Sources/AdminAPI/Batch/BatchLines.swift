@@ -2,9 +2,9 @@ import Synchronization
 
 /// Hands lines from the reader of a batch to its writer. It holds one group, so that a slow writer
 /// stops the reader, and that what comes while a group is under way makes the next one.
-final class BatchLines: Sendable {
+final class BatchLines<Item: BatchItem>: Sendable {
     private struct State {
-        var group: LineGroup?
+        var group: LineGroup<Item>?
         var hasEnded = false
         /// The reader, which waits for the group to be taken.
         var reader: CheckedContinuation<Void, Never>?
@@ -28,7 +28,7 @@ final class BatchLines: Sendable {
     var isWaiting: Bool { state.withLock { $0.group != nil } }
 
     /// Adds a group; waits while there is no room for it. Drops it after the end.
-    func put(_ group: LineGroup) async {
+    func put(_ group: LineGroup<Item>) async {
         while !add(group) {
             await withCheckedContinuation { continuation in
                 let isNow = state.withLock { state in
@@ -42,7 +42,7 @@ final class BatchLines: Sendable {
     }
 
     /// False when there is no room for the group.
-    private func add(_ group: LineGroup) -> Bool {
+    private func add(_ group: LineGroup<Item>) -> Bool {
         let (isTaken, writer) = state.withLock { state in
             if state.hasEnded { return (true, state.takeWriter()) }
             guard state.group != nil else {
@@ -56,7 +56,7 @@ final class BatchLines: Sendable {
     }
 
     /// Takes the next group; `nil` after the last.
-    func take() async -> LineGroup? {
+    func take() async -> LineGroup<Item>? {
         while true {
             let (group, hasEnded, reader) = state.withLock { state in
                 defer { state.group = nil }

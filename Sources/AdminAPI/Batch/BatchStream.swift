@@ -19,25 +19,34 @@ struct StreamIsBusy: Sendable {
     var isBusy: Bool
 }
 
-/// One batch under way: reads lines, publishes their messages in groups, and writes a result for
-/// each line, in order.
+/// The work of a kind of batch.
+protocol BatchWork: Sendable {
+    associatedtype Item: BatchItem
+    associatedtype Outcomes: Sendable
+
+    /// What a line of the caller asks for, checked.
+    func prepare(_ line: UnsafeRawBufferPointer, _ caller: Caller?) throws(Problem) -> Item
+    /// Carries the items out, in order.
+    func carryOut(_ items: [Item], for caller: Caller?) async -> Outcomes
+    /// Appends the result of an item, by its index among those that were carried out.
+    func write(
+        _ outcomes: Outcomes, _ index: Int, of item: Item, line: Int, to results: inout ByteBuffer)
+}
+
+/// One batch under way: reads lines, carries out what they ask for in groups, and writes a result
+/// for each line, in order.
 ///
 /// The reader stops while a group is under way and the next one is full; the writer waits for the
 /// client to take its results. So a batch holds at most three groups, however long it is.
-struct BatchStream: Sendable {
-    /// Makes a message of the caller from one line.
-    typealias Prepare =
-        @Sendable (UnsafeRawBufferPointer, Caller?) throws(Problem) -> PreparedMessage
-
-    let publisher: Publisher
+struct BatchStream<Work: BatchWork>: Sendable {
+    let work: Work
     let source: BodyStream
     let caller: Caller?
     let maximumLineBytes: Int
-    let prepare: Prepare
 
     /// Answers the lines; throws only when the connection is lost.
     func run(_ writer: inout any ResponseBodyWriter) async throws {
-        let lines = BatchLines()
+        let lines = BatchLines<Work.Item>()
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             // The reader may be waiting, for the writer or for the client.
             defer {
@@ -52,7 +61,7 @@ struct BatchStream: Sendable {
             while let group = await lines.take() {
                 signal(isBusy: true)
                 let refusal = refusal(since: &checked)
-                try await writer.write(await publish(group, refusal))
+                try await writer.write(await results(of: group, refusal))
                 if refusal != nil { break }
                 if !lines.isWaiting { signal(isBusy: false) }
             }
@@ -80,9 +89,9 @@ struct BatchStream: Sendable {
     // MARK: Reading
 
     /// Reads to the end of the body. If it ends too early, the line after the last says why.
-    private func read(into lines: BatchLines) async {
+    private func read(into lines: BatchLines<Work.Item>) async {
         var splitter = LineSplitter(maximumBytes: maximumLineBytes)
-        var group = LineGroup()
+        var group = LineGroup<Work.Item>()
         do {
             var byteCount = 0
             for try await part in source.body {
@@ -99,11 +108,11 @@ struct BatchStream: Sendable {
             }
             // A broken connection ends the body without an error, so the length must be checked.
             if let declared = source.declaredBytes, byteCount != declared {
-                throw Self.connectionLost
+                throw connectionLost
             }
             _ = splitter.finish { add($1, line: $0, &group) }
         } catch {
-            group.append(error as? Problem ?? Self.connectionLost, line: splitter.count + 1)
+            group.append(error as? Problem ?? connectionLost, line: splitter.count + 1)
         }
         await lines.put(group)
     }
@@ -111,7 +120,7 @@ struct BatchStream: Sendable {
     /// Takes lines from a part of the body; true when the group is full and more may follow.
     private func take(
         from part: ByteBuffer, _ offset: inout Int, _ splitter: inout LineSplitter,
-        _ group: inout LineGroup
+        _ group: inout LineGroup<Work.Item>
     ) -> Bool {
         part.withUnsafeReadableBytes { bytes in
             while !group.isFull {
@@ -125,11 +134,11 @@ struct BatchStream: Sendable {
     }
 
     private func add(
-        _ line: UnsafeRawBufferPointer?, line number: Int, _ group: inout LineGroup
+        _ line: UnsafeRawBufferPointer?, line number: Int, _ group: inout LineGroup<Work.Item>
     ) {
         do throws(Problem) {
             guard let line else { throw lineTooLong }
-            group.append(try prepare(line, caller), line: number)
+            group.append(try work.prepare(line, caller), line: number)
         } catch {
             group.append(error, line: number)
         }
@@ -141,32 +150,31 @@ struct BatchStream: Sendable {
             fix: "Send less in it, or raise limits.max_packet.")
     }
 
-    private static let connectionLost = Problem(
-        .malformedRequest, "The connection ended in the middle of the request.",
-        fix: "Send the lines that were not answered again.")
+    private var connectionLost: Problem {
+        Problem(
+            .malformedRequest, "The connection ended in the middle of the request.",
+            fix: "Send the lines that were not answered again.")
+    }
 
     // MARK: Answering
 
-    /// Publishes the messages of a group, unless they are refused; returns the results of its lines.
-    private func publish(_ group: LineGroup, _ refusal: Problem?) async -> ByteBuffer {
-        let outcomes: Result<[PublishOutcome], Problem> =
-            if let refusal {
-                .failure(refusal)
-            } else {
-                await publisher.publish(group.publications, for: caller)
-            }
+    /// Carries out the items of a group, unless they are refused; returns the results of its lines.
+    private func results(
+        of group: LineGroup<Work.Item>, _ refusal: Problem?
+    ) async -> ByteBuffer {
+        let outcomes = refusal == nil ? await work.carryOut(group.items, for: caller) : nil
         var results = ByteBuffer()
         results.reserveCapacity(group.lines.count * 192)
         var next = 0
         for line in group.lines {
             switch line.content {
             case .problem(let problem): results.write(problem, line: line.number)
-            case .message(let id):
-                do throws(Problem) {
-                    let outcome = try outcomes.get()[next]
-                    results.write(try publisher.result(id, outcome), line: line.number)
-                } catch {
-                    results.write(error, line: line.number)
+            case .item:
+                if let outcomes {
+                    work.write(
+                        outcomes, next, of: group.items[next], line: line.number, to: &results)
+                } else if let refusal {
+                    results.write(refusal, line: line.number)
                 }
                 next += 1
             }

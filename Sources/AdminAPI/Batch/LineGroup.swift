@@ -1,7 +1,11 @@
-import BrokerAPI
+/// What a line of a batch asks for.
+protocol BatchItem: Sendable {
+    /// Bytes that it takes on its way to the data plane.
+    var byteCount: Int { get }
+}
 
 /// Lines of a batch that go to the data plane together.
-struct LineGroup: Sendable {
+struct LineGroup<Item: BatchItem>: Sendable {
     /// One line that is answered.
     struct Line: Sendable {
         /// Counts from 1.
@@ -10,27 +14,27 @@ struct LineGroup: Sendable {
     }
 
     enum Content: Sendable {
-        /// The next of ``publications``, with the identifier of its message.
-        case message(MessageID)
+        /// The next of ``items``.
+        case item
         case problem(Problem)
     }
 
     /// Most lines of a group.
-    static let maximumLines = 1_024
-    /// Bytes of topics and payloads from which on a group takes no more lines.
-    static let fullBytes = 1 << 18
+    static var maximumLines: Int { 1_024 }
+    /// Bytes of items from which on a group takes no more lines.
+    static var fullBytes: Int { 1 << 18 }
 
     var lines: [Line] = []
-    var publications: [Publication] = []
+    var items: [Item] = []
     private var bytes = 0
 
     var isEmpty: Bool { lines.isEmpty }
     var isFull: Bool { lines.count >= Self.maximumLines || bytes >= Self.fullBytes }
 
-    mutating func append(_ message: PreparedMessage, line number: Int) {
-        lines.append(Line(number: number, content: .message(message.id)))
-        bytes += message.publication.topic.count + message.publication.payload.count
-        publications.append(message.publication)
+    mutating func append(_ item: Item, line number: Int) {
+        lines.append(Line(number: number, content: .item))
+        bytes += item.byteCount
+        items.append(item)
     }
 
     mutating func append(_ problem: Problem, line number: Int) {
@@ -43,7 +47,7 @@ struct LineGroup: Sendable {
             bytes + later.bytes <= Self.fullBytes
         else { return false }
         lines += later.lines
-        publications += later.publications
+        items += later.items
         bytes += later.bytes
         return true
     }

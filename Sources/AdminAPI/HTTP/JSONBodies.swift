@@ -57,6 +57,21 @@ extension ByteBuffer {
         writeStaticString("}\n")
     }
 
+    /// Appends a line of a batch's answer: the line's number with the answer to its push.
+    mutating func write(_ push: PushAccepted, line number: Int) {
+        writeStaticString("{\"line\":")
+        writeString(String(number))
+        writeStaticString(",\"duplicate\":")
+        writeStaticString(push.duplicate ? "true" : "false")
+        writeStaticString(",\"durability\":\"")
+        writeVisibleASCII(push.durability)
+        writeStaticString("\",\"push_id\":\"")
+        writeVisibleASCII(push.pushID)
+        writeStaticString("\"")
+        write(push.scheduled)
+        writeStaticString("}\n")
+    }
+
     /// Appends a line of a batch's answer: the line's number with its problem.
     mutating func write(_ problem: Problem, line number: Int) {
         writeStaticString("{\"line\":")
@@ -81,11 +96,14 @@ extension ByteBuffer {
         writeString(String(result.counts.online))
         writeStaticString(",\"queued\":")
         writeString(String(result.counts.queued))
-        if let scheduled = result.scheduled {
-            writeStaticString(",\"scheduled\":{\"deliver_at_ms\":")
-            writeString(String(scheduled.deliverAtMs))
-            writeStaticString("}")
-        }
+        write(result.scheduled)
+    }
+
+    private mutating func write(_ scheduled: ScheduledTime?) {
+        guard let scheduled else { return }
+        writeStaticString(",\"scheduled\":{\"deliver_at_ms\":")
+        writeString(String(scheduled.deliverAtMs))
+        writeStaticString("}")
     }
 
     /// Appends visible ASCII as content of a JSON string.

@@ -1,18 +1,9 @@
-import BrokerAPI
 import Hummingbird
 import RequestText
 
-/// A message of an HTTP caller that has been checked.
-struct PreparedMessage: Sendable {
-    var publication: Publication
-    var id: MessageID
-}
-
 extension Route {
-    /// A route that publishes a message for each line (NDJSON), and answers with a line for each.
-    static func batch(
-        _ path: String, _ publisher: Publisher, _ prepare: @escaping BatchStream.Prepare
-    ) -> Route {
+    /// A route that carries out what each line asks for (NDJSON), and answers with a line for each.
+    static func batch(_ path: String, _ publisher: Publisher, _ work: some BatchWork) -> Route {
         Route(
             method: .post, path: path, access: .scope(.publish), body: .lines
         ) { request throws(Problem) in
@@ -21,13 +12,8 @@ extension Route {
             }
             let place = try publisher.batches.take()
             let batch = BatchStream(
-                publisher: publisher, source: stream, caller: request.caller,
-                maximumLineBytes: publisher.maximumPacketBytes
-            ) { line, caller throws(Problem) in
-                let message = try prepare(line, caller)
-                try publisher.check(message.publication, of: caller)
-                return message
-            }
+                work: work, source: stream, caller: request.caller,
+                maximumLineBytes: publisher.maximumPacketBytes)
             return Response(
                 status: .ok, headers: [.contentType: "application/x-ndjson"],
                 body: ResponseBody { writer in

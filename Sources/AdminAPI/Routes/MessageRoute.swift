@@ -20,11 +20,12 @@ extension Route {
 
     /// `POST /v1/messages/batch`: a line for each message.
     static func messages(_ publisher: Publisher, maximumTopicLevels: Int) -> Route {
-        batch("/v1/messages/batch", publisher) { line, caller throws(Problem) in
+        let work = MessageBatch(publisher: publisher) { line, caller throws(Problem) in
             let fields = try JSONFields(line: line, known: messageFields)
             return try message(
                 fields, publisher, maximumTopicLevels, key: try fields.idempotencyKey(), caller)
         }
+        return batch("/v1/messages/batch", publisher, work)
     }
 
     private static func message(

@@ -35,13 +35,14 @@ struct OrderStatusPublisher: Sendable {
 
     /// `POST /v1/orders/batch`: a line for each update.
     var batchRoute: Route {
-        .batch("/v1/orders/batch", publisher) { line, caller throws(Problem) in
+        let work = MessageBatch(publisher: publisher) { line, caller throws(Problem) in
             let fields = try JSONFields(line: line, known: Self.fields)
             let orderID = try identifier(
                 try fields.requiredString("orderId"), field: "orderId")
             return try message(
                 fields, orderID: orderID, key: try fields.idempotencyKey(), caller)
         }
+        return .batch("/v1/orders/batch", publisher, work)
     }
 
     static let fields = JSONFields.Known([

@@ -7,8 +7,13 @@ struct PushRoutes: Sendable {
     let publisher: Publisher
     let maximumTopicLevels: Int
 
-    /// `POST` and `GET /v1/pushes`; `GET` and `DELETE /v1/pushes/{id}`.
-    var routes: [Route] { [create, list, show, cancel] }
+    /// `POST` and `GET /v1/pushes`; `POST /v1/pushes/batch`; `GET` and `DELETE /v1/pushes/{id}`.
+    var routes: [Route] {
+        [
+            create, list, show, cancel,
+            .batch("/v1/pushes/batch", publisher, PushBatch(routes: self)),
+        ]
+    }
 
     private var create: Route {
         Route(
@@ -65,7 +70,7 @@ struct PushRoutes: Sendable {
         }
     }
 
-    private func store(_ order: PushOrder) async throws(Problem) -> PushAccepted {
+    func store(_ order: PushOrder) async throws(Problem) -> PushAccepted {
         var outcome = try await store(order.request)
         if outcome == .receiptsAreOff, !order.insistsOnReceipts {
             var request = order.request
