@@ -130,6 +130,20 @@ struct ConnectionTests {
         #expect(client.machine.openingNumber != nil)
     }
 
+    @Test("credentials that were asked for before the background are asked for again after it")
+    func credentialsAcrossBackground() throws {
+        var client = try Driver()
+        client.start()
+        client.transportOpened()
+        client.receive(Packets.connack(code: 4))
+        client.call { $0.enteredBackground(at: $1) }
+        client.call { $0.enteredForeground(at: $1) }
+        client.transportOpened()
+        client.clear()
+        client.receive(Packets.connack(code: 4))
+        #expect(client.actions.last == .requestCredentials)
+    }
+
     @Test("two closes right after CONNACK are told as a take-over, and the client waits 60 s")
     func takeOver() throws {
         var client = try Driver()

@@ -94,6 +94,8 @@ extension ClientMachine {
 
     mutating func suspend() {
         awakeUntil = nil
+        // An answer that was awaited may not come any more.
+        hasAskedForCredentials = false
         phase = .suspended
         perform(.state(.suspended))
     }
