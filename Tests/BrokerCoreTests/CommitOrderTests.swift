@@ -213,28 +213,23 @@ struct CommitOrderTests {
     func adminPublishWaits() throws {
         let scene = try Scene()
         let link = scene.link
-        let answers = Answers()
+        let answers = Answers<PublishOutcome>()
         for number in 1...2 {
             link.shard.publish(
                 Publication(
                     topic: Array("a/b".utf8), payload: [], qos: .atLeastOnce, retain: false,
-                    sequence: SequenceStamp(channel: Array("a".utf8), tag: 0x48))
-            ) { answers.values.append(try? $0.get()) }
+                    sequence: SequenceStamp(channel: Array("a".utf8), tag: 0x48)),
+                reply: answers.reply)
             link.turn()
             #expect(answers.values.count == number - 1)
             link.store.completeAll()
             link.turn()
             #expect(
-                answers.values.last == .published(PublishCounts(matched: 1, online: 1)))
+                answers.last == .published(PublishCounts(matched: 1, online: 1)))
         }
         let delivered = try link.take(scene.subscriber).map { packet -> [UInt8] in
             if case .publish(let publish) = packet { publish.payload } else { [] }
         }
         #expect(delivered == [[0x48, 1], [0x48, 2]])
-    }
-
-    /// Filled by reply closures, which run on the test's own thread.
-    private final class Answers: @unchecked Sendable {
-        var values: [PublishOutcome?] = []
     }
 }

@@ -10,13 +10,6 @@ import Testing
 /// Identifiers of messages of the admin plane: in the store, in queues and in notices.
 @Suite("Identifiers of messages")
 struct MessageIDTests {
-    /// Filled by reply closures, which run on the test's own thread.
-    private final class Answers<Value: Sendable>: @unchecked Sendable {
-        var values: [BrokerAnswer<Value>] = []
-
-        var reply: Reply<Value> { { self.values.append($0) } }
-    }
-
     private func publish(
         _ id: String, _ link: ShardLink, retain: Bool = false, expiresAtMs: Int64? = nil
     ) {

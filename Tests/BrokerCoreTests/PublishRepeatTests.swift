@@ -9,13 +9,6 @@ import Testing
 /// Messages of the admin plane with keys, of which each is published once.
 @Suite("Repeats of messages over HTTP")
 struct PublishRepeatTests {
-    /// Filled by reply closures, which run on the test's own thread.
-    private final class Answers<Value: Sendable>: @unchecked Sendable {
-        var values: [BrokerAnswer<Value>] = []
-
-        var reply: Reply<Value> { { self.values.append($0) } }
-    }
-
     private static func message(
         _ key: Int, digest: UInt128 = 1, isExplicit: Bool = true, qos: QoS = .atLeastOnce
     ) -> Publication {

@@ -10,14 +10,6 @@ import Testing
 /// Pushes, from the request to the queues of their clients.
 @Suite("Pushes")
 struct PushFlowTests {
-    /// Filled by reply closures, which run on the test's own thread.
-    private final class Answers<Value: Sendable>: @unchecked Sendable {
-        var values: [BrokerAnswer<Value>] = []
-
-        var reply: Reply<Value> { { self.values.append($0) } }
-        var last: Value? { try? values.last?.get() }
-    }
-
     private static func request(
         _ id: String, to target: PushTarget, qos: QoS = .exactlyOnce, topic: String = "news",
         isFollowed: Bool = true, deliverAtMs: Int64? = nil, expiresInMs: Int64 = 0,

@@ -10,13 +10,6 @@ import Testing
 /// Receipts of messages of the admin plane, from their publication to the ends of their receivers.
 @Suite("Receipts")
 struct ReceiptFlowTests {
-    /// Filled by reply closures, which run on the test's own thread.
-    private final class Answers<Value: Sendable>: @unchecked Sendable {
-        var values: [BrokerAnswer<Value>] = []
-
-        var reply: Reply<Value> { { self.values.append($0) } }
-    }
-
     private static func message(
         _ id: String, topic: String = "t", qos: QoS = .exactlyOnce, expiresAtMs: Int64? = nil
     ) -> Publication {

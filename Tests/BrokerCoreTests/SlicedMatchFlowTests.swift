@@ -102,15 +102,15 @@ struct SlicedMatchFlowTests {
         link.receive(leaving, try burst("x"))
         link.turnOnce()
         link.receive(publisher, try burst("y"))
-        let answers = Answers()
+        let (groups, single) = (Answers<[PublishOutcome]>(), Answers<PublishOutcome>())
         let topic = Array("\(Self.prefix)/http".utf8)
         link.shard.publishGroup(
             (1...3).map {
                 Publication(topic: topic + [0x30 + $0], payload: [0x30 + $0], qos: .atMostOnce)
-            }, reply: answers.reply)
+            }, reply: groups.reply)
         link.shard.publish(
-            Publication(topic: topic, payload: Array("single".utf8), qos: .atMostOnce)
-        ) { answers.single.append($0) }
+            Publication(topic: topic, payload: Array("single".utf8), qos: .atMostOnce),
+            reply: single.reply)
         link.lose(leaving)
         link.turn()
         let received = payloads(try link.take(subscriber))
@@ -120,15 +120,7 @@ struct SlicedMatchFlowTests {
         #expect(received.count == 9, "\(received)")
         let one = PublishCounts(matched: 1, online: 1)
         #expect(
-            answers.groups == [.success([.published(one), .published(one), .published(one)])])
-        #expect(answers.single == [.success(.published(one))])
-    }
-
-    /// Filled by reply closures, which run on the test's own thread.
-    private final class Answers: @unchecked Sendable {
-        var groups: [BrokerAnswer<[PublishOutcome]>] = []
-        var single: [BrokerAnswer<PublishOutcome>] = []
-
-        var reply: Reply<[PublishOutcome]> { { self.groups.append($0) } }
+            groups.values == [.success([.published(one), .published(one), .published(one)])])
+        #expect(single.values == [.success(.published(one))])
     }
 }

@@ -214,12 +214,12 @@ struct StoreBacklogTests {
         let link = makeLink()
         let flooder = try beginClean(link, "flooder")
         for _ in 1...60 { try link.send(flooder, Flood.retained.packet(1)) }
-        let answers = Answers()
+        let answers = Answers<PublishOutcome>()
         for retain in [true, false] {
             link.shard.publish(
                 Publication(
-                    topic: Array("a".utf8), payload: [1], qos: .atLeastOnce, retain: retain)
-            ) { answers.values.append($0) }
+                    topic: Array("a".utf8), payload: [1], qos: .atLeastOnce, retain: retain),
+                reply: answers.reply)
         }
         #expect(answers.values.map { (try? $0.get()) != nil } == [false, true])
     }
@@ -287,11 +287,6 @@ struct StoreBacklogTests {
         link.store.isAccepting = true
         link.turn()
         #expect(!isHeld(link, client))
-    }
-
-    /// Filled by reply closures, which run on the test's own thread.
-    private final class Answers: @unchecked Sendable {
-        var values: [BrokerAnswer<PublishOutcome>] = []
     }
 
     @Test(

@@ -16,7 +16,7 @@ from harness import wire
 from harness.admin import AdminAPI, Answer, hermesctl
 from harness.broker import Hermesd
 from harness.raw_client import RawClient
-from harness.waiting import PATIENCE, Deadline
+from harness.waiting import PATIENCE, eventually
 
 pytestmark = [pytest.mark.hermesd("the HTTP API"), pytest.mark.timeout(120)]
 
@@ -60,12 +60,11 @@ def status(api: AdminAPI, push_id: str) -> dict[str, Any]:
 def await_status(
     api: AdminAPI, push_id: str, is_awaited: Callable[[dict[str, Any]], bool], what: str
 ) -> dict[str, Any]:
-    deadline = Deadline(2 * PATIENCE, what)
-    while not is_awaited(found := status(api, push_id)):
-        if deadline.is_over:
-            raise deadline.failure(f"{found}")
-        time.sleep(0.02)
-    return found
+    def probe() -> dict[str, Any] | None:
+        found = status(api, push_id)
+        return found if is_awaited(found) else None
+
+    return eventually(probe, what, within=2 * PATIENCE)
 
 
 def done(api: AdminAPI, push_id: str) -> dict[str, Any]:
@@ -291,12 +290,10 @@ def test_receipts_follow_each_receiver(hermesd: Start) -> None:
             api, {"clients": ["away", "phone", "ghost"]}, message={"message_id": "sale-1"})
         assert push_id == "sale-1"
         client.take_message()
-        deadline = Deadline(PATIENCE, "the acknowledgement")
-        while True:
-            receipt = api.get("/v1/messages/sale-1")
-            if receipt["counts"]["acknowledged"]:
-                break
-            assert not deadline.is_over, receipt
+        eventually(
+            lambda: api.get("/v1/messages/sale-1")["counts"]["acknowledged"],
+            "the acknowledgement")
+    receipt = api.get("/v1/messages/sale-1")
     assert receipt["topic"] == TOPIC
     assert {item["client_id"]: item["state"] for item in receipt["receivers"]} == {
         "away": "queued", "phone": "acknowledged"}

@@ -30,6 +30,15 @@ struct Driver {
             random: SeededRandom(seed: seed))
     }
 
+    /// A connected client with a granted subscription.
+    static func subscribed(to filter: String) throws -> Driver {
+        var client = try Driver()
+        client.connect()
+        try client.subscribe(filter)
+        client.answerSubscription()
+        return client
+    }
+
     var moment: Moment {
         Moment(
             monotonicMilliseconds: now, unixMilliseconds: 1_800_000_000_000 + now)

@@ -58,10 +58,7 @@ struct SubscriptionTests {
 
     @Test("what is granted is not asked for again while the session lives, across kills too")
     func sessionPresent() throws {
-        var client = try Driver()
-        client.connect()
-        try client.subscribe("a")
-        client.answerSubscription()
+        var client = try Driver.subscribed(to: "a")
         client = try client.restarted()
         client.connect(sessionPresent: true)
         #expect(client.sent.count == 1)
@@ -69,10 +66,7 @@ struct SubscriptionTests {
 
     @Test("a lost session renews them, across kills too")
     func renewal() throws {
-        var client = try Driver()
-        client.connect()
-        try client.subscribe("a")
-        client.answerSubscription()
+        var client = try Driver.subscribed(to: "a")
         client = try client.restarted()
         client.connect(sessionPresent: false)
         guard case .subscribe(_, ["a"])? = client.sent.last else {
@@ -83,10 +77,7 @@ struct SubscriptionTests {
 
     @Test("a lost CONNACK may have told of a new session: subscriptions are asked for again")
     func lostConnack() throws {
-        var client = try Driver()
-        client.connect()
-        try client.subscribe("a")
-        client.answerSubscription()
+        var client = try Driver.subscribed(to: "a")
         client.transportClosed()
         client.pass(client.retryDelay ?? 0)
         client.transportOpened()
@@ -104,10 +95,7 @@ struct SubscriptionTests {
 
     @Test("a refused renewal is told, kept, and tried again on the next connection only")
     func refusedRenewal() throws {
-        var client = try Driver()
-        client.connect()
-        try client.subscribe("a")
-        client.answerSubscription()
+        var client = try Driver.subscribed(to: "a")
         client.transportClosed()
         client.connect(sessionPresent: false)
         client.clear()
@@ -126,10 +114,7 @@ struct SubscriptionTests {
 
     @Test("unsubscribing works without a connection, and is finished by UNSUBACK")
     func unsubscribe() throws {
-        var client = try Driver()
-        client.connect()
-        try client.subscribe("a")
-        client.answerSubscription()
+        var client = try Driver.subscribed(to: "a")
         client.transportClosed()
         client.unsubscribe("a")
         client = try client.restarted()
@@ -147,10 +132,7 @@ struct SubscriptionTests {
 
     @Test("a lost session ends what the app has unsubscribed from, and answers it")
     func unsubscribedByLostSession() throws {
-        var client = try Driver()
-        client.connect()
-        try client.subscribe("a")
-        client.answerSubscription()
+        var client = try Driver.subscribed(to: "a")
         client.transportClosed()
         client.unsubscribe("a")
         client.clear()

@@ -46,7 +46,7 @@ struct PushRoutes: Sendable {
             var page: PushPage = try await publisher.broker.ask {
                 .pushList(below: below, limit: limit, $0)
             }
-            page.pushes.removeAll { !Self.isVisible($0, request.caller) }
+            page.pushes.removeAll { !request.maySee($0.topic) }
             return try Response.json(page)
         }
     }
@@ -94,15 +94,10 @@ struct PushRoutes: Sendable {
         let status: PushStatus? = try await publisher.broker.ask {
             .pushStatus(pushID: pushID, $0)
         }
-        guard let status, Self.isVisible(status, request.caller) else {
+        guard let status, request.maySee(status.topic) else {
             throw Problem.unknownPush(pushID)
         }
         return status
-    }
-
-    /// A token that is bound to topics learns nothing of others.
-    private static func isVisible(_ push: PushStatus, _ caller: Caller?) -> Bool {
-        caller?.bounds.allow(Array(push.topic.utf8)) ?? true
     }
 }
 

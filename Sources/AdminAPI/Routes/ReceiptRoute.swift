@@ -12,10 +12,9 @@ extension Route {
             let receipt: MessageReceipt? = try await broker.ask {
                 .receipt(messageID: messageID, $0)
             }
-            // A token that is bound to topics learns nothing of others.
-            guard let receipt,
-                request.caller?.bounds.allow(Array(receipt.topic.utf8)) ?? true
-            else { throw Problem.unknownReceipt(messageID) }
+            guard let receipt, request.maySee(receipt.topic) else {
+                throw Problem.unknownReceipt(messageID)
+            }
             return try Response.json(receipt)
         }
     }

@@ -56,6 +56,10 @@ struct RouteRequest: Sendable {
         }
         return value
     }
+
+    /// False for a message that the caller must not know of: a token that is bound to topics learns
+    /// nothing of others.
+    func maySee(_ topic: String) -> Bool { caller?.bounds.allow(Array(topic.utf8)) ?? true }
 }
 
 /// Finds the route of a request. Unlike Hummingbird's router, it distinguishes a wrong method from

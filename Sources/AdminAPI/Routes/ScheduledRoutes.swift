@@ -23,7 +23,7 @@ struct ScheduledRoutes: Sendable {
             var page: ScheduledPage = try await broker.ask {
                 .scheduledList(from: UInt32(place), limit: limit, $0)
             }
-            page.messages.removeAll { !Self.isVisible($0, request.caller) }
+            page.messages.removeAll { !request.maySee($0.topic) }
             return try Response.json(page)
         }
     }
@@ -75,15 +75,10 @@ struct ScheduledRoutes: Sendable {
         let message: ScheduledMessage? = try await broker.ask {
             .scheduled(messageID: messageID, $0)
         }
-        guard let message, Self.isVisible(message, request.caller) else {
+        guard let message, request.maySee(message.topic) else {
             throw Problem.notScheduled(messageID)
         }
         return message
-    }
-
-    /// A token that is bound to topics learns nothing of others.
-    private static func isVisible(_ message: ScheduledMessage, _ caller: Caller?) -> Bool {
-        caller?.bounds.allow(Array(message.topic.utf8)) ?? true
     }
 }
 

@@ -8,8 +8,9 @@ import Structures
 /// waits, a later message of the key replaces it.
 struct CollapseIndex: ~Copyable {
     struct Entry: BitwiseCopyable {
-        let session: UInt64
+        // The widest first, which leaves no gap.
         let key: UInt128
+        let session: UInt64
         var position: UInt64
         /// In eight bytes each: the sequence of the message, and those that it superseded.
         let sequences: CompactBytes
@@ -82,7 +83,7 @@ struct CollapseIndex: ~Copyable {
     mutating func add(_ stored: StoredCollapsible, pool: BytePool) {
         let place = entries.insert(
             Entry(
-                session: stored.session, key: stored.key, position: stored.position,
+                key: stored.key, session: stored.session, position: stored.position,
                 sequences: stored.sequences.withUnsafeBytes { CompactBytes($0, pool: pool) }))
         byKey.insert(hash(of: stored.session, stored.key), place)
         byPosition.insert(hash(of: stored.session, stored.position), place)

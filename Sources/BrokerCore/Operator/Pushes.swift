@@ -111,7 +111,6 @@ struct Pushes {
     /// Bytes of a push besides its strings, and of a client in its list besides the identifier.
     private static var recordBytes: Int { 512 }
     private static var listedBytes: Int { 48 }
-    private static var removalPauseMs: Int64 { 60_000 }
     /// Clients that the orders of all pushes together hold, and those of one at least and at most.
     private static var mostOrdered: Int { 1 << 20 }
     private static var orderedByOne: ClosedRange<Int> { 4_096...65_536 }
@@ -120,6 +119,8 @@ struct Pushes {
     private var pushes: [UInt64: Push] = [:]
     /// Ascending.
     private var numbers: [UInt64] = []
+    /// Of those that have ended, in the order of their ends.
+    private var ended: [UInt64] = []
     private var byPushID: [[UInt8]: UInt64] = [:]
     private(set) var lastNumber: UInt64 = 0
     /// Of all that are kept.
@@ -127,8 +128,6 @@ struct Pushes {
     /// Numbers of those that are sent, and the index of the one that is next.
     private var sending: [UInt64] = []
     private var nextIndex = 0
-    /// UNIX time in milliseconds from which on ages are looked at again.
-    private var nextRemovalMs: Int64 = 0
     /// UNIX time in milliseconds of the first scheduled push; one that was cancelled may count.
     private var firstDueMs = Int64.max
     /// UNIX time in milliseconds at which the next slice is due; `nil` without any.
@@ -139,7 +138,7 @@ struct Pushes {
 
     var count: Int { pushes.count }
     /// Pushes that are scheduled or sent.
-    private(set) var openCount = 0
+    var openCount: Int { numbers.count - ended.count }
 
     // MARK: Finding
 
@@ -173,11 +172,18 @@ struct Pushes {
         numbers.append(number)
         byPushID[push.stored.pushID] = number
         bytes += push.bytes
-        if !push.isEnded { openCount += 1 }
         if push.state == .sending { sending.append(number) }
         if push.state == .scheduled { firstDueMs = min(firstDueMs, push.stored.dueMs) }
         pushes[number] = push
-        if !push.isEnded { wake() }
+        if push.isEnded {
+            let endedMs = push.stored.progress.endedMs
+            let later = ended.firstIndex {
+                pushes[$0].map { $0.stored.progress.endedMs > endedMs } ?? false
+            }
+            ended.insert(number, at: later ?? ended.endIndex)
+        } else {
+            wake()
+        }
     }
 
     /// Takes a push out for a change; ``putBack(_:)`` has to follow.
@@ -195,28 +201,21 @@ struct Pushes {
     /// Ends a push that is taken out.
     mutating func end(_ push: inout Push, _ state: State, at now: Int64) {
         push.end(state, at: now)
-        openCount -= 1
+        ended.append(push.stored.number)
         sending.removeAll { $0 == push.stored.number }
     }
 
-    /// Removes the oldest ended push, if it is too old, or else if there must be room for another;
-    /// returns its number. The age is looked at once in a while.
-    mutating func removeOldestEnded(at now: Int64, forRoom: Bool) -> UInt64? {
-        guard openCount < count, forRoom || now >= nextRemovalMs else { return nil }
-        guard let index = numbers.firstIndex(where: { pushes[$0]?.isEnded ?? true }) else {
-            return nil
-        }
-        let number = numbers[index]
-        if !forRoom, let push = pushes[number],
-            push.stored.progress.endedMs + Self.lifetimeMs > now
-        {
-            nextRemovalMs = now + Self.removalPauseMs
-            return nil
-        }
-        numbers.remove(at: index)
-        if let push = take(number), byPushID[push.stored.pushID] == number {
-            byPushID[push.stored.pushID] = nil
-        }
+    /// Removes the push that ended first, if that is long ago, or else if there must be room for
+    /// another; returns its number.
+    mutating func removeFirstEnded(at now: Int64, forRoom: Bool) -> UInt64? {
+        guard let number = ended.first, let push = pushes[number],
+            forRoom || push.stored.progress.endedMs + Self.lifetimeMs <= now
+        else { return nil }
+        ended.removeFirst()
+        numbers.removeAll { $0 == number }
+        pushes[number] = nil
+        bytes -= push.bytes
+        if byPushID[push.stored.pushID] == number { byPushID[push.stored.pushID] = nil }
         return number
     }
 

@@ -13,13 +13,23 @@ struct RoutedMessage {
     /// The shared group of the next receiver; ``noIndex`` for a plain subscription.
     var group: UInt32 = noIndex
     /// The receipt that follows the message; ``noIndex`` without one.
-    var receipt: UInt32 = noIndex
+    private(set) var receipt: UInt32 = noIndex
     /// True when a later message may replace it (``CollapseIndex/current``).
-    var collapses = false
+    private(set) var collapses = false
+    /// True when any part follows its queue positions (`Shard+QueueEnds`).
+    private(set) var isFollowed = false
 
     init(_ message: Message, ticket: UInt64, retain: Bool = false) {
         self.message = message
         self.ticket = ticket
         self.retain = retain
+    }
+
+    /// Has its queue positions followed by a receipt, ``noIndex`` for none, and by the index of
+    /// messages that may be replaced.
+    mutating func follow(receipt: UInt32, collapses: Bool = false) {
+        self.receipt = receipt
+        self.collapses = collapses
+        isFollowed = receipt != noIndex || collapses
     }
 }

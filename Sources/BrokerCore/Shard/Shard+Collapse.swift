@@ -68,12 +68,20 @@ extension Shard {
         sessions.totals.replace(before, by: sessions[session].outbound)
         finished(session, position, .dropped(.replaced))
         drop(session, .replaced)
-        passHoles(session)
+        // The new message will be the one behind the holes.
+        passKnownHoles(session)
         return true
     }
 
-    /// Moves the stored part of a queue over holes at its front.
+    /// Moves the stored part of a queue over holes at its front. Behind them waits a message with a
+    /// collapse key, so other sessions have none.
+    @inline(__always)
     mutating func passHoles(_ session: UInt32) {
+        if sessions[session].follows, collapse.hasHoles { passKnownHoles(session) }
+    }
+
+    @inline(never)
+    private mutating func passKnownHoles(_ session: UInt32) {
         let number = sessions[session].number
         let before = sessions[session].outbound
         guard !sessions.loads.isLoading(number),
@@ -85,18 +93,17 @@ extension Shard {
             session: number, position: sessions[session].outbound.firstStored)
     }
 
-    // MARK: Positions
-
-    /// Notes the queue position of a message with a collapse key; other messages are none.
-    @inline(__always)
-    mutating func noteCollapsible(
-        _ delivery: RoutedMessage, _ session: UInt32, at position: UInt64
-    ) {
-        if delivery.collapses, delivery.group == noIndex { addCollapsible(session, position) }
+    /// Remembers the holes among waiting messages of a queue that is about to leave memory.
+    mutating func rememberHoles(_ session: UInt32) {
+        let number = sessions[session].number
+        guard sessions[session].follows, collapse.holds(number) else { return }
+        sessions[session].outbound.forEachHole { _ = collapse.addHole($0, of: number) }
     }
 
-    @inline(never)
-    private mutating func addCollapsible(_ session: UInt32, _ position: UInt64) {
+    // MARK: Positions
+
+    /// Notes the queue position of the message that is delivered, which has a collapse key.
+    mutating func addCollapsible(_ session: UInt32, _ position: UInt64) {
         let (number, isStored) = (sessions[session].number, sessions[session].isPersistent)
         let (key, sequences) = collapse.current
         if let former = collapse.find(session: number, key: key) {
@@ -106,7 +113,6 @@ extension Shard {
         let stored = StoredCollapsible(
             session: number, position: position, key: key, sequences: sequences)
         collapse.add(stored, pool: pool)
-        sessions[session].follows = true
         if isStored { commits.records.collapsible(stored) }
     }
 

@@ -52,8 +52,7 @@ extension Shard {
             return
         }
         if target == nil { counts.queued += 1 }
-        follow(delivery.receipt, session, at: sessions[session].outbound.end)
-        noteCollapsible(delivery, session, at: sessions[session].outbound.end)
+        follow(delivery, session, at: sessions[session].outbound.end)
         append(delivery, to: session, qos: qos)
         sessions.totals.queued(bytes: message.count)
         pump(session)
@@ -98,8 +97,7 @@ extension Shard {
         commits.records.queued(
             session: number, position: position, message: delivery.number, qos: qos.rawValue,
             retain: delivery.retain, isInWindow: isInWindow)
-        follow(delivery.receipt, session, at: position)
-        noteCollapsible(delivery, session, at: position)
+        follow(delivery, session, at: position)
         if delivery.group != noIndex {
             sessions[session].noteShared()
             subscriptions.filter(of: delivery.group).withBytes {
@@ -142,7 +140,7 @@ extension Shard {
                 closeHoles(session)
                 guard !sessions[session].outbound.isFull else { return false }
             }
-            if isStored, collapse.hasHoles { passHoles(session) }
+            if isStored { passHoles(session) }
             let queue = sessions[session].outbound
             guard
                 queue.waiting >= mostWaiting

@@ -18,7 +18,7 @@ extension Shard {
 
     /// Requests the messages that were in flight, and the waiting ones after them.
     mutating func load(_ session: UInt32, for target: Handle) {
-        if collapse.hasHoles { passHoles(session) }
+        passHoles(session)
         let queue = sessions[session].outbound
         let count = QueueWindow.waitingToLoad(queue)
         guard count > 0 || queue.storedInFlight > 0 else { return }
@@ -44,6 +44,7 @@ extension Shard {
         let before = sessions[session].outbound
         let number = sessions[session].number
         sessions.loads.connectionClosed(number)
+        rememberHoles(session)
         sessions[session].outbound.unload(pool: context.pool)
         sessions.totals.replace(before, by: sessions[session].outbound)
         commits.records.horizon(

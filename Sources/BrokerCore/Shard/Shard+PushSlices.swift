@@ -111,7 +111,9 @@ extension Shard {
         defer { message.release(in: pool) }
         message.setReceivers(Int(push.stored.progress.matched))
         var delivery = RoutedMessage(message, ticket: commits.nextTicket)
-        if let receipt = receipt(of: push), receipts.mayGrow(receipt) { delivery.receipt = receipt }
+        if let receipt = receipt(of: push), receipts.mayGrow(receipt) {
+            delivery.follow(receipt: receipt)
+        }
         let allowed = push.allowed(at: context.wallClockMs)
         connections.fansOut = push.stored.progress.matched > WorkBudget.fewReceivers
         let isComplete =

@@ -47,18 +47,18 @@ extension Shard {
         return (.scheduled(deliverAtMs: stored.dueMs), true)
     }
 
-    /// Drops the oldest ended push if there are as many as there may be; false when none has ended.
+    /// Drops the push that ended first if there are as many as there may be; false when none has.
     private mutating func makeRoomForPush() -> Bool {
         while pushes.count >= context.limits.pushes {
-            guard removeOldestPush(forRoom: true) else { return false }
+            guard removeEndedPush(forRoom: true) else { return false }
         }
         return true
     }
 
-    /// Drops the oldest ended push, for room or because it is too old; false without one.
-    mutating func removeOldestPush(forRoom: Bool) -> Bool {
+    /// Drops the push that ended first, for room or because that is long ago; false without one.
+    mutating func removeEndedPush(forRoom: Bool) -> Bool {
         guard
-            let number = pushes.removeOldestEnded(at: context.wallClockMs, forRoom: forRoom)
+            let number = pushes.removeFirstEnded(at: context.wallClockMs, forRoom: forRoom)
         else { return false }
         commits.records.pushRemoved(number)
         return true

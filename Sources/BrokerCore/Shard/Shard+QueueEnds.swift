@@ -1,12 +1,30 @@
 import MQTTCore
 import Structures
 
-/// The end of queue positions, and what follows them.
+/// The parts that follow queue positions from their beginning to their end.
 ///
 /// Every position of a queue ends in one of these calls, or with its session
 /// (``removeSession(_:)``). A part that follows positions sets ``Session/follows``, so that all others
 /// cost a test of one byte.
 extension Shard {
+    /// Has a message followed that gets this position in a session's queue.
+    @inline(__always)
+    mutating func follow(
+        _ delivery: RoutedMessage, _ session: UInt32, at position: UInt64
+    ) {
+        if delivery.isFollowed { followPosition(delivery, session, position) }
+    }
+
+    @inline(never)
+    private mutating func followPosition(
+        _ delivery: RoutedMessage, _ session: UInt32, _ position: UInt64
+    ) {
+        sessions[session].follows = true
+        if delivery.receipt != noIndex { addReceiver(delivery.receipt, session, position) }
+        // What a group gives to a member is neither replaced nor replaces.
+        if delivery.collapses, delivery.group == noIndex { addCollapsible(session, position) }
+    }
+
     /// Records that a queue position is done; nothing waits for this commit.
     @inline(__always)
     mutating func finished(_ session: UInt32, _ position: UInt64, _ end: QueueEnd) {

@@ -28,25 +28,18 @@ extension Shard {
         }
     }
 
-    /// Follows a message that gets this position in a session's queue; ``noIndex`` follows none.
-    @inline(__always)
-    mutating func follow(_ receipt: UInt32, _ session: UInt32, at position: UInt64) {
-        if receipt != noIndex { addReceiver(receipt, session, position) }
-    }
-
     /// Notes the end of a message that gets no queue position.
     @inline(__always)
     mutating func note(_ receipt: UInt32, _ session: UInt32, _ end: QueueEnd) {
         if receipt != noIndex { addEnded(receipt, session, end) }
     }
 
-    @inline(never)
-    private mutating func addReceiver(_ receipt: UInt32, _ session: UInt32, _ position: UInt64) {
+    /// Follows a message that gets this position in a session's queue.
+    mutating func addReceiver(_ receipt: UInt32, _ session: UInt32, _ position: UInt64) {
         let number = sessions[session].number
         let client = sessions[session].clientIdentifier.withBytes { CompactBytes($0, pool: pool) }
         let place = receipts.follow(
             receipt, session: number, position: position, client: client)
-        sessions[session].follows = true
         record(place, position)
     }
 

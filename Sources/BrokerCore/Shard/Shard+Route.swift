@@ -80,8 +80,7 @@ extension Shard {
         // The caller ends the group before writing anything else, so this is its ticket.
         let ticket = needsCommit && message.qos != .atMostOnce ? commits.nextTicket : 0
         var delivery = RoutedMessage(message, ticket: ticket)
-        delivery.receipt = receipt
-        delivery.collapses = collapses
+        delivery.follow(receipt: receipt, collapses: collapses)
         retain(&delivery, effect)
         var counts = PublishCounts()
         counts.matched = matches.count + (choices?.count ?? 0)
@@ -250,7 +249,7 @@ extension Shard {
         var delivery = RoutedMessage(
             message, ticket: mustRecord ? commits.nextTicket : awaited)
         delivery.group = member.group
-        delivery.receipt = receipt
+        delivery.follow(receipt: receipt)
         var counts = PublishCounts()
         deliver(&delivery, to: member.session, qos: qos, &counts)
     }

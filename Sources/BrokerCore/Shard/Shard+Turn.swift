@@ -233,7 +233,7 @@ extension Shard {
         dropPublishKeys()
         endAndDropReceipts()
         collectDue()
-        while removeOldestPush(forRoom: false) {}
+        while removeEndedPush(forRoom: false) {}
         removeCollapseOrphans()
         closeEndingWithinBudget()
     }

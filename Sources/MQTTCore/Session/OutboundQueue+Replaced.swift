@@ -15,6 +15,19 @@ extension OutboundQueue {
         return true
     }
 
+    /// Calls `body` for each position without a message behind the first waiting one in memory,
+    /// ascending.
+    public func forEachHole(_ body: (UInt64) -> Void) {
+        var isBehind = false
+        for position in head + UInt64(sentSpan)..<head + UInt64(span) {
+            if entry(at: position).state != .hole {
+                isBehind = true
+            } else if isBehind {
+                body(position)
+            }
+        }
+    }
+
     /// Drops one waiting message that is only in the store, where it leaves a hole.
     public mutating func dropStored() {
         let bytes = averageStoredBytes

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.admin import AdminAPI
-from harness.broker import Hermesd, Settings
 from proof.ledger import require
+from proof.lives import Lives
 from proof.network import Network
 
 from .office import Office, Status
@@ -63,8 +63,8 @@ class _Run:
     def __init__(
         self, folder: Path, statuses: int, kills: int, seed: int, say: Callable[[str], None]
     ) -> None:
-        self._data = folder / "data"
-        self._data.mkdir(mode=0o700)
+        self._lives = Lives(
+            folder, {"HERMES_JOURNAL_SEGMENT_BYTES": "131072", "HERMES_ORDERS_QOS": "2"})
         self._say = say
         self._random = random.Random(seed)
         self._network = Network()
@@ -73,22 +73,17 @@ class _Run:
             Phone(self._network, f"s{number}", 1 + number % 2) for number in range(PHONES)]
         self._statuses = [self._status(number) for number in range(1, statuses + 1)]
         self._office = Office(self._network, self._statuses, seed)
-        self._brokers: list[Hermesd] = []
 
     def _status(self, number: int) -> Status:
         sales = self._random.choice(self._phones).sales
         order = f"{sales}-{self._random.randrange(ORDERS_PER_PHONE)}"
         return Status(number, sales, order, is_named=self._random.random() < 0.5)
 
-    @property
-    def _broker(self) -> Hermesd:
-        return self._brokers[-1]
-
     def run(self) -> Verdict:
         begin = time.monotonic()
-        self._start()
+        self._lives.begin()
         for phone in self._phones:
-            phone.connect(self._broker.address)
+            phone.connect(self._lives.broker.address)
         self._await(lambda: all(phone.is_ready for phone in self._phones), "subscriptions")
         amid_posts = 0
         for kill in range(1, self._kills + 1):
@@ -96,16 +91,16 @@ class _Run:
             share = len(self._statuses) * kill // (self._kills + 1)
             self._live(lambda share=share: len(self._office.answered) >= share)
             amid_posts += self._office.under_way > 0
-            self._broker.kill()
+            self._lives.broker.kill()
             self._await(lambda: self._network.open_links == 0, "the ends of connections")
-            self._start()
+            self._lives.begin()
             if kill % 10 == 0:
                 self._say(f"{kill} kills, {len(self._office.answered)} statuses")
         self._live(lambda: self._office.is_done)
         self._settle()
         self._compare()
         self._check_receipts()
-        require(self._broker.stop() == 0, "the broker did not end as it should")
+        require(self._lives.broker.stop() == 0, "the broker did not end as it should")
         tally = self._office.tally
         return Verdict(
             len(self._statuses), self._kills, amid_posts, tally.answers, tally.duplicates,
@@ -116,19 +111,7 @@ class _Run:
 
     def end(self) -> None:
         self._network.close_all()
-        for broker in self._brokers:
-            if broker.is_running:
-                broker.kill()
-            broker.remove_files()
-
-    def _start(self) -> None:
-        self._brokers.append(
-            Hermesd(
-                Settings(
-                    environment={
-                        "HERMES_JOURNAL_SEGMENT_BYTES": "131072", "HERMES_ORDERS_QOS": "2"}),
-                data=self._data))
-        self._broker.start()
+        self._lives.end()
 
     def _live(self, condition: Callable[[], bool]) -> None:
         """Traffic until the condition holds, and then for a random moment more."""
@@ -138,11 +121,11 @@ class _Run:
             self._step()
 
     def _step(self) -> None:
-        self._office.work(self._broker.admin_address, CONNECTIONS)
+        self._office.work(self._lives.broker.admin_address, CONNECTIONS)
         phone = self._random.choice(self._phones)
         if phone.link is None:
             if self._random.random() < 0.05:
-                phone.connect(self._broker.address)
+                phone.connect(self._lives.broker.address)
         elif phone.is_ready and self._random.random() < 0.02:
             phone.leave(abruptly=self._random.random() < 0.5)
         self._network.step(0.001)
@@ -151,7 +134,7 @@ class _Run:
         """Everybody comes, and gets what is left."""
         for phone in self._phones:
             if phone.link is None:
-                phone.connect(self._broker.address)
+                phone.connect(self._lives.broker.address)
         newest = {
             (status.sales, status.order): status.number for status in self._office.answered}
         by_sales = {phone.sales: phone for phone in self._phones}
@@ -176,7 +159,7 @@ class _Run:
 
     def _check_receipts(self) -> None:
         """Each says what its phone knows."""
-        api = AdminAPI(self._broker)
+        api = AdminAPI(self._lives.broker)
         by_sales = {phone.sales: phone for phone in self._phones}
         for status in self._office.answered:
             phone = by_sales[status.sales]

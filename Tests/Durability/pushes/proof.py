@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.admin import AdminAPI
-from harness.broker import Hermesd, Settings
 from proof.ledger import require
+from proof.lives import Lives
 from proof.network import Network
 
 from .fleet import TOPIC, Fleet
@@ -75,8 +75,7 @@ class _Run:
         self, folder: Path, clients: int, pushes: int, kills: int, seed: int,
         say: Callable[[str], None],
     ) -> None:
-        self._data = folder / "data"
-        self._data.mkdir(mode=0o700)
+        self._lives = Lives(folder, {"HERMES_JOURNAL_SEGMENT_BYTES": "1048576"})
         self._say = say
         self._random = random.Random(seed)
         self._network = Network()
@@ -85,7 +84,6 @@ class _Run:
         self._kills = kills
         self._kills_before = 0
         self._kills_amid = 0
-        self._brokers: list[Hermesd] = []
 
     def _push(self, number: int) -> _Push:
         names = self._fleet.names
@@ -109,17 +107,13 @@ class _Run:
             receivers)
 
     @property
-    def _broker(self) -> Hermesd:
-        return self._brokers[-1]
-
-    @property
     def _api(self) -> AdminAPI:
-        return AdminAPI(self._broker)
+        return AdminAPI(self._lives.broker)
 
     def run(self) -> Verdict:
         begin = time.monotonic()
-        self._start()
-        self._fleet.create(self._broker)
+        self._lives.begin()
+        self._fleet.create(self._lives.broker)
         self._say(f"{len(self._fleet.names)} clients have sessions and tags")
         rounds = [
             self._pushes[first : first + OPEN_PUSHES]
@@ -134,28 +128,18 @@ class _Run:
         for push in past:
             for name in push.receivers:
                 expected[name][push.payload] += 1
-        self._fleet.fetch(self._broker, expected)
+        self._fleet.fetch(self._lives.broker, expected)
         self._await(
             lambda: not any(self._waiting().values()), "queues without a further message")
         self._check_receipts(past)
-        require(self._broker.stop() == 0, "the broker did not end as it should")
+        require(self._lives.broker.stop() == 0, "the broker did not end as it should")
         return Verdict(
             len(self._fleet.names), len(past), sum(len(push.receivers) for push in past),
             self._kills, self._kills_before, self._kills_amid, time.monotonic() - begin)
 
     def end(self) -> None:
         self._network.close_all()
-        for broker in self._brokers:
-            if broker.is_running:
-                broker.kill()
-            broker.remove_files()
-
-    def _start(self) -> None:
-        self._brokers.append(
-            Hermesd(
-                Settings(environment={"HERMES_JOURNAL_SEGMENT_BYTES": "1048576"}),
-                data=self._data))
-        self._broker.start()
+        self._lives.end()
 
     def _play(self, pushes: list[_Push], kills: int, past: list[_Push]) -> None:
         """Sends some pushes together, and kills the broker around and amid them."""
@@ -164,8 +148,8 @@ class _Run:
         for kill in range(kills):
             self._live(pushes, is_early=kill == 0)
             self._note(pushes)
-            self._broker.kill()
-            self._start()
+            self._lives.broker.kill()
+            self._lives.begin()
             self._check(past, pushes)
             # What was answered is recognised in the next life, too.
             self._post(self._random.choice(pushes), is_repeat=True)
@@ -193,7 +177,8 @@ class _Run:
     def _live(self, pushes: list[_Push], *, is_early: bool) -> None:
         """Lets the pushes go on until a moment of chance: a time, or a client that is reached."""
         if is_early or self._random.random() < 0.3:
-            time.sleep(self._random.uniform(0, 0.6 if is_early else 1.2))
+            moment = time.monotonic() + self._random.uniform(0, 0.6 if is_early else 1.2)
+            self._await(lambda: time.monotonic() >= moment, "a moment of chance")
             return
         push = self._random.choice([one for one in pushes if one.body["spread_s"]] or pushes)
         reached = self._random.randrange(len(push.receivers))
@@ -248,7 +233,4 @@ class _Run:
                 f"the receipt of {push.name} to {count} clients says {counts}")
 
     def _await(self, condition: Callable[[], bool], awaited: str) -> None:
-        end = time.monotonic() + PATIENCE
-        while not condition():
-            require(time.monotonic() < end, f"waited {PATIENCE:g} s for {awaited}")
-            time.sleep(0.005)
+        self._network.run_until(condition, PATIENCE, awaited)
