@@ -233,6 +233,26 @@ struct PushFlowTests {
         #expect((try? tags.values[1].get()) == .full)
     }
 
+    @Test("that have ended go in the order of their ends")
+    func order() throws {
+        let link = ShardLink { $0.pushes = 2 }
+        _ = push(Self.request("slow", to: Self.list(["a", "b"]), spreadMs: 5_000), link)
+        _ = push(Self.request("quick", to: Self.list(["a"])), link)
+        _ = finish("quick", link)
+        #expect(state(of: "slow", link)?.state == .sending)
+        for _ in 1...60 { link.advance(milliseconds: 100) }
+        #expect(state(of: "slow", link)?.state == .done)
+        _ = push(Self.request("third", to: Self.list(["a"])), link)
+        #expect(state(of: "slow", link) != nil)
+        #expect(state(of: "quick", link) == nil)
+        // A day after their ends they go without a push that needs the room.
+        link.advance(milliseconds: 24 * 3_600_000 - 10_000)
+        #expect(state(of: "slow", link) != nil)
+        link.advance(milliseconds: 11_000)
+        link.turn()
+        #expect(state(of: "slow", link) == nil)
+    }
+
     /// Whatever the store has when the broker ends, each client gets the push once: what the store
     /// has, and what is sent after the start, are together one delivery for each.
     @Test("reach each client once, wherever the broker ends", arguments: [false, true])
