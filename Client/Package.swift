@@ -10,16 +10,46 @@ let swiftSettings: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
+let apple: TargetDependencyCondition? = .when(platforms: [.iOS, .macOS, .macCatalyst])
+
 let package = Package(
     name: "hermes-client",
     platforms: [.iOS(.v15), .macOS(.v12)],
     products: [
-        .library(name: "HermesClientCore", targets: ["HermesClientCore"])
+        .library(name: "HermesClient", targets: ["HermesClient"])
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-nio", from: "2.80.0"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
+        .package(url: "https://github.com/apple/swift-nio-transport-services", from: "1.24.0"),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.0.0"),
     ],
     targets: [
         .target(name: "MQTTCodec", swiftSettings: swiftSettings),
         .target(
             name: "HermesClientCore", dependencies: ["MQTTCodec"], swiftSettings: swiftSettings),
+        .target(
+            name: "HermesClientNIO",
+            dependencies: [
+                "HermesClientCore",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                .product(name: "NIOTLS", package: "swift-nio"),
+                .product(
+                    name: "NIOTransportServices", package: "swift-nio-transport-services",
+                    condition: apple),
+            ],
+            swiftSettings: swiftSettings),
+        .target(
+            name: "HermesClient",
+            dependencies: [
+                "HermesClientCore", "HermesClientNIO", "MQTTCodec",
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+                .product(name: "NIOCore", package: "swift-nio"),
+            ],
+            swiftSettings: swiftSettings),
         .testTarget(
             name: "HermesClientCoreTests", dependencies: ["HermesClientCore", "MQTTCodec"],
             swiftSettings: swiftSettings),

@@ -10,6 +10,8 @@ package struct ClientSettings: Sendable {
     /// UTF-8, 1 to 65,535 bytes.
     package var clientIdentifier: [UInt8]
     package var credentials: ClientCredentials?
+    /// Without credentials the app is asked for them before the first CONNECT.
+    package var asksForCredentials = false
     package var heartbeat = HeartbeatMode.fixed(seconds: 120)
     package var limits = ClientLimits()
     /// Reads what tells one message from another out of topic and payload; `nil` for a payload that

@@ -8,6 +8,8 @@ package enum DropReason: Hashable, Sendable {
     case networkFailure
     /// A write found the connection gone (EPIPE, ENOTCONN, connection lost).
     case writeFailed
+    /// The broker is not the one that TLS was to prove, and why.
+    case untrusted(String)
     case openTimeout
     case connackTimeout
     /// CONNACK 3.

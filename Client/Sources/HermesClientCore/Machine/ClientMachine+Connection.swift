@@ -3,6 +3,11 @@ import MQTTCodec
 extension ClientMachine {
     /// Opens a new connection.
     mutating func connect(at moment: Moment) {
+        if credentials == nil, settings.asksForCredentials {
+            perform(.state(.connecting(attempt: reconnect.attempt)))
+            askForCredentials(at: moment)
+            return
+        }
         let number = ConnectionNumber(rawValue: nextConnection)
         nextConnection += 1
         phase = .opening(number, until: moment.monotonicMilliseconds + Self.openMilliseconds)
@@ -147,10 +152,14 @@ extension ClientMachine {
             }
             hasAskedForCredentials = true
             leaveConnection(closes: true)
-            phase = .awaitingCredentials(
-                until: moment.monotonicMilliseconds + Self.credentialsMilliseconds)
-            perform(.requestCredentials)
+            askForCredentials(at: moment)
         }
+    }
+
+    private mutating func askForCredentials(at moment: Moment) {
+        phase = .awaitingCredentials(
+            until: moment.monotonicMilliseconds + Self.credentialsMilliseconds)
+        perform(.requestCredentials)
     }
 
     private mutating func refused(_ reason: StopReason) {
@@ -168,6 +177,13 @@ extension ClientMachine {
         }
         self.credentials = credentials
         if case .awaitingCredentials = phase { connect(at: moment) }
+    }
+
+    /// The app could not get credentials now: the next try follows as after a failed connection.
+    package mutating func credentialsFailed(at moment: Moment) {
+        guard case .awaitingCredentials = phase else { return }
+        hasAskedForCredentials = false
+        scheduleNext(after: .serverUnavailable, connectedFor: nil, at: moment)
     }
 
     private mutating func accepted(sessionPresent: Bool, at moment: Moment) {

@@ -107,8 +107,7 @@ extension ClientMachine {
         case .awaitingCredentials(let until):
             guard now >= until else { return }
             // The app may answer later; the next refusal asks it again.
-            hasAskedForCredentials = false
-            scheduleNext(after: .serverUnavailable, connectedFor: nil, at: moment)
+            credentialsFailed(at: moment)
         case .opening(_, let until):
             if now >= until { drop(.openTimeout, at: moment) }
         case .handshaking(let until):

@@ -1,0 +1,97 @@
+import HermesClientCore
+import MQTTCodec
+
+extension HermesClient {
+    /// All that a client needs to know.
+    public struct Configuration: Sendable {
+        public var server: Server
+        /// Names the client to the broker, for good: the session belongs to it. 1 to 65,535 bytes
+        /// of UTF-8 without U+0000; brokers may allow fewer.
+        public var clientID: String
+        public var credentials: Credentials
+        public var storage: Storage
+        public var heartbeat = Heartbeat.fixed(seconds: 120)
+        /// The client publishes what it counted to `hermes/reports/<clientID>`, hourly and on
+        /// entering the background.
+        public var sendsReports = true
+
+        /// - Parameters:
+        ///   - server: see ``Server``.
+        ///   - clientID: see ``clientID``.
+        ///   - credentials: none by default.
+        ///   - storage: a file, or none.
+        public init(
+            _ server: Server, clientID: String, credentials: Credentials = .none, storage: Storage
+        ) {
+            self.server = server
+            self.clientID = clientID
+            self.credentials = credentials
+            self.storage = storage
+        }
+    }
+
+    /// The silence after which the client asks the broker for a sign of life.
+    public enum Heartbeat: Hashable, Sendable {
+        /// Seconds, 10 to 3,600.
+        case fixed(seconds: UInt16)
+        /// 120 to 580 s, learned for each network that ``HermesClient/networkChanged(to:)`` names.
+        case smart
+    }
+
+    /// The guarantee of delivery, MQTT 3.1.1, section 4.3.
+    public enum QoS: UInt8, Hashable, Sendable, Comparable {
+        case atMostOnce = 0
+        case atLeastOnce = 1
+        case exactlyOnce = 2
+
+        public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+
+        var coreQoS: MQTTCodec.QoS {
+            switch self {
+            case .atMostOnce: .atMostOnce
+            case .atLeastOnce: .atLeastOnce
+            case .exactlyOnce: .exactlyOnce
+            }
+        }
+
+        init(_ qos: MQTTCodec.QoS) {
+            switch qos {
+            case .atMostOnce: self = .atMostOnce
+            case .atLeastOnce: self = .atLeastOnce
+            case .exactlyOnce: self = .exactlyOnce
+            }
+        }
+    }
+}
+
+extension HermesClient.Configuration {
+    func coreSettings() throws -> ClientSettings {
+        let identifier = Array(clientID.utf8)
+        guard 1...Int(UInt16.max) ~= identifier.count, !identifier.contains(0) else {
+            throw HermesClientError.configuration(
+                "clientID has \(identifier.count) bytes or holds U+0000; "
+                    + "it must have 1 to 65,535 bytes of UTF-8 without U+0000")
+        }
+        if case .fixed(let seconds) = heartbeat, !(10...3_600).contains(seconds) {
+            throw HermesClientError.configuration(
+                "a heartbeat of \(seconds) s is not possible; choose 10 to 3,600 s")
+        }
+        var settings = ClientSettings(clientIdentifier: identifier)
+        settings.credentials = try credentials.first?.checked().clientCredentials
+        settings.asksForCredentials = credentials.provider != nil
+        settings.heartbeat =
+            switch heartbeat {
+            case .fixed(let seconds): .fixed(seconds: seconds)
+            case .smart: .smart
+            }
+        return settings
+    }
+
+    /// `nil` if there are to be no reports, or the client's name cannot stand in a topic name.
+    var reportTopic: [UInt8]? {
+        guard sendsReports, !clientID.contains(where: { $0 == "+" || $0 == "#" }) else {
+            return nil
+        }
+        return Array("hermes/reports/\(clientID)".utf8)
+    }
+}

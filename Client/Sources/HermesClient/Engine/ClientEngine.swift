@@ -1,0 +1,244 @@
+import HermesClientCore
+import HermesClientNIO
+import NIOCore
+
+/// Drives the machine on one event loop: brings it events with their times, and does what it asks
+/// for, in its order.
+final class ClientEngine {
+    /// What the engine tells, from its event loop; all of it may be used on any thread.
+    struct Outlets: Sendable {
+        let states: StateBoard
+        let events: Mailbox<HermesClient.Event>
+        let inlet: DeliveryInlet
+    }
+
+    /// QoS 0 is not taken while so many bytes wait for the network.
+    static let mostPendingBytes = 8 << 20
+
+    let loop: any EventLoop
+    let outlets: Outlets
+    private let dialer: Dialer
+    private let storage: any ClientStorage
+    private let provideCredentials: HermesClient.Credentials.Provider?
+    var machine: ClientMachine
+
+    /// Connections that are not yet closed; the machine knows one of them at most.
+    private var connections: [ConnectionNumber: TransportConnection] = [:]
+    /// Called when no connection is open any more.
+    private var whenAllClosed: [() -> Void] = []
+
+    private var timer: (scheduled: Scheduled<Void>, at: Int64)?
+    private var credentialsTask: Task<Void, Never>?
+
+    /// Events that came while the machine was at work.
+    private var heldBack: [(inout ClientMachine, Moment) -> Void] = []
+    private var isBusy = false
+
+    /// A write to the storage has failed: nothing is sent until the client is started again.
+    private(set) var storageFailure: StorageError?
+
+    var receipts: [UInt64: Outcome<Void>] = [:]
+    var answers: [[UInt8]: [Outcome<SubscriptionAnswer>]] = [:]
+    let reportTopic: [UInt8]?
+    var reportKey: UInt64?
+
+    init(
+        loop: any EventLoop, outlets: Outlets, dialer: Dialer, storage: any ClientStorage,
+        machine: ClientMachine, provideCredentials: HermesClient.Credentials.Provider?,
+        reportTopic: [UInt8]?
+    ) {
+        self.loop = loop
+        self.outlets = outlets
+        self.dialer = dialer
+        self.storage = storage
+        self.machine = machine
+        self.provideCredentials = provideCredentials
+        self.reportTopic = reportTopic
+    }
+
+    /// Hands an event to the machine and does what follows from it.
+    @discardableResult
+    func handle<Value, Failure: Error>(
+        _ event: (inout ClientMachine, Moment) throws(Failure) -> Value
+    ) throws(Failure) -> Value {
+        isBusy = true
+        defer { settle() }
+        let moment = SystemClock.now
+        if let deadline = machine.nextDeadline, moment.monotonicMilliseconds >= deadline {
+            machine.timeReached(at: moment)
+        }
+        return try event(&machine, moment)
+    }
+
+    /// An event of a connection: it may come while the machine is at work.
+    private func handleLater(_ event: @escaping (inout ClientMachine, Moment) -> Void) {
+        if isBusy {
+            heldBack.append(event)
+        } else {
+            handle(event)
+        }
+    }
+
+    private func settle() {
+        performActions()
+        while !heldBack.isEmpty {
+            heldBack.removeFirst()(&machine, SystemClock.now)
+            performActions()
+        }
+        isBusy = false
+        fillInlet()
+        setTimer()
+    }
+
+    private func performActions() {
+        for action in machine.takeActions() { perform(action) }
+    }
+
+    private func perform(_ action: ClientAction) {
+        switch action {
+        case .open(let number): open(number)
+        case .write(let number, let bytes):
+            // What is not stored must not be told to the broker.
+            if storageFailure == nil { connections[number]?.write(bytes) }
+        case .close(let number): connections[number]?.close()
+        case .store(let frame): store { storage throws(StorageError) in try storage.append(frame) }
+        case .replaceLog(let file):
+            store { storage throws(StorageError) in try storage.replace(with: file) }
+        case .state(let state): tell(state)
+        case .event(let event): outlets.events.put(HermesClient.Event(event))
+        case .requestCredentials: requestCredentials()
+        case .published(let key): receipts.removeValue(forKey: key)?.finish(.success(()))
+        case .subscriptionAnswered(let filter, let answer):
+            for outcome in answers.removeValue(forKey: filter) ?? [] {
+                outcome.finish(.success(answer))
+            }
+        case .reportDue: publishReport()
+        }
+    }
+
+    // MARK: Storage
+
+    private func store(_ write: (any ClientStorage) throws(StorageError) -> Void) {
+        guard storageFailure == nil else { return }
+        do throws(StorageError) {
+            try write(storage)
+        } catch {
+            storageFailure = error
+            heldBack.append { machine, moment in machine.stop(at: moment) }
+        }
+    }
+
+    /// After a failure the file lacks changes that the machine has made: all of it is written anew.
+    func recoverStorage() {
+        guard storageFailure != nil else { return }
+        do throws(StorageError) {
+            try storage.replace(with: ClientLog.file(machine.stored))
+            storageFailure = nil
+        } catch {
+            storageFailure = error
+        }
+    }
+
+    private func tell(_ state: ClientState) {
+        if case .stopped = state, let storageFailure {
+            outlets.states.change(to: .stopped(.storageFailed(storageFailure.reason)))
+        } else {
+            outlets.states.change(to: HermesClient.State(state))
+        }
+    }
+
+    // MARK: Connections
+
+    private func open(_ number: ConnectionNumber) {
+        let connection = TransportConnection(on: loop) { [weak self] event in
+            self?.received(event, from: number)
+        }
+        connections[number] = connection
+        connection.open(to: dialer)
+    }
+
+    private func received(_ event: TransportConnection.Event, from number: ConnectionNumber) {
+        switch event {
+        case .opened: handleLater { $0.transportOpened(number, at: $1) }
+        case .received(let bytes): handleLater { $0.received(bytes, on: number, at: $1) }
+        case .closed(let reason):
+            connections[number] = nil
+            handleLater { $0.transportClosed(number, reason, at: $1) }
+            if connections.isEmpty { allClosed() }
+        }
+    }
+
+    /// Bytes that wait for the network.
+    var pendingBytes: Int { connections.values.reduce(0) { $0 + $1.pendingBytes } }
+
+    /// Calls `done` once no connection is open.
+    func afterConnections(_ done: @escaping () -> Void) {
+        if connections.isEmpty { done() } else { whenAllClosed.append(done) }
+    }
+
+    private func allClosed() {
+        defer { whenAllClosed = [] }
+        for done in whenAllClosed { done() }
+    }
+
+    // MARK: Time
+
+    private func setTimer() {
+        guard let deadline = machine.nextDeadline else {
+            timer?.scheduled.cancel()
+            timer = nil
+            return
+        }
+        // One that comes too early is set anew then; most deadlines move away with each packet.
+        if let timer, timer.at <= deadline { return }
+        timer?.scheduled.cancel()
+        let delay = max(deadline - SystemClock.monotonicMilliseconds, 0)
+        let scheduled = loop.assumeIsolated().scheduleTask(in: .milliseconds(delay)) {
+            [weak self] in
+            guard let self else { return }
+            timer = nil
+            handle { _, _ in }
+        }
+        timer = (scheduled, deadline)
+    }
+
+    // MARK: Credentials
+
+    private func requestCredentials() {
+        guard let provideCredentials else {
+            heldBack.append { $0.credentialsProvided(nil, at: $1) }
+            return
+        }
+        credentialsTask?.cancel()
+        let engine = NIOLoopBound(WeakEngine(self), eventLoop: loop)
+        let loop = loop
+        credentialsTask = Task {
+            let result: Result<HermesClient.Credentials.Pair?, any Error>
+            do {
+                result = .success(try await provideCredentials())
+            } catch {
+                result = .failure(error)
+            }
+            loop.execute { engine.value.engine?.gotCredentials(result) }
+        }
+    }
+
+    private func gotCredentials(_ result: Result<HermesClient.Credentials.Pair?, any Error>) {
+        switch result {
+        case .success(let pair):
+            handle { $0.credentialsProvided(pair?.clientCredentials, at: $1) }
+        case .failure: handle { $0.credentialsFailed(at: $1) }
+        }
+    }
+
+    func cancelCredentials() {
+        credentialsTask?.cancel()
+        credentialsTask = nil
+    }
+}
+
+private struct WeakEngine {
+    weak var engine: ClientEngine?
+
+    init(_ engine: ClientEngine) { self.engine = engine }
+}

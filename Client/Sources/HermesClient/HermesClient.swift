@@ -1,0 +1,169 @@
+import HermesClientCore
+import HermesClientNIO
+import NIOCore
+
+/// A long connection to a Hermes broker, or to any broker of MQTT 3.1.1: it comes back by itself,
+/// delivers every message of QoS 1 and 2, and publishes across lost connections and kills of the
+/// program.
+///
+/// ```swift
+/// let client = try HermesClient(.init(
+///     .tls("push.example", pins: [.init("sha256/…"), .init("sha256/…")]),
+///     clientID: "phone-7", credentials: .refreshed { try await login() },
+///     storage: .file("…/hermes.log")))
+/// client.start()
+/// try await client.subscribe("orders/7/#", qos: .atLeastOnce)
+/// for await delivery in client.deliveries {
+///     save(delivery)
+///     delivery.acknowledge()
+/// }
+/// ```
+///
+/// All of it may be used from any thread and task. The client ends with its last reference, but a
+/// program that wants to know when calls ``stop()``.
+public final class HermesClient: Sendable {
+    private let engine: EngineReference
+    private let outlets: ClientEngine.Outlets
+    private let allowsExactlyOnce: Bool
+
+    /// Opens and locks the storage; connects nowhere before ``start()``.
+    ///
+    /// - Throws: ``HermesClientError/configuration(_:)`` for a value that cannot be right, and
+    ///   ``HermesClientError/storage(_:)`` if the file is locked by another client, is none of a
+    ///   client, or cannot be used.
+    public init(_ configuration: Configuration) throws {
+        let settings = try configuration.coreSettings()
+        let dialer = try configuration.server.dialer()
+        let (storage, stored, logBytes) = try configuration.storage.open()
+        let loop = Dialer.sharedGroup.next()
+        engine = EngineReference(on: loop)
+        outlets = ClientEngine.Outlets(
+            states: StateBoard(.stopped(.notStarted)),
+            events: Mailbox(mostElements: Events.mostUnread),
+            inlet: DeliveryInlet(engine: engine))
+        allowsExactlyOnce = configuration.storage.survivesRestart
+        engine.set(
+            ClientEngine(
+                loop: loop, outlets: outlets, dialer: dialer, storage: storage,
+                machine: ClientMachine(
+                    settings: settings, stored: stored, logBytes: logBytes,
+                    random: SystemRandom()),
+                provideCredentials: configuration.credentials.provider,
+                reportTopic: configuration.reportTopic))
+    }
+
+    deinit { engine.release() }
+
+    // MARK: Life
+
+    /// Connects, and connects again whenever the connection is lost, until ``stop()``. A second call
+    /// does nothing.
+    public func start() { engine.execute { $0.start() } }
+
+    /// Disconnects. Returns when every socket is closed and every loop over ``deliveries``,
+    /// ``states`` and ``events`` has been ended; waiting calls throw ``HermesClientError/stopped``.
+    ///
+    /// Subscriptions, messages that the broker has not taken over and the session stay, for the
+    /// next ``start()`` or the next run of the program.
+    public func stop() async {
+        await afterConnections { $0.stop() }
+    }
+
+    /// The present state.
+    public var state: State { outlets.states.current }
+
+    /// The present state and every change.
+    public var states: States { States(board: outlets.states) }
+
+    /// Losses, lost sessions, lost connections: what the app may want to tell its user or its log.
+    public var events: Events { Events(mailbox: outlets.events) }
+
+    /// The messages for the app.
+    ///
+    /// Nothing is lost between ``start()`` and the first loop: messages wait. The broker sends
+    /// only a few, commonly 20, before the app acknowledges.
+    public var deliveries: Deliveries { Deliveries(inlet: outlets.inlet) }
+
+    // MARK: Messages
+
+    /// Keeps a subscription until ``unsubscribe(_:)``: it is stored, sent as soon as there is a
+    /// connection, and renewed when the broker has lost the session.
+    ///
+    /// Returns when the broker has granted it, with the QoS that it grants, which may be lower.
+    /// Without a connection it waits; a cancelled task stops waiting, and the subscription stays.
+    ///
+    /// - Parameter filter: 1 to 65,535 bytes of UTF-8 by the rules of MQTT 3.1.1, section 4.7.
+    /// - Throws: ``HermesClientError/filter(_:)``, ``HermesClientError/tooManySubscriptions``,
+    ///   ``HermesClientError/subscriptionRefused(_:)``, ``HermesClientError/storage(_:)``,
+    ///   ``HermesClientError/qosNeedsStorage``, ``HermesClientError/stopped``, `CancellationError`.
+    @discardableResult
+    public func subscribe(_ filter: String, qos: QoS) async throws -> QoS {
+        try check(qos)
+        let outcome = try await engine.perform { try $0.subscribe(filter, qos) }
+        switch try await outcome.value {
+        case .granted(let granted): return QoS(rawValue: granted) ?? qos
+        case .refused: throw HermesClientError.subscriptionRefused(filter)
+        case .unsubscribed: throw CancellationError()
+        }
+    }
+
+    /// Ends a subscription. Returns when the broker has confirmed it; without a connection it waits
+    /// for one, and a cancelled task stops waiting only.
+    public func unsubscribe(_ filter: String) async throws {
+        let outcome = try await engine.perform { try $0.unsubscribe(filter) }
+        _ = try await outcome.value
+    }
+
+    /// Publishes a message. Returns when it is stored, for QoS 1 and 2: it then reaches the broker,
+    /// across lost connections and, with a file as storage, kills of the program. QoS 0 is given to
+    /// the connection.
+    ///
+    /// - Throws: ``HermesClientError/notConnected`` for QoS 0, ``HermesClientError/topic(_:)``,
+    ///   ``HermesClientError/payloadTooLarge(bytes:limit:)``, ``HermesClientError/outboxFull``,
+    ///   ``HermesClientError/qosNeedsStorage``, ``HermesClientError/storage(_:)``.
+    public func publish(_ message: Message) async throws -> PublishReceipt {
+        try check(message.qos)
+        return PublishReceipt(outcome: try await engine.perform { try $0.publish(message) })
+    }
+
+    private func check(_ qos: QoS) throws {
+        if qos == .exactlyOnce, !allowsExactlyOnce { throw HermesClientError.qosNeedsStorage }
+    }
+
+    // MARK: What the app learns of the system
+
+    /// The device uses another network, or none (`nil`): tries at once, and probes a connection
+    /// that seems to be there. The label names the network for the heartbeat that it bears, for
+    /// example "wifi office"; its first 128 bytes count.
+    public func networkChanged(to label: String?) {
+        engine.execute { engine in
+            engine.handle { $0.networkChanged(to: label.map { Array($0.utf8) }, at: $1) }
+        }
+    }
+
+    /// The system is about to suspend the program: reports, tells the broker and closes every
+    /// socket. Returns when all of them are closed, which takes a second at most.
+    public func enteredBackground() async {
+        await afterConnections { $0.enteredBackground() }
+    }
+
+    /// The app is on the screen again: always connects anew.
+    public func enteredForeground() {
+        engine.execute { engine in engine.handle { $0.enteredForeground(at: $1) } }
+    }
+
+    /// A push notification has woken the program: connects for 25 s in the background.
+    public func wokenByPush() {
+        engine.execute { engine in engine.handle { $0.wokenByPush(at: $1) } }
+    }
+
+    private func afterConnections(_ work: @escaping @Sendable (ClientEngine) -> Void) async {
+        let closed = Outcome<Void>()
+        engine.execute { engine in
+            work(engine)
+            engine.afterConnections { closed.finish(.success(())) }
+        }
+        // A cancelled task need not wait for the sockets.
+        try? await closed.value
+    }
+}

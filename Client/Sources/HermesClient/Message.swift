@@ -1,0 +1,68 @@
+import HermesClientCore
+import MQTTCodec
+
+extension HermesClient {
+    /// A message for the broker.
+    public struct Message: Hashable, Sendable {
+        /// 1 to 65,535 bytes of UTF-8, without `+`, `#` and U+0000.
+        public var topic: String
+        /// With the topic a little less than 1 MiB.
+        public var payload: [UInt8]
+        public var qos: QoS
+        /// The broker keeps it for those who subscribe later.
+        public var retain: Bool
+
+        public init(topic: String, payload: [UInt8], qos: QoS = .atLeastOnce, retain: Bool = false)
+        {
+            self.topic = topic
+            self.payload = payload
+            self.qos = qos
+            self.retain = retain
+        }
+
+        public init(topic: String, text: String, qos: QoS = .atLeastOnce, retain: Bool = false) {
+            self.init(topic: topic, payload: Array(text.utf8), qos: qos, retain: retain)
+        }
+    }
+
+    /// A message that ``HermesClient/publish(_:)`` has stored.
+    public struct PublishReceipt: Sendable {
+        let outcome: Outcome<Void>?
+
+        /// Returns when the broker has taken the message over, by PUBACK or PUBCOMP; at once for
+        /// QoS 0, which nobody acknowledges. May be awaited by several tasks, or by none.
+        ///
+        /// - Throws: ``HermesClientError/stopped``, and `CancellationError`; the message is kept
+        ///   and sent in either case.
+        public var acknowledged: Void {
+            get async throws { try await outcome?.value }
+        }
+    }
+
+    /// A message for the app.
+    public struct Delivery: Sendable {
+        public let topic: String
+        public let payload: [UInt8]
+        /// The QoS at which the broker delivered it.
+        public let qos: QoS
+        /// It is the broker's retained message, which came because of a new subscription.
+        public let isRetained: Bool
+
+        private let number: UInt64
+        private let inlet: DeliveryInlet
+
+        init(_ message: InboundMessage, inlet: DeliveryInlet) {
+            topic = String(decoding: message.topic, as: UTF8.self)
+            payload = message.payload
+            qos = QoS(message.qos)
+            isRetained = message.retain
+            number = message.number
+            self.inlet = inlet
+        }
+
+        /// The app is done with the message: the broker learns it, and the message does not come
+        /// again. Messages that are not acknowledged come again after a restart of the program;
+        /// some 20 of them, and the broker sends no more. A second call does nothing.
+        public func acknowledge() { inlet.acknowledge(number) }
+    }
+}

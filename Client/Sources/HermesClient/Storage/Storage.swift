@@ -1,0 +1,53 @@
+import HermesClientCore
+
+extension HermesClient {
+    /// The place of what the client keeps across restarts of the program: messages on their way,
+    /// subscriptions, marks that tell duplicates and losses.
+    public struct Storage: Sendable {
+        private enum Place: Sendable {
+            case file(String, isSynchronized: Bool)
+            case none
+        }
+
+        private let place: Place
+
+        /// A file, created if it is missing, readable for its owner alone, and locked while the
+        /// client lives. Two more files may stand beside it: `PATH.lock` and, for a moment,
+        /// `PATH.new`.
+        ///
+        /// - Parameters:
+        ///   - path: in a directory that exists and that the system does not clean, such as
+        ///     Application Support; not in a cache, nor in a backup that another device restores.
+        ///   - survivesPowerLoss: flushes every change to the device, which costs milliseconds
+        ///     each. Without it, all survives a kill of the program, and the last changes before a
+        ///     loss of power may be missing.
+        public static func file(_ path: String, survivesPowerLoss: Bool = false) -> Storage {
+            Storage(place: .file(path, isSynchronized: survivesPowerLoss))
+        }
+
+        /// Nothing: a restart of the program loses what was on its way, and knows no duplicates.
+        /// QoS 2 is refused, because it cannot be kept.
+        public static let none = Storage(place: .none)
+
+        var survivesRestart: Bool {
+            switch place {
+            case .file: true
+            case .none: false
+            }
+        }
+
+        func open() throws -> (storage: any ClientStorage, stored: StoredState, logBytes: Int) {
+            switch place {
+            case .none: return (NoStorage(), StoredState(), 0)
+            case .file(let path, let isSynchronized):
+                do throws(StorageError) {
+                    let (storage, recovery) = try StorageFile.open(
+                        path, isSynchronized: isSynchronized)
+                    return (storage, recovery.state, recovery.soundBytes)
+                } catch {
+                    throw HermesClientError.storage(error.reason)
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,175 @@
+import HermesClientCore
+
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// The client's log as a file, locked against a second client for as long as this lives.
+///
+/// The lock is on a file of its own beside it, `NAME.lock`, because compaction puts another file in
+/// the log's place. A frame is there after a kill of the program as soon as `append` has returned;
+/// after a loss of power only if `isSynchronized` was chosen.
+final class StorageFile: ClientStorage {
+    /// Beyond this a file is none of ours.
+    static let mostBytes = 256 << 20
+
+    private let path: String
+    private let isSynchronized: Bool
+    private let lock: Descriptor
+    private var log: Descriptor
+    /// Bytes of the file, all of them sound.
+    private var count: Int
+
+    /// Opens or creates the file and reads it. What a kill left behind the last whole frame is cut
+    /// off.
+    static func open(
+        _ path: String, isSynchronized: Bool
+    ) throws(StorageError) -> (storage: StorageFile, recovery: ClientLog.Recovery) {
+        let lock = try Descriptor.open(path + ".lock", O_RDWR | O_CREAT)
+        guard flock(lock.number, LOCK_EX | LOCK_NB) == 0 else {
+            guard errno == EWOULDBLOCK else {
+                throw StorageError("cannot lock \(path).lock", errno)
+            }
+            throw StorageError(
+                reason: "\(path) is in use by another client of this or another program; "
+                    + "stop that one and let it go, or give each client a file of its own")
+        }
+        let log = try Descriptor.open(path, O_RDWR | O_CREAT | O_APPEND)
+        let bytes = try log.readAll(path, most: mostBytes)
+        let recovery: ClientLog.Recovery
+        do {
+            recovery = try ClientLog.recover(bytes)
+        } catch {
+            throw StorageError(
+                reason: "\(path) is not a client's file, or is one of a later version; "
+                    + "move it away, and a new session begins")
+        }
+        if recovery.droppedBytes > 0, ftruncate(log.number, off_t(recovery.soundBytes)) != 0 {
+            throw StorageError("cannot cut \(path) to its sound part", errno)
+        }
+        let storage = StorageFile(
+            path: path, isSynchronized: isSynchronized, lock: lock, log: log,
+            count: recovery.soundBytes)
+        return (storage, recovery)
+    }
+
+    private init(
+        path: String, isSynchronized: Bool, lock: Descriptor, log: Descriptor, count: Int
+    ) {
+        self.path = path
+        self.isSynchronized = isSynchronized
+        self.lock = lock
+        self.log = log
+        self.count = count
+    }
+
+    func append(_ frame: [UInt8]) throws(StorageError) {
+        let bytes = count == 0 ? ClientLog.header + frame : frame
+        do throws(StorageError) {
+            try log.write(bytes, path)
+            if isSynchronized { try log.synchronize(path) }
+        } catch {
+            // A part of the frame would hide all that follows it.
+            _ = ftruncate(log.number, off_t(count))
+            throw error
+        }
+        count += bytes.count
+    }
+
+    func replace(with file: [UInt8]) throws(StorageError) {
+        let next = path + ".new"
+        let descriptor = try Descriptor.open(next, O_RDWR | O_CREAT | O_TRUNC | O_APPEND)
+        try descriptor.write(file, next)
+        // Without it a loss of power could leave an empty file under the old name.
+        try descriptor.synchronize(next)
+        guard rename(next, path) == 0 else { throw StorageError("cannot replace \(path)", errno) }
+        log = descriptor
+        count = file.count
+    }
+}
+
+/// An open file, closed with the last reference.
+private final class Descriptor {
+    let number: Int32
+
+    private init(_ number: Int32) { self.number = number }
+
+    deinit { close(number) }
+
+    static func open(_ path: String, _ flags: Int32) throws(StorageError) -> Descriptor {
+        // Readable for its owner alone: the file holds messages.
+        let number = system { openFile(path, flags | O_CLOEXEC, 0o600) }
+        guard number >= 0 else { throw StorageError("cannot open \(path)", errno) }
+        return Descriptor(number)
+    }
+
+    func readAll(_ path: String, most: Int) throws(StorageError) -> [UInt8] {
+        var status = stat()
+        guard fstat(number, &status) == 0 else { throw StorageError("cannot read \(path)", errno) }
+        guard status.st_mode & S_IFMT == S_IFREG, status.st_size <= most else {
+            throw StorageError(
+                reason: "\(path) is no file, or larger than a client's file can be; "
+                    + "give the client another path")
+        }
+        var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
+        var filled = 0
+        while filled < bytes.count {
+            let (offset, rest) = (filled, bytes.count - filled)
+            let got = bytes.withUnsafeMutableBytes { buffer in
+                system { pread(number, buffer.baseAddress! + offset, rest, off_t(offset)) }
+            }
+            guard got > 0 else { throw StorageError("cannot read \(path)", errno) }
+            filled += got
+        }
+        return bytes
+    }
+
+    func write(_ bytes: [UInt8], _ path: String) throws(StorageError) {
+        var written = 0
+        while written < bytes.count {
+            let offset = written
+            let got = bytes.withUnsafeBytes { buffer in
+                system { writeBytes(number, UnsafeRawBufferPointer(rebasing: buffer[offset...])) }
+            }
+            guard got > 0 else { throw StorageError("cannot write \(path)", errno) }
+            written += got
+        }
+    }
+
+    func synchronize(_ path: String) throws(StorageError) {
+        #if canImport(Darwin)
+            // Order and the device's cache are what counts; F_FULLFSYNC costs tens of milliseconds.
+            let result = fcntl(number, F_BARRIERFSYNC)
+        #else
+            let result = system { fdatasync(number) }
+        #endif
+        guard result == 0 else { throw StorageError("cannot flush \(path)", errno) }
+    }
+}
+
+extension StorageError {
+    fileprivate init(_ deed: String, _ code: Int32) {
+        reason = "\(deed): \(String(cString: strerror(code)))"
+    }
+}
+
+/// Calls again what a signal has interrupted.
+private func system<Number: BinaryInteger>(_ call: () -> Number) -> Number {
+    while true {
+        let result = call()
+        if result != -1 || errno != EINTR { return result }
+    }
+}
+
+// The functions by names that no method of this file hides.
+private func openFile(_ path: String, _ flags: Int32, _ mode: mode_t) -> Int32 {
+    open(path, flags, mode)
+}
+
+private func writeBytes(_ number: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
+    write(number, bytes.baseAddress, bytes.count)
+}

@@ -1,0 +1,70 @@
+extension HermesClient {
+    /// The client's states: the present one first, then every change. Any number of loops may run;
+    /// each sees all of them. ``HermesClient/stop()`` ends them, behind `stopped`.
+    public struct States: AsyncSequence, Sendable {
+        public typealias Element = State
+
+        let board: StateBoard
+
+        public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(following: board) }
+
+        public final class AsyncIterator: AsyncIteratorProtocol {
+            private let board: StateBoard
+            private let mailbox: Mailbox<State>
+            private let number: Int
+
+            init(following board: StateBoard) {
+                self.board = board
+                (mailbox, number) = board.follow()
+            }
+
+            deinit { board.unfollow(number) }
+
+            /// The next state; `nil` when the client is stopped or the task is cancelled.
+            public func next() async -> State? { await mailbox.take(since: 0) }
+        }
+    }
+
+    /// The client's events, each of which goes to one loop. Those that nobody has taken are kept,
+    /// up to 1,000; with more the oldest is dropped. ``HermesClient/stop()`` ends the loops.
+    public struct Events: AsyncSequence, Sendable {
+        public typealias Element = Event
+
+        static let mostUnread = 1_000
+
+        let mailbox: Mailbox<Event>
+
+        public func makeAsyncIterator() -> AsyncIterator {
+            AsyncIterator(mailbox: mailbox, since: mailbox.ends)
+        }
+
+        public struct AsyncIterator: AsyncIteratorProtocol {
+            let mailbox: Mailbox<Event>
+            let since: Int
+
+            /// The next event; `nil` when the client is stopped or the task is cancelled.
+            public mutating func next() async -> Event? { await mailbox.take(since: since) }
+        }
+    }
+
+    /// The messages for the app, in the order of arrival. With several loops each message goes to
+    /// one of them. ``HermesClient/stop()`` ends the loops; messages that are not acknowledged then
+    /// come again when the client is started anew.
+    public struct Deliveries: AsyncSequence, Sendable {
+        public typealias Element = Delivery
+
+        let inlet: DeliveryInlet
+
+        public func makeAsyncIterator() -> AsyncIterator {
+            AsyncIterator(inlet: inlet, since: inlet.mailbox.ends)
+        }
+
+        public struct AsyncIterator: AsyncIteratorProtocol {
+            let inlet: DeliveryInlet
+            let since: Int
+
+            /// The next message; `nil` when the client is stopped or the task is cancelled.
+            public mutating func next() async -> Delivery? { await inlet.take(since: since) }
+        }
+    }
+}
