@@ -19,6 +19,7 @@ let package = Package(
         .library(name: "HermesClient", targets: ["HermesClient"])
     ],
     dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.80.0"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
         .package(url: "https://github.com/apple/swift-nio-transport-services", from: "1.24.0"),
@@ -50,6 +51,14 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio"),
             ],
             swiftSettings: swiftSettings),
+        // The example is no product: who depends on the package does not fetch what it needs.
+        .executableTarget(
+            name: "hermes-phone",
+            dependencies: [
+                "HermesClient",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "Examples/hermes-phone", swiftSettings: swiftSettings),
         .testTarget(
             name: "HermesClientCoreTests", dependencies: ["HermesClientCore", "MQTTCodec"],
             swiftSettings: swiftSettings),

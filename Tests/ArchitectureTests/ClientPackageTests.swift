@@ -17,7 +17,7 @@ struct ClientPackageTests {
     }
 
     private static func sources() throws -> [SourceFile] {
-        try ["Client/Sources/HermesClientCore", "Sources/MQTTCodec"].flatMap {
+        try ["Client/Sources", "Sources/MQTTCodec"].flatMap {
             try Repository.files(in: $0, suffix: ".swift")
         }
     }

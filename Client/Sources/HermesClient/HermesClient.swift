@@ -89,10 +89,12 @@ public final class HermesClient: Sendable {
     /// Keeps a subscription until ``unsubscribe(_:)``: it is stored, sent as soon as there is a
     /// connection, and renewed when the broker has lost the session.
     ///
-    /// Returns when the broker has granted it, with the QoS that it grants, which may be lower.
-    /// Without a connection it waits; a cancelled task stops waiting, and the subscription stays.
+    /// Returns when the broker has granted it. Without a connection it waits; a cancelled task stops waiting, and the subscription stays.
     ///
-    /// - Parameter filter: 1 to 65,535 bytes of UTF-8 by the rules of MQTT 3.1.1, section 4.7.
+    /// - Parameters:
+    ///   - filter: 1 to 65,535 bytes of UTF-8 by the rules of MQTT 3.1.1, section 4.7.
+    ///   - qos: the highest QoS at which messages are to come.
+    /// - Returns: The QoS that the broker grants, which may be lower.
     /// - Throws: ``HermesClientError/filter(_:)``, ``HermesClientError/tooManySubscriptions``,
     ///   ``HermesClientError/subscriptionRefused(_:)``, ``HermesClientError/storage(_:)``,
     ///   ``HermesClientError/qosNeedsStorage``, ``HermesClientError/stopped``, `CancellationError`.

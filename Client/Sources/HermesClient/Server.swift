@@ -21,6 +21,7 @@ extension HermesClient {
         ///   - pins: two at least, that of the key in use and that of the key that follows it: with
         ///     one alone, no app in the field could connect after the key is changed.
         ///   - roots: the system's, or your own.
+        /// - Returns: The broker, for ``Configuration``.
         public static func tls(
             _ host: String, port: Int = 8883, pins: [PublicKeyPin], roots: Roots = .system
         ) -> Server {

@@ -11,7 +11,7 @@ extension HermesClient {
 
         private let place: Place
 
-        /// A file, created if it is missing, readable for its owner alone, and locked while the
+        /// Gives a file, created if it is missing, readable for its owner alone, and locked while the
         /// client lives. Two more files may stand beside it: `PATH.lock` and, for a moment,
         /// `PATH.new`.
         ///
@@ -21,6 +21,7 @@ extension HermesClient {
         ///   - survivesPowerLoss: flushes every change to the device, which costs milliseconds
         ///     each. Without it, all survives a kill of the program, and the last changes before a
         ///     loss of power may be missing.
+        /// - Returns: The file as a place, which ``HermesClient/init(_:)`` opens.
         public static func file(_ path: String, survivesPowerLoss: Bool = false) -> Storage {
             Storage(place: .file(path, isSynchronized: survivesPowerLoss))
         }

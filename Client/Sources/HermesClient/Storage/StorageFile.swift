@@ -118,9 +118,10 @@ private final class Descriptor {
         var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
         var filled = 0
         while filled < bytes.count {
-            let (offset, rest) = (filled, bytes.count - filled)
+            let offset = filled
             let got = bytes.withUnsafeMutableBytes { buffer in
-                system { pread(number, buffer.baseAddress! + offset, rest, off_t(offset)) }
+                let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[offset...])
+                return system { pread(number, rest.baseAddress, rest.count, off_t(offset)) }
             }
             guard got > 0 else { throw StorageError("cannot read \(path)", errno) }
             filled += got
