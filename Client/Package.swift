@@ -24,11 +24,20 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
         .package(url: "https://github.com/apple/swift-nio-transport-services", from: "1.24.0"),
         .package(url: "https://github.com/apple/swift-crypto", from: "4.0.0"),
+        // Its traits bring in more of Foundation than is needed.
+        .package(url: "https://github.com/apple/swift-protobuf", from: "1.36.0", traits: []),
     ],
     targets: [
         .target(name: "MQTTCodec", swiftSettings: swiftSettings),
         .target(
             name: "HermesClientCore", dependencies: ["MQTTCodec"], swiftSettings: swiftSettings),
+        .target(
+            name: "HermesClientMessages",
+            dependencies: [
+                "HermesClientCore",
+                .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+            ],
+            swiftSettings: swiftSettings),
         .target(
             name: "HermesClientNIO",
             dependencies: [
@@ -46,7 +55,7 @@ let package = Package(
         .target(
             name: "HermesClient",
             dependencies: [
-                "HermesClientCore", "HermesClientNIO", "MQTTCodec",
+                "HermesClientCore", "HermesClientMessages", "HermesClientNIO", "MQTTCodec",
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
                 .product(name: "NIOCore", package: "swift-nio"),
             ],

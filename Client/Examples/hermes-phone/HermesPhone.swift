@@ -21,6 +21,7 @@ struct HermesPhone: AsyncParsableCommand {
               publish TOPIC TEXT publishes with the QoS of --qos
               subscribe FILTER
               unsubscribe FILTER
+              statistics         prints the counters
               stop               disconnects and ends, as the end of standard input, SIGINT and \
             SIGTERM do
             """)
@@ -120,6 +121,7 @@ struct HermesPhone: AsyncParsableCommand {
             } catch {
                 Console.note("not published: \(topic.visible): \("\(error)".visible)")
             }
+        case .statistics: Console.note(await client.statistics().sentence)
         case .unknown(let line):
             Console.note("\"\(line.visible)\" is no command; --help lists them")
         }

@@ -17,6 +17,7 @@ enum PhoneCommand: Sendable {
     case publish(topic: String, text: String)
     case subscribe(String)
     case unsubscribe(String)
+    case statistics
     case stop
     case unknown(String)
 
@@ -32,6 +33,7 @@ enum PhoneCommand: Sendable {
             case ("publish", 3): .publish(topic: words[1], text: words[2])
             case ("subscribe", 2): .subscribe(words[1])
             case ("unsubscribe", 2): .unsubscribe(words[1])
+            case ("statistics", 1): .statistics
             case ("stop", 1): .stop
             default: .unknown(line)
             }

@@ -1,10 +1,34 @@
 import HermesClient
 
-extension HermesClient.Delivery {
-    /// One line of JSON.
+extension HermesClient.ReceivedMessage {
+    /// One line of JSON: an order status as an object, any other payload as text.
     var line: String {
-        let content = String(decoding: payload, as: UTF8.self).json
-        return "{\"topic\":\(topic.json),\"qos\":\(qos.rawValue),\"text\":\(content)}"
+        var fields = [("topic", topic.json), ("qos", "\(qos.rawValue)")]
+        if isRetained { fields.append(("retained", "true")) }
+        if let envelope {
+            fields.append(("messageId", envelope.messageID.json))
+            if let sequence = envelope.sequence {
+                fields.append(("channel", envelope.channel.json))
+                fields.append(("sequence", "\(sequence)"))
+            }
+        }
+        if orderStatus != nil, let json {
+            fields.append(("orderStatus", json))
+        } else {
+            let content = envelope?.payload ?? payload
+            fields.append(("text", String(decoding: content, as: UTF8.self).json))
+        }
+        return "{" + fields.map { "\($0.0.json):\($0.1)" }.joined(separator: ",") + "}"
+    }
+}
+
+extension HermesClient.Statistics {
+    var sentence: String {
+        "statistics: received \(received), duplicates \(duplicates), losses \(losses), "
+            + "dropped at QoS 0 \(droppedAtMostOnce), published \(published), "
+            + "on their way \(unacknowledgedPublishes), connects \(connects), "
+            + "lost connections \(lostConnections), lost sessions \(lostSessions), "
+            + "heartbeat \(heartbeatSeconds) s"
     }
 }
 

@@ -1,4 +1,5 @@
 import HermesClientCore
+import HermesClientMessages
 import MQTTCodec
 
 extension HermesClient {
@@ -76,7 +77,9 @@ extension HermesClient.Configuration {
             throw HermesClientError.configuration(
                 "a heartbeat of \(seconds) s is not possible; choose 10 to 3,600 s")
         }
-        var settings = ClientSettings(clientIdentifier: identifier)
+        var settings = ClientSettings(
+            clientIdentifier: identifier,
+            readFacts: { MessageReader.facts(topic: $0, payload: $1) })
         settings.credentials = try credentials.first?.checked().clientCredentials
         settings.asksForCredentials = credentials.provider != nil
         settings.heartbeat =

@@ -132,6 +132,18 @@ public final class HermesClient: Sendable {
         if qos == .exactlyOnce, !allowsExactlyOnce { throw HermesClientError.qosNeedsStorage }
     }
 
+    /// The messages that came lately and were taken by the app, the oldest first: 500, 1 MiB, of
+    /// 24 hours. They are in memory: a restart of the program forgets them.
+    public func recentMessages() async -> [ReceivedMessage] {
+        let now = SystemClock.now.unixMilliseconds
+        return (try? await engine.perform { $0.cache.all(at: now) }) ?? []
+    }
+
+    /// The client's counters now.
+    public func statistics() async -> Statistics {
+        (try? await engine.perform { $0.statistics }) ?? Statistics()
+    }
+
     // MARK: What the app learns of the system
 
     /// The device uses another network, or none (`nil`): tries at once, and probes a connection

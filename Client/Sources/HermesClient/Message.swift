@@ -1,6 +1,3 @@
-import HermesClientCore
-import MQTTCodec
-
 extension HermesClient {
     /// A message for the broker.
     public struct Message: Hashable, Sendable {
@@ -39,25 +36,22 @@ extension HermesClient {
         }
     }
 
-    /// A message for the app.
+    /// A message for the app, with all that ``ReceivedMessage`` holds.
+    @dynamicMemberLookup
     public struct Delivery: Sendable {
-        public let topic: String
-        public let payload: [UInt8]
-        /// The QoS at which the broker delivered it.
-        public let qos: QoS
-        /// It is the broker's retained message, which came because of a new subscription.
-        public let isRetained: Bool
+        public let message: ReceivedMessage
 
         private let number: UInt64
         private let inlet: DeliveryInlet
 
-        init(_ message: InboundMessage, inlet: DeliveryInlet) {
-            topic = String(decoding: message.topic, as: UTF8.self)
-            payload = message.payload
-            qos = QoS(message.qos)
-            isRetained = message.retain
-            number = message.number
+        init(_ message: ReceivedMessage, number: UInt64, inlet: DeliveryInlet) {
+            self.message = message
+            self.number = number
             self.inlet = inlet
+        }
+
+        public subscript<Value>(dynamicMember path: KeyPath<ReceivedMessage, Value>) -> Value {
+            message[keyPath: path]
         }
 
         /// The app is done with the message: the broker learns it, and the message does not come

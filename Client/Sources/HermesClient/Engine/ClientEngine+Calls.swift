@@ -1,4 +1,5 @@
 import HermesClientCore
+import HermesClientMessages
 import MQTTCodec
 
 /// The calls of the client's user, on the event loop.
@@ -28,8 +29,10 @@ extension ClientEngine {
     }
 
     func enteredBackground() {
-        publishReport()
-        handle { $0.enteredBackground(at: $1) }
+        handle { machine, moment in
+            publishReport(of: &machine, at: moment)
+            machine.enteredBackground(at: moment)
+        }
     }
 
     /// Returns the outcome that ``ClientAction/published(_:)`` finishes, or `nil` for QoS 0.
@@ -89,7 +92,10 @@ extension ClientEngine {
 
     func fillInlet() {
         outlets.inlet.fill { [inlet = outlets.inlet] in
-            machine.takeMessage().map { HermesClient.Delivery($0, inlet: inlet) }
+            guard let inbound = machine.takeMessage() else { return nil }
+            let message = HermesClient.ReceivedMessage(inbound)
+            cache.insert(message)
+            return HermesClient.Delivery(message, number: inbound.number, inlet: inlet)
         }
     }
 
@@ -102,6 +108,22 @@ extension ClientEngine {
 
     // MARK: Report
 
+    var statistics: HermesClient.Statistics {
+        HermesClient.Statistics(
+            machine.counters, heartbeatSeconds: machine.heartbeatSeconds,
+            unacknowledgedPublishes: machine.stored.outbox.messages.count)
+    }
+
     /// Publishes the counters, unless the former report is still on its way: they are cumulative.
-    func publishReport() {}
+    func publishReport(of machine: inout ClientMachine, at moment: Moment) {
+        guard let reportTopic, machine.counters.connects > 0,
+            !machine.stored.outbox.messages.contains(where: { $0.topic == reportTopic })
+        else { return }
+        let report = ReportEncoder.encode(
+            machine.counters, losses: machine.lossesByChannel,
+            heartbeatSeconds: machine.heartbeatSeconds, network: machine.networkLabel)
+        // A full outbox leaves no room for it; the next report holds all of this one.
+        _ = try? machine.publish(
+            topic: reportTopic, payload: report, qos: .atLeastOnce, at: moment)
+    }
 }

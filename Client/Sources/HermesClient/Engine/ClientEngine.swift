@@ -40,7 +40,7 @@ final class ClientEngine {
     var receipts: [UInt64: Outcome<Void>] = [:]
     var answers: [[UInt8]: [Outcome<SubscriptionAnswer>]] = [:]
     let reportTopic: [UInt8]?
-    var reportKey: UInt64?
+    var cache = MessageCache()
 
     init(
         loop: any EventLoop, outlets: Outlets, dialer: Dialer, storage: any ClientStorage,
@@ -112,7 +112,8 @@ final class ClientEngine {
             for outcome in answers.removeValue(forKey: filter) ?? [] {
                 outcome.finish(.success(answer))
             }
-        case .reportDue: publishReport()
+        case .reportDue:
+            heldBack.append { [weak self] in self?.publishReport(of: &$0, at: $1) }
         }
     }
 

@@ -165,6 +165,13 @@ extension ClientMachine {
         losses.arrived(numbers, window: stored.channels[numbers.channel], at: now)
     }
 
+    /// The sequences that were told to the app as lost, by channel; those with none are left out.
+    package var lossesByChannel: [(channel: [UInt8], count: UInt64)] {
+        stored.channels.windows.compactMap { channel, window in
+            window.losses == 0 ? nil : (channel, window.losses)
+        }
+    }
+
     mutating func tellLosses(at now: Int64) {
         for (channel, lost) in losses.takeLosses(at: now) {
             guard let last = lost.last?.upperBound else { continue }

@@ -79,7 +79,7 @@ package struct ClientMachine: Sendable {
     /// The end of a wake-up in the background.
     var awakeUntil: Int64?
     /// `nil`: unknown, or no network; all such share one rhythm.
-    var networkLabel: [UInt8]?
+    package internal(set) var networkLabel: [UInt8]?
     /// A connection fell silent after a whole interval on this network, at this time.
     var suspicion: (label: [UInt8], at: Int64)?
     var reportAt: Int64?

@@ -109,7 +109,7 @@ const ProtobufCMessageDescriptor hermes__v1__client_report__losses_entry__descri
   (ProtobufCMessageInit) hermes__v1__client_report__losses_entry__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor hermes__v1__client_report__field_descriptors[6] =
+static const ProtobufCFieldDescriptor hermes__v1__client_report__field_descriptors[11] =
 {
   {
     "received",
@@ -183,19 +183,84 @@ static const ProtobufCFieldDescriptor hermes__v1__client_report__field_descripto
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "network",
+    7,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Hermes__V1__ClientReport, network),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "lost_connections",
+    8,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Hermes__V1__ClientReport, lost_connections),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "lost_sessions",
+    9,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Hermes__V1__ClientReport, lost_sessions),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "dropped_at_most_once",
+    10,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Hermes__V1__ClientReport, dropped_at_most_once),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "published",
+    11,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Hermes__V1__ClientReport, published),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned hermes__v1__client_report__field_indices_by_name[] = {
   3,   /* field[3] = connects */
+  9,   /* field[9] = dropped_at_most_once */
   1,   /* field[1] = duplicates */
   4,   /* field[4] = heartbeat_seconds */
   2,   /* field[2] = losses */
+  7,   /* field[7] = lost_connections */
+  8,   /* field[8] = lost_sessions */
+  6,   /* field[6] = network */
+  10,   /* field[10] = published */
   0,   /* field[0] = received */
   5,   /* field[5] = since_ms */
 };
 static const ProtobufCIntRange hermes__v1__client_report__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 6 }
+  { 0, 11 }
 };
 const ProtobufCMessageDescriptor hermes__v1__client_report__descriptor =
 {
@@ -205,7 +270,7 @@ const ProtobufCMessageDescriptor hermes__v1__client_report__descriptor =
   "Hermes__V1__ClientReport",
   "hermes.v1",
   sizeof(Hermes__V1__ClientReport),
-  6,
+  11,
   hermes__v1__client_report__field_descriptors,
   hermes__v1__client_report__field_indices_by_name,
   1,  hermes__v1__client_report__number_ranges,

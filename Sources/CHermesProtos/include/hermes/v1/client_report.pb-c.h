@@ -43,11 +43,11 @@ struct  Hermes__V1__ClientReport
 {
   ProtobufCMessage base;
   /*
-   * Envelopes received, duplicates included.
+   * Messages received, duplicates included.
    */
   uint64_t received;
   /*
-   * Envelopes whose sequence had been received before.
+   * Messages whose sequence or name had been received before.
    */
   uint64_t duplicates;
   /*
@@ -67,10 +67,30 @@ struct  Hermes__V1__ClientReport
    * Start of the counters: UNIX time in milliseconds.
    */
   int64_t since_ms;
+  /*
+   * Names the network that the client uses, as its app calls it; may be empty.
+   */
+  char *network;
+  /*
+   * Connections that ended although the client wanted to go on.
+   */
+  uint64_t lost_connections;
+  /*
+   * Sessions that the broker no longer had.
+   */
+  uint64_t lost_sessions;
+  /*
+   * Messages of QoS 0 that the app took too slowly.
+   */
+  uint64_t dropped_at_most_once;
+  /*
+   * Messages of QoS 1 and 2 that the broker has taken over from the client.
+   */
+  uint64_t published;
 };
 #define HERMES__V1__CLIENT_REPORT__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&hermes__v1__client_report__descriptor) \
-    , 0, 0, 0,NULL, 0, 0, 0 }
+    , 0, 0, 0,NULL, 0, 0, 0, (char *)protobuf_c_empty_string, 0, 0, 0, 0 }
 
 
 /* Hermes__V1__ClientReport__LossesEntry methods */

@@ -1,0 +1,146 @@
+import HermesClientCore
+import HermesClientMessages
+import MQTTCodec
+
+extension HermesClient {
+    /// A message as it came.
+    public struct ReceivedMessage: Hashable, Sendable {
+        public let topic: String
+        /// The payload of PUBLISH, byte for byte. That of a message of the broker's own making is
+        /// an encoded ``envelope``.
+        public let payload: [UInt8]
+        /// The QoS at which the broker delivered it.
+        public let qos: QoS
+        /// It is the broker's retained message, which came because of a new subscription.
+        public let isRetained: Bool
+        /// The message that the broker made of what a back office told it over HTTP; `nil` for a
+        /// payload of another kind.
+        public let envelope: Envelope?
+        /// When it came: UNIX time in milliseconds.
+        public let receivedAtMilliseconds: Int64
+
+        init(_ message: InboundMessage) {
+            topic = String(decoding: message.topic, as: UTF8.self)
+            payload = message.payload
+            qos = QoS(message.qos)
+            isRetained = message.retain
+            // Without facts the core found no Envelope.
+            envelope =
+                message.facts == nil
+                ? nil
+                : MessageReader.envelope(topic: message.topic, payload: message.payload)
+                    .map { Envelope($0) }
+            receivedAtMilliseconds = SystemClock.now.unixMilliseconds
+        }
+
+        /// An order status in the JSON of proto3's mapping, or a payload that its Envelope calls
+        /// `application/json`; `nil` for every other message.
+        public var json: String? {
+            guard let envelope else { return nil }
+            if envelope.contentType.hasPrefix("application/json") {
+                return String(decoding: envelope.payload, as: UTF8.self)
+            }
+            return OrderStatusReader.update(
+                contentType: envelope.contentType, payload: envelope.payload
+            ).flatMap { OrderStatusReader.json($0) }
+        }
+
+        /// Where an order stands, if the message tells that.
+        public var orderStatus: OrderStatusUpdate? {
+            guard let envelope else { return nil }
+            return OrderStatusReader.update(
+                contentType: envelope.contentType, payload: envelope.payload
+            ).map { OrderStatusUpdate($0) }
+        }
+    }
+
+    /// A message of the broker's own making: `hermes.v1.Envelope`.
+    public struct Envelope: Hashable, Sendable {
+        /// Names the message for good.
+        public let messageID: String
+        /// Names the series that ``sequence`` counts in; empty for none.
+        public let channel: String
+        /// Counts from 1 in the channel, one by one; `nil` without a channel.
+        public let sequence: UInt64?
+        /// Sequences of messages that this one replaced before they were delivered.
+        public let supersededSequences: [UInt64]
+        /// When the broker took the message: UNIX time in milliseconds.
+        public let publishedAtMilliseconds: Int64
+        /// UNIX time in milliseconds; `nil` if it does not expire.
+        public let expiresAtMilliseconds: Int64?
+        public let collapseKey: String
+        /// Media type of ``payload``.
+        public let contentType: String
+        public let payload: [UInt8]
+    }
+
+    /// An order has reached a status: `hermes.v1.OrderStatusUpdate`.
+    public struct OrderStatusUpdate: Hashable, Sendable {
+        public let orderID: String
+        public let salesID: String
+        public let status: OrderStatus
+        /// For people to read; may be empty.
+        public let reason: String
+        /// When the order reached the status: UNIX time in milliseconds.
+        public let updatedAtMilliseconds: Int64
+        public let details: [String: String]
+    }
+
+    /// Where an order stands.
+    public enum OrderStatus: Hashable, Sendable {
+        case unspecified
+        case submitted
+        case underReview
+        case supplementRequired
+        case approved
+        case rejected
+        case signed
+        case funded
+        case cancelled
+        /// A status that is younger than this program, by its number.
+        case unknown(Int)
+    }
+}
+
+extension HermesClient.Envelope {
+    init(_ envelope: Hermes_V1_Envelope) {
+        messageID = envelope.messageID
+        channel = envelope.channel
+        sequence = envelope.sequence == 0 ? nil : envelope.sequence
+        supersededSequences = envelope.supersedesSequence
+        publishedAtMilliseconds = envelope.publishedAtMs
+        expiresAtMilliseconds = envelope.expiresAtMs == 0 ? nil : envelope.expiresAtMs
+        collapseKey = envelope.collapseKey
+        contentType = envelope.contentType
+        payload = Array(envelope.payload)
+    }
+}
+
+extension HermesClient.OrderStatusUpdate {
+    init(_ update: Hermes_V1_OrderStatusUpdate) {
+        orderID = update.orderID
+        salesID = update.salesID
+        status = HermesClient.OrderStatus(update.status)
+        reason = update.reason
+        updatedAtMilliseconds = update.updatedAtMs
+        details = update.details
+    }
+}
+
+extension HermesClient.OrderStatus {
+    init(_ status: Hermes_V1_OrderStatus) {
+        self =
+            switch status {
+            case .unspecified: .unspecified
+            case .submitted: .submitted
+            case .underReview: .underReview
+            case .supplementRequired: .supplementRequired
+            case .approved: .approved
+            case .rejected: .rejected
+            case .signed: .signed
+            case .funded: .funded
+            case .cancelled: .cancelled
+            case .UNRECOGNIZED(let number): .unknown(number)
+            }
+    }
+}
