@@ -168,6 +168,10 @@ let package = Package(
                 "MQTTCore",
                 "Store", "Structures",
             ]),
+        // The client's core, for the simulation of phones and broker; it is the package in Client/.
+        .target(
+            name: "HermesClientCore", dependencies: ["MQTTCodec"],
+            path: "Client/Sources/HermesClientCore", swiftSettings: swiftSettings),
         testSupport(
             "FuzzChecks",
             [
@@ -216,6 +220,12 @@ let package = Package(
             [
                 "Authorization", "BrokerAPI", "BrokerCore", "BrokerTesting", "HermesTesting",
                 "MQTTCodec", "MQTTCore", "Store", "Structures",
+            ]),
+        tests(
+            "ClientSimulationTests",
+            [
+                "BrokerAPI", "BrokerCore", "BrokerTesting", "HermesClientCore", "HermesTesting",
+                "MQTTCodec", "Store", "Structures",
             ]),
         tests(
             "BrokerRuntimeTests",
