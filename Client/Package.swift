@@ -71,5 +71,8 @@ let package = Package(
         .testTarget(
             name: "HermesClientCoreTests", dependencies: ["HermesClientCore", "MQTTCodec"],
             swiftSettings: swiftSettings),
+        .testTarget(
+            name: "HermesClientTests", dependencies: ["HermesClient"],
+            swiftSettings: swiftSettings),
     ]
 )

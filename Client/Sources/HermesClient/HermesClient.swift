@@ -24,6 +24,7 @@ import NIOCore
 public final class HermesClient: Sendable {
     private let engine: EngineReference
     private let outlets: ClientEngine.Outlets
+    private let storageLock: StorageLock?
     private let allowsExactlyOnce: Bool
 
     /// Opens and locks the storage; connects nowhere before ``start()``.
@@ -34,7 +35,8 @@ public final class HermesClient: Sendable {
     public init(_ configuration: Configuration) throws {
         let settings = try configuration.coreSettings()
         let dialer = try configuration.server.dialer()
-        let (storage, stored, logBytes) = try configuration.storage.open()
+        let opened = try configuration.storage.open()
+        storageLock = opened.lock
         let loop = Dialer.sharedGroup.next()
         engine = EngineReference(on: loop)
         outlets = ClientEngine.Outlets(
@@ -44,15 +46,19 @@ public final class HermesClient: Sendable {
         allowsExactlyOnce = configuration.storage.survivesRestart
         engine.set(
             ClientEngine(
-                loop: loop, outlets: outlets, dialer: dialer, storage: storage,
+                loop: loop, outlets: outlets, dialer: dialer, storage: opened.storage,
                 machine: ClientMachine(
-                    settings: settings, stored: stored, logBytes: logBytes,
+                    settings: settings, stored: opened.stored, logBytes: opened.logBytes,
                     random: SystemRandom()),
                 provideCredentials: configuration.credentials.provider,
                 reportTopic: configuration.reportTopic))
     }
 
-    deinit { engine.release() }
+    deinit {
+        engine.release()
+        // At once, because the next client with this file may be made in the next statement.
+        storageLock?.release()
+    }
 
     // MARK: Life
 

@@ -30,6 +30,14 @@ extension HermesClient {
         /// QoS 2 is refused, because it cannot be kept.
         public static let none = Storage(place: .none)
 
+        struct Opened {
+            var storage: any ClientStorage
+            var stored: StoredState
+            /// Bytes of the log.
+            var logBytes: Int
+            var lock: StorageLock?
+        }
+
         var survivesRestart: Bool {
             switch place {
             case .file: true
@@ -37,14 +45,17 @@ extension HermesClient {
             }
         }
 
-        func open() throws -> (storage: any ClientStorage, stored: StoredState, logBytes: Int) {
+        func open() throws -> Opened {
             switch place {
-            case .none: return (NoStorage(), StoredState(), 0)
+            case .none:
+                return Opened(storage: NoStorage(), stored: StoredState(), logBytes: 0, lock: nil)
             case .file(let path, let isSynchronized):
                 do throws(StorageError) {
                     let (storage, recovery) = try StorageFile.open(
                         path, isSynchronized: isSynchronized)
-                    return (storage, recovery.state, recovery.soundBytes)
+                    return Opened(
+                        storage: storage, stored: recovery.state, logBytes: recovery.soundBytes,
+                        lock: storage.lock)
                 } catch {
                     throw HermesClientError.storage(error.reason)
                 }

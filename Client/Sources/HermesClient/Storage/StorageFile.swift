@@ -1,4 +1,5 @@
 import HermesClientCore
+import NIOConcurrencyHelpers
 
 #if canImport(Darwin)
     import Darwin
@@ -8,7 +9,32 @@ import HermesClientCore
     import Musl
 #endif
 
-/// The client's log as a file, locked against a second client for as long as this lives.
+/// A lock on a client's file: nobody else opens the file before ``release()``, and nothing is
+/// written to it afterwards.
+final class StorageLock: Sendable {
+    private let descriptor: NIOLockedValueBox<Descriptor?>
+
+    fileprivate init(_ descriptor: Descriptor) { self.descriptor = NIOLockedValueBox(descriptor) }
+
+    /// Another client may open the file from now on; may be called on any thread.
+    func release() { descriptor.withLockedValue { $0 = nil } }
+
+    fileprivate func whileHeld(_ write: () throws(StorageError) -> Void) throws(StorageError) {
+        let result = descriptor.withLockedValue { descriptor -> Result<Void, StorageError> in
+            guard descriptor != nil else {
+                return .failure(StorageError(reason: "the client that used the file is gone"))
+            }
+            do throws(StorageError) {
+                return .success(try write())
+            } catch {
+                return .failure(error)
+            }
+        }
+        try result.get()
+    }
+}
+
+/// The client's log as a file, locked against a second client.
 ///
 /// The lock is on a file of its own beside it, `NAME.lock`, because compaction puts another file in
 /// the log's place. A frame is there after a kill of the program as soon as `append` has returned;
@@ -19,7 +45,7 @@ final class StorageFile: ClientStorage {
 
     private let path: String
     private let isSynchronized: Bool
-    private let lock: Descriptor
+    let lock: StorageLock
     private var log: Descriptor
     /// Bytes of the file, all of them sound.
     private var count: Int
@@ -52,13 +78,13 @@ final class StorageFile: ClientStorage {
             throw StorageError("cannot cut \(path) to its sound part", errno)
         }
         let storage = StorageFile(
-            path: path, isSynchronized: isSynchronized, lock: lock, log: log,
+            path: path, isSynchronized: isSynchronized, lock: StorageLock(lock), log: log,
             count: recovery.soundBytes)
         return (storage, recovery)
     }
 
     private init(
-        path: String, isSynchronized: Bool, lock: Descriptor, log: Descriptor, count: Int
+        path: String, isSynchronized: Bool, lock: StorageLock, log: Descriptor, count: Int
     ) {
         self.path = path
         self.isSynchronized = isSynchronized
@@ -69,18 +95,24 @@ final class StorageFile: ClientStorage {
 
     func append(_ frame: [UInt8]) throws(StorageError) {
         let bytes = count == 0 ? ClientLog.header + frame : frame
-        do throws(StorageError) {
-            try log.write(bytes, path)
-            if isSynchronized { try log.synchronize(path) }
-        } catch {
-            // A part of the frame would hide all that follows it.
-            _ = ftruncate(log.number, off_t(count))
-            throw error
+        try lock.whileHeld { () throws(StorageError) in
+            do throws(StorageError) {
+                try log.write(bytes, path)
+                if isSynchronized { try log.synchronize(path) }
+            } catch {
+                // A part of the frame would hide all that follows it.
+                _ = ftruncate(log.number, off_t(count))
+                throw error
+            }
+            count += bytes.count
         }
-        count += bytes.count
     }
 
     func replace(with file: [UInt8]) throws(StorageError) {
+        try lock.whileHeld { () throws(StorageError) in try replaceHeld(with: file) }
+    }
+
+    private func replaceHeld(with file: [UInt8]) throws(StorageError) {
         let next = path + ".new"
         let descriptor = try Descriptor.open(next, O_RDWR | O_CREAT | O_TRUNC | O_APPEND)
         try descriptor.write(file, next)
@@ -93,7 +125,7 @@ final class StorageFile: ClientStorage {
 }
 
 /// An open file, closed with the last reference.
-private final class Descriptor {
+private final class Descriptor: Sendable {
     let number: Int32
 
     private init(_ number: Int32) { self.number = number }

@@ -48,8 +48,8 @@ extension HermesClient {
     }
 
     /// The messages for the app, in the order of arrival. With several loops each message goes to
-    /// one of them. ``HermesClient/stop()`` ends the loops; messages that are not acknowledged then
-    /// come again when the client is started anew.
+    /// one of them. ``HermesClient/stop()`` ends the loops; messages that nobody took wait for the
+    /// next one.
     public struct Deliveries: AsyncSequence, Sendable {
         public typealias Element = Delivery
 
