@@ -1,3 +1,4 @@
+import HermesClientCore
 import HermesTesting
 
 /// What happens in one simulation, besides what follows from it.
@@ -44,9 +45,21 @@ struct History: CustomStringConvertible {
     /// By phone: its NAT forgets a connection after so many milliseconds without traffic.
     var forgetsAfter: [Int64?]
     var incidents: [Incident]
+    /// The weather clears after so long.
+    var milliseconds: Int64 = 300_000
+    var heartbeat = ClientSettings.HeartbeatMode.fixed(seconds: 30)
 
     static let channels = 3
-    static let milliseconds: Int64 = 300_000
+
+    /// One phone in smart mode that only waits, behind a NAT.
+    init(quietFor milliseconds: Int64, forgetsAfter: Int64?) {
+        seed = 1
+        phones = 1
+        self.forgetsAfter = [forgetsAfter]
+        incidents = [Incident(at: 0, kind: .moves(0, network: 1))]
+        self.milliseconds = milliseconds
+        heartbeat = .smart
+    }
 
     /// A history with every fault; sessions end in one of four only, because they excuse losses.
     init(seed: UInt64) {
@@ -58,7 +71,7 @@ struct History: CustomStringConvertible {
         incidents = []
         for _ in 0..<random.number(in: 20...80) {
             let kind = Self.incident(phones, endsSessions, &random)
-            let at = Int64(random.number(in: 0...Int(Self.milliseconds)))
+            let at = Int64(random.number(in: 0...Int(milliseconds)))
             incidents.append(Incident(at: at, kind: kind))
         }
         incidents.sort { $0.at < $1.at }

@@ -26,6 +26,8 @@ struct Ledger {
         var acknowledgedSequences: [[UInt8]: Set<UInt64>] = [:]
         var superseded: [[UInt8]: Set<UInt64>] = [:]
         var told: [[UInt8]: Set<UInt64>] = [:]
+        /// The program was killed before it was stored that the app was told.
+        var mayTellAgain: [[UInt8]: Set<UInt64>] = [:]
         /// Messages that a lost session may have cost.
         var excused: Set<Int> = []
         /// By topic, the place of the last message that was new to the app.
@@ -189,7 +191,9 @@ struct Ledger {
     mutating func told(_ channel: [UInt8], _ lost: [ClosedRange<UInt64>], to phone: Int) throws {
         for sequence in lost.joined() {
             figures.losses += 1
-            guard receivers[phone].told[channel, default: []].insert(sequence).inserted else {
+            let isNew = receivers[phone].told[channel, default: []].insert(sequence).inserted
+            let mayTell = receivers[phone].mayTellAgain[channel]?.remove(sequence) != nil
+            guard isNew || mayTell else {
                 throw Failure(description: "phone \(phone) was told twice that \(sequence) is lost")
             }
             guard receivers[phone].acknowledgedSequences[channel]?.contains(sequence) != true else {
@@ -197,6 +201,11 @@ struct Ledger {
                     description: "phone \(phone) was told that \(sequence) is lost, which it had")
             }
         }
+    }
+
+    /// The program was killed in the turn in which the app was told of this.
+    mutating func killed(after channel: [UInt8], _ lost: [ClosedRange<UInt64>], phone: Int) {
+        receivers[phone].mayTellAgain[channel, default: []].formUnion(lost.joined())
     }
 
     // MARK: The end

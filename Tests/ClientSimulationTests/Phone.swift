@@ -30,18 +30,22 @@ struct Phone {
     /// The connection that the machine knows, as a place among the world's links.
     var link: Int?
 
-    init(_ index: Int, seed: UInt64) {
+    private let heartbeat: ClientSettings.HeartbeatMode
+
+    init(_ index: Int, _ heartbeat: ClientSettings.HeartbeatMode, seed: UInt64) {
         identifier = "phone\(index)"
-        machine = Self.program(identifier, StoredState(), 0, seed)
+        self.heartbeat = heartbeat
+        machine = Self.program(identifier, heartbeat, StoredState(), 0, seed)
     }
 
     private static func program(
-        _ identifier: String, _ state: StoredState, _ logBytes: Int, _ seed: UInt64
+        _ identifier: String, _ heartbeat: ClientSettings.HeartbeatMode, _ state: StoredState,
+        _ logBytes: Int, _ seed: UInt64
     ) -> ClientMachine {
         var settings = ClientSettings(clientIdentifier: Array(identifier.utf8)) { _, payload in
             SimulatedMessage(payload)?.facts
         }
-        settings.heartbeat = .fixed(seconds: 30)
+        settings.heartbeat = heartbeat
         return ClientMachine(
             settings: settings, stored: state, logBytes: logBytes,
             random: SeededNumbers(seed: seed))
@@ -55,7 +59,8 @@ struct Phone {
     mutating func restart(seed: UInt64) throws {
         let recovery = try ClientLog.recover(log)
         log.removeLast(log.count - recovery.soundBytes)
-        machine = Self.program(identifier, recovery.state, recovery.soundBytes, seed)
+        machine = Self.program(
+            identifier, heartbeat, recovery.state, recovery.soundBytes, seed)
         life += 1
         (held, link, wakesAt, killAfter) = ([], nil, nil, nil)
     }

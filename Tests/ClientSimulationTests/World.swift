@@ -60,7 +60,7 @@ final class World {
     init(_ history: History) {
         self.history = history
         var random = SplitMix64(seed: history.seed ^ 0x5EED)
-        phones = (0..<history.phones).map { Phone($0, seed: random.next()) }
+        phones = (0..<history.phones).map { Phone($0, history.heartbeat, seed: random.next()) }
         self.random = random
         ledger = Ledger(phones: history.phones)
         forgetsAfter = history.forgetsAfter
@@ -76,12 +76,8 @@ final class World {
     // MARK: The run
 
     func run() throws {
-        for (index, incident) in history.incidents.enumerated() {
-            schedule.add(.incident(index), at: incident.at)
-        }
-        schedule.add(.brokerTick, at: 1_000)
-        for phone in phones.indices { try begin(phone) }
-        try pass(until: History.milliseconds)
+        try begin()
+        try pass(until: history.milliseconds)
         clearWeather()
         try settle()
         // A last message of each channel shows the holes before it, which are told 5 s later.
@@ -99,6 +95,14 @@ final class World {
         }
     }
 
+    func begin() throws {
+        for (index, incident) in history.incidents.enumerated() {
+            schedule.add(.incident(index), at: incident.at)
+        }
+        schedule.add(.brokerTick, at: 1_000)
+        for phone in phones.indices { try begin(phone) }
+    }
+
     /// What a program does at its start.
     private func begin(_ phone: Int) throws {
         for filter in Phone.filters {
@@ -109,7 +113,7 @@ final class World {
         try call(phone) { $0.start(at: $1) }
     }
 
-    private func pass(until end: Int64) throws {
+    func pass(until end: Int64) throws {
         while let due = schedule.next(until: end) {
             now = due.at
             broker?.advance(to: now, unixMilliseconds: unixMilliseconds)
@@ -412,9 +416,13 @@ final class World {
     /// Calls a machine and does its actions, up to a kill.
     private func call(_ phone: Int, _ event: (inout ClientMachine, Moment) -> Void) throws {
         event(&phones[phone].machine, moment)
-        for action in phones[phone].machine.takeActions() {
+        let actions = phones[phone].machine.takeActions()
+        for action in actions {
             if let left = phones[phone].killAfter {
                 if left == 0 {
+                    for case .event(.loss(let channel, let lost)) in actions {
+                        ledger.killed(after: channel, lost, phone: phone)
+                    }
                     try kill(phone, during: action)
                     return
                 }
@@ -465,8 +473,6 @@ final class World {
             let part = Array(bytes.prefix(random.number(in: 0...bytes.count)))
             if !part.isEmpty { try perform(.write(number, part), of: phone) }
         case .replaceLog(let file): if random.once(in: 2) { phones[phone].replaceLog(file) }
-        // It is stored that the app was told; a kill between leaves it untold.
-        case .event(.loss(let channel, let lost)): try ledger.told(channel, lost, to: phone)
         default: break
         }
         if let link = phones[phone].link { closeAtPhone(link) }

@@ -27,6 +27,12 @@ extension Driver {
     }
 }
 
+extension ClientAction {
+    fileprivate var isLoss: Bool {
+        if case .event(.loss) = self { true } else { false }
+    }
+}
+
 @Suite("Duplicates and losses")
 struct SequenceTests {
     @Test(
@@ -77,6 +83,19 @@ struct SequenceTests {
         client.deliver("a/18")
         client.pass(20_000)
         #expect(client.lost == [])
+    }
+
+    @Test("a loss is told before that is stored, or a kill between would hide it")
+    func lossBeforeStore() throws {
+        var client = try Driver()
+        client.connect()
+        client.deliver("a/1", "a/3")
+        client.clear()
+        client.pass(5_000)
+        let told = try #require(client.actions.firstIndex { $0.isLoss })
+        let stored = try #require(
+            client.actions.firstIndex { if case .store = $0 { true } else { false } })
+        #expect(told < stored)
     }
 
     @Test("a hole that is filled or superseded in time is no loss")

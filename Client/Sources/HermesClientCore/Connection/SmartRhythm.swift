@@ -1,13 +1,15 @@
 /// The heartbeat that a network was found to bear, learned by trying longer ones.
 ///
 /// ```
-/// searching, step 60 ──two failures: 80 s off──> searching, step 20 ──two failures: 20 s off──┐
-///       │ five successes: 60 s more                    │ five successes: 20 s more            │
+/// searching, step 60 ──two failures: 80 s off──> searching finely ──two failures: a step off──┐
+///       │ five successes: 60 s more                    │ five successes: a step more          │
 ///       └────────── at 580 s ────────> stable <────────┴── at 580 s ──────────────────────────┘
-///                                        └── seven days later: searching, step 20
+///                                        └── seven days later: searching finely
 /// ```
-/// In `stable` two failures take 80 s off, and the search begins again with the step of 20 s: the
-/// network has changed.
+/// The fine step is 10 s up to 200 s and 20 s above, so that it is a tenth of the limit at most.
+///
+/// In `stable` two failures take 80 s off, and the search begins again finely: the network has
+/// changed.
 package struct SmartRhythm: Hashable, Sendable {
     package static let leastSeconds: UInt16 = 120
     package static let mostSeconds: UInt16 = 580
@@ -15,7 +17,9 @@ package struct SmartRhythm: Hashable, Sendable {
     package static let failuresForLess = 2
     package static let stableMilliseconds: Int64 = 7 * 24 * 3_600 * 1_000
     static let coarseStep: UInt16 = 60
-    static let fineStep: UInt16 = 20
+    /// Up to ``fineUpTo``, and twice as much above.
+    static let fineStep: UInt16 = 10
+    static let fineUpTo: UInt16 = 200
     static let stepBack: UInt16 = 80
 
     package enum Search: UInt8, Hashable, Sendable {
@@ -42,11 +46,11 @@ package struct SmartRhythm: Hashable, Sendable {
         case .stable:
             let age = moment.unixMilliseconds - changedAtUnixMilliseconds
             guard seconds < Self.mostSeconds, age >= Self.stableMilliseconds else { return }
-            change(to: seconds + Self.fineStep, .fine, at: moment)
+            change(to: seconds + fineStepUp, .fine, at: moment)
         case .coarse, .fine:
             successes += 1
             guard Int(successes) >= Self.successesForMore else { return }
-            let step = search == .coarse ? Self.coarseStep : Self.fineStep
+            let step = search == .coarse ? Self.coarseStep : fineStepUp
             change(to: seconds + step, search, at: moment)
         }
     }
@@ -60,8 +64,16 @@ package struct SmartRhythm: Hashable, Sendable {
         switch search {
         case .coarse, .stable: change(to: seconds - Self.stepBack, .fine, at: moment)
         // The step before was good five times.
-        case .fine: change(to: seconds - Self.fineStep, .stable, at: moment)
+        case .fine: change(to: seconds - fineStepDown, .stable, at: moment)
         }
+    }
+
+    private var fineStepUp: UInt16 {
+        seconds < Self.fineUpTo ? Self.fineStep : 2 * Self.fineStep
+    }
+
+    private var fineStepDown: UInt16 {
+        seconds <= Self.fineUpTo ? Self.fineStep : 2 * Self.fineStep
     }
 
     private mutating func change(to seconds: UInt16, _ search: Search, at moment: Moment) {

@@ -177,8 +177,9 @@ extension ClientMachine {
             guard let last = lost.last?.upperBound else { continue }
             let count = lost.reduce(UInt64(0)) { $0 &+ ($1.upperBound - $1.lowerBound) &+ 1 }
             counters.losses &+= count
-            record(.lossTold(channel, upTo: last, count: count))
+            // A kill in between tells it twice, and not never.
             perform(.event(.loss(channel: channel, lost)))
+            record(.lossTold(channel, upTo: last, count: count))
         }
     }
 }
