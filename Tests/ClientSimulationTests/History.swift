@@ -44,6 +44,8 @@ struct History: CustomStringConvertible {
     var phones: Int
     /// By phone: its NAT forgets a connection after so many milliseconds without traffic.
     var forgetsAfter: [Int64?]
+    /// So many of a hundred writes of a phone are met by a cut, at any of their bytes.
+    var cutWritesPercent = 0
     var incidents: [Incident]
     /// The weather clears after so long.
     var milliseconds: Int64 = 300_000
@@ -68,6 +70,7 @@ struct History: CustomStringConvertible {
         phones = random.number(in: 1...3)
         forgetsAfter = (0..<phones).map { _ in random.pick([nil, nil, 15_000, 60_000]) }
         let endsSessions = random.once(in: 4)
+        cutWritesPercent = random.pick([0, 0, 0, 30])
         incidents = []
         for _ in 0..<random.number(in: 20...80) {
             let kind = Self.incident(phones, endsSessions, &random)
@@ -112,7 +115,10 @@ struct History: CustomStringConvertible {
     var description: String {
         let nats = forgetsAfter.map { $0.map { "\($0) ms" } ?? "never" }
         let lines = incidents.map { "  \($0)" }.joined(separator: "\n")
-        return "seed \(seed), \(phones) phones, NATs forget: \(nats)\n\(lines)"
+        return """
+            seed \(seed), \(phones) phones, NATs forget: \(nats), \(cutWritesPercent) % of writes cut
+            \(lines)
+            """
     }
 
     /// The shortest history that is found to fail still, by leaving out ever smaller parts.

@@ -59,6 +59,9 @@ struct Ledger {
         /// Copies that the core told apart.
         var toldApart = 0
         var losses = 0
+        var writes = 0
+        /// By histories that cut 30 % of them.
+        var writesCut = 0
         var cuts = 0
         var appKills = 0
         var brokerKills = 0
@@ -73,6 +76,8 @@ struct Ledger {
             left.repeatedByLostSession += right.repeatedByLostSession
             left.toldApart += right.toldApart
             left.losses += right.losses
+            left.writes += right.writes
+            left.writesCut += right.writesCut
             left.cuts += right.cuts
             left.appKills += right.appKills
             left.brokerKills += right.brokerKills

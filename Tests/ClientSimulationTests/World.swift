@@ -29,6 +29,7 @@ final class World {
     enum Due {
         case incident(Int)
         case opens(Int)
+        case cut(Int)
         case arrivesUp(Int)
         case arrivesDown(Int)
         case brokerHearsEnd(Int)
@@ -53,6 +54,7 @@ final class World {
     private var diskMilliseconds: Int64 = 5
     private var isCommitting = false
     private var forgetsAfter: [Int64?]
+    private var cutWritesPercent: Int
     private var nextMessage = 1
     /// Publishes of the operator that are not answered.
     private var unanswered: [(number: Int, Publication, Answers<PublishOutcome>)] = []
@@ -64,6 +66,7 @@ final class World {
         self.random = random
         ledger = Ledger(phones: history.phones)
         forgetsAfter = history.forgetsAfter
+        cutWritesPercent = history.cutWritesPercent
         startBroker()
     }
 
@@ -126,6 +129,7 @@ final class World {
 
     private func clearWeather() {
         forgetsAfter = forgetsAfter.map { _ in nil }
+        cutWritesPercent = 0
         diskMilliseconds = 5
         for phone in phones.indices {
             phones[phone].killAfter = nil
@@ -157,6 +161,7 @@ final class World {
         switch due {
         case .incident(let index): try happen(history.incidents[index].kind)
         case .opens(let link): try opens(link)
+        case .cut(let link): if links[link].isOpenAtPhone { try cut(link) }
         case .arrivesUp(let link):
             guard !links[link].up.isEmpty else { return }
             let bytes = links[link].up.removeFirst()
@@ -186,7 +191,7 @@ final class World {
             for _ in 0..<count { operatorPublishes(channel, qos: qos) }
         case .phonePublishes(let phone, let qos, let count, let isNamed):
             for _ in 0..<count { try phonePublishes(phone, qos, isNamed) }
-        case .cut(let phone): try cut(phone)
+        case .cut(let phone): if let link = phones[phone].link { try cut(link) }
         case .halfOpen(let phone):
             if let link = phones[phone].link { kill(link) }
         case .goneAtBroker(let phone):
@@ -366,8 +371,7 @@ final class World {
         try call(phone) { $0.transportOpened(number, at: $1) }
     }
 
-    private func cut(_ phone: Int) throws {
-        guard let link = phones[phone].link else { return }
+    private func cut(_ link: Int) throws {
         ledger.count { $0.cuts += 1 }
         let up = links[link].up.joined()
         let down = links[link].down.joined()
@@ -453,6 +457,11 @@ final class World {
             links[link].up.append(bytes)
             links[link].upUntil = max(links[link].upUntil, now + latency(link))
             schedule.add(.arrivesUp(link), at: links[link].upUntil)
+            ledger.count { $0.writes += 1 }
+            if random.number(in: 0...99) < cutWritesPercent {
+                ledger.count { $0.writesCut += 1 }
+                schedule.add(.cut(link), at: now)
+            }
         case .close(let number):
             if let link = phones[phone].link, links[link].number == number { closeAtPhone(link) }
         case .store(let frame): phones[phone].store(frame)
