@@ -1,5 +1,6 @@
 import HermesClientCore
 import HermesClientNIO
+import NIOConcurrencyHelpers
 import NIOCore
 
 /// A long connection to a Hermes broker, or to any broker of MQTT 3.1.1: it comes back by itself,
@@ -26,6 +27,9 @@ public final class HermesClient: Sendable {
     private let outlets: ClientEngine.Outlets
     private let storageLock: StorageLock?
     private let allowsExactlyOnce: Bool
+    #if canImport(Network)
+        let pathWatch = NIOLockedValueBox<PathWatch?>(nil)
+    #endif
 
     /// Opens and locks the storage; connects nowhere before ``start()``.
     ///
