@@ -28,7 +28,7 @@ struct HermesPhone: AsyncParsableCommand {
 
     @OptionGroup var connection: ConnectionOptions
 
-    @Option(name: [.customLong("subscribe"), .short], help: "Topic filter; may be repeated.")
+    @Option(name: [.customLong("subscribe"), .customShort("s")], help: "Topic filter; may be repeated.")
     var filters: [String] = []
 
     @Option(help: "QoS of subscriptions and of what is published, 0 to 2.")
