@@ -39,6 +39,21 @@ struct ClientSimulationTests {
         #expect(figures.published > 10 * count && figures.toldApart > 0 && figures.losses > 0)
     }
 
+    @Test("a history is cut down to what its failing needs")
+    func shrinking() throws {
+        let history = History(seed: 1)
+        let shortest = history.shrunk { history in
+            let cuts = history.incidents.count { if case .cut = $0.kind { true } else { false } }
+            let kills = history.incidents.count {
+                if case .appKilled = $0.kind { true } else { false }
+            }
+            return cuts > 1 && kills > 0 && history.seed % 3 == 0
+        }
+        #expect(history.incidents.count > 20)
+        #expect(shortest.incidents.count == 3, "\(shortest)")
+        #expect(shortest.seed % 3 == 0)
+    }
+
     private static func failure(of history: History) -> String? {
         do {
             try World(history).run()

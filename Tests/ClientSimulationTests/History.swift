@@ -121,20 +121,31 @@ struct History: CustomStringConvertible {
             """
     }
 
-    /// The shortest history that is found to fail still, by leaving out ever smaller parts.
+    /// The shortest history that is found to fail still, by leaving out ever smaller parts, 1,000
+    /// tries at most. What is left out changes the chances of all that follows, so that each part is
+    /// tried with several seeds.
     func shrunk(while fails: (History) -> Bool) -> History {
         var best = self
-        var size = max(1, best.incidents.count / 2)
-        while true {
+        var tries = 1_000
+        var size = max(1, incidents.count / 2)
+        while tries > 0 {
+            let before = best.incidents.count
             var start = 0
-            while start < best.incidents.count {
+            while start < best.incidents.count, tries > 0 {
                 var candidate = best
                 candidate.incidents.removeSubrange(
                     start..<min(start + size, candidate.incidents.count))
-                if fails(candidate) { best = candidate } else { start += size }
+                let seeds = (0..<5).map { best.seed &+ $0 }
+                let failing = seeds.first { seed in
+                    tries -= 1
+                    candidate.seed = seed
+                    return fails(candidate)
+                }
+                if failing == nil { start += size } else { best = candidate }
             }
-            if size == 1 { return best }
+            if size == 1, best.incidents.count == before { break }
             size = max(1, size / 2)
         }
+        return best
     }
 }
