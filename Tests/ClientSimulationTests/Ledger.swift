@@ -218,6 +218,9 @@ struct Ledger {
     /// Checks what holds when everything has had its time.
     mutating func check() throws {
         for phone in receivers.indices {
+            guard receivers[phone].missesBelow == nil else {
+                throw Failure(description: "the broker has no subscriptions of phone \(phone)")
+            }
             try checkArrival(phone)
             try checkLosses(phone)
         }
