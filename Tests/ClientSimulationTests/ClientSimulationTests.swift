@@ -7,6 +7,8 @@ struct ClientSimulationTests {
     private static let asked = Int(ProcessInfo.processInfo.environment["HERMES_HISTORIES"] ?? "")
     private static let firstSeed =
         UInt64(ProcessInfo.processInfo.environment["HERMES_FIRST_SEED"] ?? "") ?? 0
+    /// `HERMES_SHRINK=no` leaves a history that fails as it is, which is quicker.
+    private static let shrinks = ProcessInfo.processInfo.environment["HERMES_SHRINK"] != "no"
 
     @Test("under every fault all arrives, nothing twice, in order, and every loss is told")
     func histories() throws {
@@ -19,7 +21,8 @@ struct ClientSimulationTests {
             do {
                 try world.run()
             } catch {
-                let shortest = history.shrunk { Self.failure(of: $0) != nil }
+                let shortest =
+                    Self.shrinks ? history.shrunk { Self.failure(of: $0) != nil } : history
                 Issue.record(
                     """
                     \(error), seed \(seed)
