@@ -60,7 +60,8 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio"),
             ],
             swiftSettings: swiftSettings),
-        // The example is no product: who depends on the package does not fetch what it needs.
+        // Example and benchmark are no products: who depends on the package does not fetch what they
+        // need.
         .executableTarget(
             name: "hermes-phone",
             dependencies: [
@@ -68,6 +69,13 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Examples/hermes-phone", swiftSettings: swiftSettings),
+        .executableTarget(
+            name: "client-bench",
+            dependencies: [
+                "HermesClient",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "Benchmarks/client-bench", swiftSettings: swiftSettings),
         .testTarget(
             name: "HermesClientCoreTests", dependencies: ["HermesClientCore", "MQTTCodec"],
             swiftSettings: swiftSettings),
