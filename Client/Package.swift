@@ -80,6 +80,13 @@ let package = Package(
             name: "HermesClientCoreTests", dependencies: ["HermesClientCore", "MQTTCodec"],
             swiftSettings: swiftSettings),
         .testTarget(
+            name: "HermesClientMessagesTests",
+            dependencies: [
+                "HermesClientCore", "HermesClientMessages",
+                .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+            ],
+            swiftSettings: swiftSettings),
+        .testTarget(
             name: "HermesClientTests", dependencies: ["HermesClient"],
             swiftSettings: swiftSettings),
     ]

@@ -1,0 +1,1 @@
+../../Client/Tests/HermesClientMessagesTests/WireSamples.swift
