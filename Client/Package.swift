@@ -87,7 +87,7 @@ let package = Package(
             ],
             swiftSettings: swiftSettings),
         .testTarget(
-            name: "HermesClientTests", dependencies: ["HermesClient"],
+            name: "HermesClientTests", dependencies: ["HermesClient", "HermesClientCore"],
             swiftSettings: swiftSettings),
     ]
 )
