@@ -5,12 +5,16 @@ import MQTTCodec
 extension HermesClient {
     /// All that a client needs to know.
     public struct Configuration: Sendable {
+        /// The broker.
         public var server: Server
         /// Names the client to the broker, for good: the session belongs to it. 1 to 65,535 bytes
         /// of UTF-8 without U+0000; brokers may allow fewer.
         public var clientID: String
+        /// User name and password, or where to get them.
         public var credentials: Credentials
+        /// The file that survives a restart of the program.
         public var storage: Storage
+        /// 120 s by default.
         public var heartbeat = Heartbeat.fixed(seconds: 120)
         /// The client publishes what it counted to `hermes/reports/<clientID>`, hourly and on
         /// entering the background.
@@ -41,10 +45,14 @@ extension HermesClient {
 
     /// The guarantee of delivery, MQTT 3.1.1, section 4.3.
     public enum QoS: UInt8, Hashable, Sendable, Comparable {
+        /// Gone with the connection.
         case atMostOnce = 0
+        /// Arrives; a message without sequence or name perhaps twice.
         case atLeastOnce = 1
+        /// Arrives once.
         case exactlyOnce = 2
 
+        /// By the strength of the guarantee.
         public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 
         var coreQoS: MQTTCodec.QoS {

@@ -5,13 +5,17 @@ extension HermesClient {
     public struct Credentials: Sendable {
         /// A user name and a password, each of 65,535 bytes at most.
         public struct Pair: Hashable, Sendable {
+            /// UTF-8.
             public var userName: String
+            /// Any bytes; a token is a password too.
             public var password: [UInt8]
 
+            /// A password of text, in UTF-8.
             public init(userName: String, password: String) {
                 self.init(userName: userName, password: Array(password.utf8))
             }
 
+            /// A password of any bytes.
             public init(userName: String, password: [UInt8]) {
                 self.userName = userName
                 self.password = password

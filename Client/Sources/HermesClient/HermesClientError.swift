@@ -28,6 +28,7 @@ public enum HermesClientError: Error, Hashable, Sendable, CustomStringConvertibl
     /// QoS 2 needs a storage that survives a restart of the program.
     case qosNeedsStorage
 
+    /// A sentence that says what is wrong and what to do.
     public var description: String {
         switch self {
         case .configuration(let reason), .storage(let reason): reason

@@ -5,10 +5,12 @@ extension HermesClient {
         public var topic: String
         /// With the topic a little less than 1 MiB.
         public var payload: [UInt8]
+        /// 1 by default: it arrives, and after a lost acknowledgement perhaps twice.
         public var qos: QoS
         /// The broker keeps it for those who subscribe later.
         public var retain: Bool
 
+        /// A message with any bytes as payload.
         public init(topic: String, payload: [UInt8], qos: QoS = .atLeastOnce, retain: Bool = false)
         {
             self.topic = topic
@@ -17,6 +19,7 @@ extension HermesClient {
             self.retain = retain
         }
 
+        /// A message with a text in UTF-8 as payload.
         public init(topic: String, text: String, qos: QoS = .atLeastOnce, retain: Bool = false) {
             self.init(topic: topic, payload: Array(text.utf8), qos: qos, retain: retain)
         }
@@ -39,6 +42,7 @@ extension HermesClient {
     /// A message for the app, with all that ``ReceivedMessage`` holds.
     @dynamicMemberLookup
     public struct Delivery: Sendable {
+        /// The message as it came.
         public let message: ReceivedMessage
 
         private let number: UInt64
@@ -50,6 +54,7 @@ extension HermesClient {
             self.inlet = inlet
         }
 
+        /// What ``message`` holds, without the detour: `delivery.topic`.
         public subscript<Value>(dynamicMember path: KeyPath<ReceivedMessage, Value>) -> Value {
             message[keyPath: path]
         }

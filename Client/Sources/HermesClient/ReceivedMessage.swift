@@ -5,6 +5,7 @@ import MQTTCodec
 extension HermesClient {
     /// A message as it came.
     public struct ReceivedMessage: Hashable, Sendable {
+        /// The topic name.
         public let topic: String
         /// The payload of PUBLISH, byte for byte. That of a message of the broker's own making is
         /// an encoded ``envelope``.
@@ -68,34 +69,50 @@ extension HermesClient {
         public let publishedAtMilliseconds: Int64
         /// UNIX time in milliseconds; `nil` if it does not expire.
         public let expiresAtMilliseconds: Int64?
+        /// A later message of the same topic and key replaces this one where it still waits; empty
+        /// for none.
         public let collapseKey: String
         /// Media type of ``payload``.
         public let contentType: String
+        /// The content, for example an encoded `hermes.v1.OrderStatusUpdate`.
         public let payload: [UInt8]
     }
 
     /// An order has reached a status: `hermes.v1.OrderStatusUpdate`.
     public struct OrderStatusUpdate: Hashable, Sendable {
+        /// Names the order.
         public let orderID: String
+        /// Names the sales person whose phone is to hear of it.
         public let salesID: String
+        /// Where the order stands now.
         public let status: OrderStatus
         /// For people to read; may be empty.
         public let reason: String
         /// When the order reached the status: UNIX time in milliseconds.
         public let updatedAtMilliseconds: Int64
+        /// Whatever else the back office tells.
         public let details: [String: String]
     }
 
     /// Where an order stands.
     public enum OrderStatus: Hashable, Sendable {
+        /// The back office named none.
         case unspecified
+        /// The order has been handed in.
         case submitted
+        /// Somebody looks at it.
         case underReview
+        /// Something is missing.
         case supplementRequired
+        /// It is accepted.
         case approved
+        /// It is refused.
         case rejected
+        /// The contract is signed.
         case signed
+        /// The money is paid out.
         case funded
+        /// It was taken back.
         case cancelled
         /// A status that is younger than this program, by its number.
         case unknown(Int)

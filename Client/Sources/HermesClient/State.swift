@@ -11,9 +11,11 @@ extension HermesClient {
         case waiting(milliseconds: Int, WaitReason)
         /// In the background: no connection, and no tries.
         case suspended
+        /// No connection, and no tries, before ``HermesClient/start()``.
         case stopped(StopReason)
     }
 
+    /// The reason for a wait before the next try.
     public enum WaitReason: Hashable, Sendable {
         /// One of six tries, each after a random 1 to 15 s.
         case retrying
@@ -23,6 +25,7 @@ extension HermesClient {
         case takenOver
     }
 
+    /// The reason why the client does not try any more.
     public enum StopReason: Hashable, Sendable {
         /// ``HermesClient/start()`` was never called.
         case notStarted
@@ -38,6 +41,7 @@ extension HermesClient {
         case storageFailed(String)
     }
 
+    /// Something that happened, which the app may want to tell or log.
     public enum Event: Hashable, Sendable {
         /// Sequences of a channel that never came, lowest first.
         case loss(channel: String, [ClosedRange<UInt64>])

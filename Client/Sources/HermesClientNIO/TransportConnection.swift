@@ -71,7 +71,11 @@ package final class TransportConnection {
     // MARK: Events of the channel
 
     private func connected(_ channel: any Channel) {
-        guard !isClosed else { return }
+        guard !isClosed else {
+            // It took longer than the wish for it lasted.
+            channel.close(promise: nil)
+            return
+        }
         self.channel = channel
         if isClosing { end() }
     }
@@ -97,8 +101,8 @@ package final class TransportConnection {
         channel?.close(promise: nil)
     }
 
-    /// A connection that is still being opened is closed as soon as there is a channel.
+    /// Without a channel there is nothing to wait for: one that comes later is closed then.
     private func end() {
-        channel?.close(promise: nil)
+        if let channel { channel.close(promise: nil) } else { closed(.networkFailure) }
     }
 }

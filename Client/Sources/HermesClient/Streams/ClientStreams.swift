@@ -2,12 +2,15 @@ extension HermesClient {
     /// The client's states: the present one first, then every change. Any number of loops may run;
     /// each sees all of them. ``HermesClient/stop()`` ends them, behind `stopped`.
     public struct States: AsyncSequence, Sendable {
+        /// The stream gives these.
         public typealias Element = State
 
         let board: StateBoard
 
+        /// Begins a loop; what it sees counts from here.
         public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(following: board) }
 
+        /// One loop; for one task.
         public final class AsyncIterator: AsyncIteratorProtocol {
             private let board: StateBoard
             private let mailbox: Mailbox<State>
@@ -28,16 +31,19 @@ extension HermesClient {
     /// The client's events, each of which goes to one loop. Those that nobody has taken are kept,
     /// up to 1,000; with more the oldest is dropped. ``HermesClient/stop()`` ends the loops.
     public struct Events: AsyncSequence, Sendable {
+        /// The stream gives these.
         public typealias Element = Event
 
         static let mostUnread = 1_000
 
         let mailbox: Mailbox<Event>
 
+        /// Begins a loop; what it sees counts from here.
         public func makeAsyncIterator() -> AsyncIterator {
             AsyncIterator(mailbox: mailbox, since: mailbox.ends)
         }
 
+        /// One loop; for one task.
         public struct AsyncIterator: AsyncIteratorProtocol {
             let mailbox: Mailbox<Event>
             let since: Int
@@ -51,14 +57,17 @@ extension HermesClient {
     /// one of them. ``HermesClient/stop()`` ends the loops; messages that nobody took wait for the
     /// next one.
     public struct Deliveries: AsyncSequence, Sendable {
+        /// The stream gives these.
         public typealias Element = Delivery
 
         let inlet: DeliveryInlet
 
+        /// Begins a loop; what it sees counts from here.
         public func makeAsyncIterator() -> AsyncIterator {
             AsyncIterator(inlet: inlet, since: inlet.mailbox.ends)
         }
 
+        /// One loop; for one task.
         public struct AsyncIterator: AsyncIteratorProtocol {
             let inlet: DeliveryInlet
             let since: Int
