@@ -72,8 +72,9 @@ let package = Package(
         .executableTarget(
             name: "client-bench",
             dependencies: [
-                "HermesClient",
+                "HermesClient", "HermesClientMessages",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "SwiftProtobuf", package: "swift-protobuf"),
             ],
             path: "Benchmarks/client-bench", swiftSettings: swiftSettings),
         .testTarget(

@@ -1,6 +1,8 @@
 import ArgumentParser
 import Dispatch
 import HermesClient
+import HermesClientMessages
+import SwiftProtobuf
 
 #if canImport(Glibc)
     import Glibc
@@ -30,8 +32,50 @@ struct ClientBench: AsyncParsableCommand {
     var folder = "/tmp"
 
     func run() async throws {
+        try measureDecoding()
         try await measureIdle()
         try await measureMessages()
+    }
+
+    /// What an order status costs beyond its way through the core: its facts for the check, the
+    /// Envelope for the app, and the update in it, as a value or as JSON.
+    private func measureDecoding() throws {
+        let topic = Array("orders/7/4711/status".utf8)
+        let payload: [UInt8] = try Hermes_V1_Envelope.with {
+            $0.messageID = "01a20a76-a4ce-7335-bb7f-c0fb7fd95190"
+            $0.topic = "orders/7/4711/status"
+            $0.channel = "orders/7"
+            $0.publishedAtMs = 1_795_471_877_326
+            $0.contentType = OrderStatusReader.contentType
+            $0.sequence = 4_711
+            $0.payload = try Hermes_V1_OrderStatusUpdate.with {
+                $0.orderID = "4711"
+                $0.salesID = "7"
+                $0.status = .approved
+                $0.reason = "all documents are there"
+                $0.updatedAtMs = 1_795_471_877_326
+            }.serializedBytes()
+        }.serializedBytes()
+        let rounds = 200_000
+        var bytes = 0
+        func each(_ work: () -> Int) -> Double {
+            let begin = Resources.cpuSeconds
+            for _ in 0..<rounds { bytes += work() }
+            let microseconds = (Resources.cpuSeconds - begin) / Double(rounds) * 1e6
+            return Double(Int(microseconds * 100)) / 100
+        }
+        func update() -> Hermes_V1_OrderStatusUpdate? {
+            MessageReader.envelope(topic: topic, payload: payload).flatMap {
+                OrderStatusReader.update(contentType: $0.contentType, payload: $0.payload)
+            }
+        }
+        let facts = each { MessageReader.facts(topic: topic, payload: payload) == nil ? 0 : 1 }
+        let value = each { update()?.orderID.utf8.count ?? 0 }
+        let json = each { update().flatMap { OrderStatusReader.json($0) }?.utf8.count ?? 0 }
+        print(
+            "decoding \(payload.count) bytes: facts \(facts) us, order status \(value) us, ",
+            terminator: "")
+        print("the same as JSON \(json) us (\(bytes / rounds) bytes)")
     }
 
     private func measureIdle() async throws {
