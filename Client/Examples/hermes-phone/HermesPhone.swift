@@ -22,13 +22,13 @@ struct HermesPhone: AsyncParsableCommand {
               subscribe FILTER
               unsubscribe FILTER
               statistics         prints the counters
-              stop               disconnects and ends, as the end of standard input, SIGINT and \
-            SIGTERM do
+              stop               disconnects and ends, as the end of input, SIGINT and SIGTERM do
             """)
 
     @OptionGroup var connection: ConnectionOptions
 
-    @Option(name: [.customLong("subscribe"), .customShort("s")], help: "Topic filter; may be repeated.")
+    @Option(
+        name: [.customLong("subscribe"), .customShort("s")], help: "Topic filter; may be repeated.")
     var filters: [String] = []
 
     @Option(help: "QoS of subscriptions and of what is published, 0 to 2.")
