@@ -145,7 +145,7 @@ public final class HermesClient: Sendable {
     /// The messages that came lately and were taken by the app, the oldest first: 500, 1 MiB, of
     /// 24 hours. They are in memory: a restart of the program forgets them.
     public func recentMessages() async -> [ReceivedMessage] {
-        let now = SystemClock.now.unixMilliseconds
+        let now = SystemClock.unixMilliseconds
         return (try? await engine.perform { $0.cache.all(at: now) }) ?? []
     }
 

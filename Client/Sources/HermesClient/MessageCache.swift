@@ -1,3 +1,5 @@
+import NIOCore
+
 /// The messages that came lately, for an app that shows them: 500, 1 MiB of payloads, 24 hours,
 /// whichever is reached first; the oldest leave.
 struct MessageCache {
@@ -6,7 +8,7 @@ struct MessageCache {
     static let mostMilliseconds: Int64 = 24 * 3_600 * 1_000
 
     /// The oldest first.
-    private var messages: [HermesClient.ReceivedMessage] = []
+    private var messages = CircularBuffer<HermesClient.ReceivedMessage>()
     private var bytes = 0
 
     mutating func insert(_ message: HermesClient.ReceivedMessage) {
@@ -22,7 +24,7 @@ struct MessageCache {
         {
             removeOldest()
         }
-        return messages
+        return Array(messages)
     }
 
     private mutating func removeOldest() { bytes -= Self.size(messages.removeFirst()) }

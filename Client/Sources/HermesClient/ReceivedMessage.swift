@@ -31,7 +31,7 @@ extension HermesClient {
                 ? nil
                 : MessageReader.envelope(topic: message.topic, payload: message.payload)
                     .map { Envelope($0) }
-            receivedAtMilliseconds = SystemClock.now.unixMilliseconds
+            receivedAtMilliseconds = SystemClock.unixMilliseconds
         }
 
         /// An order status in the JSON of proto3's mapping, or a payload that its Envelope calls

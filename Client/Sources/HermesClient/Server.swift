@@ -76,8 +76,8 @@ extension HermesClient {
     public struct PublicKeyPin: Hashable, Sendable {
         let bytes: [UInt8]
 
-        /// - Parameter text: `sha256/` and the Base64 of 32 bytes, as `hermesctl` and OpenSSL give
-        ///   it; the prefix may be left out.
+        /// - Parameter text: `sha256/` and the Base64 of 32 bytes; the prefix may be left out, as in
+        ///   what OpenSSL gives.
         /// - Throws: ``HermesClientError/configuration(_:)``.
         public init(_ text: String) throws {
             guard let bytes = PinText.bytes(text) else {

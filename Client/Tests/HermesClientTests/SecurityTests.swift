@@ -136,17 +136,22 @@ struct SecurityTests {
     func cancelledProvider() async throws {
         let broker = try await TestBroker()
         let provider = Provider([])
+        let (never, continuation) = AsyncStream.makeStream(of: Void.self)
+        defer { continuation.finish() }
         let client = try HermesClient.of(
             broker,
             credentials: .refreshed {
-                await provider.note()
-                try await Task.sleep(nanoseconds: 60_000_000_000)
+                await provider.noteAsked()
+                // Ends only with the task.
+                for await _ in never {}
+                await provider.noteCancelled(Task.isCancelled)
                 return nil
             })
         client.start()
         try await wait { await provider.asked == 1 }
         await client.stop()
         #expect(client.state == .stopped(.requested))
+        try await wait { await provider.wasCancelled }
     }
 }
 
@@ -156,7 +161,11 @@ private actor Provider {
 
     init(_ passwords: [String]) { self.passwords = passwords }
 
-    func note() { asked += 1 }
+    private(set) var wasCancelled = false
+
+    func noteAsked() { asked += 1 }
+
+    func noteCancelled(_ isCancelled: Bool) { wasCancelled = isCancelled }
 
     func next() -> String {
         asked += 1

@@ -55,13 +55,15 @@ class Phone:
                     self._changed.notify_all()
 
     def _hurry(self) -> None:
-        seen = 0
+        looked_at = 0
         while self.process.poll() is None:
             try:
-                self.log.await_match("state: waiting", start=seen, within=1)
+                self.log.await_match("state: waiting", start=looked_at, within=1)
             except AssertionError:
                 continue
-            seen = len(self.log.lines)
+            lines = self.log.lines
+            looked_at = 1 + next(
+                index for index in range(looked_at, len(lines)) if "state: waiting" in lines[index])
             try:
                 self.tell("network here")
             except OSError:

@@ -39,6 +39,10 @@ class Relay:
         self._passes = threading.Event()
         self._passes.set()
 
+    def retarget(self, target: tuple[str, int]) -> None:
+        """New connections lead there."""
+        self._target = target
+
     def cut_all(self) -> None:
         for pair in self._pairs:
             self._end(pair, reset=True)

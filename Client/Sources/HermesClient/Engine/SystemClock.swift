@@ -12,10 +12,10 @@ import HermesClientCore
 enum SystemClock {
     static var now: Moment {
         Moment(
-            monotonicMilliseconds: monotonicMilliseconds,
-            unixMilliseconds: milliseconds(CLOCK_REALTIME)
-        )
+            monotonicMilliseconds: monotonicMilliseconds, unixMilliseconds: unixMilliseconds)
     }
+
+    static var unixMilliseconds: Int64 { milliseconds(CLOCK_REALTIME) }
 
     /// Goes on while the device sleeps.
     static var monotonicMilliseconds: Int64 {
