@@ -13,6 +13,7 @@ from harness.broker import Broker, FromFile, Hermesd, Mosquitto, Settings
 from harness.certificates import Authority, Certificate
 from harness.command_line_clients import MosquittoSub
 from harness.paho_client import PahoClient
+from harness.phone import Phone, executable as phone_executable
 from harness.raw_client import RawClient
 from harness.tls import tls_environment
 
@@ -112,6 +113,23 @@ def hermesd(broker_class: type[Broker]) -> Iterator[Callable[..., Hermesd]]:
     finally:
         for broker in started:
             broker.remove_files()
+
+
+@pytest.fixture
+def phone() -> Iterator[Callable[..., Phone]]:
+    """Starts phones; they are killed at the end."""
+    assert phone_executable().exists(), (
+        f"{phone_executable()} is missing; swift build --package-path Client --product hermes-phone")
+    started: list[Phone] = []
+
+    def start(*arguments: object, **options: object) -> Phone:
+        started.append(Phone(*arguments, **options))  # type: ignore[arg-type]
+        return started[-1]
+
+    yield start
+    for each in started:
+        if each.process.poll() is None:
+            each.kill()
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -12,7 +12,7 @@ import pytest
 
 from harness.admin import AdminAPI, hermesctl
 from harness.broker import Hermesd
-from harness.phone import Phone, executable
+from harness.phone import Phone
 from harness.raw_client import RawClient
 from harness.relay import Relay
 from harness.waiting import eventually
@@ -22,23 +22,6 @@ pytestmark = [pytest.mark.hermesd("order statuses"), pytest.mark.timeout(120)]
 Start = Callable[..., Hermesd]
 StartPhone = Callable[..., Phone]
 FILTER = "orders/s-42/#"
-
-
-@pytest.fixture
-def phone() -> Iterator[StartPhone]:
-    """Starts phones; they are killed at the end."""
-    assert executable().exists(), (
-        f"{executable()} is missing; swift build --package-path Client --product hermes-phone")
-    started: list[Phone] = []
-
-    def start(*arguments: object, **options: object) -> Phone:
-        started.append(Phone(*arguments, **options))  # type: ignore[arg-type]
-        return started[-1]
-
-    yield start
-    for each in started:
-        if each.process.poll() is None:
-            each.kill()
 
 
 def post(broker: Hermesd, order: str, status: str = "APPROVED") -> None:

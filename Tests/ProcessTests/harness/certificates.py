@@ -82,12 +82,14 @@ class Authority:
         names: str | None = "DNS:localhost,IP:127.0.0.1",
         valid_from_days: int = -1, valid_until_days: int = 20, rsa: int | bool = False,
         key_kind: str = "P-256", extra: str = "", is_authority: bool = False,
+        renews: Certificate | None = None,
     ) -> Certificate:
         """A certificate with the common name `name`, unless `subject` says otherwise.
 
         `names` are its alternative names; a client's certificate needs none. The files carry
         `name` with what is no letter, digit or dot replaced. `extra` is added to its extensions.
         `rsa` is the size of its key, `True` for 2048 bits; else it is of `key_kind`, a curve or ed25519.
+        `renews` is a certificate whose key it takes over.
         """
         stem = "".join(one if one.isalnum() or one == "." else "-" for one in name)[:60]
         key, request = self.directory / f"{stem}.key", self.directory / f"{stem}.csr"
@@ -97,8 +99,11 @@ class Authority:
             ("basicConstraints=critical,CA:TRUE\nkeyUsage=critical,keyCertSign,cRLSign\n"
              if is_authority else "basicConstraints=CA:FALSE\n")
             + (f"subjectAltName={names}\n" if names else "") + extra)
+        if renews is not None:
+            key.write_bytes(renews.key.read_bytes())
+        kind = ["-new", "-key", str(key)] if renews else _new_key(key, rsa, key_kind)
         self._run(
-            "req", *_new_key(key, rsa, key_kind), "-out", str(request), "-utf8",
+            "req", *kind, "-out", str(request), "-utf8",
             "-subj", subject if subject is not None else f"/CN={name}")
         self._run(
             "ca", "-batch", "-notext", "-in", str(request), "-out", str(certificate),
