@@ -218,8 +218,8 @@ let package = Package(
         tests(
             "BrokerCoreTests",
             [
-                "Authorization", "BrokerAPI", "BrokerCore", "BrokerTesting", "HermesTesting",
-                "MQTTCodec", "MQTTCore", "Store", "Structures",
+                "Authorization", "BrokerAPI", "BrokerCore", "BrokerTesting", "CHermesProtos",
+                "HermesTesting", "MQTTCodec", "MQTTCore", "Store", "Structures",
             ]),
         tests(
             "ClientSimulationTests",

@@ -34,6 +34,11 @@ extension BrokerLoop {
             reply(.success(shard.tagList(from: place, limit: limit)))
         case .taggedClients(let tag, let place, let limit, let reply):
             reply(.success(shard.taggedClients(tag, from: place, limit: limit)))
+        case .arrivals(let clientID, let reply):
+            reply(.success(shard.arrivals(of: clientID)))
+        case .arrivalList(let place, let limit, let withLosses, let reply):
+            reply(
+                .success(shard.arrivals(from: place, limit: limit, withLosses: withLosses)))
         case .push(let request, let reply): shard.push(request, reply: reply)
         case .previewPush(let target, let reply): shard.previewPush(target, reply: reply)
         case .pushStatus(let pushID, let reply): reply(.success(shard.pushStatus(pushID)))

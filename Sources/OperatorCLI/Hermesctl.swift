@@ -16,6 +16,7 @@ package struct Hermesctl: ParsableCommand {
             StatusCommand.self, ClientsCommand.self, QueueCommand.self, PublishCommand.self,
             MessageCommand.self, ScheduledCommand.self,
             PushCommand.self, PushesCommand.self, TagsCommand.self,
+            ArrivalsCommand.self, LostConnectionsCommand.self,
             StoreCommand.self, BackupCommand.self, UsersCommand.self, TokensCommand.self,
             AclCommand.self,
             ConfigCommand.self,

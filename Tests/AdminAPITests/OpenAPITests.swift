@@ -107,7 +107,7 @@ struct OpenAPITests {
                 }
             }
         }
-        #expect(checked == 11)
+        #expect(checked == 13)
     }
 
     @Test("fields of requests, names and sizes are those of the code")
@@ -179,6 +179,10 @@ struct OpenAPITests {
         StubBroker { state in
             state.page = ClientPage(clients: [StubBroker.summary("a")], next: "61")
             state.details["a"] = StubBroker.detail("a")
+            state.details["a"]?.heartbeatSeconds = 240
+            state.details["a"]?.report = StubBroker.report("a")
+            state.arrivalPages[0] = ArrivalPage(
+                total: StubBroker.arrivalTotal, clients: [StubBroker.report("a")], next: "1")
             state.queues["a"] = QueuePage(
                 clientID: "a",
                 messages: [

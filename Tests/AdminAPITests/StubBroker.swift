@@ -34,6 +34,12 @@ final class StubBroker: BrokerControl {
         /// The answers to requests for pages of tags and of clients with a tag, by their `from`.
         var tagPages: [UInt32: TagPage] = [:]
         var taggedClientPages: [UInt32: TaggedClientPage] = [:]
+        /// By client identifier.
+        var reports: [String: ClientReport] = [:]
+        /// The answers to requests for pages of reports, by their `from`.
+        var arrivalPages: [UInt32: ArrivalPage] = [:]
+        /// For each such request: true when it was for clients with losses.
+        var arrivalRequests: [Bool] = []
         var previews: [PushTarget] = []
         var preview = PushPreview(matched: 4, online: 1, offline: 2, withoutSession: 1)
         /// All that came, also those that were not taken.
@@ -136,6 +142,21 @@ final class StubBroker: BrokerControl {
                             return state.scheduled[messageID] != nil
                         }
                     }))
+        case .arrivals(let clientID, let reply):
+            reply(
+                .success(
+                    state.withLock { state in
+                        ArrivalPage(
+                            total: Self.arrivalTotal,
+                            clients: state.reports[clientID].map { [$0] } ?? [])
+                    }))
+        case .arrivalList(let place, _, let withLosses, let reply):
+            reply(
+                .success(
+                    state.withLock { state in
+                        state.arrivalRequests.append(withLosses)
+                        return state.arrivalPages[place] ?? ArrivalPage(total: Self.arrivalTotal)
+                    }))
         case .tags, .changeTags, .tagList, .taggedClients, .push, .previewPush, .pushStatus,
             .pushList, .cancelPush:
             state.withLock { $0.answer(command) }
@@ -187,6 +208,27 @@ final class StubBroker: BrokerControl {
             return state.backupFailure
         }
         if let failure { throw failure }
+    }
+
+    static let arrivalTotal: ArrivalTotal = {
+        var total = ArrivalTotal()
+        total.clients = 2
+        for (index, counter) in ReportedCounts.all.enumerated() {
+            total.counts[keyPath: counter.path] = UInt64(242 + index)
+        }
+        total.arrivalRate = 0.5
+        total.reports = ["taken": 3]
+        return total
+    }()
+
+    static func report(_ clientID: String) -> ClientReport {
+        var counts = ReportedCounts()
+        counts.received = 11
+        counts.duplicates = 1
+        counts.losses = 10
+        return ClientReport(
+            clientID: clientID, reportedAtMs: 5, sinceMs: 4, network: "wifi", heartbeatSeconds: 240,
+            counts: counts)
     }
 
     static let status: BrokerStatus = {
@@ -250,6 +292,12 @@ final class StubBroker: BrokerControl {
         figures.pushClients = 235
         figures.taggedClients = 236
         figures.tagBytes = 237
+        figures.clientsWithReports = 239
+        figures.reportBytes = 240
+        figures.clientReports = [BrokerFigures.Count("taken", 241)]
+        figures.reportedGrowth = arrivalTotal.counts
+        figures.lostConnections = [LostConnections(cause: .keepAlive, network: "wi\"fi")]
+        figures.lostConnections[0].silence.add(milliseconds: 250_000)
         figures.idempotencyKeys = 217
         figures.idempotencyKeysDropped = 218
         figures.memory = MemoryFigures(usedBytes: 205, limitBytes: 206, unfinishedBytes: 207)

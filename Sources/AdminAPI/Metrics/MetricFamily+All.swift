@@ -4,7 +4,7 @@ extension MetricFamily {
     /// All metrics, in the order of output; docs/metrics.md describes them.
     static let all: [MetricFamily] =
         software + connections + sessions + traffic + limits + waiting + tls + store + admin
-        + webhook + process
+        + webhook + reports + process
 
     private static let software: [MetricFamily] = [
         .information(
@@ -186,8 +186,8 @@ extension MetricFamily {
             "From the arrival of a message to its receiver's last acknowledgement, by QoS of the delivery."
         ) {
             [
-                ([("qos", "1")], $0.deliveriesAtLeastOnce),
-                ([("qos", "2")], $0.deliveriesExactlyOnce),
+                Histogram(labels: [("qos", "1")], $0.deliveriesAtLeastOnce),
+                Histogram(labels: [("qos", "2")], $0.deliveriesExactlyOnce),
             ]
         },
         .gauge("hermes_authentications_waiting", "Password checks that have not begun.") {
@@ -297,7 +297,7 @@ extension MetricFamily {
         .times(
             "hermes_http_request_seconds",
             "From the head of a request to its answer, which may follow in parts."
-        ) { $0.admin.requests.map { (labels(of: $0), $0.times) } },
+        ) { $0.admin.requests.map { Histogram(labels: labels(of: $0), $0.times) } },
         .counters(
             "hermes_admin_refused_total", by: "reason",
             "Requests to the HTTP API that were not let in: no token, an unknown or an expired one, one without the scope, or too many wrong ones from the address.",

@@ -92,17 +92,37 @@ extension MetricFamily {
         }
     }
 
+    /// One histogram: its series' labels, and for each bound the number of values below it.
+    struct Histogram: Sendable {
+        var labels: [(name: String, value: String)]
+        var cumulative: [(bound: Double, count: UInt64)]
+        var count: UInt64
+        var sum: Double
+
+        init(labels: [(name: String, value: String)], _ times: TimeHistogram) {
+            self.labels = labels
+            cumulative = times.cumulative
+            count = times.count
+            sum = times.seconds
+        }
+
+        init(labels: [(name: String, value: String)], _ silence: SilenceHistogram) {
+            self.labels = labels
+            cumulative = silence.cumulative.map { (Double($0.bound), $0.count) }
+            count = silence.count
+            sum = silence.seconds
+        }
+    }
+
     /// Spans of time, with a histogram for each set of labels.
     static func times(
         _ name: String, _ help: String,
-        _ histograms:
-            @escaping @Sendable (BrokerFigures) -> [(
-                labels: [(name: String, value: String)], times: TimeHistogram
-            )]
+        _ histograms: @escaping @Sendable (BrokerFigures) -> [Histogram]
     ) -> Self {
         Self(name: name, kind: .histogram, help: help) { figures in
-            histograms(figures).flatMap { labels, times in
-                let buckets = times.cumulative.map { bound, count in
+            histograms(figures).flatMap { histogram in
+                let labels = histogram.labels
+                let buckets = histogram.cumulative.map { bound, count in
                     Sample(
                         suffix: "_bucket", labels: labels + [("le", "\(bound)")],
                         value: .integer(count))
@@ -110,9 +130,9 @@ extension MetricFamily {
                 return buckets + [
                     Sample(
                         suffix: "_bucket", labels: labels + [("le", "+Inf")],
-                        value: .integer(times.count)),
-                    Sample(suffix: "_sum", labels: labels, value: .real(times.seconds)),
-                    Sample(suffix: "_count", labels: labels, value: .integer(times.count)),
+                        value: .integer(histogram.count)),
+                    Sample(suffix: "_sum", labels: labels, value: .real(histogram.sum)),
+                    Sample(suffix: "_count", labels: labels, value: .integer(histogram.count)),
                 ]
             }
         }

@@ -12,8 +12,6 @@ struct TagRoutes: Sendable {
 
     /// Tags that one list of a request may hold.
     static let mostInList = TagChange.mostTags
-    /// Pages of the data plane that are asked for to fill one of an answer.
-    private static let mostRounds = 64
 
     private static let changeFields = JSONFields.Known(
         ["add", "remove"].map { JSONFields.Name(canonical: $0) })
@@ -65,7 +63,7 @@ struct TagRoutes: Sendable {
             method: .get, path: "/v1/tags", access: .scope(.read), query: ["limit", "cursor"]
         ) { request throws(Problem) in
             try refuseBound(request.caller)
-            let (tags, next) = try await gather(request.query) {
+            let (tags, next) = try await request.query.gather {
                 place, limit throws(Problem) -> ([TagSummary], String?) in
                 let page: TagPage = try await broker.ask {
                     .tagList(from: place, limit: limit, $0)
@@ -83,7 +81,7 @@ struct TagRoutes: Sendable {
         ) { request throws(Problem) in
             try refuseBound(request.caller)
             let tag = try TagText(request.parameter("tag"), field: "tag").text
-            let (clients, next) = try await gather(request.query) {
+            let (clients, next) = try await request.query.gather {
                 place, limit throws(Problem) -> ([String], String?) in
                 let page: TaggedClientPage = try await broker.ask {
                     .taggedClients(tag: tag, from: place, limit: limit, $0)
@@ -98,28 +96,6 @@ struct TagRoutes: Sendable {
         let text = request.parameter("id")
         _ = try ClientIdentifierText(text, field: "id")
         return text
-    }
-
-    /// Asks for pages until they hold as many items as the caller wants, because a page of the data
-    /// plane ends after a bounded search.
-    ///
-    /// - Returns: The items, and the cursor of what follows them.
-    private func gather<Item: Sendable>(
-        _ query: QueryItems,
-        _ ask: (UInt32, Int) async throws(Problem) -> ([Item], String?)
-    ) async throws(Problem) -> ([Item], String?) {
-        let limit = try query.pageSize()
-        let cursor = try query.integer("cursor", in: 0...Int64(UInt32.max)) ?? 0
-        var place = UInt32(cursor)
-        var items: [Item] = []
-        for _ in 0..<Self.mostRounds {
-            let (found, next) = try await ask(place, limit - items.count)
-            items += found
-            guard let next, let following = UInt32(next) else { return (items, nil) }
-            place = following
-            if items.count >= limit { break }
-        }
-        return (items, "\(place)")
     }
 
     /// A tag has no topic, so a token that is bound to topics has no part of them.

@@ -25,6 +25,10 @@ public struct ClientDetail: Codable, Sendable, Equatable {
     public var lastDisconnectReason: String?
     /// Repeated take-overs by two peers; `nil` without any.
     public var takeOvers: RepeatedTakeOvers?
+    /// Seconds of silence before this connection's last PINGREQ; `nil` before the first.
+    public var heartbeatSeconds: Int?
+    /// The client's newest report; `nil` without one.
+    public var report: ClientReport?
 
     enum CodingKeys: String, CodingKey {
         case summary
@@ -42,6 +46,8 @@ public struct ClientDetail: Codable, Sendable, Equatable {
         case dropped
         case lastDisconnectReason = "last_disconnect_reason"
         case takeOvers = "take_overs"
+        case heartbeatSeconds = "heartbeat_seconds"
+        case report
     }
 
     public init(
@@ -49,7 +55,8 @@ public struct ClientDetail: Codable, Sendable, Equatable {
         willTopic: String?, lastPacketMsAgo: Int64?, inboundQoS2: Int, unacknowledgedPublishes: Int,
         unsentBytes: Int, readingPaused: Bool, publishesReceived: UInt64, publishesSent: UInt64,
         publishesAcknowledged: UInt64, dropped: [String: UInt64], lastDisconnectReason: String?,
-        takeOvers: RepeatedTakeOvers? = nil
+        takeOvers: RepeatedTakeOvers? = nil, heartbeatSeconds: Int? = nil,
+        report: ClientReport? = nil
     ) {
         self.summary = summary
         self.subscriptionList = subscriptionList
@@ -66,6 +73,8 @@ public struct ClientDetail: Codable, Sendable, Equatable {
         self.dropped = dropped
         self.lastDisconnectReason = lastDisconnectReason
         self.takeOvers = takeOvers
+        self.heartbeatSeconds = heartbeatSeconds
+        self.report = report
     }
 }
 

@@ -46,6 +46,11 @@ public enum BrokerCommand: Sendable {
     case tagList(from: UInt32, limit: Int, Reply<TagPage>)
     /// Clients with a tag in no particular order; `from` is 0, or the previous page's `next`.
     case taggedClients(tag: String, from: UInt32, limit: Int, Reply<TaggedClientPage>)
+    /// The sums over all clients' reports, with the report of one client if there is one.
+    case arrivals(clientID: String, Reply<ArrivalPage>)
+    /// The sums over all clients' reports, with some of these in no particular order; `from` is 0, or
+    /// the previous page's `next`.
+    case arrivalList(from: UInt32, limit: Int, withLosses: Bool, Reply<ArrivalPage>)
     /// Begins or schedules a push, and answers once that is stored.
     case push(PushRequest, Reply<PublishOutcome>)
     /// Whom a push would reach now.
@@ -80,6 +85,8 @@ public enum BrokerCommand: Sendable {
         case .changeTags(_, _, _, let reply): reply(.failure(error))
         case .tagList(_, _, let reply): reply(.failure(error))
         case .taggedClients(_, _, _, let reply): reply(.failure(error))
+        case .arrivals(_, let reply): reply(.failure(error))
+        case .arrivalList(_, _, _, let reply): reply(.failure(error))
         case .push(_, let reply): reply(.failure(error))
         case .previewPush(_, let reply): reply(.failure(error))
         case .pushStatus(_, let reply): reply(.failure(error))

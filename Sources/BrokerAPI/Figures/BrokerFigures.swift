@@ -129,6 +129,15 @@ public struct BrokerFigures: Sendable, Equatable {
     public var pushes = 0
     /// Clients whose turn in a push has come.
     public var pushClients: UInt64 = 0
+    /// Clients whose reports are kept, and their bytes.
+    public var clientsWithReports = 0
+    public var reportBytes = 0
+    /// Reports of clients, by what became of them.
+    public var clientReports: [Count] = []
+    /// What the counters of clients' reports have grown by.
+    public var reportedGrowth = ReportedCounts()
+    /// Connections that ended without DISCONNECT.
+    public var lostConnections: [LostConnections] = []
     /// Messages with receipts and their receivers, which each count.
     public var receipts = 0
     /// Of these, those that were dropped before their time, because there were too many.

@@ -13,6 +13,8 @@ struct Connection: BitwiseCopyable {
     var machine = ConnectionMachine()
     /// The listener that accepted it.
     let listener: UInt8
+    /// Seconds of silence before the last PINGREQ; 0 before the first.
+    private(set) var pingSilence: UInt16 = 0
     /// The deadline of CONNECT first, then the keep alive.
     var timer: UInt32 = noIndex
     var keepAlive = KeepAlive()
@@ -28,6 +30,11 @@ struct Connection: BitwiseCopyable {
         self.generation = generation
         self.listener = listener
         self.origin = origin
+    }
+
+    /// Notes the silence that a PINGREQ ends.
+    mutating func notePing(at now: MonotonicTime) {
+        pingSilence = UInt16(clamping: now.milliseconds(since: keepAlive.lastPacket) / 1_000)
     }
 
     /// Moves acknowledgements whose commits have completed to the output; counts them by kind.

@@ -137,7 +137,11 @@ extension Shard {
             publishesAcknowledged: session.publishesAcknowledged,
             dropped: sessions.drops(of: index).figures.byLabel,
             lastDisconnectReason: session.lastCloseReason?.name,
-            takeOvers: repeatedTakeOvers(index, address))
+            takeOvers: repeatedTakeOvers(index, address),
+            heartbeatSeconds: connection.flatMap {
+                $0.pingSilence == 0 ? nil : Int($0.pingSilence)
+            },
+            report: report(of: clientID))
     }
 
     private func summary(_ index: UInt32, _ address: (Handle) -> String) -> ClientSummary {

@@ -78,6 +78,7 @@ extension Shard {
         var identifier: [UInt8]?
         if session != noIndex {
             if isReported { identifier = sessions.identifier(of: session) }
+            countLoss(of: connection, reason)
             detach(session, reason)
         }
         context.counters.closed(reason, wasOpen: wasOpen)

@@ -88,6 +88,7 @@ extension Shard {
         case .unsubscribe(let unsubscribe):
             receiveUnsubscribe(handle, unsubscribe, frame, bytes)
         case .pingreq:
+            connections[handle].notePing(at: context.now)
             // [MQTT-3.12.4-1]
             connections[handle].outlet.appendPingresp(pool: pool)
             context.counters.otherPacketsSent += 1
@@ -206,6 +207,7 @@ extension Shard {
                 handle, .pubrec, identifier, needsCommit: needsCommit,
                 requestBytes: Int(frame.packet.count))
         }
+        if Self.mayBeReport(topic) { takeReport(topic, bytes[publish.payload], from: session) }
     }
 
     /// Takes back what was counted for a PUBLISH that will be offered again.

@@ -33,6 +33,11 @@ extension Shard {
         figures.taggedClients = tagged.count
         figures.tagBytes = tagged.bytes
         figures.pushes = pushes.openCount
+        figures.clientsWithReports = reports.count
+        figures.reportBytes = reports.bytes
+        figures.clientReports = reports.outcomes.figures
+        figures.reportedGrowth = reports.growth
+        figures.lostConnections = reports.lostConnections
         figures.pushClients = pushes.reached
         figures.receiptsDropped = receipts.droppedEarly
         figures.receiptEvents = receipts.events.count

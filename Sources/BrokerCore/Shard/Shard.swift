@@ -37,6 +37,7 @@ public struct Shard: ~Copyable {
     var collapse: CollapseIndex
     var tagged: TaggedClients
     var pushes = Pushes()
+    var reports: ClientReports
     /// The publisher whose match is made in slices; `nil` for none.
     var matchPublisher: MatchPublisher?
     var system: SystemTopics
@@ -69,6 +70,7 @@ public struct Shard: ~Copyable {
         scheduled = ScheduledMessages(hash: hash)
         collapse = CollapseIndex(hash: hash)
         tagged = TaggedClients(hash: hash)
+        reports = ClientReports(hash: hash)
         rights = Rights(access)
         commits = Commits(store: store)
         system = SystemTopics(

@@ -39,6 +39,9 @@ struct WorkBudget: BitwiseCopyable {
         (qos == .atMostOnce ? 1 : 10) + bytes >> 8
     }
 
+    /// Units of reading a client's report.
+    static func report(bytes: Int) -> Int { bytes >> 2 }
+
     /// Units of an access rule that a filter is compared with.
     static var ruleStep: Int { 1 }
     /// Units of a filter that is subscribed or unsubscribed: each level is a node of the tree.

@@ -238,6 +238,10 @@ extension Setting {
             "Tags of clients, counted in bytes of tags and of the identifiers of clients with tags. A further one is refused. 0 refuses all."
         ),
         .single(
+            "limits.report_bytes", \.limits.reportBytes, .size(0...(64 << 30)),
+            "The newest report of each client (hermes/reports/<client identifier>), counted in bytes of reports and identifiers. Beyond it the oldest report goes. 0 reads no reports."
+        ),
+        .single(
             "limits.session_expiry", \.limits.sessionExpiry,
             .duration(.seconds(1)...(.seconds(3_650 * 86_400))),
             "Time from a client's disconnection until its persistent session expires and is removed."

@@ -50,6 +50,9 @@ struct ClientsShowCommand: OperatorCommand {
         if let age = detail.lastPacketMsAgo {
             list.add("last packet", "\(Wording.span(seconds: age / 1_000)) ago")
         }
+        if let heartbeat = detail.heartbeatSeconds {
+            list.add("heartbeat", "\(heartbeat) s of silence before the last PINGREQ")
+        }
         list.add("will topic", detail.willTopic ?? "none")
         if let reason = detail.lastDisconnectReason { list.add("last disconnection", reason) }
         if let fight = detail.takeOvers {
@@ -75,6 +78,19 @@ struct ClientsShowCommand: OperatorCommand {
         list.add("messages sent", "\(detail.publishesSent)")
         list.add("messages acknowledged", "\(detail.publishesAcknowledged)")
         list.add("messages dropped", Wording.counts(detail.dropped))
+        guard let report = detail.report else { return list }
+        list.startGroup()
+        list.add("reported", Wording.moment(report.reportedAtMs, now: now))
+        list.add("counted since", Wording.moment(report.sinceMs, now: now))
+        list.add("arrival rate", Wording.share(report.arrivalRate))
+        list.add("received", "\(report.counts.received)")
+        list.add("received twice", "\(report.counts.duplicates)")
+        list.add("lost", "\(report.counts.losses)")
+        list.add("connects", "\(report.counts.connects)")
+        list.add("lost connections", "\(report.counts.lostConnections)")
+        list.add("lost sessions", "\(report.counts.lostSessions)")
+        if let heartbeat = report.heartbeatSeconds { list.add("its heartbeat", "\(heartbeat) s") }
+        if let network = report.network { list.add("network", network) }
         return list
     }
 }

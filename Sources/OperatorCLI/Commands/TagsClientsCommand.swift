@@ -7,7 +7,7 @@ struct TagsClientsCommand: OperatorCommand {
     @Argument(help: ArgumentHelp("The tag.", valueName: "tag"))
     var tag: String
 
-    @OptionGroup var most: TagLimitOption
+    @OptionGroup var most: ListLimitOption
     @OptionGroup var connection: ConnectionOptions
     @OptionGroup var output: OutputOptions
 

@@ -5,7 +5,7 @@ struct TagsListCommand: OperatorCommand {
     static let configuration = CommandConfiguration(
         commandName: "list", abstract: "List tags, and how many clients have them.")
 
-    @OptionGroup var most: TagLimitOption
+    @OptionGroup var most: ListLimitOption
     @OptionGroup var connection: ConnectionOptions
     @OptionGroup var output: OutputOptions
 
@@ -33,17 +33,5 @@ struct TagsListCommand: OperatorCommand {
             table.append(["\(tag.clients)", tag.tag])
         }
         return table.rendered(width: width)
-    }
-}
-
-/// How many items a list of tags shows.
-struct TagLimitOption: ParsableArguments {
-    @Option(help: ArgumentHelp("How many to show at most.", valueName: "count"))
-    var limit: Int = 1_000
-
-    func validate() throws {
-        guard (1...10_000_000).contains(limit) else {
-            throw ValidationError("--limit takes 1 to 10000000.")
-        }
     }
 }

@@ -136,13 +136,14 @@ struct AdminClient: Sendable {
 
     /// Fetches items from as many pages as needed; also returns the cursor of what follows them.
     func gather<Page: Decodable & Sendable, Item: Sendable>(
-        _ segments: [String], limit: Int, _ content: (Page) -> (items: [Item], next: String?)
+        _ segments: [String], query filter: [(name: String, value: String)] = [], limit: Int,
+        _ content: (Page) -> (items: [Item], next: String?)
     ) async throws(CommandFailure) -> ([Item], String?) {
         var items: [Item] = []
         var cursor: String?
         repeat {
             let size = min(limit - items.count, PageSize.largest)
-            var query = [(name: "limit", value: "\(size)")]
+            var query = filter + [(name: "limit", value: "\(size)")]
             if let cursor { query.append((name: "cursor", value: cursor)) }
             let answer: Answer<Page> = try await get(segments, query: query)
             let (found, next) = content(answer.model)

@@ -73,5 +73,14 @@ enum Wording {
         return shown.map { "\($0.key) \($0.value)" }.joined(separator: ", ")
     }
 
+    /// A share from 0 to 1 in percent, rounded down so that only a whole one is 100 %.
+    static func share(_ share: Double?) -> String {
+        guard let share else { return absent }
+        let hundredths = Int((share * 10_000).rounded(.down))
+        if hundredths == 10_000 { return "100 %" }
+        let digits = hundredths % 100
+        return "\(hundredths / 100).\(digits < 10 ? "0" : "")\(digits) %"
+    }
+
     static func yesNo(_ value: Bool) -> String { value ? "yes" : "no" }
 }

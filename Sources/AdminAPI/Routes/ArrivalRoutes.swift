@@ -1,0 +1,45 @@
+import BrokerAPI
+import Hummingbird
+
+/// What reached the clients, as they report it, and the connections that they lost.
+struct ArrivalRoutes: Sendable {
+    let broker: any BrokerControl
+
+    /// `GET /v1/arrivals` and `GET /v1/lost-connections`.
+    var routes: [Route] { [arrivals, lostConnections] }
+
+    private var arrivals: Route {
+        Route(
+            method: .get, path: "/v1/arrivals", access: .scope(.read),
+            query: ["client_id", "losses", "limit", "cursor"]
+        ) { request throws(Problem) in
+            let withLosses = try request.query.bool("losses") ?? false
+            if let clientID = request.query["client_id"] {
+                _ = try ClientIdentifierText(clientID, field: "client_id")
+                var page: ArrivalPage = try await broker.ask {
+                    .arrivals(clientID: clientID, $0)
+                }
+                if withLosses { page.clients.removeAll { $0.counts.losses == 0 } }
+                return try Response.json(page)
+            }
+            var total = ArrivalTotal()
+            let (clients, next) = try await request.query.gather {
+                place, limit throws(Problem) -> ([ClientReport], String?) in
+                let page: ArrivalPage = try await broker.ask {
+                    .arrivalList(from: place, limit: limit, withLosses: withLosses, $0)
+                }
+                total = page.total
+                return (page.clients, page.next)
+            }
+            return try Response.json(ArrivalPage(total: total, clients: clients, next: next))
+        }
+    }
+
+    private var lostConnections: Route {
+        Route(method: .get, path: "/v1/lost-connections", access: .scope(.read)) {
+            _ throws(Problem) in
+            let figures: BrokerFigures = try await broker.ask { .figures($0) }
+            return try Response.json(LostConnectionList(figures.lostConnections))
+        }
+    }
+}
