@@ -16,6 +16,12 @@ enum QueueWindow {
                 && queue.waitingBytes + count <= min(bytes, queueBytes))
     }
 
+    /// True when messages that were in flight are to be loaded and sent again: at least half of the
+    /// in-flight window has room, so that not every acknowledgement costs a read.
+    static func resends(_ queue: OutboundQueue, limit: UInt32) -> Bool {
+        queue.storedInFlight > 0 && queue.loadedInFlight <= limit / 2
+    }
+
     /// The number of waiting messages to load now. Messages in flight come first, since their
     /// lowest identifier limits the positions of others.
     static func waitingToLoad(_ queue: OutboundQueue) -> UInt32 {

@@ -16,12 +16,14 @@ extension Shard {
         load(session, for: target)
     }
 
-    /// Requests the messages that were in flight, and the waiting ones after them.
+    /// Requests the messages that were in flight, as far as the in-flight window has room for them,
+    /// and the waiting ones after them.
     mutating func load(_ session: UInt32, for target: Handle) {
         passHoles(session)
         let queue = sessions[session].outbound
         let count = QueueWindow.waitingToLoad(queue)
-        guard count > 0 || queue.storedInFlight > 0 else { return }
+        let limit = context.limits.maxInFlight
+        guard count > 0 || QueueWindow.resends(queue, limit: limit) else { return }
         let number = sessions[session].number
         let below = queue.firstStored + UInt64(count)
         guard sessions.loads[number].begin(for: target, below: below) == .read else { return }
@@ -35,8 +37,8 @@ extension Shard {
         commits.read(
             QueueRead(
                 session: number, from: queue.firstUnloaded, below: below,
-                maxMessages: Int(max(QueueWindow.messages, context.limits.maxInFlight)),
-                maxBytes: QueueWindow.bytes, tag: ReadTag.load.encoded, ticket: ticket))
+                maxMessages: Int(max(QueueWindow.messages, limit)), maxBytes: QueueWindow.bytes,
+                tag: ReadTag.load.encoded, ticket: ticket))
     }
 
     /// Removes the queue of an offline client from memory; the store has all of it.
@@ -100,7 +102,13 @@ extension Shard {
         slice.forEach { item in
             guard dropped?.contains(item.position) != true else { return }
             if item.position < firstWaiting {
-                placeSent(item, session, handle)
+                // After a crash more may have been sent than the window holds.
+                guard item.position < next else { return }
+                if sessions[session].outbound.loadedInFlight < context.limits.maxInFlight {
+                    placeSent(item, session, handle)
+                } else {
+                    next = item.position
+                }
             } else if item.position < next, belongsToOthers(item, session) {
                 let receipt = receipt(of: session, item.position)
                 finished(session, item.position, .handedOver)

@@ -80,8 +80,10 @@ public struct OutboundQueue: BitwiseCopyable {
     /// Positions without a message among those that ``stored`` counts.
     var storedHoles: UInt32 = 0
     var head: UInt64
-    var loadedInFlight: UInt32 = 0
-    /// Messages in flight that are only in the store, since their client disconnected.
+    /// Messages in flight that are in memory.
+    public internal(set) var loadedInFlight: UInt32 = 0
+    /// Messages in flight that are only in the store, since their client disconnected. After a crash
+    /// these are all that may have been sent.
     public internal(set) var storedInFlight: UInt32 = 0
     /// Waiting messages in memory.
     public internal(set) var loadedWaiting: UInt32 = 0
