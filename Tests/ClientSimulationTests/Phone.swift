@@ -69,7 +69,7 @@ struct Phone {
     var isIdle: Bool {
         guard case .connected = machine.phase else { return false }
         return held.isEmpty && machine.stored.outbox.messages.isEmpty
-            && machine.stored.subscriptions.all.allSatisfy { $0.state == .granted }
+            && machine.stored.subscriptions.all.allSatisfy { $0.state.isGranted }
     }
 
     var isSuspended: Bool {

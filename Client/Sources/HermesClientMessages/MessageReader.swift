@@ -22,6 +22,7 @@ package enum MessageReader {
         return .sequenced(
             SequenceNumbers(
                 channel: Array(envelope.channel.utf8), sequence: envelope.sequence,
+                publishedAtMilliseconds: envelope.publishedAtMs,
                 superseded: envelope.supersedesSequence))
     }
 }

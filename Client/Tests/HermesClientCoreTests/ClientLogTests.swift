@@ -134,7 +134,9 @@ enum RandomRecord {
         case 5: return .received(identifier, digest: random.next())
         case 6: return .receivedReleased(identifier)
         case 7:
-            let states: [Subscription.State] = [.wanted, .granted, .lost, .unwanted]
+            let states: [Subscription.State] = [
+                .wanted, .granted(random.pick(QoS.allCases)), .lost, .unwanted,
+            ]
             return .subscription(
                 Subscription(
                     filter: name, qos: random.pick(QoS.allCases), state: random.pick(states)))
@@ -142,7 +144,9 @@ enum RandomRecord {
         case 9:
             return .sequence(
                 SequenceNumbers(
-                    channel: name, sequence: sequence, superseded: [max(1, sequence / 2)]))
+                    channel: name, sequence: sequence,
+                    publishedAtMilliseconds: Int64(random.number(in: 0...9)),
+                    superseded: [max(1, sequence / 2)]))
         case 10: return .lossTold(name, upTo: sequence, count: key)
         case 11: return .channel(name, ChannelWindow(baseline: sequence))
         case 12: return .messageName(random.bytes(random.number(in: 0...200)))

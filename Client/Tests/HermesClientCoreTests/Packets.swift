@@ -129,8 +129,8 @@ enum Sent: Hashable {
     }
 }
 
-/// A payload that tells its facts in text: "channel/sequence", "channel/sequence/superseded…", or
-/// "=name". Any other payload has none.
+/// A payload that tells its facts in text: "channel/sequence", "channel/sequence@time",
+/// "channel/sequence/superseded…", or "=name". Any other payload has none.
 struct TestPayload {
     let facts: MessageFacts
 
@@ -141,10 +141,13 @@ struct TestPayload {
             return
         }
         let parts = text.split(separator: "/")
-        guard parts.count >= 2, let sequence = UInt64(parts[1]) else { return nil }
+        guard parts.count >= 2 else { return nil }
+        let place = parts[1].split(separator: "@")
+        guard let first = place.first, let sequence = UInt64(first) else { return nil }
         facts = .sequenced(
             SequenceNumbers(
                 channel: Array(parts[0].utf8), sequence: sequence,
+                publishedAtMilliseconds: place.count > 1 ? Int64(place[1]) ?? 0 : 0,
                 superseded: parts[2...].compactMap { UInt64($0) }))
     }
 }

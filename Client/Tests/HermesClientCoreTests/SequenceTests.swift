@@ -186,6 +186,46 @@ struct SequenceTests {
         }
     }
 
+    @Test(
+        "a channel that begins anew is told by its time: none of its messages counts as a repeat",
+        arguments: [3, 5_000])
+    func restart(mark: UInt64) throws {
+        var client = try Driver()
+        client.connect()
+        client.deliver("a/1@10", "a/\(mark)@20")
+        client.pass(5_000)
+        #expect(client.lost == [2...mark - 1])
+        client.clear()
+        // The broker has lost its store.
+        #expect(client.deliver("a/1@30", "a/2@30") == ["a/1@30", "a/2@30"])
+        #expect(client.deliver("a/1@30", "a/2@30") == [])
+        #expect(client.machine.counters.duplicates == 2)
+        client = try client.restarted()
+        client.connect(sessionPresent: true)
+        #expect(client.deliver("a/2@30", "a/3@40", "a/5@50") == ["a/3@40", "a/5@50"])
+        client.pass(5_000)
+        #expect(client.lost == [4...4])
+        #expect(client.machine.lossesByChannel.map(\.count) == [mark - 1])
+    }
+
+    @Test("a repeat is as old as its first copy, wherever its number lies")
+    func oldRepeat() throws {
+        var client = try Driver()
+        client.connect()
+        client.deliver("a/1@10", "a/4999@21", "a/5000@20")
+        #expect(client.deliver("a/1@10", "a/4999@21", "a/5000@20") == [])
+    }
+
+    @Test("a message of a channel that begins anew is no copy of one that the app still has")
+    func restartWhileHeld() throws {
+        var client = try Driver()
+        client.connect()
+        client.receive(
+            Packets.publish(.init(text: "a/1@10"), identifier: 1),
+            Packets.publish(.init(text: "a/1@20"), identifier: 2))
+        #expect(client.takeAll().count == 2)
+    }
+
     @Test("without a sequence the last 1,000 names tell duplicates")
     func names() throws {
         var client = try Driver()

@@ -208,7 +208,7 @@ struct Simulation {
             let isDone =
                 broker.isIdle && client.stored.outbox.messages.isEmpty
                 && held.isEmpty && toClient.isEmpty && toBroker.isEmpty
-                && client.stored.subscriptions.all.allSatisfy { $0.state == .granted }
+                && client.stored.subscriptions.all.allSatisfy { $0.state.isGranted }
             if isDone { return }
             try pass(5_000)
         }

@@ -64,6 +64,20 @@ struct SubscriptionTests {
         #expect(client.sent.count == 1)
     }
 
+    @Test("a repeated request is answered with what the broker has granted, across kills too")
+    func repeated() throws {
+        var client = try Driver()
+        client.connect()
+        try client.subscribe("a", qos: .exactlyOnce)
+        client.answerSubscription(1)
+        client.clear()
+        for var client in [client, try client.restarted()] {
+            try client.subscribe("a", qos: .exactlyOnce)
+            #expect(client.answers == ["a": .granted(1)])
+            #expect(client.sent == [])
+        }
+    }
+
     @Test("a lost session renews them, across kills too")
     func renewal() throws {
         var client = try Driver.subscribed(to: "a")

@@ -19,7 +19,8 @@ struct MessageReaderTests {
             Self.facts(Self.sample)
                 == .sequenced(
                     SequenceNumbers(
-                        channel: Array("orders/7".utf8), sequence: 9, superseded: [7, 8])))
+                        channel: Array("orders/7".utf8), sequence: 9,
+                        publishedAtMilliseconds: 1_795_471_877_326, superseded: [7, 8])))
     }
 
     @Test("one without either by its name")

@@ -36,10 +36,7 @@ package struct ChannelTable: Equatable, Sendable {
     /// Notes a message that the app has acknowledged, and the sequences that it stands for.
     package mutating func insert(_ numbers: SequenceNumbers) {
         var window = entries[numbers.channel]?.window ?? ChannelWindow(baseline: numbers.sequence)
-        for superseded in numbers.superseded where superseded <= numbers.sequence {
-            window.insert(superseded)
-        }
-        window.insert(numbers.sequence)
+        window.insert(numbers)
         replace(numbers.channel, window)
     }
 

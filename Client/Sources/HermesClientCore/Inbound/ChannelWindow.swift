@@ -3,17 +3,22 @@
 ///
 /// A sequence below the window counts as seen: the broker delivers a channel in order, so that only
 /// a repeat comes so late.
+///
+/// A broker that lost its store, or was given back an old one, counts a channel anew. Its messages
+/// have numbers that were seen, but are younger than all that were: then the window begins anew.
 package struct ChannelWindow: Hashable, Sendable {
     package static let size: UInt64 = 1_024
 
     /// The first sequence that was seen; smaller ones that are missing are no holes.
-    package let baseline: UInt64
+    package private(set) var baseline: UInt64
     /// The highest sequence that was seen.
     package private(set) var mark: UInt64
     /// Holes up to this sequence have been told to the app as lost.
     package var toldUpTo: UInt64
     /// The number of sequences that have been told as lost.
     package var losses: UInt64
+    /// The latest time at which the broker took one that was seen, UNIX time.
+    package private(set) var latestMilliseconds: Int64
     /// Bit `sequence % 1024`.
     private(set) var words: [UInt64]
 
@@ -22,18 +27,43 @@ package struct ChannelWindow: Hashable, Sendable {
         mark = baseline
         toldUpTo = 0
         losses = 0
+        latestMilliseconds = 0
         words = Array(repeating: 0, count: Int(Self.size / 64))
         set(baseline)
     }
 
     /// Restores a window from its parts; `nil` unless there are 16 words.
-    init?(baseline: UInt64, mark: UInt64, toldUpTo: UInt64, losses: UInt64, words: [UInt64]) {
+    init?(
+        baseline: UInt64, mark: UInt64, toldUpTo: UInt64, losses: UInt64,
+        latestMilliseconds: Int64, words: [UInt64]
+    ) {
         guard words.count == Int(Self.size / 64), mark >= baseline else { return nil }
         self.baseline = baseline
         self.mark = mark
         self.toldUpTo = toldUpTo
         self.losses = losses
+        self.latestMilliseconds = latestMilliseconds
         self.words = words
+    }
+
+    /// True for a repeat. A message whose number was seen, and that is younger than all that were
+    /// seen, belongs to a channel that has begun anew.
+    package func hasSeen(_ numbers: SequenceNumbers) -> Bool {
+        contains(numbers.sequence) && numbers.publishedAtMilliseconds <= latestMilliseconds
+    }
+
+    /// Notes a message that the app has acknowledged, and the sequences that it stands for.
+    package mutating func insert(_ numbers: SequenceNumbers) {
+        if contains(numbers.sequence), !hasSeen(numbers) {
+            let losses = losses
+            self = ChannelWindow(baseline: numbers.sequence)
+            self.losses = losses
+        }
+        for superseded in numbers.superseded where superseded <= numbers.sequence {
+            insert(superseded)
+        }
+        insert(numbers.sequence)
+        latestMilliseconds = max(latestMilliseconds, numbers.publishedAtMilliseconds)
     }
 
     package func contains(_ sequence: UInt64) -> Bool {

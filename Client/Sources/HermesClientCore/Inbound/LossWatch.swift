@@ -43,6 +43,9 @@ struct LossWatch: Sendable {
                     Hole(range: watch.highest + 1...numbers.sequence - 1, since: now))
             }
             watch.highest = numbers.sequence
+        } else if window?.contains(numbers.sequence) == true {
+            // It is no repeat: the channel has begun anew, and what it lacked before has no number.
+            watch = Watch(highest: numbers.sequence, holes: [])
         } else {
             Self.fill(&watch.holes, numbers.sequence)
         }

@@ -3,13 +3,19 @@ package struct SequenceNumbers: Hashable, Sendable {
     package var channel: [UInt8]
     /// Counts from 1.
     package var sequence: UInt64
+    /// When the broker took the message, UNIX time; 0 if that is unknown.
+    package var publishedAtMilliseconds: Int64
     /// Sequences of messages that this one replaced before they were delivered. Only numbers below
     /// `sequence` count.
     package var superseded: [UInt64]
 
-    package init(channel: [UInt8], sequence: UInt64, superseded: [UInt64] = []) {
+    package init(
+        channel: [UInt8], sequence: UInt64, publishedAtMilliseconds: Int64 = 0,
+        superseded: [UInt64] = []
+    ) {
         self.channel = channel
         self.sequence = sequence
+        self.publishedAtMilliseconds = publishedAtMilliseconds
         self.superseded = superseded
     }
 }
@@ -40,13 +46,14 @@ package enum MessageFacts: Hashable, Sendable {
     /// The message that these facts name: two with equal identities are copies of each other.
     var identity: MessageIdentity {
         switch self {
-        case .sequenced(let numbers): .sequence(numbers.channel, numbers.sequence)
+        case .sequenced(let numbers):
+            .sequence(numbers.channel, numbers.sequence, numbers.publishedAtMilliseconds)
         case .named(let name): .name(name)
         }
     }
 }
 
 enum MessageIdentity: Hashable, Sendable {
-    case sequence([UInt8], UInt64)
+    case sequence([UInt8], UInt64, Int64)
     case name([UInt8])
 }

@@ -148,7 +148,7 @@ extension ClientMachine {
     private func wasSeen(_ facts: MessageFacts) -> Bool {
         switch facts {
         case .sequenced(let numbers):
-            stored.channels[numbers.channel]?.contains(numbers.sequence) ?? false
+            stored.channels[numbers.channel]?.hasSeen(numbers) ?? false
         case .named(let name): stored.recentNames.contains(name)
         }
     }

@@ -34,12 +34,12 @@ extension ClientMachine {
                 table.bytes + filter.count <= settings.limits.subscriptionBytes
             else { throw .tooMany }
         }
-        if let known, known.state == .granted, known.qos == qos {
-            perform(.subscriptionAnswered(filter, .granted(qos.rawValue)))
+        if let known, case .granted(let granted) = known.state, known.qos == qos {
+            perform(.subscriptionAnswered(filter, .granted(granted.rawValue)))
             return
         }
         // One that was granted stays the app's when a change of its QoS is refused.
-        let state: Subscription.State = known?.state == .granted ? .lost : .wanted
+        let state: Subscription.State = known?.state.isGranted == true ? .lost : .wanted
         link?.refused.remove(filter)
         record(.subscription(Subscription(filter: filter, qos: qos, state: state)))
         sendOutgoing(at: moment.monotonicMilliseconds)
@@ -120,9 +120,9 @@ extension ClientMachine {
     /// The app may have changed its mind since the request: then another request follows.
     private mutating func apply(_ code: UInt8, to asked: Subscription) {
         guard stored.subscriptions[asked.filter] == asked else { return }
-        guard code == Suback.failure else {
+        if let granted = QoS(rawValue: code) {
             var subscription = asked
-            subscription.state = .granted
+            subscription.state = .granted(granted)
             record(.subscription(subscription))
             perform(.subscriptionAnswered(asked.filter, .granted(code)))
             return

@@ -2,17 +2,23 @@ import MQTTCodec
 
 /// A topic filter that the app wants, or wants no longer, and how far the broker knows.
 package struct Subscription: Hashable, Sendable {
-    package enum State: UInt8, Hashable, Sendable {
+    package enum State: Hashable, Sendable {
         /// The broker has never granted it.
-        case wanted = 0
-        case granted = 1
+        case wanted
+        /// The broker may grant less than the app asks for.
+        case granted(QoS)
         /// The broker granted it in a session that is lost.
-        case lost = 2
+        case lost
         /// The app has unsubscribed, and the broker has not confirmed.
-        case unwanted = 3
+        case unwanted
+
+        package var isGranted: Bool {
+            if case .granted = self { true } else { false }
+        }
     }
 
     package var filter: [UInt8]
+    /// The highest that the app asks for.
     package var qos: QoS
     package var state: State
 
@@ -57,6 +63,6 @@ package struct SubscriptionTable: Equatable, Sendable {
 
     /// What the broker has granted is asked for again.
     package mutating func askAgain() {
-        for index in all.indices where all[index].state == .granted { all[index].state = .lost }
+        for index in all.indices where all[index].state.isGranted { all[index].state = .lost }
     }
 }

@@ -2,7 +2,8 @@ import MQTTCodec
 
 /// A record is its kind, one byte, and its fields in the order of the case's declaration.
 extension StoredRecord {
-    /// The first byte of a record. Numbers are never used again for another meaning.
+    /// The first byte of a record. Numbers are never used again for another meaning; 8, 10 and 12
+    /// have been used.
     private enum Kind: UInt8 {
         case sessionStarted = 1
         case sessionResumed = 2
@@ -11,15 +12,15 @@ extension StoredRecord {
         case finished = 5
         case received = 6
         case receivedReleased = 7
-        case subscription = 8
         case subscriptionForgotten = 9
-        case sequence = 10
         case lossTold = 11
-        case channel = 12
         case messageName = 13
         case rhythm = 14
         case counters = 15
         case connecting = 16
+        case subscription = 17
+        case sequence = 18
+        case channel = 19
     }
 
     func encode(to writer: inout RecordWriter) {
@@ -36,11 +37,12 @@ extension StoredRecord {
         case .subscription(let subscription):
             writer.append(subscription.filter)
             writer.append(subscription.qos.rawValue)
-            writer.append(subscription.state.rawValue)
+            writer.append(Self.code(of: subscription.state))
         case .subscriptionForgotten(let filter): writer.append(filter)
         case .sequence(let numbers):
             writer.append(numbers.channel)
             writer.append(numbers.sequence)
+            writer.append(numbers.publishedAtMilliseconds)
             writer.append(UInt32(truncatingIfNeeded: numbers.superseded.count))
             for sequence in numbers.superseded { writer.append(sequence) }
         case .lossTold(let channel, let upTo, let count):
@@ -76,7 +78,7 @@ extension StoredRecord {
         case .subscription:
             guard let filter = fields.string(), let qos = qos(&fields),
                 let number = fields.integer(UInt8.self),
-                let state = Subscription.State(rawValue: number)
+                let state = Self.state(ofCode: number)
             else { return nil }
             return .subscription(Subscription(filter: filter, qos: qos, state: state))
         case .subscriptionForgotten: return fields.string().map { .subscriptionForgotten($0) }
@@ -114,6 +116,24 @@ extension StoredRecord {
         }
     }
 
+    private static func code(of state: Subscription.State) -> UInt8 {
+        switch state {
+        case .wanted: 0
+        case .lost: 1
+        case .unwanted: 2
+        case .granted(let qos): 3 + qos.rawValue
+        }
+    }
+
+    private static func state(ofCode code: UInt8) -> Subscription.State? {
+        switch code {
+        case 0: .wanted
+        case 1: .lost
+        case 2: .unwanted
+        default: QoS(rawValue: code - 3).map { .granted($0) }
+        }
+    }
+
     private static func encode(_ message: OutgoingMessage, to writer: inout RecordWriter) {
         writer.append(message.key)
         writer.append(message.identifier.rawValue)
@@ -136,14 +156,16 @@ extension StoredRecord {
 
     private static func decodeNumbers(_ fields: inout RecordFields) -> SequenceNumbers? {
         guard let channel = fields.string(), let sequence = fields.integer(UInt64.self),
-            let count = fields.integer(UInt32.self)
+            let publishedAt = fields.integer(Int64.self), let count = fields.integer(UInt32.self)
         else { return nil }
         var superseded: [UInt64] = []
         for _ in 0..<count {
             guard let number = fields.integer(UInt64.self) else { return nil }
             superseded.append(number)
         }
-        return SequenceNumbers(channel: channel, sequence: sequence, superseded: superseded)
+        return SequenceNumbers(
+            channel: channel, sequence: sequence, publishedAtMilliseconds: publishedAt,
+            superseded: superseded)
     }
 
     private static func encode(
@@ -154,13 +176,14 @@ extension StoredRecord {
         writer.append(window.mark)
         writer.append(window.toldUpTo)
         writer.append(window.losses)
+        writer.append(window.latestMilliseconds)
         for word in window.words { writer.append(word) }
     }
 
     private static func decodeChannel(_ fields: inout RecordFields) -> StoredRecord? {
         guard let channel = fields.string(), let baseline = fields.integer(UInt64.self),
             let mark = fields.integer(UInt64.self), let toldUpTo = fields.integer(UInt64.self),
-            let losses = fields.integer(UInt64.self)
+            let losses = fields.integer(UInt64.self), let latest = fields.integer(Int64.self)
         else { return nil }
         var words: [UInt64] = []
         for _ in 0..<ChannelWindow.size / 64 {
@@ -168,7 +191,8 @@ extension StoredRecord {
             words.append(word)
         }
         return ChannelWindow(
-            baseline: baseline, mark: mark, toldUpTo: toldUpTo, losses: losses, words: words
+            baseline: baseline, mark: mark, toldUpTo: toldUpTo, losses: losses,
+            latestMilliseconds: latest, words: words
         ).map { .channel(channel, $0) }
     }
 
