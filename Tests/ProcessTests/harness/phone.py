@@ -80,6 +80,12 @@ class Phone:
         with self._changed:
             return list(self._messages)
 
+    @property
+    def count(self) -> int:
+        """Messages so far."""
+        with self._changed:
+            return len(self._messages)
+
     def await_messages(self, count: int, within: float = PATIENCE) -> list[dict[str, Any]]:
         deadline = Deadline(within, f"{count} messages at the phone")
         with self._changed:

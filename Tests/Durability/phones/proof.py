@@ -1,0 +1,194 @@
+"""One run: statuses are posted, links are cut, phones and broker are killed; then all is compared."""
+
+from __future__ import annotations
+
+import json
+import random
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from http.client import HTTPException
+from pathlib import Path
+
+from harness.admin import AdminAPI
+from harness.relay import Relay
+from harness.waiting import eventually
+from proof.ledger import require
+from proof.lives import Lives
+
+from .holder import Holder
+
+GROUP = 40
+"""Statuses of one POST."""
+BACKLOG = 2_000
+"""Statuses that posters are ahead of the phones, so that kills hit posts and deliveries alike."""
+SHARE_OF_BROKER = 0.3
+"""Of the kills, those that hit the broker."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    statuses: int
+    upwards: int
+    cuts: int
+    connects: int
+    broker_kills: int
+    phone_kills: int
+    unanswered: int
+    repeats: int
+    seconds: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.statuses} order statuses to phones and {self.upwards} messages of QoS 2 from "
+            f"them, {self.seconds:.0f} s: {self.cuts} cuts, {self.connects} connects, "
+            f"{self.phone_kills} kills of phones, {self.broker_kills} of the broker, "
+            f"{self.unanswered} posts unanswered and posted again. All arrived, in order, none "
+            f"twice but {self.repeats} that a kill had caught between a phone's output and its "
+            "record; no loss was told")
+
+
+def prove(
+    statuses: int, kills: int, phones: int, seed: int, say: Callable[[str], None] = lambda _: None
+) -> Verdict:
+    """Throws ``Violation`` at the first broken promise."""
+    with tempfile.TemporaryDirectory(prefix="hermes-phones-") as folder:
+        run = _Run(Path(folder), statuses, kills, phones, seed, say)
+        try:
+            return run.run()
+        finally:
+            run.end()
+
+
+class _Run:
+    def __init__(
+        self, folder: Path, statuses: int, kills: int, phones: int, seed: int,
+        say: Callable[[str], None],
+    ) -> None:
+        self._random = random.Random(seed)
+        self._say = say
+        self._kills = kills
+        self._each = statuses // phones
+        # Every other run has QoS 2 downwards too.
+        qos = 1 + seed % 2
+        self._lives = Lives(folder, {
+            "HERMES_ORDERS_QOS": str(qos), "HERMES_LIMITS_QUEUE_MESSAGES": "60000",
+            "HERMES_LIMITS_QUEUE_BYTES": "256MiB"})
+        self._lives.begin()
+        self._relay = Relay(
+            self._lives.broker.address, cut_between=(500, 20_000), seed=seed)
+        self._holders = [
+            Holder(f"s-{number}", self._relay, folder, follows=f"orders/s-{number}/#", qos=2)
+            for number in range(phones)
+        ]
+        self._office = Holder("office", self._relay, folder, follows="up/#", qos=2)
+        self._posted = 0
+        self._unanswered = 0
+        self._broker_kills = 0
+        self._starting = threading.Lock()
+
+    def run(self) -> Verdict:
+        begin = time.monotonic()
+        for holder in [self._office, *self._holders]:
+            holder.begin()
+            holder.phone.await_note("subscribed", within=60)
+        posters = [
+            threading.Thread(target=self._post, args=(holder.name,)) for holder in self._holders]
+        for poster in posters:
+            poster.start()
+        total = self._each * len(self._holders)
+        for number in range(self._kills):
+            eventually(
+                lambda: self._arrived >= total * number / (self._kills + 1),
+                "arrivals between two kills", within=600)
+            for holder in self._holders:
+                holder.say()
+            self._strike()
+            if number % 10 == 9:
+                self._say(f"{number + 1} kills, {self._arrived} statuses, {self._relay.cuts} cuts")
+        for poster in posters:
+            poster.join()
+        require(self._posted == total, f"{self._posted} of {total} statuses were posted")
+        for holder in self._holders:
+            eventually(
+                lambda: holder.distinct == self._each,
+                f"{self._each} statuses at {holder.name}", within=120 + self._each / 100)
+        cuts = self._relay.cuts
+        self._relay.stop_cutting()
+        accepted = set().union(*(holder.accepted for holder in self._holders))
+        eventually(
+            lambda: accepted <= {key for life in self._office.keys("topic") for key in life},
+            "the phones' messages at the office", within=120)
+        return self._compare(accepted, cuts, time.monotonic() - begin)
+
+    @property
+    def _arrived(self) -> int:
+        return sum(holder.received for holder in self._holders)
+
+    def end(self) -> None:
+        for holder in [self._office, *self._holders]:
+            if holder._lives and holder.phone.process.poll() is None:
+                holder.phone.kill()
+        self._relay.close()
+        self._lives.end()
+
+    def _strike(self) -> None:
+        if self._random.random() < SHARE_OF_BROKER:
+            with self._starting:
+                self._lives.broker.kill()
+                self._lives.begin()
+                self._relay.retarget(self._lives.broker.address)
+            self._broker_kills += 1
+        else:
+            holder = self._random.choice([self._office, *self._holders])
+            holder.kill()
+            holder.begin()
+
+    def _post(self, name: str) -> None:
+        """Posts each status until it is answered; its name makes a repeat no second message."""
+        number = 0
+        while number < self._each:
+            if self._posted - self._arrived > BACKLOG:
+                time.sleep(0.01)
+                continue
+            group = range(number, min(number + GROUP, self._each))
+            body = b"".join(
+                json.dumps({
+                    "orderId": f"o-{each}", "salesId": name, "status": "SIGNED",
+                    "message_id": f"{name}-{each}",
+                }).encode() + b"\n" for each in group)
+            with self._starting:
+                api = AdminAPI(self._lives.broker)
+            try:
+                answer = api.request(
+                    "POST", "/v1/orders/batch", body, {"Content-Type": "application/x-ndjson"})
+                lines = [json.loads(line) for line in answer.body.splitlines()]
+                if answer.status != 200 or sum("message_id" in line for line in lines) < len(group):
+                    raise OSError(f"not all of the batch: {answer}")
+            except (OSError, ValueError, HTTPException):
+                self._unanswered += 1
+                time.sleep(0.02)
+                continue
+            self._posted += len(group)
+            number = group.stop
+
+    def _compare(self, accepted: set[str], cuts: int, seconds: float) -> Verdict:
+        repeats = self._office.check("topic")
+        for holder in self._holders:
+            repeats += holder.check("sequence")
+            for life in holder.keys("sequence"):
+                require(life == sorted(life), f"{holder.name} got statuses out of order")
+            everything = {key for life in holder.keys("sequence") for key in life}
+            require(
+                everything == set(range(1, self._each + 1)), f"{holder.name} lacks a sequence")
+        everyone = [self._office, *self._holders]
+        for holder in everyone:
+            require(holder.count_notes("lost in") == 0, f"{holder.name} told a loss")
+        return Verdict(
+            statuses=self._each * len(self._holders), upwards=len(accepted), cuts=cuts,
+            connects=sum(holder.count_notes("state: connected") for holder in everyone),
+            broker_kills=self._broker_kills,
+            phone_kills=sum(holder.kills for holder in everyone),
+            unanswered=self._unanswered, repeats=repeats, seconds=seconds)
