@@ -168,7 +168,8 @@ let package = Package(
                 "MQTTCore",
                 "Store", "Structures",
             ]),
-        // The client's core, for the simulation of phones and broker; it is the package in Client/.
+        // The client's core, for the simulation of phones and broker and for fuzzing; it is the
+        // package in Client/.
         .target(
             name: "HermesClientCore", dependencies: ["MQTTCodec"],
             path: "Client/Sources/HermesClientCore", swiftSettings: swiftSettings),
@@ -176,8 +177,8 @@ let package = Package(
             "FuzzChecks",
             [
                 "Addresses", "Authorization", "BrokerAPI", "BrokerCore", "Credentials",
-                "HermesTesting", "MQTTCodec", "MQTTCore", "OperatorConfiguration", "PlainText",
-                "RequestText",
+                "HermesClientCore", "HermesTesting", "MQTTCodec", "MQTTCore",
+                "OperatorConfiguration", "PlainText", "RequestText",
                 "Store", "Structures", "TLS", "Transport",
             ]),
 

@@ -4,7 +4,7 @@ import PackageDescription
 /// The fuzz targets are a package of their own, so that a plain build of the broker needs no fuzzer;
 /// `scripts/fuzz` builds and runs them (docs/fuzzing.md).
 ///
-/// The broker's modules under `Sources/` are links: what they declare is visible within one package
+/// The modules of broker and client under `Sources/` are links: what they declare is visible within one package
 /// only, and here they are compiled with the fuzzer's instrumentation. The settings are the broker's.
 let swiftSettings: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
@@ -57,13 +57,14 @@ let package = Package(
         module(
             "BrokerCore",
             ["Authorization", "BrokerAPI", "MQTTCodec", "MQTTCore", "Store", "Structures"]),
+        module("HermesClientCore", ["MQTTCodec"]),
         module("HermesTesting", ["Structures", "MQTTCodec", "MQTTCore", "Store"]),
         module(
             "FuzzChecks",
             [
-                "Authorization", "BrokerAPI", "BrokerCore", "Credentials", "HermesTesting",
-                "MQTTCodec", "MQTTCore", "OperatorConfiguration", "PlainText", "RequestText",
-                "Store", "Structures", "TLS", "Transport",
+                "Authorization", "BrokerAPI", "BrokerCore", "Credentials", "HermesClientCore",
+                "HermesTesting", "MQTTCodec", "MQTTCore", "OperatorConfiguration", "PlainText",
+                "RequestText", "Store", "Structures", "TLS", "Transport",
             ]),
         // libFuzzer brings `main`; the one that SwiftPM wants of a program gets another name.
         .executableTarget(

@@ -28,6 +28,8 @@ package enum FuzzCheck: String, CaseIterable, Sendable {
     case tokens
     /// A shard keeps its promises to several clients, whatever they and the disk do.
     case shard
+    /// A client keeps its promises whatever a broker sends, and in whatever pieces that comes.
+    case client
 
     /// Checks one input; every byte string is a valid one.
     ///
@@ -48,6 +50,7 @@ package enum FuzzCheck: String, CaseIterable, Sendable {
         case .passwords: try LineFileCheck<PasswordLines>.run(input, trace: trace)
         case .tokens: try LineFileCheck<TokenLines>.run(input, trace: trace)
         case .shard: try ShardCheck.run(input, trace: trace)
+        case .client: try ClientCheck.run(input, trace: trace)
         }
     }
 }

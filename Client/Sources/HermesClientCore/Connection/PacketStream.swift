@@ -21,14 +21,13 @@ struct PacketStream: Sendable {
     mutating func append(
         _ input: [UInt8], at now: Int64
     ) -> (bytes: [UInt8], frames: [PacketDecoder.Frame], fault: MalformedPacket?) {
-        var bytes = input
-        if !buffer.isEmpty {
-            bytes = buffer + input
-        }
+        if buffer.isEmpty { begunAt = now }
+        // In place: the pieces of a large packet are copied once each.
+        buffer += input
         var frames: [PacketDecoder.Frame] = []
         var fault: MalformedPacket?
         var offset = 0
-        bytes.withUnsafeBytes { content in
+        buffer.withUnsafeBytes { content in
             do throws(MalformedPacket) {
                 while case .frame(let frame) = try PacketDecoder.frame(
                     content.bytes, at: offset, maximumSize: mostPacketBytes)
@@ -40,7 +39,9 @@ struct PacketStream: Sendable {
                 fault = error
             }
         }
-        if buffer.isEmpty || offset > 0 { begunAt = now }
+        guard offset > 0 else { return ([], [], fault) }
+        begunAt = now
+        let bytes = buffer
         buffer = offset < bytes.count ? Array(bytes[offset...]) : []
         return (bytes, frames, fault)
     }
