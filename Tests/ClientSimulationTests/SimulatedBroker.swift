@@ -16,7 +16,7 @@ final class SimulatedBroker {
     private var closed: [Handle] = []
 
     /// Starts with what is stored.
-    init(_ content: StoredContent, at now: Int64, unixMilliseconds: Int64) {
+    init(_ content: StoreModel, at now: Int64, unixMilliseconds: Int64) {
         store = SimulatedStore(content)
         shard = Shard(
             limits: BrokerLimits(), allowsAnonymous: [true], systemTopicInterval: .seconds(3_600),
@@ -31,7 +31,7 @@ final class SimulatedBroker {
     var hasPendingWrites: Bool { store.pendingCount > 0 }
 
     /// What a kill leaves, after up to `groups` more of what is being written.
-    func killed(committing groups: Int) -> StoredContent {
+    func killed(committing groups: Int) -> StoreModel {
         store.commit(groups)
         return store.committed
     }
@@ -42,7 +42,7 @@ final class SimulatedBroker {
     }
 
     /// The highest number that a session has had.
-    var lastSession: UInt64 { store.submitted.lastSession }
+    var lastSession: UInt64 { store.submitted.progress.lastSession }
 
     var isDrained: Bool { store.pendingCount == 0 && store.committed.isDrained }
 

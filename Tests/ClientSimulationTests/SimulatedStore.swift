@@ -1,17 +1,18 @@
+import HermesTesting
 import Store
 
 /// A store in memory whose writes are on disk when the simulation says so, in their order, and that
 /// a kill of the broker cuts between any two groups.
 final class SimulatedStore: Store {
     /// What a broker finds that starts now.
-    private(set) var committed: StoredContent
+    private(set) var committed: StoreModel
     /// With what is written and not on disk.
-    private(set) var submitted: StoredContent
+    private(set) var submitted: StoreModel
     private var pending: [(ticket: UInt64, records: [StoreRecord])] = []
     private var ready: [ClosedRange<UInt64>] = []
     private var reads: [QueueSlice] = []
 
-    init(_ content: StoredContent) { (committed, submitted) = (content, content) }
+    init(_ content: StoreModel) { (committed, submitted) = (content, content) }
 
     var isRecording: Bool { true }
     var isAccepting: Bool { true }
@@ -60,25 +61,22 @@ final class SimulatedStore: Store {
     }
 
     private func append(
-        _ row: StoredContent.Row, _ session: UInt64, _ position: UInt64, to batch: inout WriteBatch
+        _ row: StoreModel.Row, _ session: UInt64, _ position: UInt64, to batch: inout WriteBatch
     ) {
-        guard
-            case .message(let number, let topic, let payload, let qos, let retain, let expiry) =
-                row.message, case .queued(_, _, _, let queuedQoS, let queuedRetain, _) = row.queued
-        else { return }
-        topic.withUnsafeBytes { topic in
-            payload.withUnsafeBytes { payload in
+        let message = row.message
+        message.topic.withUnsafeBytes { topic in
+            message.payload.withUnsafeBytes { payload in
                 batch.message(
-                    number, topic: topic, payload: payload, qos: qos, retain: retain,
-                    expiresAtMs: expiry)
+                    message.number, topic: topic, payload: payload, qos: message.qos,
+                    retain: message.retain, expiresAtMs: message.expiresAtMs)
             }
         }
-        if !row.messageID.isEmpty {
-            row.messageID.withUnsafeBytes { batch.named(number, messageID: $0) }
+        if !message.messageID.isEmpty {
+            message.messageID.withUnsafeBytes { batch.named(message.number, messageID: $0) }
         }
         batch.queued(
-            session: session, position: position, message: number, qos: queuedQoS,
-            retain: queuedRetain, isInWindow: false)
+            session: session, position: position, message: message.number, qos: row.qos,
+            retain: row.retain, isInWindow: false)
         if row.isReleased { batch.released(session: session, position: position) }
     }
 }

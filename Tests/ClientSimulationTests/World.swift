@@ -50,7 +50,7 @@ final class World {
     var broker: SimulatedBroker?
     var ledger: Ledger
     private var linksByHandle: [Handle: Int] = [:]
-    private var stored = StoredContent()
+    private var stored = StoreModel()
     private var diskMilliseconds: Int64 = 5
     private var isCommitting = false
     private var forgetsAfter: [Int64?]

@@ -1,3 +1,4 @@
+import HermesTesting
 import Testing
 
 @testable import Store

@@ -1,5 +1,6 @@
 import CSQLite
 import Glibc
+import HermesTesting
 import Testing
 
 @testable import Store

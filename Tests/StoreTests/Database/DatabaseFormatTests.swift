@@ -1,4 +1,5 @@
 import Glibc
+import HermesTesting
 import Testing
 
 @testable import Store

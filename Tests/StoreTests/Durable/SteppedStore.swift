@@ -1,3 +1,4 @@
+import HermesTesting
 import Synchronization
 import Testing
 

@@ -1,65 +1,6 @@
+import HermesTesting
+
 @testable import Store
-
-/// A model of a database's content, as plain values.
-struct StoreModel: Equatable {
-    struct Message: Equatable {
-        var number: UInt64
-        var topic: [UInt8]
-        var payload: [UInt8]
-        var qos: UInt8
-        var retain: Bool
-        var expiresAtMs: Int64
-        var messageID: [UInt8] = []
-    }
-
-    struct Row: Equatable {
-        /// Without topic and payload once released.
-        var message: Message
-        var qos: UInt8
-        var retain: Bool
-        var isReleased: Bool
-        var shared: [UInt8] = []
-    }
-
-    struct Session: Equatable {
-        var clientIdentifier: [UInt8]
-        var userName: [UInt8]?
-        var isAttached = false
-        var detachedSinceMs: Int64 = 0
-        var horizon: UInt64 = 0
-        var end: UInt64 = 0
-        var hasEnded = false
-        var queue: [UInt64: Row] = [:]
-        var subscriptions: [[UInt8]: UInt8] = [:]
-        var inbound: Set<UInt16> = []
-        var will: Message?
-
-        mutating func endSession() {
-            hasEnded = true
-            isAttached = false
-            subscriptions = [:]
-            inbound = []
-            will = nil
-        }
-
-        var holdsShared: Bool { queue.values.contains { !$0.shared.isEmpty } }
-
-        var waitingBytes: Int {
-            queue.values.reduce(0) { $0 + $1.message.topic.count + $1.message.payload.count }
-        }
-    }
-
-    var sessions: [UInt64: Session] = [:]
-    var retained: [[UInt8]: Message] = [:]
-    var sequences: [[UInt8]: UInt64] = [:]
-    var publishKeys: [PublishKey] = []
-    var receipts = ReceiptModel()
-    var scheduled: [UInt64: StoredScheduled] = [:]
-    var collapsible: Set<StoredCollapsible> = []
-    var tags: Set<StoredTag> = []
-    var pushes: [UInt64: StoredPush] = [:]
-    var progress = Database.Progress(appliedSegment: 0, lastSession: 0, lastMessage: 0)
-}
 
 extension StoreModel.Message {
     init(_ stored: StoredMessage) {
@@ -71,10 +12,6 @@ extension StoreModel.Message {
 }
 
 extension StoreModel {
-    mutating func endCollapsible(_ session: UInt64, _ position: UInt64) {
-        collapsible = collapsible.filter { $0.session != session || $0.position != position }
-    }
-
     /// Applies a segment in the order that ``SegmentChanges`` defines.
     mutating func apply(_ segment: SegmentBuilder) {
         let changes = segment.changes
@@ -157,7 +94,7 @@ extension StoreModel {
             pushes[number]?.advance(to: progress)
         }
         for number in changes.pushes.removed { pushes[number] = nil }
-        progress = Database.Progress(
+        progress = Progress(
             appliedSegment: changes.segment,
             lastSession: max(progress.lastSession, changes.lastSession),
             lastMessage: max(progress.lastMessage, changes.lastMessage))
@@ -172,7 +109,11 @@ extension StoreModel {
 
     /// Reads everything through the database's own methods; `nil` if its sums are wrong.
     init?(reading database: Database, folder: DatabaseFolder, windowMessages: Int = 7) throws {
-        progress = database.progress
+        self.init()
+        progress = Progress(
+            appliedSegment: database.progress.appliedSegment,
+            lastSession: database.progress.lastSession,
+            lastMessage: database.progress.lastMessage)
         var counted: [UInt64: (messages: Int, bytes: Int)] = [:]
         var holdShared: Set<UInt64> = []
         var sessions: [UInt64: Session] = [:]
@@ -268,10 +209,15 @@ extension StoreModel {
     }
 }
 
-extension StoreModel.Row {
-    mutating func release() {
-        message = StoreModel.Message(
-            number: message.number, topic: [], payload: [], qos: 0, retain: false, expiresAtMs: 0)
-        isReleased = true
+extension ReceiptModel {
+    init(reading database: Database) throws {
+        var model = ReceiptModel()
+        model.raise(to: try database.receiptProgress())
+        try database.forEachReceipt(from: 0) { model.add($0) }
+        try database.forEachReceiver(from: 0) { receiver, end in
+            model.add(receiver)
+            model.end(end)
+        }
+        self = model
     }
 }
