@@ -149,7 +149,7 @@ package struct BrokerLoop: ~Copyable {
         self.handshakes = handshakes
         self.settings = settings
         self.identity = identity
-        notices = NoticeLog(logger: logger)
+        notices = NoticeLog(logger: logger, connections: settings.connectionLogLevel)
     }
 
     /// Addresses that accept connections, with their actual ports.

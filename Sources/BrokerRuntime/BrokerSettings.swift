@@ -1,5 +1,6 @@
 import Addresses
 import BrokerAPI
+import Logging
 import TLS
 import Transport
 
@@ -32,6 +33,8 @@ package struct BrokerSettings: Sendable {
     package var userTimeout: Duration = .seconds(60)
     /// Interval of publishing the `$SYS/broker/...` topics; zero turns them off.
     package var systemTopicInterval: Duration = .seconds(10)
+    /// The level of log lines about each connection and each end of one.
+    package var connectionLogLevel = Logger.Level.info
 
     package init() {}
 }

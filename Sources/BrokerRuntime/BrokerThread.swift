@@ -44,8 +44,14 @@ package final class BrokerThread: Sendable {
                 var loop = try BrokerLoop(
                     settings: settings, store: store, mailbox: mailbox, passwords: passwords,
                     access: access, identity: identity, logger: logger)
-                for address in loop.listenerAddresses {
-                    logger.info("MQTT listener ready", metadata: [LogKeys.listener: "\(address)"])
+                for (address, listener) in zip(loop.listenerAddresses, settings.listeners) {
+                    logger.info(
+                        "MQTT listener ready",
+                        metadata: [
+                            LogKeys.listener: "\(address)",
+                            LogKeys.listenerTLS: listener.tls == nil ? "off" : "on",
+                            LogKeys.listenerAnonymous: "\(listener.allowsAnonymous)",
+                        ])
                 }
                 started.post(.success(loop.listenerAddresses))
                 try loop.run()

@@ -11,28 +11,40 @@ import Transport
 /// Turns notices of the shard into log lines, each event once, rate-limited.
 struct NoticeLog {
     private let logger: Logger
+    /// The level of lines about each connection and each end of one.
+    private let connections: Logger.Level
+    /// Clients that come and go by the thousand must not fill the disk.
+    private var lifecycleLines = LineBudget(perSecond: 1_000)
     private var limiter = LogLimiter()
     private var access = AccessLog()
 
-    init(logger: Logger) { self.logger = logger }
+    init(logger: Logger, connections: Logger.Level) {
+        self.logger = logger
+        self.connections = connections
+    }
 
-    var wantsLifecycle: Bool { logger.logLevel <= .debug }
+    var wantsLifecycle: Bool { logger.logLevel <= connections }
 
     /// Asks the reactor for an address, a system call, only for lines that are written.
     mutating func log(_ notice: BrokerNotice, in reactor: borrowing Reactor, now: MonotonicTime) {
         switch notice {
-        case .opened(let handle, let identifier, let cleanSession, let sessionPresent):
-            let address = wantsLifecycle ? reactor.address(of: handle) : ""
-            logger.debug(
-                "Client connected",
-                metadata: [
-                    LogKeys.connection: "\(handle.index)", LogKeys.address: "\(address)",
-                    LogKeys.client: Self.text(identifier),
-                    LogKeys.cleanSession: "\(cleanSession)",
-                    LogKeys.sessionPresent: "\(sessionPresent)",
-                ])
-        case .closed(let handle, let identifier, let reason, let opening):
-            logClosed(handle, identifier, reason, opening, reactor, now)
+        case .opened(
+            let handle, let identifier, let userName, let cleanSession, let sessionPresent):
+            guard wantsLifecycle,
+                let heldBack = lifecycleLines.take(atMilliseconds: now.milliseconds)
+            else { return }
+            var metadata: Logger.Metadata = [
+                LogKeys.connection: "\(handle.index)",
+                LogKeys.address: "\(reactor.address(of: handle))",
+                LogKeys.client: Self.text(identifier),
+                LogKeys.cleanSession: "\(cleanSession)",
+                LogKeys.sessionPresent: "\(sessionPresent)",
+            ]
+            if let userName { metadata[LogKeys.user] = Self.text(userName) }
+            logger.log(
+                level: connections, "Client connected", metadata: metadata.suppressing(heldBack))
+        case .closed(let handle, let identifier, let userName, let reason, let opening):
+            logClosed(handle, identifier, userName, reason, opening, reactor, now)
         case .refused(let handle, let identifier, let userName, let reason):
             var metadata: Logger.Metadata = [
                 LogKeys.connection: "\(handle.index)", LogKeys.client: Self.text(identifier),
@@ -42,21 +54,25 @@ struct NoticeLog {
             if let setting = Self.setting(reason) { metadata[LogKeys.setting] = "\(setting)" }
             write(
                 .notice, "Connection refused", of: reason.name, now, metadata, handle, reactor)
-        case .dropping(let identifier, .reservedTopic, _):
-            write(
-                .notice, "Messages below $SYS/ or $CONTROL/ dropped, no client publishes there",
-                now, [LogKeys.client: Self.text(identifier)])
-        case .dropping(let identifier, let reason, let message):
+        case .dropping(let identifier, .reservedTopic, _, let count):
+            logger.notice(
+                "Messages below $SYS/ or $CONTROL/ dropped, no client publishes there",
+                metadata: [LogKeys.client: Self.text(identifier), LogKeys.count: "\(count)"])
+        case .dropping(let identifier, let reason, let message, let count):
             var metadata = message.map { Self.metadata($0) } ?? [:]
             metadata[LogKeys.client] = Self.text(identifier)
             metadata[LogKeys.reason] = "\(reason.name)"
+            metadata[LogKeys.count] = "\(count)"
             switch reason {
             case .queueFull:
                 metadata[LogKeys.setting] = Self.settings(.queueMessages, .queueBytes)
             case .slowReader: metadata[LogKeys.setting] = Self.settings(.outputBytes)
             case .away, .expired, .reservedTopic, .byOperator, .notAllowed, .replaced: break
             }
-            write(.warning, "Messages dropped", now, metadata)
+            logger.warning("Messages dropped", metadata: metadata)
+        case .droppingOfOthers(let count):
+            logger.warning(
+                "Messages of further clients dropped", metadata: [LogKeys.count: "\(count)"])
         case .sessionExpired(let identifier):
             logger.debug("Session expired", metadata: [LogKeys.client: Self.text(identifier)])
         case .subscriptionRefused(let identifier, let limit):
@@ -249,19 +265,25 @@ struct NoticeLog {
     }
 
     private mutating func logClosed(
-        _ handle: Handle, _ identifier: [UInt8]?, _ reason: CloseReason,
+        _ handle: Handle, _ identifier: [UInt8]?, _ userName: [UInt8]?, _ reason: CloseReason,
         _ opening: ForeignProtocol?, _ reactor: borrowing Reactor, _ now: MonotonicTime
     ) {
         var metadata: Logger.Metadata = [
             LogKeys.connection: "\(handle.index)", LogKeys.reason: "\(reason.name)",
         ]
         if let identifier { metadata[LogKeys.client] = Self.text(identifier) }
+        if let userName { metadata[LogKeys.user] = Self.text(userName) }
         if let setting = Self.setting(reason) { metadata[LogKeys.setting] = "\(setting)" }
         if case .networkError(let code) = reason { metadata[LogKeys.error] = "errno \(code)" }
         guard let announcement = reason.announcement else {
-            guard wantsLifecycle else { return }
+            // Port scanners and health checks only connect.
+            let level = identifier == nil ? .debug : connections
+            guard logger.logLevel <= level,
+                let heldBack = lifecycleLines.take(atMilliseconds: now.milliseconds)
+            else { return }
             metadata[LogKeys.address] = "\(reactor.address(of: handle))"
-            logger.debug("Connection closed", metadata: metadata)
+            logger.log(
+                level: level, "Connection closed", metadata: metadata.suppressing(heldBack))
             return
         }
         // Each broken statement has its own rate limit.

@@ -14,6 +14,11 @@ package struct ConfigurationLoader: Sendable {
         case file(String)
         /// Text in place of a file; `name` appears in problems.
         case text(String, name: String)
+
+        /// The file; `nil` without one.
+        package var path: String? {
+            if case .file(let path) = self { path } else { nil }
+        }
     }
 
     package var source: Source

@@ -117,6 +117,8 @@ package struct HermesConfiguration: Sendable, Equatable {
     package struct Logging: Sendable, Equatable {
         package var level = Level.info
         package var format = Format.text
+        /// The level of the lines about each connection and each end of one.
+        package var connections = Level.info
 
         package enum Level: String, Sendable, Equatable, CaseIterable {
             case trace, debug, info, notice, warning, error, critical

@@ -13,6 +13,9 @@ package enum LogKeys {
 
     // MARK: Data plane
     package static let listener = "listener.address"
+    package static let listenerTLS = "listener.tls"
+    /// True when clients without a user name may connect.
+    package static let listenerAnonymous = "listener.anonymous"
     package static let connection = "connection.id"
     package static let address = "connection.address"
     /// The two peers that compete for a client identifier: the connected one, then the waiting one.
@@ -33,6 +36,8 @@ package enum LogKeys {
     /// The publisher's identifier of a message.
     package static let messageID = "message.id"
     package static let rule = "acl.line"
+    /// Messages that the line is about.
+    package static let count = "messages"
 
     // MARK: Admin plane
     package static let adminPeer = "admin.peer"

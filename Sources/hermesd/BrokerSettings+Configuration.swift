@@ -2,6 +2,7 @@ import Addresses
 import BrokerRuntime
 import BrokerAPI
 import Glibc
+import Logging
 import OperatorConfiguration
 import TLS
 
@@ -25,6 +26,7 @@ extension BrokerSettings {
                 })
         }
         systemTopicInterval = configuration.sysInterval
+        connectionLogLevel = Logger.Level(configuration.logging.connections)
         limits = BrokerLimits(configuration, descriptorLimit: descriptorLimit)
     }
 }

@@ -10,6 +10,7 @@ import Glibc
 import Logging
 import OperatorConfiguration
 import OperatorLog
+import PlainText
 import Store
 import SystemFiles
 import TLS
@@ -100,6 +101,7 @@ struct Server {
 
     /// Runs until a signal or a failure; each element of `hangups` causes a reload.
     func run(hangups: UnixSignalsSequence) async throws {
+        logStart()
         let directory = try DataDirectory(path: configuration.dataDirectory)
         let token = try adminToken(directory.path)
         let broker = try BrokerThread()
@@ -184,6 +186,27 @@ struct Server {
             try first?.get()
         }
         logger.info("Stopped")
+    }
+
+    private func logStart() {
+        func path(_ path: String?) -> String { path.map { $0.visible(limit: 4_096) } ?? "none" }
+        logger.info(
+            "Hermes starts",
+            metadata: [
+                "version": "\(Hermesd.version)",
+                "config": "\(path(loader.source.path))",
+                "data_directory": "\(path(configuration.dataDirectory))",
+                "durability": "\(durabilityName)",
+                "password_file": "\(path(configuration.passwordFile))",
+                "acl_file": "\(path(configuration.aclFile))",
+            ])
+        for door in configuration.openDoors {
+            logger.warning(
+                "Open to other machines",
+                metadata: [
+                    LogKeys.setting: "\(door.key)", LogKeys.hint: "\(door.text). \(door.cure)",
+                ])
+        }
     }
 
     /// Opens the store that earlier runs left; an empty one in memory with `durability: none`.

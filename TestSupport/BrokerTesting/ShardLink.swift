@@ -173,7 +173,7 @@ package final class ShardLink {
 
     package var closeReasons: [CloseReason] {
         notices.compactMap { notice in
-            if case .closed(_, _, let reason, _) = notice { reason } else { nil }
+            if case .closed(_, _, _, let reason, _) = notice { reason } else { nil }
         }
     }
 }

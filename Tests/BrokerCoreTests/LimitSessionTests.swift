@@ -51,7 +51,7 @@ struct LimitSessionTests {
         #expect(link.reached(limit.limit) == 2)
         #expect(link.shard.counters.dropped[.queueFull] == 2)
         let reported = link.notices.count { notice in
-            if case .dropping(_, .queueFull, _) = notice { true } else { false }
+            if case .dropping(_, .queueFull, _, _) = notice { true } else { false }
         }
         #expect(reported == 1, "the first of its kind is reported, all are counted")
 

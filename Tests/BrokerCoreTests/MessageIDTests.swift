@@ -98,7 +98,7 @@ struct MessageIDTests {
         link.advance(milliseconds: 10)
         _ = try link.connect("phone", cleanSession: false)
         let dropped = link.notices.compactMap { notice -> String? in
-            guard case .dropping(_, let reason, let message?) = notice else { return nil }
+            guard case .dropping(_, let reason, let message?, _) = notice else { return nil }
             return "\(reason.name) \(String(decoding: message.topic, as: UTF8.self)) "
                 + String(decoding: message.messageID, as: UTF8.self)
         }

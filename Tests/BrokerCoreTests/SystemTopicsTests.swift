@@ -239,7 +239,7 @@ struct SystemTopicsTests {
         #expect(try link.take(watcher).isEmpty)
         #expect(counters(of: link).dropped[.reservedTopic] == 3)
         let noted = link.notices.filter { notice in
-            if case .dropping(_, .reservedTopic, _) = notice { true } else { false }
+            if case .dropping(_, .reservedTopic, _, _) = notice { true } else { false }
         }
         #expect(noted.count == 1)
 

@@ -95,6 +95,7 @@ let changedValues: [String: String] = [
     "limits.output_bytes": "15KiB",
     "limits.drain_timeout": "0s",
     "logging.level": "trace",
+    "logging.connections": "debug",
     "logging.format": "json",
     "orders.topic_template": "a/{orderId}/{salesId}",
     "orders.channel_template": "sales/{salesId}",

@@ -33,6 +33,12 @@ struct Route: Sendable {
     /// Names of the query parameters; others are errors.
     var query: [String] = []
     var handler: @Sendable (RouteRequest) async throws(Problem) -> Response
+
+    /// True for what an operator wants to know the author of: every administrative request, and
+    /// what changes or cancels something. Messages to publish are none.
+    var isChange: Bool {
+        access == .scope(.admin) || method == .put || method == .patch || method == .delete
+    }
 }
 
 /// A request after routing, authentication and reading of its body.

@@ -44,7 +44,7 @@ struct AdminResponder: Sendable {
                 routeRequest.body = try await read(request.body, admitted)
             }
             response = try await admitted.route.handler(routeRequest)
-            if admitted.route.access == .scope(.admin) { logDone(request, admitted.caller) }
+            if admitted.route.isChange { logChange(request, admitted, from: channel) }
         } catch {
             report(error, of: request, from: channel)
             response = Response(error)
@@ -257,15 +257,21 @@ struct AdminResponder: Sendable {
             fix: "Send less, or raise limits.max_packet.")
     }
 
-    /// Logs the caller of a change; such requests are rare.
-    private func logDone(_ request: Request, _ caller: Caller?) {
-        logger.info(
-            "Administrative request carried out",
-            metadata: [
-                LogKeys.adminToken: "\(caller?.name ?? "")",
-                LogKeys.method: "\(request.method.rawValue)",
-                LogKeys.path: "\((request.head.path ?? "").visible())",
-            ])
+    /// Logs who has changed what: every administrative request, and of a back office's changes one
+    /// a second and token. Messages are logged by ``PublishLog``.
+    private func logChange(_ request: Request, _ admitted: Admitted, from channel: any Channel) {
+        let name = admitted.caller?.name ?? ""
+        let metadata: Logger.Metadata = [
+            LogKeys.adminToken: "\(name)",
+            LogKeys.adminPeer: "\(IPAddress.text(channel.remoteAddress))",
+            LogKeys.method: "\(request.method.rawValue)",
+            LogKeys.path: "\((request.head.path ?? "").visible())",
+        ]
+        if admitted.route.access == .scope(.admin) {
+            logger.info("Administrative request carried out", metadata: metadata)
+        } else {
+            log.write(.info, "Changed over HTTP", kind: name, metadata)
+        }
     }
 
     /// Logs errors that concern an operator, except rejections, which the gatekeeper logs.

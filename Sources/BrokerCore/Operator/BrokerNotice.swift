@@ -5,14 +5,21 @@ import Structures
 
 /// An event in the shard for the operator's log; the loop logs it once.
 public enum BrokerNotice: Sendable {
-    case opened(Handle, clientIdentifier: [UInt8], cleanSession: Bool, sessionPresent: Bool)
+    /// `userName` is that of the session; `nil` without one.
+    case opened(
+        Handle, clientIdentifier: [UInt8], userName: [UInt8]?, cleanSession: Bool,
+        sessionPresent: Bool)
     /// `opening` is the protocol of a peer that does not speak MQTT; `nil` if unknown.
     case closed(
-        Handle, clientIdentifier: [UInt8]?, CloseReason, opening: ForeignProtocol?)
+        Handle, clientIdentifier: [UInt8]?, userName: [UInt8]?, CloseReason,
+        opening: ForeignProtocol?)
     /// A CONNECT was rejected; `userName` is the one it claimed.
     case refused(Handle, clientIdentifier: [UInt8], userName: [UInt8]?, CloseReason)
-    /// A session lost its first message for this reason, `nil` when memory does not have it.
-    case dropping(clientIdentifier: [UInt8], DropReason, ReportedMessage?)
+    /// A session lost so many messages for this reason since the last such notice; one of them, or
+    /// `nil` when memory has none.
+    case dropping(clientIdentifier: [UInt8], DropReason, ReportedMessage?, count: UInt64)
+    /// So many messages of further clients were lost in the last second.
+    case droppingOfOthers(count: UInt64)
     case sessionExpired(clientIdentifier: [UInt8])
     /// A filter got 0x80 because of this limit.
     case subscriptionRefused(clientIdentifier: [UInt8], Limit)

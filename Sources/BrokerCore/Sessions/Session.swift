@@ -133,6 +133,9 @@ struct Session: BitwiseCopyable {
     /// The proven user name, for reports; `nil` for an anonymous client.
     var provenUserName: [UInt8]? { isUserProven ? userName.array : nil }
 
+    /// The user name that owns the session, proven or not; `nil` without one.
+    var claimedUserName: [UInt8]? { hasUserName ? userName.array : nil }
+
     // MARK: The queue
 
     /// Notes that the session's stored queue holds a message of a shared subscription.

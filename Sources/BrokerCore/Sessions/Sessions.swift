@@ -179,13 +179,12 @@ struct Sessions: ~Copyable {
     // MARK: Lost messages
 
     /// Counts a lost message of the session; true for the first with this reason.
-    mutating func countDrop(_ session: UInt32, _ reason: DropReason) -> Bool {
+    mutating func countDrop(_ session: UInt32, _ reason: DropReason) {
         if records[session].drops == noIndex {
             records[session].setDrops(drops.insert(SessionDropCounts()))
         }
         let place = records[session].drops
         drops[place].add(reason)
-        return drops[place][reason] == 1
     }
 
     /// The messages that a session has lost since it was created.

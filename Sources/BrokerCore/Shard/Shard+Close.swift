@@ -75,9 +75,12 @@ extension Shard {
             firesWill(connection, reason)
             && connection.will.map { mayPublishWill($0, of: session) } ?? false
         let isReported = reportsLifecycle || reason.announcement != nil
-        var identifier: [UInt8]?
+        var (identifier, userName): ([UInt8]?, [UInt8]?)
         if session != noIndex {
-            if isReported { identifier = sessions.identifier(of: session) }
+            if isReported {
+                identifier = sessions.identifier(of: session)
+                userName = sessions[session].claimedUserName
+            }
             countLoss(of: connection, reason)
             detach(session, reason)
         }
@@ -86,7 +89,8 @@ extension Shard {
         if isReported {
             context.notices.append(
                 .closed(
-                    handle, clientIdentifier: identifier, reason, opening: ending.opening))
+                    handle, clientIdentifier: identifier, userName: userName, reason,
+                    opening: ending.opening))
         }
         if let will = connection.will {
             if isWillAllowed { publishWill(will) }

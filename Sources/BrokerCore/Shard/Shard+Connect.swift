@@ -245,6 +245,7 @@ extension Shard {
             context.notices.append(
                 .opened(
                     handle, clientIdentifier: sessions.identifier(of: session),
+                    userName: sessions[session].claimedUserName,
                     cleanSession: !sessions[session].isPersistent, sessionPresent: sessionPresent))
         }
         // A stored queue is loaded instead, messages in flight first.

@@ -291,18 +291,21 @@ extension Shard {
     mutating func drop(_ session: UInt32, _ reason: DropReason, _ message: Message? = nil) {
         context.counters.dropped.add(reason)
         if reason == .slowReader { context.counters.limits.add(.outputBytes) }
-        let isFirst = sessions.countDrop(session, reason)
+        sessions.countDrop(session, reason)
         // QoS 0 is expected to be lost while offline, and a replaced message to be replaced; access
         // denials have their own report.
-        guard isFirst, reason != .away, reason != .notAllowed, reason != .replaced else { return }
-        context.notices.appendBounded(
-            .dropping(
-                clientIdentifier: sessions.identifier(of: session), reason,
-                message.map { ReportedMessage($0) }))
+        guard reason != .away, reason != .notAllowed, reason != .replaced else { return }
+        let notice = dropReports.note(reason, session, sessions, message, at: context.now)
+        if let notice { context.notices.appendBounded(notice) }
+    }
+
+    /// Tells the log of messages lost in the last second.
+    mutating func reportDrops() {
+        for notice in dropReports.takeDue(at: context.now) { context.notices.append(notice) }
     }
 
     /// True when a client published to a topic reserved for the broker. The message is dropped,
-    /// counted, and reported once per session.
+    /// counted, and reported.
     @inline(__always)
     mutating func dropsReserved(_ topic: UnsafeRawBufferPointer, from session: UInt32) -> Bool {
         // Few topic names begin with `$`.

@@ -212,7 +212,8 @@ extension Shard {
             MonotonicTime.earliest(
                 MonotonicTime.earliest(receipts.deadline, scheduledDue),
                 MonotonicTime.earliest(
-                    pushesDue, MonotonicTime.earliest(system.deadline, groupsDue))))
+                    MonotonicTime.earliest(pushesDue, dropReports.deadline),
+                    MonotonicTime.earliest(system.deadline, groupsDue))))
     }
 
     // MARK: Timers
@@ -230,6 +231,7 @@ extension Shard {
             left -= 1
         }
         publishDueSystemTopics()
+        reportDrops()
         dropPublishKeys()
         endAndDropReceipts()
         collectDue()

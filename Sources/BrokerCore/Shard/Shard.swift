@@ -38,6 +38,7 @@ public struct Shard: ~Copyable {
     var tagged: TaggedClients
     var pushes = Pushes()
     var reports: ClientReports
+    var dropReports = DropReports()
     /// The publisher whose match is made in slices; `nil` for none.
     var matchPublisher: MatchPublisher?
     var system: SystemTopics

@@ -296,6 +296,10 @@ extension Setting {
             "logging.level", \.logging.level, .word(noun: "a log level"), flag: "--log-level",
             "The least important events that are logged."),
         .single(
+            "logging.connections", \.logging.connections, .word(noun: "a log level"),
+            "The level of the lines about each connection and its end. Below logging.level they are left out."
+        ),
+        .single(
             "logging.format", \.logging.format, .word(noun: "a log format"),
             "Lines for people, or one JSON object a line."),
     ]

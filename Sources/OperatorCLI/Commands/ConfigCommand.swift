@@ -60,6 +60,7 @@ struct ConfigCheckCommand: OperatorCommand {
                 try WebhookFiles.load(settings)
             }
         }
+        for door in configuration.openDoors { context.console.complain("warning: \(door)") }
         let tls = TLSFileCheck(configuration)
         for warning in tls.warnings { context.console.complain(warning) }
         let problems = refusals.problems + tls.problems

@@ -10,14 +10,14 @@ extension ShardRun {
 
     func note(_ notice: BrokerNotice) throws(CheckFailure) {
         switch notice {
-        case .opened(let handle, _, _, _): connections[handle]?.wasOpened = true
-        case .closed(let handle, _, let reason, _):
+        case .opened(let handle, _, _, _, _): connections[handle]?.wasOpened = true
+        case .closed(let handle, _, _, let reason, _):
             guard let peer = connections.removeValue(forKey: handle) else {
                 throw CheckFailure("\(handle) ended twice, or never began")
             }
             trace?("    \(handle.index) ends: \(reason.name)")
             try noteEnd(peer, reason)
-        case .dropping(let clientIdentifier, _, _): sessions[clientIdentifier]?.hasDrops = true
+        case .dropping(let clientIdentifier, _, _, _): sessions[clientIdentifier]?.hasDrops = true
         default: return
         }
     }

@@ -1,0 +1,96 @@
+import BrokerCore
+import BrokerTesting
+import HermesTesting
+import MQTTCodec
+import Structures
+import Testing
+
+@Suite("Lost messages in the log")
+struct DropReportTests {
+    /// Lines about lost messages since the notices before `skipped`.
+    private static func drops(_ link: ShardLink, _ skipped: Int = 0) -> [String] {
+        link.notices.dropFirst(skipped).compactMap { notice in
+            switch notice {
+            case .dropping(let client, let reason, let message, let count):
+                let topic = message.map { String(decoding: $0.topic, as: UTF8.self) } ?? "?"
+                return "\(String(decoding: client, as: UTF8.self)) \(reason.name) \(topic) \(count)"
+            case .droppingOfOthers(let count): return "others \(count)"
+            default: return nil
+            }
+        }
+    }
+
+    /// Clients with full queues.
+    private static func link(_ clients: [String]) throws -> (ShardLink, publisher: Handle) {
+        let link = ShardLink {
+            $0.queueMessages = 1
+            $0.queuePolicy = .dropNewest
+        }
+        for client in clients {
+            link.lose(try link.subscriber(client, to: "\(client)/#", .atLeastOnce))
+        }
+        let publisher = try link.connect("publisher")
+        for client in clients {
+            try link.send(publisher, .publish("\(client)/first", "x", qos: .atLeastOnce))
+        }
+        return (link, publisher)
+    }
+
+    @Test("the first of a client is told at once, the others together after a second")
+    func counted() throws {
+        let (link, publisher) = try Self.link(["a", "b"])
+        for topic in ["a/1", "a/2", "a/3", "b/1"] {
+            try link.send(publisher, .publish(topic, "x", qos: .atLeastOnce))
+        }
+        #expect(Self.drops(link) == ["a queue_full a/1 1", "b queue_full b/1 1"])
+        link.advance(milliseconds: 999)
+        #expect(Self.drops(link).count == 2)
+        #expect(link.shard.nextDeadline != nil)
+        link.advance(milliseconds: 1)
+        #expect(Self.drops(link).dropFirst(2) == ["a queue_full a/2 2"])
+        // Of a client that had a line in this second the next one waits; of the other it does not.
+        for topic in ["a/4", "b/2"] {
+            try link.send(publisher, .publish(topic, "x", qos: .atLeastOnce))
+        }
+        #expect(Self.drops(link).dropFirst(3) == ["b queue_full b/2 1"])
+        link.advance(milliseconds: 1_000)
+        #expect(Self.drops(link).dropFirst(4) == ["a queue_full a/4 1"])
+        // Nothing is lost any more.
+        link.advance(milliseconds: 1_000)
+        link.advance(milliseconds: 1_000)
+        try link.send(publisher, .publish("a/5", "x", qos: .atLeastOnce))
+        #expect(Self.drops(link).dropFirst(5) == ["a queue_full a/5 1"])
+    }
+
+    @Test("another session at the same place is another client")
+    func reused() throws {
+        let (link, publisher) = try Self.link(["a"])
+        try link.send(publisher, .publish("a/1", "x", qos: .atLeastOnce))
+        // The session ends, and one of another client takes its place.
+        try link.send(try link.connect("a"), .disconnect)
+        link.lose(try link.subscriber("b", to: "b/#", .atLeastOnce))
+        for topic in ["b/0", "b/1", "b/2"] {
+            try link.send(publisher, .publish(topic, "x", qos: .atLeastOnce))
+        }
+        link.advance(milliseconds: 1_000)
+        #expect(
+            Self.drops(link) == [
+                "a queue_full a/1 1", "b queue_full b/1 1", "b queue_full b/2 1",
+            ])
+    }
+
+    @Test("clients beyond the first 256 of a second are counted together")
+    func bounded() throws {
+        let clients = (0..<300).map { "c\($0)" }
+        let (link, publisher) = try Self.link(clients)
+        for round in 0..<2 {
+            for client in clients {
+                try link.send(publisher, .publish("\(client)/\(round)", "x", qos: .atLeastOnce))
+            }
+        }
+        #expect(Self.drops(link).count == 256)
+        link.advance(milliseconds: 1_000)
+        #expect(Self.drops(link).count == 256 + 256 + 1)
+        #expect(Self.drops(link).last == "others 88")
+    }
+}
