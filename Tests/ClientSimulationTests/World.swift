@@ -315,9 +315,13 @@ final class World {
         let output = broker.takeOutput()
         for (handle, bytes) in output.sent {
             guard let link = linksByHandle[handle], passes(link) else { continue }
-            links[link].down.append(bytes)
-            links[link].downUntil = max(links[link].downUntil, now + latency(link))
-            schedule.add(.arrivesDown(link), at: links[link].downUntil)
+            // In two parts, which a fault may come between.
+            let first = random.number(in: 0...bytes.count)
+            for part in [bytes[..<first], bytes[first...]] where !part.isEmpty {
+                links[link].down.append(Array(part))
+                links[link].downUntil = max(links[link].downUntil, now + latency(link))
+                schedule.add(.arrivesDown(link), at: links[link].downUntil)
+            }
         }
         for handle in output.closed {
             guard let link = linksByHandle.removeValue(forKey: handle) else { continue }
