@@ -149,6 +149,31 @@ def test_7_a_lost_session_is_told_and_its_subscriptions_are_renewed(
     seven.await_messages(1)
 
 
+def test_a_broker_that_lost_its_store_counts_channels_anew_and_no_message_is_taken_for_a_repeat(
+    hermesd: Start, phone: StartPhone, tmp_path: Path
+) -> None:
+    broker = hermesd()
+    relay = Relay(broker.address)
+    seven = phone(relay.address, "phone-7", "-s", FILTER, storage=tmp_path / "log")
+    seven.await_note("subscribed")
+    for order in ("o-1", "o-2", "o-3"):
+        post(broker, order)
+    seven.await_messages(3)
+    broker.kill()
+    seven.await_note("disconnected")
+    empty = hermesd()
+    relay.retarget(empty.address)
+    seven.tell("network wifi")
+    seven.await_note("the broker had lost the session")
+    eventually(lambda: FILTER in json.dumps(AdminAPI(empty).client("phone-7")), "SUBSCRIBE")
+    for order in ("o-4", "o-5"):
+        post(empty, order)
+    seven.await_messages(5)
+    assert orders(seven) == ["o-1", "o-2", "o-3", "o-4", "o-5"]
+    assert sequences(seven) == [1, 2, 3, 1, 2]
+    assert "lost in" not in seven.log.text
+
+
 def test_4_5_13_what_is_published_without_a_connection_arrives_once(
     hermesd: Start, phone: StartPhone, tmp_path: Path
 ) -> None:
