@@ -46,15 +46,38 @@ struct LogLine {
         limit: Int = maximumValueLength
     ) {
         var position = 0
-        for _ in 0..<limit {
-            guard let unit = UTF8Scanner.next(in: source, at: &position) else { break }
-            append(unit, escaping)
+        var left = limit
+        while left > 0 {
+            // Most text needs no escape.
+            let run = Self.plainBytes(of: source, from: position, most: left)
+            if run > 0 {
+                source.extracting(position..<position + run).withUnsafeBufferPointer {
+                    bytes.append(contentsOf: $0)
+                }
+                position += run
+                left -= run
+            } else {
+                guard let unit = UTF8Scanner.next(in: source, at: &position) else { break }
+                append(unit, escaping)
+                left -= 1
+            }
         }
         let hidden = totalBytes - position
         guard hidden > 0 else { return }
         append("…(+")
         append(utf8: "\(hidden)".utf8)
         append(" bytes)")
+    }
+
+    /// The number of printable ASCII characters that no escaping changes.
+    private static func plainBytes(of source: Span<UInt8>, from start: Int, most: Int) -> Int {
+        var end = start
+        while end < source.count, end - start < most, (0x20...0x7E).contains(source[end]),
+            source[end] != UInt8(ascii: "\""), source[end] != UInt8(ascii: "\\")
+        {
+            end += 1
+        }
+        return end - start
     }
 
     mutating func endLine() {

@@ -29,12 +29,13 @@ def test_a_client_that_never_acknowledges_gets_one_window_after_each_kill(hermes
         for number in range(COUNT):
             office.publish("orders/7", b"%d" % number, qos=qos)
     most = WINDOW
-    for _ in range(3):
+    for kills in range(3):
         with closing(RawClient(broker.address)) as phone:
             phone.connect("phone", clean_session=False)
             phone.ping()
             sent = [packet for packet in phone.packets_so_far() if isinstance(packet, Publish)]
             assert [int(publish.payload) for publish in sent] == list(range(WINDOW))
+            assert all(publish.dup == (kills > 0) for publish in sent)
             # What is in flight grows once, by what may have been sent, and not with each crash.
             in_flight = AdminAPI(broker).client("phone")["summary"]["in_flight"]
             assert WINDOW <= in_flight <= WINDOW + 64
