@@ -10,6 +10,8 @@ extension BrokerLoop {
         case .clients(let query, let reply): shard.listClients(query, reply: reply)
         case .client(let clientID, let reply):
             reply(.success(shard.client(clientID) { reactor.address(of: $0) }))
+        case .history(let clientID, let reply):
+            reply(.success(histories.history(of: clientID)))
         case .disconnect(let clientID, let reply): reply(.success(shard.disconnect(clientID)))
         case .queue(let query, let reply): shard.queue(query, reply: reply)
         case .dropQueue(let clientID, let bound, let reply):

@@ -76,6 +76,7 @@ package struct BrokerLoop: ~Copyable {
     /// Listeners pause until then, because connections exceed `limits.connect_rate`.
     var acceptAgainAt: MonotonicTime?
     var notices: NoticeLog
+    var histories: ClientHistories
     var settings: BrokerSettings
     let identity: Identity
     /// Events of the last wait, and those of them that are handled.
@@ -139,6 +140,7 @@ package struct BrokerLoop: ~Copyable {
         shard.outside.version = identity.version
         shard.outside.durability = identity.durability
         shard.outside.setMemory(ProcessFigures.memory())
+        histories = ClientHistories(hash: shard.hash, pool: shard.pool)
         admission = Admission(Admission.Limits(settings.limits), hash: shard.hash)
         self.reactor = reactor
         self.shard = shard
@@ -157,7 +159,7 @@ package struct BrokerLoop: ~Copyable {
 
     /// Serves until a ``ShardMessage/stop`` has been carried out.
     package mutating func run() throws(SystemError) {
-        shard.reportsLifecycle = notices.wantsLifecycle
+        shard.reportsLifecycle = wantsLifecycle
         while try turn() {}
         shard.abandonReplies()
         authenticator?.stop()
@@ -218,7 +220,10 @@ package struct BrokerLoop: ~Copyable {
     /// Logs notices while the kernel still knows the peers' addresses, then closes connections.
     private mutating func carryOut(_ result: TurnResult) {
         for request in result.authentications { submit(request) }
-        for notice in result.notices { log(notice) }
+        for notice in result.notices {
+            remember(notice)
+            log(notice)
+        }
         for closing in result.closing { close(closing) }
     }
 
@@ -420,7 +425,7 @@ package struct BrokerLoop: ~Copyable {
             acceptAgainAt = nil
             passLimits()
             // A reload may change the log level too.
-            shard.reportsLifecycle = notices.wantsLifecycle
+            shard.reportsLifecycle = wantsLifecycle
         case .access(let rules):
             shard.setAccess(rules)
             notices.forgetAccess()

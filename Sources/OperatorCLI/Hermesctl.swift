@@ -13,7 +13,8 @@ package struct Hermesctl: ParsableCommand {
             """,
         version: "0.1.0",
         subcommands: [
-            StatusCommand.self, ClientsCommand.self, QueueCommand.self, PublishCommand.self,
+            StatusCommand.self, ExplainCommand.self, ClientsCommand.self, QueueCommand.self,
+            PublishCommand.self,
             MessageCommand.self, ScheduledCommand.self,
             PushCommand.self, PushesCommand.self, TagsCommand.self,
             ArrivalsCommand.self, LostConnectionsCommand.self,

@@ -181,6 +181,11 @@ struct OpenAPITests {
             state.details["a"] = StubBroker.detail("a")
             state.details["a"]?.heartbeatSeconds = 240
             state.details["a"]?.report = StubBroker.report("a")
+            state.events["a"] = [
+                ClientEvent(
+                    kind: .lostMessages, firstMs: 1, lastMs: 2, count: 3, reason: "queue_full",
+                    address: "127.0.0.1:1", userName: "u", topic: "t")
+            ]
             state.arrivalPages[0] = ArrivalPage(
                 total: StubBroker.arrivalTotal, clients: [StubBroker.report("a")], next: "1")
             state.queues["a"] = QueuePage(

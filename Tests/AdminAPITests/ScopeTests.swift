@@ -68,6 +68,7 @@ struct ScopeTests {
         ("DELETE", "/v1/scheduled/a", .publish), ("GET", "/v1/clients/a/tags", .read),
         ("PUT", "/v1/clients/a/tags", .publish), ("GET", "/v1/tags", .read),
         ("GET", "/v1/tags/a/clients", .read), ("GET", "/v1/arrivals", .read),
+        ("GET", "/v1/clients/a/history", .read),
         ("GET", "/v1/lost-connections", .read), ("POST", "/v1/pushes", .publish),
         ("POST", "/v1/pushes/batch", .publish), ("GET", "/v1/pushes", .read),
         ("GET", "/v1/pushes/a", .read),

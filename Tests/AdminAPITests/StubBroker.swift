@@ -34,6 +34,7 @@ final class StubBroker: BrokerControl {
         /// The answers to requests for pages of tags and of clients with a tag, by their `from`.
         var tagPages: [UInt32: TagPage] = [:]
         var taggedClientPages: [UInt32: TaggedClientPage] = [:]
+        var events: [String: [ClientEvent]] = [:]
         /// By client identifier.
         var reports: [String: ClientReport] = [:]
         /// The answers to requests for pages of reports, by their `from`.
@@ -102,6 +103,11 @@ final class StubBroker: BrokerControl {
                     }))
         case .client(let clientID, let reply):
             reply(.success(state.withLock { $0.details[clientID] }))
+        case .history(let clientID, let reply):
+            reply(
+                .success(
+                    ClientHistory(
+                        clientID: clientID, events: state.withLock { $0.events[clientID] ?? [] })))
         case .disconnect(let clientID, let reply):
             reply(
                 .success(

@@ -81,6 +81,7 @@ let changedValues: [String: String] = [
     "limits.scheduled_bytes": "3GiB",
     "limits.collapsible": "23",
     "limits.pushes": "22",
+    "limits.history_bytes": "0",
     "limits.report_bytes": "0",
     "limits.tag_bytes": "0",
     "limits.session_expiry": "90d",

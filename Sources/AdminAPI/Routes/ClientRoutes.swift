@@ -6,8 +6,8 @@ import PlainText
 struct ClientRoutes: Sendable {
     let broker: any BrokerControl
 
-    /// `GET /v1/clients`, `GET` and `DELETE /v1/clients/{id}`.
-    var routes: [Route] { [list, show, disconnect] }
+    /// `GET /v1/clients`, `GET` and `DELETE /v1/clients/{id}`, `GET /v1/clients/{id}/history`.
+    var routes: [Route] { [list, show, history, disconnect] }
 
     private var list: Route {
         Route(
@@ -39,6 +39,18 @@ struct ClientRoutes: Sendable {
         Route(method: .get, path: "/v1/clients/{id}", access: .scope(.read)) {
             request throws(Problem) in
             try Response.json(try await detail(of: request.parameter("id")))
+        }
+    }
+
+    private var history: Route {
+        Route(method: .get, path: "/v1/clients/{id}/history", access: .scope(.read)) {
+            request throws(Problem) in
+            let clientID = request.parameter("id")
+            _ = try ClientIdentifierText(clientID, field: "id")
+            let history: ClientHistory = try await broker.ask {
+                .history(clientID: clientID, $0)
+            }
+            return try Response.json(history)
         }
     }
 

@@ -9,6 +9,8 @@ public enum BrokerCommand: Sendable {
     case clients(ClientQuery, Reply<ClientPage>)
     /// `nil` without a connection or session of that client identifier.
     case client(String, Reply<ClientDetail?>)
+    /// What happened to a client lately, with or without a session.
+    case history(clientID: String, Reply<ClientHistory>)
     /// Closes the client's connection like a network failure, so that its will is published and its
     /// session stays; false when it was offline.
     case disconnect(String, Reply<Bool>)
@@ -70,6 +72,7 @@ public enum BrokerCommand: Sendable {
         case .figures(let reply): reply(.failure(error))
         case .clients(_, let reply): reply(.failure(error))
         case .client(_, let reply): reply(.failure(error))
+        case .history(_, let reply): reply(.failure(error))
         case .disconnect(_, let reply): reply(.failure(error))
         case .queue(_, let reply): reply(.failure(error))
         case .dropQueue(_, _, let reply): reply(.failure(error))

@@ -51,6 +51,8 @@ public struct BrokerLimits: Sendable, Equatable {
     public var tagBytes = 128 * 1024 * 1024
     /// Bytes of clients' newest reports and of their identifiers; 0 reads no reports.
     public var reportBytes = 32 * 1024 * 1024
+    /// Bytes of what happened to clients lately; 0 keeps none.
+    public var historyBytes = 32 * 1024 * 1024
     /// True when the ends of receivers are kept as events until they are taken.
     public var keepsReceiptEvents = false
     /// From disconnection to removal of a persistent session.

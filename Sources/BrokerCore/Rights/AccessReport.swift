@@ -33,7 +33,7 @@ public struct AccessReport: Sendable {
         case deliver
 
         /// The denial to count; `nil` for a granted filter.
-        var refusal: AccessRefusal? {
+        public var refusal: AccessRefusal? {
             switch self {
             case .publish: .publish
             case .subscribe: .subscribe

@@ -238,6 +238,10 @@ extension Setting {
             "Tags of clients, counted in bytes of tags and of the identifiers of clients with tags. A further one is refused. 0 refuses all."
         ),
         .single(
+            "limits.history_bytes", \.limits.historyBytes, .size(0...(64 << 30)),
+            "What happened to each client lately, for hermesctl explain, in bytes. Beyond it the client goes that nothing has happened to for longest. 0 keeps nothing."
+        ),
+        .single(
             "limits.report_bytes", \.limits.reportBytes, .size(0...(64 << 30)),
             "The newest report of each client (hermes/reports/<client identifier>), counted in bytes of reports and identifiers. Beyond it the oldest report goes. 0 reads no reports."
         ),

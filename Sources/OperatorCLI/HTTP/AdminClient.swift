@@ -23,6 +23,24 @@ struct AdminClient: Sendable {
         try await get(["v1", "clients", clientID])
     }
 
+    /// A client; `nil` without a connection and a session.
+    func knownClient(_ clientID: String) async throws(CommandFailure) -> ClientDetail? {
+        let response = try await transport.send(
+            AdminRequest(
+                method: .get, url: endpoint.url(["v1", "clients", clientID], query: []),
+                token: token))
+        if response.status == 404 { return nil }
+        guard (200..<300).contains(response.status) else { throw refusal(response) }
+        let answer: Answer<ClientDetail> = try decode(response)
+        return answer.model
+    }
+
+    /// What happened to a client lately.
+    func history(of clientID: String) async throws(CommandFailure) -> ClientHistory {
+        let answer: Answer<ClientHistory> = try await get(["v1", "clients", clientID, "history"])
+        return answer.model
+    }
+
     /// Fetches up to `query.limit` clients, from as many pages as needed.
     func clients(_ query: ClientQuery) async throws(CommandFailure) -> ClientPage {
         var result = ClientPage(clients: [], next: query.cursor)

@@ -1,0 +1,72 @@
+/// What happened to a client lately, the newest first.
+public struct ClientHistory: Codable, Sendable, Equatable {
+    public var clientID: String
+    public var events: [ClientEvent]
+
+    enum CodingKeys: String, CodingKey {
+        case clientID = "client_id"
+        case events
+    }
+
+    public init(clientID: String, events: [ClientEvent]) {
+        self.clientID = clientID
+        self.events = events
+    }
+}
+
+/// Something that happened to a client, once or several times in a row.
+public struct ClientEvent: Codable, Sendable, Equatable {
+    public enum Kind: String, Codable, Sendable, CaseIterable {
+        /// A CONNECT was accepted.
+        case connected
+        /// The connection ended.
+        case disconnected
+        /// A CONNECT was refused.
+        case refused
+        /// Messages for the client were lost.
+        case lostMessages = "lost_messages"
+        /// A filter was refused at a limit.
+        case filterRefused = "filter_refused"
+        /// The access rules denied something.
+        case denied
+    }
+
+    public var kind: Kind
+    /// UNIX times in milliseconds of the first and the last one in a row.
+    public var firstMs: Int64
+    public var lastMs: Int64
+    /// How many in a row; of lost messages their number.
+    public var count: UInt64
+    /// Why it ended, was refused or lost, which limit was met, or which action was denied; for an
+    /// accepted CONNECT whether the session was there (`resumed`) or is new (`new`).
+    public var reason: String
+    /// The peer's address with its port; `nil` if it is not known.
+    public var address: String?
+    /// The user name, of a CONNECT; `nil` without one.
+    public var userName: String?
+    /// A topic name or filter; `nil` without one. A long one is cut.
+    public var topic: String?
+
+    enum CodingKeys: String, CodingKey {
+        case kind
+        case firstMs = "first_ms"
+        case lastMs = "last_ms"
+        case count, reason, address
+        case userName = "user_name"
+        case topic
+    }
+
+    public init(
+        kind: Kind, firstMs: Int64, lastMs: Int64, count: UInt64, reason: String,
+        address: String? = nil, userName: String? = nil, topic: String? = nil
+    ) {
+        self.kind = kind
+        self.firstMs = firstMs
+        self.lastMs = lastMs
+        self.count = count
+        self.reason = reason
+        self.address = address
+        self.userName = userName
+        self.topic = topic
+    }
+}

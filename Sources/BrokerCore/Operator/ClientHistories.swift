@@ -1,0 +1,260 @@
+import BrokerAPI
+import Structures
+
+/// What happened lately to each client identifier, also to those without a session: the last
+/// ``mostEvents`` of each. Beyond its bytes the client goes that nothing has happened to for longest.
+/// Clients that never got in share an eighth of the bytes, so that invented ones displace no others.
+///
+/// The loop owns it, because it knows the addresses.
+public struct ClientHistories: ~Copyable {
+    struct Event: BitwiseCopyable {
+        let firstMs: Int64
+        var lastMs: Int64
+        var count: UInt32
+        let reason: CompactBytes
+        /// Address, user name and topic, one after the other.
+        let texts: CompactBytes
+        let addressEnd: UInt16
+        let userNameEnd: UInt16
+        let kind: UInt8
+        /// The event before; ``noIndex`` without one.
+        var older = noIndex
+
+        var bytes: Int { MemoryLayout<Self>.stride + reason.count + texts.count }
+
+        func destroy(in pool: BytePool) {
+            reason.destroy(in: pool)
+            texts.destroy(in: pool)
+        }
+    }
+
+    struct Record: BitwiseCopyable {
+        let identifier: CompactBytes
+        /// The newest event, which names the one before.
+        var newest = noIndex
+        var count: UInt8 = 0
+        /// True once a CONNECT was accepted.
+        var isKnown = false
+        /// Bytes of the events.
+        var eventBytes: UInt32 = 0
+        var links = ListLinks()
+
+        /// All that the record counts, with its place in the index.
+        var bytes: Int {
+            MemoryLayout<Self>.stride + 16 + identifier.count + Int(eventBytes)
+        }
+    }
+
+    private enum ByAge: ListField {
+        static subscript(record: UnsafeMutablePointer<Record>) -> ListLinks {
+            get { record.pointee.links }
+            set { record.pointee.links = newValue }
+        }
+    }
+
+    /// Something that happens now.
+    public struct Happening {
+        var kind: ClientEvent.Kind
+        var reason: String
+        var address: String
+        var userName: [UInt8]
+        var topic: [UInt8]
+        var count: UInt64
+
+        public init(
+            _ kind: ClientEvent.Kind, reason: String, address: String = "",
+            userName: [UInt8]? = nil, topic: [UInt8]? = nil, count: UInt64 = 1
+        ) {
+            self.kind = kind
+            self.reason = reason
+            self.address = address
+            self.userName = userName ?? []
+            self.topic = topic ?? []
+            self.count = count
+        }
+    }
+
+    /// Events of one client.
+    static let mostEvents: UInt8 = 8
+    /// Bytes of a user name or topic; longer ones are cut.
+    private static let mostText = 256
+
+    private let hash: KeyedHash
+    private let pool: BytePool
+    private var records = Slab<Record>()
+    private var events = Slab<Event>()
+    private var byIdentifier = HashIndex()
+    /// The longest unchanged first, of clients that have got in and of the others.
+    private var known = IntrusiveList<ByAge>()
+    private var strangers = IntrusiveList<ByAge>()
+    private var knownBytes = 0
+    private var strangerBytes = 0
+
+    public init(hash: KeyedHash, pool: BytePool) {
+        self.hash = hash
+        self.pool = pool
+    }
+
+    // MARK: Changes
+
+    /// Notes what happened to a client at a UNIX time in milliseconds, within so many bytes of all
+    /// histories together; 0 keeps none.
+    public mutating func note(
+        _ happening: Happening, to client: [UInt8], atMs now: Int64, limit: Int
+    ) {
+        guard limit > 0 else { return }
+        let place = client.withUnsafeBytes { find($0) ?? insert($0) }
+        unlist(place)
+        if happening.kind == .connected { records[place].isKnown = true }
+        if !repeats(happening, at: place, now) { append(happening, to: place, now) }
+        list(place)
+        while strangerBytes > limit / 8 { forget(strangers.first) }
+        while knownBytes + strangerBytes > limit { forget(known.first) }
+    }
+
+    private mutating func list(_ place: UInt32) {
+        if records[place].isKnown {
+            known.append(place, in: records)
+            knownBytes += records[place].bytes
+        } else {
+            strangers.append(place, in: records)
+            strangerBytes += records[place].bytes
+        }
+    }
+
+    private mutating func unlist(_ place: UInt32) {
+        if records[place].isKnown {
+            known.remove(place, in: records)
+            knownBytes -= records[place].bytes
+        } else {
+            strangers.remove(place, in: records)
+            strangerBytes -= records[place].bytes
+        }
+    }
+
+    public var bytes: Int { knownBytes + strangerBytes }
+
+    /// Counts it as a repetition of the client's last event; false when it is none.
+    private mutating func repeats(
+        _ happening: Happening, at place: UInt32, _ now: Int64
+    ) -> Bool {
+        let newest = records[place].newest
+        guard newest != noIndex, happening.kind != .connected, happening.kind != .disconnected,
+            events[newest].kind == Self.number(of: happening.kind),
+            events[newest].reason.array == Array(happening.reason.utf8)
+        else { return false }
+        events[newest].count = UInt32(
+            clamping: UInt64(events[newest].count) + happening.count)
+        events[newest].lastMs = now
+        return true
+    }
+
+    private mutating func append(_ happening: Happening, to place: UInt32, _ now: Int64) {
+        let address = Array(happening.address.utf8)
+        let userName = Self.cut(happening.userName)
+        let texts = address + userName + Self.cut(happening.topic)
+        let event = Event(
+            firstMs: now, lastMs: now, count: UInt32(clamping: happening.count),
+            reason: compact(Array(happening.reason.utf8)), texts: compact(texts),
+            addressEnd: UInt16(clamping: address.count),
+            userNameEnd: UInt16(clamping: address.count + userName.count),
+            kind: Self.number(of: happening.kind), older: records[place].newest)
+        records[place].newest = events.insert(event)
+        records[place].count += 1
+        records[place].eventBytes += UInt32(event.bytes)
+        if records[place].count > Self.mostEvents { dropOldest(of: place) }
+    }
+
+    private mutating func dropOldest(of place: UInt32) {
+        var last = records[place].newest
+        while events[last].older != noIndex, events[events[last].older].older != noIndex {
+            last = events[last].older
+        }
+        let oldest = events[last].older
+        events[last].older = noIndex
+        records[place].count -= 1
+        records[place].eventBytes -= UInt32(events[oldest].bytes)
+        remove(oldest)
+    }
+
+    private mutating func remove(_ event: UInt32) {
+        events[event].destroy(in: pool)
+        events.remove(event)
+    }
+
+    private func compact(_ bytes: [UInt8]) -> CompactBytes {
+        bytes.withUnsafeBytes { CompactBytes($0, pool: pool) }
+    }
+
+    /// At most ``mostText`` bytes, cut between characters.
+    private static func cut(_ bytes: [UInt8]) -> ArraySlice<UInt8> {
+        var end = min(bytes.count, mostText)
+        while end < bytes.count, end > 0, bytes[end] & 0xC0 == 0x80 { end -= 1 }
+        return bytes[..<end]
+    }
+
+    private mutating func insert(_ client: UnsafeRawBufferPointer) -> UInt32 {
+        let place = records.insert(Record(identifier: CompactBytes(client, pool: pool)))
+        byIdentifier.insert(hash(client), place)
+        list(place)
+        return place
+    }
+
+    private mutating func forget(_ place: UInt32) {
+        unlist(place)
+        let record = records[place]
+        var event = record.newest
+        while event != noIndex {
+            let older = events[event].older
+            remove(event)
+            event = older
+        }
+        byIdentifier.remove(record.identifier.withBytes { hash($0) }, place)
+        record.identifier.destroy(in: pool)
+        records.remove(place)
+    }
+
+    // MARK: Answers
+
+    private func find(_ client: UnsafeRawBufferPointer) -> UInt32? {
+        byIdentifier.find(hash(client)) { records[$0].identifier.equals(client) }
+    }
+
+    /// What happened to a client, the newest first; nothing for an unknown one.
+    public func history(of clientID: String) -> ClientHistory {
+        let place = Array(clientID.utf8).withUnsafeBytes { find($0) }
+        guard let place else { return ClientHistory(clientID: clientID, events: []) }
+        var found: [ClientEvent] = []
+        var event = records[place].newest
+        while event != noIndex {
+            found.append(Self.event(events[event]))
+            event = events[event].older
+        }
+        return ClientHistory(clientID: clientID, events: found)
+    }
+
+    private static func event(_ event: Event) -> ClientEvent {
+        let texts = event.texts.array
+        func text(_ range: Range<Int>) -> String? {
+            range.isEmpty ? nil : String(decoding: texts[range], as: UTF8.self)
+        }
+        let (addressEnd, userNameEnd) = (Int(event.addressEnd), Int(event.userNameEnd))
+        return ClientEvent(
+            kind: ClientEvent.Kind.allCases[Int(event.kind)],
+            firstMs: event.firstMs, lastMs: event.lastMs,
+            count: UInt64(event.count), reason: String(decoding: event.reason.array, as: UTF8.self),
+            address: text(0..<addressEnd), userName: text(addressEnd..<userNameEnd),
+            topic: text(userNameEnd..<texts.count))
+    }
+
+    private static func number(of kind: ClientEvent.Kind) -> UInt8 {
+        switch kind {
+        case .connected: 0
+        case .disconnected: 1
+        case .refused: 2
+        case .lostMessages: 3
+        case .filterRefused: 4
+        case .denied: 5
+        }
+    }
+}

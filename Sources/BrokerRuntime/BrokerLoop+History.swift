@@ -1,0 +1,47 @@
+import BrokerAPI
+import BrokerCore
+import Structures
+import Transport
+
+/// Histories of clients, from the shard's notices.
+extension BrokerLoop {
+    /// True when the shard tells of connections and their ends.
+    var wantsLifecycle: Bool { notices.wantsLifecycle || settings.limits.historyBytes > 0 }
+
+    /// Notes what a notice tells of a client.
+    mutating func remember(_ notice: BrokerNotice) {
+        switch notice {
+        case .opened(let handle, let client, let userName, _, let sessionPresent):
+            remember(
+                client, .connected, reason: sessionPresent ? "resumed" : "new", of: handle,
+                userName: userName)
+        case .closed(let handle, let client?, let userName, let reason, _):
+            remember(client, .disconnected, reason: reason.name, of: handle, userName: userName)
+        case .refused(let handle, let client, let userName, let reason):
+            remember(client, .refused, reason: reason.name, of: handle, userName: userName)
+        case .dropping(let client, let reason, let message, let count):
+            remember(
+                client, .lostMessages, reason: reason.name, topic: message?.topic, count: count)
+        case .subscriptionRefused(let client, let limit):
+            remember(client, .filterRefused, reason: limit.name)
+        case .access(let report):
+            guard let refusal = report.event.refusal else { return }
+            remember(
+                report.clientIdentifier, .denied, reason: refusal.name, topic: report.topic)
+        default: break
+        }
+    }
+
+    private mutating func remember(
+        _ client: [UInt8], _ kind: ClientEvent.Kind, reason: String, of handle: Handle? = nil,
+        userName: [UInt8]? = nil, topic: [UInt8]? = nil, count: UInt64 = 1
+    ) {
+        // A refused CONNECT may name no client.
+        guard settings.limits.historyBytes > 0, !client.isEmpty else { return }
+        histories.note(
+            ClientHistories.Happening(
+                kind, reason: reason, address: handle.map { reactor.address(of: $0) } ?? "",
+                userName: userName, topic: topic, count: count),
+            to: client, atMs: shard.wallClockMs, limit: settings.limits.historyBytes)
+    }
+}

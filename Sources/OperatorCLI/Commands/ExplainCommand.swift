@@ -1,0 +1,69 @@
+import ArgumentParser
+import BrokerAPI
+import PlainText
+
+struct ExplainCommand: OperatorCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "explain",
+        abstract: "Say in plain words what a client is doing, and why it did not get a message.")
+
+    @OptionGroup var target: ClientArgument
+
+    @Option(
+        help: ArgumentHelp("Say also whether this topic is for the client.", valueName: "topic"))
+    var topic: String?
+
+    @OptionGroup var connection: ConnectionOptions
+    @OptionGroup var output: OutputOptions
+
+    func run(in context: CommandContext) async throws(CommandFailure) {
+        try await connection.withClient(in: context) { client throws(CommandFailure) in
+            let explanation = Explanation(
+                clientID: target.clientID, detail: try await client.knownClient(target.clientID),
+                history: try await client.history(of: target.clientID), topic: topic,
+                now: context.now())
+            let answer = Answer(
+                clientID: target.clientID, sentences: explanation.sentences,
+                events: explanation.history.events)
+            try context.console.print(
+                output.json
+                    ? JSONOutput.line(answer)
+                    : Self.rendered(
+                        answer, now: context.now(), width: context.console.outputColumns))
+            if explanation.isUnknown { throw CommandFailure(.refused, "") }
+        }
+    }
+
+    /// What `--json` prints.
+    struct Answer: Encodable {
+        var clientID: String
+        var sentences: [String]
+        var events: [ClientEvent]
+
+        enum CodingKeys: String, CodingKey {
+            case clientID = "client_id"
+            case sentences, events
+        }
+    }
+
+    static func rendered(_ answer: Answer, now: Int64, width: Int?) -> String {
+        var text = "\(VisibleText.escaped(answer.clientID))\n"
+        for sentence in answer.sentences { text += "- \(VisibleText.escaped(sentence))\n" }
+        guard !answer.events.isEmpty else { return text }
+        var table = Table([
+            .init(title: "LATELY", alignment: .right), .init(title: "WHAT"),
+            .init(title: "REASON"), .init(title: "COUNT", alignment: .right),
+            .init(title: "FROM"), .init(title: "USER", isFlexible: true),
+            .init(title: "TOPIC", isFlexible: true),
+        ])
+        for event in answer.events {
+            table.append([
+                Wording.age(of: event.lastMs, now: now) + " ago",
+                event.kind.rawValue.replacing("_", with: " "), event.reason, "\(event.count)",
+                event.address ?? Wording.absent, event.userName ?? Wording.absent,
+                event.topic ?? Wording.absent,
+            ])
+        }
+        return text + "\n" + table.rendered(width: width)
+    }
+}

@@ -1,0 +1,250 @@
+import Authorization
+import BrokerAPI
+
+/// Says in plain words what a client is doing, and why it may not have got a message.
+struct Explanation {
+    let clientID: String
+    /// `nil` without a connection and a session.
+    let detail: ClientDetail?
+    let history: ClientHistory
+    /// A topic that the operator asks about; `nil` for none.
+    let topic: String?
+    /// UNIX time in milliseconds.
+    let now: Int64
+
+    /// True when the broker knows nothing of the client.
+    var isUnknown: Bool { detail == nil && history.events.isEmpty }
+
+    /// Sentences, the most general first.
+    var sentences: [String] {
+        guard let detail else { return withoutSession }
+        return state(detail) + subscriptions(detail) + queue(detail) + losses(detail)
+            + refusals + report(detail)
+    }
+
+    private var withoutSession: [String] {
+        guard let last = history.events.first else {
+            return [
+                "The broker knows no client of this identifier: it never came, or nothing has "
+                    + "happened to it for long (limits.history_bytes), or since the last start."
+            ]
+        }
+        var lines = ["It has no session, so nothing is kept for it and nothing reaches it."]
+        if last.kind == .disconnected {
+            lines.append(
+                "Its session was clean, and ended with its connection \(ago(last.lastMs)).")
+        }
+        return lines + refusals
+    }
+
+    // MARK: Connection
+
+    private func state(_ detail: ClientDetail) -> [String] {
+        let client = detail.summary
+        var lines: [String] = []
+        if client.connected {
+            var line = "It is connected since \(span(client.sinceMs))"
+            if let address = client.address { line += ", from \(address)" }
+            if let age = detail.lastPacketMsAgo {
+                line += "; its last packet came \(Wording.span(seconds: age / 1_000)) ago"
+            }
+            lines.append(line + ".")
+        } else {
+            var line = "It is away since \(span(client.sinceMs))"
+            if let reason = detail.lastDisconnectReason {
+                line += ": \(Self.words(ofEnd: reason))"
+            }
+            lines.append(line + ".")
+        }
+        if client.cleanSession {
+            lines.append("Its session is clean: what comes while it is away is lost.")
+        }
+        if let fight = detail.takeOvers {
+            lines.append(
+                "Two peers use this identifier and take it from each other (\(fight.count) times): "
+                    + "\(fight.peers.joined(separator: " and ")). Give each its own identifier.")
+        }
+        let connects = history.events.filter { $0.kind == .connected }
+        if connects.count >= 4, let oldest = connects.last {
+            lines.append(
+                "It connected \(connects.count) times within \(span(oldest.lastMs)): its network "
+                    + "or its app lets connections go.")
+        }
+        return lines
+    }
+
+    /// Why a connection ended.
+    static func words(ofEnd reason: String) -> String {
+        switch reason {
+        case "disconnect": "it said goodbye (DISCONNECT)"
+        case "keep_alive":
+            "it was silent for longer than one and a half times its keep alive, so its network or "
+                + "phone was gone"
+        case "peer_closed": "its side closed the connection without DISCONNECT"
+        case "network_error": "the connection broke"
+        case "taken_over": "another connection with its identifier took over"
+        case "protocol_violation": "it broke a rule of MQTT (the log says which)"
+        case "publish_denied": "it published to a topic that the access rules deny"
+        case "administrator": "an operator closed the connection"
+        case "shutdown": "the broker stopped"
+        case "memory_shortage": "memory was short, and it did not read its messages"
+        case "output_limit": "it did not read what was sent to it (limits.output_bytes)"
+        case "certificate_revoked": "its certificate counts no more"
+        case "store_failure": "the store could not read its queue"
+        default: "the connection ended by \(reason)"
+        }
+    }
+
+    // MARK: Messages
+
+    private func subscriptions(_ detail: ClientDetail) -> [String] {
+        let filters = detail.subscriptionList
+        guard !filters.isEmpty else {
+            return ["It has no subscription, so no message is for it."]
+        }
+        guard let topic else {
+            let shown = filters.prefix(5).map { "\($0.filter) (QoS \($0.qos))" }
+            let rest = filters.count - shown.count
+            return [
+                "It subscribes to " + shown.joined(separator: ", ")
+                    + (rest > 0 ? " and \(rest) more." : ".")
+            ]
+        }
+        let matching = filters.filter { FilterMatch.matches(filter: $0.filter, topic: topic) }
+        guard let best = matching.max(by: { $0.qos < $1.qos }) else {
+            return ["None of its subscriptions (\(filters.count)) matches \(topic)."]
+        }
+        var lines = ["Its subscription \(best.filter) (QoS \(best.qos)) matches \(topic)."]
+        if best.qos == 0 {
+            lines.append(
+                "At QoS 0 a message is not kept while it is away, nor when it reads too slowly.")
+        }
+        if best.filter.hasPrefix("$share/") {
+            lines.append("The subscription is shared: another member may have got the message.")
+        }
+        return lines
+    }
+
+    private func queue(_ detail: ClientDetail) -> [String] {
+        let client = detail.summary
+        var lines: [String] = []
+        if client.connected {
+            if client.inFlight > 0 {
+                lines.append(
+                    "\(messages(client.inFlight)) sent and not acknowledged"
+                        + (client.queued > 0
+                            ? "; \(client.queued) more wait until it acknowledges "
+                                + "(limits.max_in_flight)." : "."))
+            }
+            if detail.unsentBytes > 0 {
+                lines.append(
+                    "It does not read: \(Wording.bytes(detail.unsentBytes)) wait in its connection."
+                )
+            }
+            if detail.readingPaused {
+                lines.append(
+                    "The broker does not read from it, because too much of what it sent waits for "
+                        + "the disk, or for it to read its acknowledgements.")
+            }
+        } else if client.queued + client.inFlight > 0 {
+            lines.append("\(messages(client.queued + client.inFlight)) kept until it comes back.")
+        }
+        return lines
+    }
+
+    private func losses(_ detail: ClientDetail) -> [String] {
+        let lost = detail.dropped.filter { $0.value > 0 }.sorted { $0.key < $1.key }
+        return lost.map { reason, count in
+            var line = "It lost \(count) of its messages: \(Self.words(ofLoss: reason))"
+            if let event = last(.lostMessages, reason) {
+                line += ", last \(ago(event.lastMs))"
+                if let topic = event.topic { line += ", such as one on \(topic)" }
+            }
+            return line + "."
+        }
+    }
+
+    static func words(ofLoss reason: String) -> String {
+        switch reason {
+        case "away": "they had QoS 0, and it was away"
+        case "slow_reader": "they had QoS 0, and it read too slowly (limits.output_bytes)"
+        case "queue_full": "its queue was full (limits.queue_messages, limits.queue_bytes)"
+        case "expired": "they expired before it came"
+        case "reserved_topic": "it published below $SYS/, which is the broker's"
+        case "operator": "an operator emptied its queue"
+        case "acl": "the access rules no longer let it read them"
+        case "replaced": "later messages of the same collapse key took their place"
+        default: reason
+        }
+    }
+
+    // MARK: Refusals
+
+    private var refusals: [String] {
+        history.events.compactMap { event in
+            let times = event.count > 1 ? " \(event.count) times, last" : ""
+            let address = event.address.map { " from \($0)" } ?? ""
+            let topic = event.topic.map { " \($0)" } ?? ""
+            switch event.kind {
+            case .refused:
+                let user = event.userName.map { " as user \($0)" } ?? ""
+                return "Its CONNECT\(user) was refused\(times) \(ago(event.lastMs))\(address): "
+                    + "\(Self.words(ofRefusal: event.reason))."
+            case .filterRefused:
+                return "A subscription was refused\(times) \(ago(event.lastMs)) at the limit "
+                    + "\(event.reason)."
+            case .denied:
+                return "The access rules denied\(times) \(ago(event.lastMs)): "
+                    + "\(Self.words(ofDenial: event.reason))\(topic)."
+            case .connected, .disconnected, .lostMessages: return nil
+            }
+        }
+    }
+
+    static func words(ofRefusal reason: String) -> String {
+        switch reason {
+        case "bad_user_name_or_password": "wrong user name or password"
+        case "not_authorized":
+            "it may not: no user name where one is needed, or the session is another user's"
+        case "identifier_rejected": "its client identifier is not allowed"
+        case "too_many_sessions": "there are as many sessions as may be (limits.max_sessions)"
+        case "authentication_busy": "too many passwords were being checked"
+        case "no_room": "there was no room for its session (limits.session_bytes, limits.memory)"
+        default: reason
+        }
+    }
+
+    static func words(ofDenial action: String) -> String {
+        switch action {
+        case "publish": "to publish to"
+        case "subscribe": "to subscribe to"
+        case "deliver": "to get messages of"
+        case "will": "to publish its will to"
+        default: action
+        }
+    }
+
+    private func report(_ detail: ClientDetail) -> [String] {
+        guard let report = detail.report else { return [] }
+        let counts = report.counts
+        return [
+            "It reported \(ago(report.reportedAtMs)): \(counts.received) received, "
+                + "\(counts.losses) lost, \(counts.duplicates) twice, "
+                + "\(counts.lostConnections) connections lost."
+        ]
+    }
+
+    // MARK: Words
+
+    private func last(_ kind: ClientEvent.Kind, _ reason: String) -> ClientEvent? {
+        history.events.first { $0.kind == kind && $0.reason == reason }
+    }
+
+    private func messages(_ count: Int) -> String {
+        count == 1 ? "1 message is" : "\(count) messages are"
+    }
+
+    private func span(_ moment: Int64) -> String { Wording.age(of: moment, now: now) }
+
+    private func ago(_ moment: Int64) -> String { span(moment) + " ago" }
+}

@@ -1,0 +1,123 @@
+import BrokerAPI
+import Structures
+import Testing
+
+@testable import BrokerCore
+
+@Suite("What happened to a client lately")
+struct ClientHistoriesTests {
+    private typealias Happening = ClientHistories.Happening
+
+    private static func histories() -> ClientHistories {
+        ClientHistories(hash: KeyedHash(seed: 1), pool: BytePool())
+    }
+
+    @Test("the last eight events of each client are kept, the newest first")
+    func events() {
+        var histories = Self.histories()
+        for time in 1...20 {
+            let kind: ClientEvent.Kind = time % 2 == 0 ? .disconnected : .connected
+            histories.note(
+                Happening(kind, reason: "r", address: "192.0.2.1:\(time)", userName: [0x61]),
+                to: [0x70], atMs: Int64(time), limit: 1 << 20)
+        }
+        let history = histories.history(of: "p")
+        #expect(history.clientID == "p")
+        #expect(history.events.map(\.lastMs) == (13...20).reversed())
+        #expect(
+            history.events.first
+                == ClientEvent(
+                    kind: .disconnected, firstMs: 20, lastMs: 20, count: 1, reason: "r",
+                    address: "192.0.2.1:20", userName: "a"))
+        let unknown = histories.history(of: "q").events
+        #expect(unknown.isEmpty)
+    }
+
+    @Test("the same loss or refusal in a row is one event with its number")
+    func repeats() {
+        var histories = Self.histories()
+        for (time, count) in [(1_500, 2), (5_700, 3)] as [(Int64, UInt64)] {
+            histories.note(
+                Happening(.lostMessages, reason: "queue_full", topic: [0x74], count: count),
+                to: [0x70], atMs: time, limit: 1 << 20)
+        }
+        histories.note(
+            Happening(.lostMessages, reason: "expired"), to: [0x70], atMs: 6_000, limit: 1 << 20)
+        let events = histories.history(of: "p").events
+        #expect(
+            events == [
+                ClientEvent(
+                    kind: .lostMessages, firstMs: 6_000, lastMs: 6_000, count: 1, reason: "expired"),
+                ClientEvent(
+                    kind: .lostMessages, firstMs: 1_500, lastMs: 5_700, count: 5,
+                    reason: "queue_full",
+                    topic: "t"),
+            ])
+    }
+
+    @Test("histories stay within their bytes; invented clients displace no real ones")
+    func bounded() {
+        var histories = Self.histories()
+        let limit = 64 * 1_024
+        for number in 0..<20 {
+            histories.note(
+                Happening(.connected, reason: "new"), to: Array("real-\(number)".utf8), atMs: 1,
+                limit: limit)
+        }
+        for number in 0..<10_000 {
+            histories.note(
+                Happening(.refused, reason: "not_authorized", address: "192.0.2.1:50000"),
+                to: Array("invented-\(number)".utf8), atMs: 2, limit: limit)
+        }
+        let bytes = histories.bytes
+        #expect(bytes <= limit && bytes > limit / 10)
+        for number in 0..<20 {
+            let kept = histories.history(of: "real-\(number)").events.count
+            #expect(kept == 1)
+        }
+        let (last, first) = (
+            histories.history(of: "invented-9999"), histories.history(of: "invented-0")
+        )
+        #expect(last.events.count == 1)
+        #expect(first.events.isEmpty)
+        // Real ones displace the longest unchanged.
+        for number in 20..<1_000 {
+            histories.note(
+                Happening(.connected, reason: "new"), to: Array("real-\(number)".utf8), atMs: 3,
+                limit: limit)
+        }
+        let (gone, here) = (histories.history(of: "real-0"), histories.history(of: "real-999"))
+        #expect(gone.events.isEmpty && here.events.count == 1)
+        let after = histories.bytes
+        #expect(after <= limit)
+        histories.note(Happening(.connected, reason: "new"), to: [0x70], atMs: 4, limit: 0)
+        let off = histories.history(of: "p").events
+        #expect(off.isEmpty)
+    }
+
+    @Test("texts are cut between characters, and nothing of the pool is left behind")
+    func texts() {
+        let pool = BytePool()
+        let before = pool.bytesInUse
+        do {
+            var histories = ClientHistories(hash: KeyedHash(seed: 1), pool: pool)
+            let long = Array(String(repeating: "ä", count: 200).utf8.dropFirst()) + [0x61]
+            for time in 0..<50 {
+                histories.note(
+                    Happening(
+                        time % 2 == 0 ? .connected : .disconnected,
+                        reason: "a reason of some length",
+                        userName: Array(("x" + String(repeating: "ä", count: 200)).utf8),
+                        topic: long),
+                    to: [0x70], atMs: Int64(time), limit: 1 << 20)
+            }
+            let name = histories.history(of: "p").events.first?.userName
+            #expect(name == "x" + String(repeating: "ä", count: 127))
+            // A limit that lets nothing stay.
+            histories.note(Happening(.connected, reason: ""), to: [0x70], atMs: 1, limit: 1)
+            let bytes = histories.bytes
+            #expect(bytes == 0)
+        }
+        #expect(pool.bytesInUse == before)
+    }
+}

@@ -1,0 +1,74 @@
+"""What the operator is told of a client: its history, and `hermesctl explain`."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import pytest
+
+from harness.admin import AdminAPI, hermesctl
+from harness.raw_client import RawClient
+from harness.waiting import eventually
+
+pytestmark = pytest.mark.hermesd("hermesctl explain")
+
+REFUSED = 1
+
+
+def kinds(broker, client_id: str) -> list[str]:
+    events = AdminAPI(broker).get(f"/v1/clients/{client_id}/history")["events"]
+    return [event["kind"] for event in events]
+
+
+def explained(broker, *arguments: str) -> str:
+    done = hermesctl("explain", *arguments, broker=broker)
+    assert done.code == 0, done
+    return done.output
+
+
+def test_a_client_that_is_away_with_a_full_queue(hermesd):
+    broker = hermesd(environment={"HERMES_LIMITS_QUEUE_MESSAGES": "2"})
+    with closing(RawClient(broker.address)) as phone, closing(RawClient(broker.address)) as office:
+        phone.connect("phone", clean_session=False)
+        phone.subscribe(("a/#", 1))
+        phone.disconnect()
+        office.connect("office")
+        eventually(lambda: kinds(broker, "phone")[:1] == ["disconnected"], "the end")
+        for number in range(5):
+            office.publish(f"a/{number}", b"x", qos=1)
+    text = explained(broker, "phone")
+    assert "- It is away since" in text and "it said goodbye (DISCONNECT)" in text
+    assert "- 2 messages are kept until it comes back.\n" in text
+    assert "- It lost 3 of its messages: its queue was full" in text
+    assert kinds(broker, "phone")[-2:] == ["disconnected", "connected"]
+    assert "None of its subscriptions (1) matches b/1." in explained(
+        broker, "phone", "--topic", "b/1")
+    assert "Its subscription a/# (QoS 1) matches a/x/y." in explained(
+        broker, "phone", "--topic", "a/x/y")
+
+
+def test_a_wrong_password_is_told_although_there_is_no_session(start_broker):
+    broker = start_broker(users={"ann": "secret"})
+    for _ in range(3):
+        with closing(RawClient(broker.address)) as stranger:
+            assert stranger.connect("stranger", user_name="ann", password=b"no").return_code != 0
+    text = explained(broker, "stranger")
+    assert "It has no session" in text
+    assert "Its CONNECT as user ann was refused 3 times" in text
+    assert "wrong user name or password" in text
+    nobody = hermesctl("explain", "nobody", broker=broker)
+    assert nobody.code == REFUSED and "The broker knows no client" in nobody.output
+
+
+def test_histories_can_be_off_and_outlive_sessions(hermesd):
+    broker = hermesd()
+    with closing(RawClient(broker.address)) as client:
+        client.connect("gone")
+        client.disconnect()
+    eventually(lambda: kinds(broker, "gone") == ["disconnected", "connected"], "both events")
+    assert "Its session was clean, and ended with its connection" in explained(broker, "gone")
+    broker = hermesd(environment={"HERMES_LIMITS_HISTORY_BYTES": "0"})
+    with closing(RawClient(broker.address)) as client:
+        client.connect("here")
+        assert kinds(broker, "here") == []
+        assert "It is connected since" in explained(broker, "here")
