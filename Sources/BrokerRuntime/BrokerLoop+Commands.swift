@@ -11,7 +11,7 @@ extension BrokerLoop {
         case .client(let clientID, let reply):
             reply(.success(shard.client(clientID) { reactor.address(of: $0) }))
         case .history(let clientID, let reply):
-            reply(.success(histories.history(of: clientID)))
+            reply(.success(history(of: clientID)))
         case .disconnect(let clientID, let reply): reply(.success(shard.disconnect(clientID)))
         case .queue(let query, let reply): shard.queue(query, reply: reply)
         case .dropQueue(let clientID, let bound, let reply):

@@ -1,3 +1,4 @@
+import Addresses
 import BrokerAPI
 import BrokerCore
 import Structures
@@ -32,6 +33,12 @@ extension BrokerLoop {
         }
     }
 
+    func history(of clientID: String) -> ClientHistory {
+        histories.history(of: clientID) { bytes in
+            bytes.withUnsafeBytes { $0.loadUnaligned(as: IPAddress.self).text }
+        }
+    }
+
     private mutating func remember(
         _ client: [UInt8], _ kind: ClientEvent.Kind, reason: String, of handle: Handle? = nil,
         userName: [UInt8]? = nil, topic: [UInt8]? = nil, count: UInt64 = 1
@@ -40,7 +47,10 @@ extension BrokerLoop {
         guard settings.limits.historyBytes > 0, !client.isEmpty else { return }
         histories.note(
             ClientHistories.Happening(
-                kind, reason: reason, address: handle.map { reactor.address(of: $0) } ?? "",
+                kind, reason: reason,
+                address: handle.map { handle in
+                    withUnsafeBytes(of: reactor.peerAddress(of: handle)) { Array($0) }
+                } ?? [],
                 userName: userName, topic: topic, count: count),
             to: client, atMs: shard.wallClockMs, limit: settings.limits.historyBytes)
     }

@@ -12,16 +12,23 @@ struct ClientHistoriesTests {
         ClientHistories(hash: KeyedHash(seed: 1), pool: BytePool())
     }
 
+    private static func history(
+        _ histories: borrowing ClientHistories, _ clientID: String
+    ) -> ClientHistory {
+        histories.history(of: clientID) { String(decoding: $0, as: UTF8.self) }
+    }
+
     @Test("the last eight events of each client are kept, the newest first")
     func events() {
         var histories = Self.histories()
         for time in 1...20 {
             let kind: ClientEvent.Kind = time % 2 == 0 ? .disconnected : .connected
             histories.note(
-                Happening(kind, reason: "r", address: "192.0.2.1:\(time)", userName: [0x61]),
+                Happening(
+                    kind, reason: "r", address: Array("192.0.2.1:\(time)".utf8), userName: [0x61]),
                 to: [0x70], atMs: Int64(time), limit: 1 << 20)
         }
-        let history = histories.history(of: "p")
+        let history = Self.history(histories, "p")
         #expect(history.clientID == "p")
         #expect(history.events.map(\.lastMs) == (13...20).reversed())
         #expect(
@@ -29,7 +36,7 @@ struct ClientHistoriesTests {
                 == ClientEvent(
                     kind: .disconnected, firstMs: 20, lastMs: 20, count: 1, reason: "r",
                     address: "192.0.2.1:20", userName: "a"))
-        let unknown = histories.history(of: "q").events
+        let unknown = Self.history(histories, "q").events
         #expect(unknown.isEmpty)
     }
 
@@ -43,7 +50,7 @@ struct ClientHistoriesTests {
         }
         histories.note(
             Happening(.lostMessages, reason: "expired"), to: [0x70], atMs: 6_000, limit: 1 << 20)
-        let events = histories.history(of: "p").events
+        let events = Self.history(histories, "p").events
         #expect(
             events == [
                 ClientEvent(
@@ -66,17 +73,18 @@ struct ClientHistoriesTests {
         }
         for number in 0..<10_000 {
             histories.note(
-                Happening(.refused, reason: "not_authorized", address: "192.0.2.1:50000"),
+                Happening(
+                    .refused, reason: "not_authorized", address: Array("192.0.2.1:50000".utf8)),
                 to: Array("invented-\(number)".utf8), atMs: 2, limit: limit)
         }
         let bytes = histories.bytes
         #expect(bytes <= limit && bytes > limit / 10)
         for number in 0..<20 {
-            let kept = histories.history(of: "real-\(number)").events.count
+            let kept = Self.history(histories, "real-\(number)").events.count
             #expect(kept == 1)
         }
         let (last, first) = (
-            histories.history(of: "invented-9999"), histories.history(of: "invented-0")
+            Self.history(histories, "invented-9999"), Self.history(histories, "invented-0")
         )
         #expect(last.events.count == 1)
         #expect(first.events.isEmpty)
@@ -86,12 +94,12 @@ struct ClientHistoriesTests {
                 Happening(.connected, reason: "new"), to: Array("real-\(number)".utf8), atMs: 3,
                 limit: limit)
         }
-        let (gone, here) = (histories.history(of: "real-0"), histories.history(of: "real-999"))
+        let (gone, here) = (Self.history(histories, "real-0"), Self.history(histories, "real-999"))
         #expect(gone.events.isEmpty && here.events.count == 1)
         let after = histories.bytes
         #expect(after <= limit)
         histories.note(Happening(.connected, reason: "new"), to: [0x70], atMs: 4, limit: 0)
-        let off = histories.history(of: "p").events
+        let off = Self.history(histories, "p").events
         #expect(off.isEmpty)
     }
 
@@ -111,7 +119,7 @@ struct ClientHistoriesTests {
                         topic: long),
                     to: [0x70], atMs: Int64(time), limit: 1 << 20)
             }
-            let name = histories.history(of: "p").events.first?.userName
+            let name = Self.history(histories, "p").events.first?.userName
             #expect(name == "x" + String(repeating: "ä", count: 127))
             // A limit that lets nothing stay.
             histories.note(Happening(.connected, reason: ""), to: [0x70], atMs: 1, limit: 1)

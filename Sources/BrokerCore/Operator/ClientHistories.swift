@@ -56,13 +56,14 @@ public struct ClientHistories: ~Copyable {
     public struct Happening {
         var kind: ClientEvent.Kind
         var reason: String
-        var address: String
+        /// In a form that only the caller knows; empty if it is not known.
+        var address: [UInt8]
         var userName: [UInt8]
         var topic: [UInt8]
         var count: UInt64
 
         public init(
-            _ kind: ClientEvent.Kind, reason: String, address: String = "",
+            _ kind: ClientEvent.Kind, reason: String, address: [UInt8] = [],
             userName: [UInt8]? = nil, topic: [UInt8]? = nil, count: UInt64 = 1
         ) {
             self.kind = kind
@@ -141,7 +142,7 @@ public struct ClientHistories: ~Copyable {
         let newest = records[place].newest
         guard newest != noIndex, happening.kind != .connected, happening.kind != .disconnected,
             events[newest].kind == Self.number(of: happening.kind),
-            events[newest].reason.array == Array(happening.reason.utf8)
+            Self.withBytes(of: happening.reason, { events[newest].reason.equals($0) })
         else { return false }
         events[newest].count = UInt32(
             clamping: UInt64(events[newest].count) + happening.count)
@@ -150,14 +151,14 @@ public struct ClientHistories: ~Copyable {
     }
 
     private mutating func append(_ happening: Happening, to place: UInt32, _ now: Int64) {
-        let address = Array(happening.address.utf8)
         let userName = Self.cut(happening.userName)
-        let texts = address + userName + Self.cut(happening.topic)
+        let texts = happening.address + userName + Self.cut(happening.topic)
         let event = Event(
             firstMs: now, lastMs: now, count: UInt32(clamping: happening.count),
-            reason: compact(Array(happening.reason.utf8)), texts: compact(texts),
-            addressEnd: UInt16(clamping: address.count),
-            userNameEnd: UInt16(clamping: address.count + userName.count),
+            reason: Self.withBytes(of: happening.reason) { CompactBytes($0, pool: pool) },
+            texts: texts.withUnsafeBytes { CompactBytes($0, pool: pool) },
+            addressEnd: UInt16(clamping: happening.address.count),
+            userNameEnd: UInt16(clamping: happening.address.count + userName.count),
             kind: Self.number(of: happening.kind), older: records[place].newest)
         records[place].newest = events.insert(event)
         records[place].count += 1
@@ -182,8 +183,12 @@ public struct ClientHistories: ~Copyable {
         events.remove(event)
     }
 
-    private func compact(_ bytes: [UInt8]) -> CompactBytes {
-        bytes.withUnsafeBytes { CompactBytes($0, pool: pool) }
+    /// Lends the bytes of a text; the names of reasons need no copy.
+    private static func withBytes<Result>(
+        of text: String, _ body: (UnsafeRawBufferPointer) -> Result
+    ) -> Result {
+        var text = text
+        return text.withUTF8 { body(UnsafeRawBufferPointer($0)) }
     }
 
     /// At most ``mostText`` bytes, cut between characters.
@@ -220,20 +225,25 @@ public struct ClientHistories: ~Copyable {
         byIdentifier.find(hash(client)) { records[$0].identifier.equals(client) }
     }
 
-    /// What happened to a client, the newest first; nothing for an unknown one.
-    public func history(of clientID: String) -> ClientHistory {
+    /// What happened to a client, the newest first; nothing for an unknown one. `address` gives the
+    /// text of an address in the caller's form.
+    public func history(
+        of clientID: String, address: (ArraySlice<UInt8>) -> String
+    ) -> ClientHistory {
         let place = Array(clientID.utf8).withUnsafeBytes { find($0) }
         guard let place else { return ClientHistory(clientID: clientID, events: []) }
         var found: [ClientEvent] = []
         var event = records[place].newest
         while event != noIndex {
-            found.append(Self.event(events[event]))
+            found.append(Self.event(events[event], address))
             event = events[event].older
         }
         return ClientHistory(clientID: clientID, events: found)
     }
 
-    private static func event(_ event: Event) -> ClientEvent {
+    private static func event(
+        _ event: Event, _ address: (ArraySlice<UInt8>) -> String
+    ) -> ClientEvent {
         let texts = event.texts.array
         func text(_ range: Range<Int>) -> String? {
             range.isEmpty ? nil : String(decoding: texts[range], as: UTF8.self)
@@ -243,7 +253,8 @@ public struct ClientHistories: ~Copyable {
             kind: ClientEvent.Kind.allCases[Int(event.kind)],
             firstMs: event.firstMs, lastMs: event.lastMs,
             count: UInt64(event.count), reason: String(decoding: event.reason.array, as: UTF8.self),
-            address: text(0..<addressEnd), userName: text(addressEnd..<userNameEnd),
+            address: addressEnd > 0 ? address(texts[..<addressEnd]) : nil,
+            userName: text(addressEnd..<userNameEnd),
             topic: text(userNameEnd..<texts.count))
     }
 
