@@ -29,6 +29,8 @@ extension BrokerLoop {
             guard let refusal = report.event.refusal else { return }
             remember(
                 report.clientIdentifier, .denied, reason: refusal.name, topic: report.topic)
+        case .sessionExpired(let client):
+            remember(client, .expired, reason: "session_expiry")
         default: break
         }
     }
@@ -37,6 +39,12 @@ extension BrokerLoop {
         histories.history(of: clientID) { bytes in
             bytes.withUnsafeBytes { $0.loadUnaligned(as: IPAddress.self).text }
         }
+    }
+
+    /// For ``history(of:)``; empty if it is not known.
+    private func rawAddress(of handle: Handle) -> [UInt8] {
+        let address = reactor.peerAddress(of: handle)
+        return address == .unknown ? [] : withUnsafeBytes(of: address) { Array($0) }
     }
 
     private mutating func remember(
@@ -48,9 +56,7 @@ extension BrokerLoop {
         histories.note(
             ClientHistories.Happening(
                 kind, reason: reason,
-                address: handle.map { handle in
-                    withUnsafeBytes(of: reactor.peerAddress(of: handle)) { Array($0) }
-                } ?? [],
+                address: handle.map { rawAddress(of: $0) } ?? [],
                 userName: userName, topic: topic, count: count),
             to: client, atMs: shard.wallClockMs, limit: settings.limits.historyBytes)
     }

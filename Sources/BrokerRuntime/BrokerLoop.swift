@@ -160,6 +160,7 @@ package struct BrokerLoop: ~Copyable {
     /// Serves until a ``ShardMessage/stop`` has been carried out.
     package mutating func run() throws(SystemError) {
         shard.reportsLifecycle = wantsLifecycle
+        shard.reportsWaiting = notices.wantsDetails
         while try turn() {}
         shard.abandonReplies()
         authenticator?.stop()
@@ -426,6 +427,9 @@ package struct BrokerLoop: ~Copyable {
             passLimits()
             // A reload may change the log level too.
             shard.reportsLifecycle = wantsLifecycle
+            shard.reportsWaiting = notices.wantsDetails
+            shard.trimReports()
+            histories.trim(to: limits.historyBytes)
         case .access(let rules):
             shard.setAccess(rules)
             notices.forgetAccess()
@@ -441,6 +445,8 @@ package struct BrokerLoop: ~Copyable {
         }
         drainDeadline = shard.now.advanced(
             byMilliseconds: settings.limits.drainTimeout.wholeMilliseconds)
+        // All connections end at once, and only a log in full detail is to tell of each.
+        shard.reportsLifecycle = notices.wantsDetails
         reactor.closeListeners()
         isAccepting = []
         waitsForHandshakes = false

@@ -24,6 +24,7 @@ struct NoticeLog {
     }
 
     var wantsLifecycle: Bool { logger.logLevel <= connections }
+    var wantsDetails: Bool { logger.logLevel <= .debug }
 
     /// Asks the reactor for an address, a system call, only for lines that are written.
     mutating func log(_ notice: BrokerNotice, in reactor: borrowing Reactor, now: MonotonicTime) {
@@ -245,7 +246,7 @@ struct NoticeLog {
     ) {
         guard failure.reason != .closed else {
             // Port scanners and health checks only connect.
-            guard wantsLifecycle else { return }
+            guard wantsDetails else { return }
             let address = reactor.address(of: handle)
             logger.debug(
                 "TLS handshake failed",

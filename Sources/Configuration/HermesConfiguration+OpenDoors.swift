@@ -41,7 +41,8 @@ extension HermesConfiguration {
 
     private func openDoors(of listener: Listener, key: String) -> [OpenDoor] {
         var doors: [OpenDoor] = []
-        if allowsAnonymous(on: listener) {
+        // Who must show a certificate is no stranger.
+        if allowsAnonymous(on: listener), listener.tls.clientCertificates != .required {
             doors.append(
                 OpenDoor(
                     key: key,

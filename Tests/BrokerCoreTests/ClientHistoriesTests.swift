@@ -62,6 +62,19 @@ struct ClientHistoriesTests {
             ])
     }
 
+    @Test("a repetition tells of the last one")
+    func newest() {
+        var histories = Self.histories()
+        for address in ["192.0.2.1:1", "198.51.100.77:50000", "10.0.0.1:9"] {
+            histories.note(
+                Happening(.refused, reason: "not_authorized", address: Array(address.utf8)),
+                to: [0x70], atMs: 1, limit: 1 << 20)
+        }
+        let events = Self.history(histories, "p").events
+        #expect(events.map(\.address) == ["10.0.0.1:9"])
+        #expect(events.map(\.count) == [3])
+    }
+
     @Test("histories stay within their bytes; invented clients displace no real ones")
     func bounded() {
         var histories = Self.histories()

@@ -137,6 +137,8 @@ struct ClientReportFlowTests {
     @Test("reports outlive sessions; beyond the limit the oldest goes, and 0 reads none")
     func bounded() throws {
         let link = ShardLink { $0.reportBytes = 2 * 161 }
+        // Later than the counters began.
+        link.advance(milliseconds: 1_000)
         for client in ["a", "b"] {
             let handle = try link.connect(client)
             try Self.send(link, handle, Self.report(received: 1), of: client)
@@ -156,6 +158,15 @@ struct ClientReportFlowTests {
         #expect(link.shard.figures.reportBytes == 2 * 161)
         // The records are as large as they count.
         #expect(MemoryLayout<ClientReports.Record>.stride + 16 <= 160)
+        // What the forgotten report had told is no growth again.
+        let growth = link.shard.figures.reportedGrowth.received
+        try Self.send(link, try link.connect("b"), Self.report(received: 3), of: "b")
+        #expect(link.shard.figures.reportedGrowth.received == growth)
+        #expect(link.shard.report(of: "b")?.counts.received == 3)
+        try Self.send(link, third, Self.report(received: 4), of: "c")
+        link.shard.limits.reportBytes = 161
+        link.shard.trimReports()
+        #expect(link.shard.figures.clientsWithReports == 1)
         link.shard.limits.reportBytes = 0
         try Self.send(link, third, Self.report(received: 9), of: "c")
         #expect(link.shard.report(of: "c")?.counts.received == 4)
@@ -220,6 +231,21 @@ struct ClientReportFlowTests {
             ])
     }
 
+    @Test("one client brings in four names at most")
+    func newNames() throws {
+        let link = ShardLink()
+        let phone = try link.connect("phone")
+        for number in 0..<6 {
+            let bytes = Self.report(received: 1, network: "n\(number)")
+            try Self.send(link, phone, bytes, of: "phone")
+            #expect(
+                link.shard.report(of: "phone")?.network == (number < 4 ? "n\(number)" : "other"))
+        }
+        let other = try link.connect("2")
+        try Self.send(link, other, Self.report(received: 1, network: "n5"), of: "2")
+        #expect(link.shard.report(of: "2")?.network == "n5")
+    }
+
     @Test("networks beyond the first 64 are others; names that are none count as none")
     func networks() throws {
         var labels = NetworkLabels()
@@ -236,6 +262,9 @@ struct ClientReportFlowTests {
             #expect(first == UInt8(index))
             #expect(again == UInt8(index))
         }
+        var few = NetworkLabels()
+        let reserved = Array("other".utf8).withUnsafeBytes { few.number(of: $0) }
+        #expect(reserved == NetworkLabels.others)
         let (beyond, known) = (number([0x41]), number(Array("n64".utf8)))
         #expect(labels.name(beyond) == "other")
         #expect(labels.name(known) == "n64")

@@ -65,6 +65,9 @@ struct ArrivalsCommandTests {
         let none = try await run(
             ["arrivals", "--client", "x\u{1B}"], answers: [.ok(ArrivalPage(total: Self.total))])
         #expect(none.exitCode == 1)
+        let json = try await run(
+            ["arrivals", "--client", "x", "--json"], answers: [.ok(ArrivalPage(total: Self.total))])
+        #expect(json.exitCode == 1 && json.output.hasPrefix("{"))
         #expect(none.errors.hasPrefix("hermesctl: there is no report of \"x\\u{1B}\"."))
     }
 

@@ -48,7 +48,7 @@ struct ExplainCommandTests {
             Self.explained(Self.detail(inFlight: 20, queued: 3, filters: [("a/#", 1)])) == [
                 "It is connected since 1m, from 192.0.2.1:5; its last packet came 3s ago.",
                 "It subscribes to a/# (QoS 1).",
-                "20 messages are sent and not acknowledged; 3 more wait until it acknowledges (limits.max_in_flight).",
+                "20 messages are sent and not acknowledged; 3 more wait behind (limits.max_in_flight).",
             ])
     }
 
@@ -109,6 +109,10 @@ struct ExplainCommandTests {
                 "The access rules denied 5s ago: to publish to b/1.",
                 "A subscription was refused 5s ago at the limit max_subscriptions.",
             ])
+        #expect(
+            Self.explained(nil, [Self.event(.expired, "session_expiry")]).last
+                == "Its session expired 5s ago (limits.session_expiry), and what waited for it was dropped."
+        )
         #expect(Self.explained(nil).first?.hasPrefix("The broker knows no client") == true)
     }
 

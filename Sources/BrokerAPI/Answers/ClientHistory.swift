@@ -29,6 +29,8 @@ public struct ClientEvent: Codable, Sendable, Equatable {
         case filterRefused = "filter_refused"
         /// The access rules denied something.
         case denied
+        /// The session expired.
+        case expired
     }
 
     public var kind: Kind
@@ -38,7 +40,8 @@ public struct ClientEvent: Codable, Sendable, Equatable {
     /// How many in a row; of lost messages their number.
     public var count: UInt64
     /// Why it ended, was refused or lost, which limit was met, or which action was denied; for an
-    /// accepted CONNECT whether the session was there (`resumed`) or is new (`new`).
+    /// accepted CONNECT whether the session was there (`resumed`) or is new (`new`); for an expired
+    /// session the limit.
     public var reason: String
     /// The peer's address with its port; `nil` if it is not known.
     public var address: String?

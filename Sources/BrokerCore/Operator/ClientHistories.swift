@@ -13,9 +13,9 @@ public struct ClientHistories: ~Copyable {
         var count: UInt32
         let reason: CompactBytes
         /// Address, user name and topic, one after the other.
-        let texts: CompactBytes
-        let addressEnd: UInt16
-        let userNameEnd: UInt16
+        var texts = CompactBytes()
+        var addressEnd: UInt16 = 0
+        var userNameEnd: UInt16 = 0
         let kind: UInt8
         /// The event before; ``noIndex`` without one.
         var older = noIndex
@@ -33,8 +33,8 @@ public struct ClientHistories: ~Copyable {
         /// The newest event, which names the one before.
         var newest = noIndex
         var count: UInt8 = 0
-        /// True once a CONNECT was accepted.
-        var isKnown = false
+        /// True once anything but a refusal has happened to it.
+        var hasSession = false
         /// Bytes of the events.
         var eventBytes: UInt32 = 0
         var links = ListLinks()
@@ -106,15 +106,20 @@ public struct ClientHistories: ~Copyable {
         guard limit > 0 else { return }
         let place = client.withUnsafeBytes { find($0) ?? insert($0) }
         unlist(place)
-        if happening.kind == .connected { records[place].isKnown = true }
+        if happening.kind != .refused { records[place].hasSession = true }
         if !repeats(happening, at: place, now) { append(happening, to: place, now) }
         list(place)
+        trim(to: limit)
+    }
+
+    /// Forgets what happened longest ago until all takes no more than `limit` bytes.
+    public mutating func trim(to limit: Int) {
         while strangerBytes > limit / 8 { forget(strangers.first) }
         while knownBytes + strangerBytes > limit { forget(known.first) }
     }
 
     private mutating func list(_ place: UInt32) {
-        if records[place].isKnown {
+        if records[place].hasSession {
             known.append(place, in: records)
             knownBytes += records[place].bytes
         } else {
@@ -124,7 +129,7 @@ public struct ClientHistories: ~Copyable {
     }
 
     private mutating func unlist(_ place: UInt32) {
-        if records[place].isKnown {
+        if records[place].hasSession {
             known.remove(place, in: records)
             knownBytes -= records[place].bytes
         } else {
@@ -135,7 +140,8 @@ public struct ClientHistories: ~Copyable {
 
     public var bytes: Int { knownBytes + strangerBytes }
 
-    /// Counts it as a repetition of the client's last event; false when it is none.
+    /// Counts it as a repetition of the client's last event, which then tells of this one; false
+    /// when it is none.
     private mutating func repeats(
         _ happening: Happening, at place: UInt32, _ now: Int64
     ) -> Bool {
@@ -147,23 +153,33 @@ public struct ClientHistories: ~Copyable {
         events[newest].count = UInt32(
             clamping: UInt64(events[newest].count) + happening.count)
         events[newest].lastMs = now
+        records[place].eventBytes -= UInt32(events[newest].bytes)
+        events[newest].texts.destroy(in: pool)
+        setTexts(of: newest, happening)
+        records[place].eventBytes += UInt32(events[newest].bytes)
         return true
     }
 
     private mutating func append(_ happening: Happening, to place: UInt32, _ now: Int64) {
+        let event = events.insert(
+            Event(
+                firstMs: now, lastMs: now, count: UInt32(clamping: happening.count),
+                reason: Self.withBytes(of: happening.reason) { CompactBytes($0, pool: pool) },
+                kind: Self.number(of: happening.kind), older: records[place].newest))
+        setTexts(of: event, happening)
+        records[place].newest = event
+        records[place].count += 1
+        records[place].eventBytes += UInt32(events[event].bytes)
+        if records[place].count > Self.mostEvents { dropOldest(of: place) }
+    }
+
+    private mutating func setTexts(of event: UInt32, _ happening: Happening) {
         let userName = Self.cut(happening.userName)
         let texts = happening.address + userName + Self.cut(happening.topic)
-        let event = Event(
-            firstMs: now, lastMs: now, count: UInt32(clamping: happening.count),
-            reason: Self.withBytes(of: happening.reason) { CompactBytes($0, pool: pool) },
-            texts: texts.withUnsafeBytes { CompactBytes($0, pool: pool) },
-            addressEnd: UInt16(clamping: happening.address.count),
-            userNameEnd: UInt16(clamping: happening.address.count + userName.count),
-            kind: Self.number(of: happening.kind), older: records[place].newest)
-        records[place].newest = events.insert(event)
-        records[place].count += 1
-        records[place].eventBytes += UInt32(event.bytes)
-        if records[place].count > Self.mostEvents { dropOldest(of: place) }
+        events[event].texts = texts.withUnsafeBytes { CompactBytes($0, pool: pool) }
+        events[event].addressEnd = UInt16(clamping: happening.address.count)
+        events[event].userNameEnd = UInt16(
+            clamping: happening.address.count + userName.count)
     }
 
     private mutating func dropOldest(of place: UInt32) {
@@ -266,6 +282,7 @@ public struct ClientHistories: ~Copyable {
         case .lostMessages: 3
         case .filterRefused: 4
         case .denied: 5
+        case .expired: 6
         }
     }
 }

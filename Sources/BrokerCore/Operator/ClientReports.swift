@@ -12,7 +12,9 @@ struct ClientReports: ~Copyable {
         /// UNIX time in milliseconds.
         var reportedAtMs: Int64
         /// A number of ``NetworkLabels``.
-        var network: UInt8
+        var network = NetworkLabels.none
+        /// Names that the client has brought into ``NetworkLabels``.
+        var newNames: UInt8 = 0
         /// False in a free place.
         var isTaken = true
         /// The neighbours by age.
@@ -28,6 +30,8 @@ struct ClientReports: ~Copyable {
 
     /// Bytes that a client counts besides its identifier: the record, and its place in the index.
     private static var recordBytes: Int { 160 }
+    /// Names that one client may bring into ``NetworkLabels``.
+    private static var mostNewNames: UInt8 { 4 }
 
     /// Never read; see the same in ``Shard``.
     private let addressOnly: any Sendable = ()
@@ -45,6 +49,8 @@ struct ClientReports: ~Copyable {
     /// What the reports have grown by since the start.
     private(set) var growth = ReportedCounts()
     private(set) var outcomes = Counts<ReportOutcome>()
+    /// The newest time of a report that was forgotten: UNIX time in milliseconds.
+    private var forgottenMs: Int64 = 0
 
     init(hash: KeyedHash) { self.hash = hash }
 
@@ -69,7 +75,6 @@ struct ClientReports: ~Copyable {
             return
         }
         outcomes.add(.taken)
-        let network = networks.number(of: name)
         var former: ReportedFigures?
         let place: UInt32
         if let known = find(identifier) {
@@ -78,27 +83,40 @@ struct ClientReports: ~Copyable {
             byAge.remove(place, in: records)
             records[place].figures = figures
             records[place].reportedAtMs = nowMs
-            records[place].network = network
         } else {
             place = records.insert(
                 Record(
                     identifier: CompactBytes(identifier, pool: pool), figures: figures,
-                    reportedAtMs: nowMs, network: network))
+                    reportedAtMs: nowMs))
             byIdentifier.insert(hash(identifier), place)
             bytes += Self.recordBytes + identifier.count
         }
         byAge.append(place, in: records)
-        grow(from: former, to: figures, startedAtMs: startedAtMs)
+        setNetwork(name, of: place)
+        // What was told in a report that is forgotten has counted.
+        grow(from: former, to: figures, sinceMs: max(startedAtMs, forgottenMs))
+        trim(to: limit, pool)
+    }
+
+    private mutating func setNetwork(_ name: UnsafeRawBufferPointer, of place: UInt32) {
+        let before = networks.count
+        records[place].network = networks.number(
+            of: name, mayBeNew: records[place].newNames < Self.mostNewNames)
+        if networks.count > before { records[place].newNames += 1 }
+    }
+
+    /// Forgets the oldest reports until the records take no more than `limit` bytes.
+    mutating func trim(to limit: Int, _ pool: BytePool) {
         while bytes > limit { forget(byAge.first, pool) }
     }
 
-    /// Adds a report to the sums and to the growth. Counters that began before the broker did, and
-    /// of which this is the first report, have grown at an unknown time and count from now on.
+    /// Adds a report to the sums and to the growth. Counters that began before `sinceMs`, and of
+    /// which no report is known, have grown at an unknown time and count from now on.
     private mutating func grow(
-        from former: ReportedFigures?, to figures: ReportedFigures, startedAtMs: Int64
+        from former: ReportedFigures?, to figures: ReportedFigures, sinceMs: Int64
     ) {
         let continues =
-            former.map { $0.sinceMs == figures.sinceMs } ?? (figures.sinceMs < startedAtMs)
+            former.map { $0.sinceMs == figures.sinceMs } ?? (figures.sinceMs < sinceMs)
         for (_, path) in ReportedCounts.all {
             let now = figures.counts[keyPath: path]
             let before = former?.counts[keyPath: path] ?? 0
@@ -111,6 +129,7 @@ struct ClientReports: ~Copyable {
     private mutating func forget(_ place: UInt32, _ pool: BytePool) {
         outcomes.add(.forgotten)
         let record = records[place]
+        forgottenMs = max(forgottenMs, record.reportedAtMs)
         for (_, path) in ReportedCounts.all {
             sums[keyPath: path] &-= record.figures.counts[keyPath: path]
         }

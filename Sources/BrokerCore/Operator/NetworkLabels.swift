@@ -14,13 +14,17 @@ struct NetworkLabels {
     /// The name of number 1 comes first.
     private var names: [[UInt8]] = []
 
-    /// The number of a name, which is new or known. One of more than 32 bytes, or that is no
-    /// printable UTF-8, counts as none.
-    mutating func number(of name: UnsafeRawBufferPointer) -> UInt8 {
+    var count: Int { names.count }
+
+    /// The number of a name, which is known, or new if it may be. One of more than 32 bytes, or that
+    /// is no printable UTF-8, counts as none.
+    mutating func number(of name: UnsafeRawBufferPointer, mayBeNew: Bool = true) -> UInt8 {
         guard !name.isEmpty, name.count <= Self.longest else { return Self.none }
         let known = names.firstIndex { $0.withUnsafeBytes { $0.elementsAreEqual(to: name) } }
         if let known { return UInt8(known + 1) }
-        guard names.count < Self.most else { return Self.others }
+        guard mayBeNew, names.count < Self.most,
+            !LostConnections.otherNetwork.utf8.elementsEqual(name)
+        else { return Self.others }
         guard let text = String(validating: name, as: UTF8.self),
             text.unicodeScalars.allSatisfy({ $0.value >= 0x20 && !(0x7F...0x9F ~= $0.value) })
         else { return Self.none }

@@ -6,8 +6,10 @@ struct Notices {
     private static let mostOfClients = 1_000
 
     private var notices: [BrokerNotice] = []
-    /// True when connection lifecycles are logged.
+    /// True when someone wants to know of connections and their ends.
     var reportsLifecycle = false
+    /// True when the log shows what clients wait for.
+    var reportsWaiting = false
 
     mutating func append(_ notice: BrokerNotice) { notices.append(notice) }
 

@@ -178,7 +178,7 @@ struct Sessions: ~Copyable {
 
     // MARK: Lost messages
 
-    /// Counts a lost message of the session; true for the first with this reason.
+    /// Counts a lost message of the session.
     mutating func countDrop(_ session: UInt32, _ reason: DropReason) {
         if records[session].drops == noIndex {
             records[session].setDrops(drops.insert(SessionDropCounts()))

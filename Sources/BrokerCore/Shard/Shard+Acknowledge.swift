@@ -113,7 +113,7 @@ extension Shard {
 
     private mutating func notePause(_ handle: Handle, _ isPaused: Bool) {
         let session = connections[handle].session
-        guard reportsLifecycle, session != noIndex else { return }
+        guard reportsWaiting, session != noIndex else { return }
         context.notices.append(
             .paused(handle, clientIdentifier: sessions.identifier(of: session), isPaused))
     }

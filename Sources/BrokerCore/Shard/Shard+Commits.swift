@@ -73,7 +73,7 @@ extension Shard {
         guard needsStore(handle, frame, bytes) else { return false }
         connections.awaitStore(handle)
         context.counters.publishersPaused += 1
-        if reportsLifecycle {
+        if reportsWaiting {
             let session = connections[handle].session
             context.notices.append(
                 .awaitsStore(

@@ -286,8 +286,7 @@ extension Shard {
 
     // MARK: Lost messages
 
-    /// Counts a lost message; the first with this reason in a session is reported, by its name if
-    /// memory has the message.
+    /// Counts a lost message, and has the log tell of it, by its name if memory has the message.
     mutating func drop(_ session: UInt32, _ reason: DropReason, _ message: Message? = nil) {
         context.counters.dropped.add(reason)
         if reason == .slowReader { context.counters.limits.add(.outputBytes) }
@@ -296,7 +295,7 @@ extension Shard {
         // denials have their own report.
         guard reason != .away, reason != .notAllowed, reason != .replaced else { return }
         let notice = dropReports.note(reason, session, sessions, message, at: context.now)
-        if let notice { context.notices.appendBounded(notice) }
+        if let notice { context.notices.append(notice) }
     }
 
     /// Tells the log of messages lost in the last second.

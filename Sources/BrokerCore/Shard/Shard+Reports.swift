@@ -29,11 +29,14 @@ extension Shard {
             reports.count(.foreign)
             return
         }
-        context.budget.spend(WorkBudget.report(bytes: payload.count))
+        context.budget.spend(WorkBudget.report(bytes: min(payload.count, ReportReader.mostBytes)))
         reports.take(
             payload, of: named, limit: context.limits.reportBytes, startedAtMs: system.startedAtMs,
             nowMs: context.wallClockMs, pool: pool)
     }
+
+    /// Keeps no more reports than the limits of now allow.
+    public mutating func trimReports() { reports.trim(to: context.limits.reportBytes, pool) }
 
     /// A client's newest report; `nil` without one.
     public func report(of clientID: String) -> ClientReport? {

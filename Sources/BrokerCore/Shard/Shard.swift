@@ -94,7 +94,12 @@ public struct Shard: ~Copyable {
     }
     public var now: MonotonicTime { context.now }
     public var wallClockMs: Int64 { context.wallClockMs }
-    /// True when connection lifecycles are logged.
+    /// True when the log shows what clients wait for.
+    public var reportsWaiting: Bool {
+        get { context.notices.reportsWaiting }
+        set { context.notices.reportsWaiting = newValue }
+    }
+    /// True when someone wants to know of connections and their ends.
     public var reportsLifecycle: Bool {
         get { context.notices.reportsLifecycle }
         set { context.notices.reportsLifecycle = newValue }

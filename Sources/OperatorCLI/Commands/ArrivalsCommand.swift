@@ -32,12 +32,11 @@ struct ArrivalsCommand: OperatorCommand {
                 } else {
                     try await broker.arrivals(withLosses: losses, limit: most.limit)
                 }
-            guard !output.json else {
-                try context.console.print(JSONOutput.line(page))
-                return
-            }
             try context.console.print(
-                Self.rendered(page, now: context.now(), width: context.console.outputColumns))
+                output.json
+                    ? JSONOutput.line(page)
+                    : Self.rendered(
+                        page, now: context.now(), width: context.console.outputColumns))
             if page.next != nil {
                 context.console.complain(
                     "there are more than these \(page.clients.count). Raise --limit.")

@@ -33,6 +33,10 @@ struct Explanation {
         if last.kind == .disconnected {
             lines.append(
                 "Its session was clean, and ended with its connection \(ago(last.lastMs)).")
+        } else if last.kind == .expired {
+            lines.append(
+                "Its session expired \(ago(last.lastMs)) (limits.session_expiry), and what waited "
+                    + "for it was dropped.")
         }
         return lines + refusals
     }
@@ -65,7 +69,7 @@ struct Explanation {
                     + "\(fight.peers.joined(separator: " and ")). Give each its own identifier.")
         }
         let connects = history.events.filter { $0.kind == .connected }
-        if connects.count >= 4, let oldest = connects.last {
+        if connects.count >= 3, let oldest = connects.last, now - oldest.lastMs < 3_600_000 {
             lines.append(
                 "It connected \(connects.count) times within \(span(oldest.lastMs)): its network "
                     + "or its app lets connections go.")
@@ -130,11 +134,14 @@ struct Explanation {
         var lines: [String] = []
         if client.connected {
             if client.inFlight > 0 {
+                let more =
+                    client.queued > 0
+                    ? "; \(client.queued) more wait behind (limits.max_in_flight)" : ""
+                lines.append("\(messages(client.inFlight)) sent and not acknowledged\(more).")
+            } else if client.queued > 0 {
                 lines.append(
-                    "\(messages(client.inFlight)) sent and not acknowledged"
-                        + (client.queued > 0
-                            ? "; \(client.queued) more wait until it acknowledges "
-                                + "(limits.max_in_flight)." : "."))
+                    "\(messages(client.queued)) waiting: for the disk (hermesctl status), or until "
+                        + "it reads.")
             }
             if detail.unsentBytes > 0 {
                 lines.append(
@@ -196,7 +203,7 @@ struct Explanation {
             case .denied:
                 return "The access rules denied\(times) \(ago(event.lastMs)): "
                     + "\(Self.words(ofDenial: event.reason))\(topic)."
-            case .connected, .disconnected, .lostMessages: return nil
+            case .connected, .disconnected, .lostMessages, .expired: return nil
             }
         }
     }
