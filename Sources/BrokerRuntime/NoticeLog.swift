@@ -269,6 +269,9 @@ struct NoticeLog {
         _ handle: Handle, _ identifier: [UInt8]?, _ userName: [UInt8]?, _ reason: CloseReason,
         _ opening: ForeignProtocol?, _ reactor: borrowing Reactor, _ now: MonotonicTime
     ) {
+        // Port scanners and health checks only connect.
+        let usualLevel = identifier == nil ? .debug : connections
+        guard reason.announcement != nil || logger.logLevel <= usualLevel else { return }
         var metadata: Logger.Metadata = [
             LogKeys.connection: "\(handle.index)", LogKeys.reason: "\(reason.name)",
         ]
@@ -277,14 +280,12 @@ struct NoticeLog {
         if let setting = Self.setting(reason) { metadata[LogKeys.setting] = "\(setting)" }
         if case .networkError(let code) = reason { metadata[LogKeys.error] = "errno \(code)" }
         guard let announcement = reason.announcement else {
-            // Port scanners and health checks only connect.
-            let level = identifier == nil ? .debug : connections
-            guard logger.logLevel <= level,
-                let heldBack = lifecycleLines.take(atMilliseconds: now.milliseconds)
-            else { return }
+            guard let heldBack = lifecycleLines.take(atMilliseconds: now.milliseconds) else {
+                return
+            }
             metadata[LogKeys.address] = "\(reactor.address(of: handle))"
             logger.log(
-                level: level, "Connection closed", metadata: metadata.suppressing(heldBack))
+                level: usualLevel, "Connection closed", metadata: metadata.suppressing(heldBack))
             return
         }
         // Each broken statement has its own rate limit.

@@ -62,6 +62,12 @@ struct ClientHistoriesTests {
             ])
     }
 
+    @Test("a client and an event take what docs/limits.md says")
+    func sizes() {
+        #expect(MemoryLayout<ClientHistories.Record>.stride + 16 == 56)
+        #expect(MemoryLayout<ClientHistories.Event>.stride == 64)
+    }
+
     @Test("a repetition tells of the last one")
     func newest() {
         var histories = Self.histories()

@@ -11,14 +11,14 @@ public struct ClientHistories: ~Copyable {
         let firstMs: Int64
         var lastMs: Int64
         var count: UInt32
+        /// The event before; ``noIndex`` without one.
+        var older: UInt32
         let reason: CompactBytes
         /// Address, user name and topic, one after the other.
         var texts = CompactBytes()
         var addressEnd: UInt16 = 0
         var userNameEnd: UInt16 = 0
         let kind: UInt8
-        /// The event before; ``noIndex`` without one.
-        var older = noIndex
 
         var bytes: Int { MemoryLayout<Self>.stride + reason.count + texts.count }
 
@@ -164,8 +164,9 @@ public struct ClientHistories: ~Copyable {
         let event = events.insert(
             Event(
                 firstMs: now, lastMs: now, count: UInt32(clamping: happening.count),
+                older: records[place].newest,
                 reason: Self.withBytes(of: happening.reason) { CompactBytes($0, pool: pool) },
-                kind: Self.number(of: happening.kind), older: records[place].newest))
+                kind: Self.number(of: happening.kind)))
         setTexts(of: event, happening)
         records[place].newest = event
         records[place].count += 1

@@ -88,6 +88,7 @@ class _Run:
         self._unanswered = 0
         self._broker_kills = 0
         self._starting = threading.Lock()
+        self._counting = threading.Lock()
 
     def run(self) -> Verdict:
         begin = time.monotonic()
@@ -150,9 +151,8 @@ class _Run:
         """Posts each status until it is answered; its name makes a repeat no second message."""
         number = 0
         while number < self._each:
-            if self._posted - self._arrived > BACKLOG:
-                time.sleep(0.01)
-                continue
+            eventually(
+                lambda: self._posted - self._arrived <= BACKLOG, "phones that keep up", within=600)
             group = range(number, min(number + GROUP, self._each))
             body = b"".join(
                 json.dumps({
@@ -168,10 +168,12 @@ class _Run:
                 if answer.status != 200 or sum("message_id" in line for line in lines) < len(group):
                     raise OSError(f"not all of the batch: {answer}")
             except (OSError, ValueError, HTTPException):
-                self._unanswered += 1
-                time.sleep(0.02)
+                # The broker was killed: the next try waits until it is back.
+                with self._counting:
+                    self._unanswered += 1
                 continue
-            self._posted += len(group)
+            with self._counting:
+                self._posted += len(group)
             number = group.stop
 
     def _compare(self, accepted: set[str], cuts: int, seconds: float) -> Verdict:
