@@ -1,0 +1,78 @@
+/// A wake that is owed: a notification service should tell a phone that messages wait for it.
+public struct Wake: Sendable, Equatable {
+    /// Names the wake in its answer.
+    public var id: UInt64
+    public var clientID: String
+    public var device: Device
+    public var kind: WakeKind
+    /// The index of the rule in ``BrokerLimits/wakeRules``; `nil` when the message itself asks and
+    /// no rule fits its topic.
+    public var rule: Int?
+    /// The topic of the newest message that asks for the wake.
+    public var topic: String
+    /// Payload of that message, when its rule includes fields of it; empty otherwise.
+    public var payload: [UInt8]
+    /// Messages that wait for the client and that it has not been woken for.
+    public var waiting: Int
+    /// A name for the notification that a later one of the same name replaces: a digest of the
+    /// message's collapse key or its topic, in hexadecimal; at most 64 bytes.
+    public var collapseID: String
+    /// The same for each attempt of the same wake, across restarts: 128 bits for `apns-id`.
+    public var notificationID: (high: UInt64, low: UInt64)
+    /// UNIX time in seconds at which the wake is of no use.
+    public var expiresAt: Int64
+
+    public init(
+        id: UInt64, clientID: String, device: Device, kind: WakeKind, rule: Int?, topic: String,
+        payload: [UInt8] = [], waiting: Int, collapseID: String,
+        notificationID: (high: UInt64, low: UInt64), expiresAt: Int64
+    ) {
+        self.id = id
+        self.clientID = clientID
+        self.device = device
+        self.kind = kind
+        self.rule = rule
+        self.topic = topic
+        self.payload = payload
+        self.waiting = waiting
+        self.collapseID = collapseID
+        self.notificationID = notificationID
+        self.expiresAt = expiresAt
+    }
+
+    public static func == (left: Wake, right: Wake) -> Bool {
+        left.id == right.id && left.clientID == right.clientID && left.device == right.device
+            && left.kind == right.kind && left.rule == right.rule && left.topic == right.topic
+            && left.payload == right.payload && left.waiting == right.waiting
+            && left.collapseID == right.collapseID
+            && left.notificationID == right.notificationID && left.expiresAt == right.expiresAt
+    }
+}
+
+/// The end of one attempt to wake a phone.
+public struct WakeAnswer: Sendable, Equatable {
+    public enum Outcome: Sendable, Equatable {
+        /// The service has taken the notification.
+        case accepted
+        /// The service says that the device is gone since that time (UNIX milliseconds; `nil` when
+        /// it says no time). A device that registered later stays.
+        case gone(atMs: Int64?)
+        /// The service does not know the token. The device is set aside until it registers again.
+        case badDevice
+        /// Not now: the wake is owed again after that time.
+        case later(milliseconds: UInt64)
+        /// The service refuses this notification, and would again.
+        case refused
+    }
+
+    public var id: UInt64
+    public var outcome: Outcome
+    /// The service's own word for it, such as `Unregistered`; empty for none.
+    public var reason: String
+
+    public init(id: UInt64, outcome: Outcome, reason: String = "") {
+        self.id = id
+        self.outcome = outcome
+        self.reason = reason
+    }
+}
