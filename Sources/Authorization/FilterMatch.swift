@@ -9,12 +9,19 @@ public enum FilterMatch {
                 separator: "/", maxSplits: 2, omittingEmptySubsequences: false)
             plain = parts.count == 3 ? parts[2] : ""
         }
-        let nobody = AccessSubject(
-            userName: nil, clientIdentifier: UnsafeRawBufferPointer(start: nil, count: 0))
         return Array(plain.utf8).withUnsafeBytes { filter in
             Array(topic.utf8).withUnsafeBytes { topic in
-                TopicPattern.matches(filter, topic: topic, nobody, isAllow: true)
+                matches(filter: filter, topic: topic)
             }
         }
+    }
+
+    /// The same for a filter that is not shared.
+    public static func matches(
+        filter: UnsafeRawBufferPointer, topic: UnsafeRawBufferPointer
+    ) -> Bool {
+        let nobody = AccessSubject(
+            userName: nil, clientIdentifier: UnsafeRawBufferPointer(start: nil, count: 0))
+        return TopicPattern.matches(filter, topic: topic, nobody, isAllow: true)
     }
 }

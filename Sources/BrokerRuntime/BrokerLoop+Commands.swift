@@ -47,6 +47,16 @@ extension BrokerLoop {
         case .pushList(let number, let limit, let reply):
             reply(.success(shard.pushList(below: number, limit: limit)))
         case .cancelPush(let pushID, let reply): shard.cancelPush(pushID, reply: reply)
+        case .device(let clientID, let reply): reply(.success(shard.device(of: clientID)))
+        case .setDevice(let clientID, let device, let reply):
+            shard.setDevice(of: clientID, device, reply: reply)
+        case .removeDevice(let clientID, let reply):
+            shard.removeDevice(of: clientID, reply: reply)
+        case .deviceList(let place, let limit, let reply):
+            reply(.success(shard.deviceList(from: place, limit: limit)))
+        case .tryWake(let clientID, let reply): shard.tryWake(of: clientID, reply: reply)
+        case .nextWakes(let kind, let most, let take): shard.nextWakes(kind, most: most, take)
+        case .wakeAnswers(let answers): shard.answerWakes(answers)
         }
     }
 

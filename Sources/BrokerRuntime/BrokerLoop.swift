@@ -429,6 +429,7 @@ package struct BrokerLoop: ~Copyable {
             shard.reportsLifecycle = wantsLifecycle
             shard.reportsWaiting = notices.wantsDetails
             shard.trimReports()
+            shard.adoptWakeRules()
             histories.trim(to: limits.historyBytes)
         case .access(let rules):
             shard.setAccess(rules)

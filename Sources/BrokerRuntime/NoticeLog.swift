@@ -98,6 +98,24 @@ struct NoticeLog {
             var metadata: Logger.Metadata = [LogKeys.connection: "\(handle.index)"]
             if let identifier { metadata[LogKeys.client] = Self.text(identifier) }
             logger.debug("Client waits until the store takes more", metadata: metadata)
+        case .deviceRefused(let identifier, let refusal):
+            logDeviceRefused(identifier, refusal, now)
+        case .deviceGone(let identifier, let reason):
+            write(
+                .notice, "Device is gone, says its push service, and is forgotten", now,
+                [
+                    LogKeys.client: Self.text(identifier),
+                    LogKeys.reason: Self.text(Array(reason.utf8)),
+                ])
+        case .deviceSetAside(let identifier, let reason):
+            write(
+                .warning,
+                "Push service does not know the device, which is not woken until it registers again",
+                now,
+                [
+                    LogKeys.client: Self.text(identifier),
+                    LogKeys.reason: Self.text(Array(reason.utf8)),
+                ])
         case .storeBehind(let bytes):
             write(
                 .warning, "The disk is too slow, clients that want more stored wait",
@@ -110,6 +128,22 @@ struct NoticeLog {
                     LogKeys.setting:
                         Self.settings(.maxUnacknowledgedPublishes, .maxUnacknowledgedBytes),
                 ])
+        }
+    }
+
+    private mutating func logDeviceRefused(
+        _ identifier: [UInt8], _ refusal: DeviceRefusal, _ now: MonotonicTime
+    ) {
+        var metadata: Logger.Metadata = [LogKeys.client: Self.text(identifier)]
+        switch refusal {
+        case .malformed(let bytes):
+            metadata[LogKeys.payloadBytes] = "\(bytes)"
+            metadata[LogKeys.hint] =
+                "its PUBLISH to $hermes/device must hold a hermes.v1.DeviceRegistration"
+            write(.notice, "Device not registered, its registration cannot be read", now, metadata)
+        case .noRoom:
+            metadata[LogKeys.setting] = "limits.device_bytes"
+            write(.warning, "Device not registered, there is no room for it", now, metadata)
         }
     }
 

@@ -36,6 +36,7 @@ package enum LogKeys {
     /// The publisher's identifier of a message.
     package static let messageID = "message.id"
     package static let rule = "acl.line"
+    package static let payloadBytes = "payload.bytes"
     /// Messages that the line is about.
     package static let count = "messages"
 

@@ -69,6 +69,11 @@ extension StoreModel {
         case .push(let push): pushes[push.number] = push
         case .pushProgress(let progress): pushes[progress.number]?.advance(to: progress)
         case .pushRemoved(let number): pushes[number] = nil
+        case .device(var device):
+            device.woken = StoredDevice.Woken()
+            devices[device.clientIdentifier] = device
+        case .deviceRemoved(let client): devices[client] = nil
+        case .woken(let client, let woken): devices[client]?.woken = woken
         }
     }
 }

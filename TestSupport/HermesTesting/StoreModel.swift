@@ -118,6 +118,7 @@ package struct StoreModel: Equatable {
     package var collapsible: Set<StoredCollapsible> = []
     package var tags: Set<StoredTag> = []
     package var pushes: [UInt64: StoredPush] = [:]
+    package var devices: [[UInt8]: StoredDevice] = [:]
     package var progress = Progress()
 
     package init() {}

@@ -50,6 +50,10 @@ final class StubBroker: BrokerControl {
         /// True when a push with receipts is not taken.
         var hasReceiptsOff = false
         var pushes: [String: PushStatus] = [:]
+        /// By client identifier.
+        var devices: [String: DeviceDetail] = [:]
+        var hasNoRoomForDevices = false
+        var trial = WakeTrial(outcome: "accepted")
         var notReadyReason: String?
         var damage: [String] = []
         var backups: [String] = []
@@ -166,6 +170,9 @@ final class StubBroker: BrokerControl {
         case .tags, .changeTags, .tagList, .taggedClients, .push, .previewPush, .pushStatus,
             .pushList, .cancelPush:
             state.withLock { $0.answer(command) }
+        case .device, .setDevice, .removeDevice, .deviceList, .tryWake:
+            state.withLock { $0.answerDevices(command) }
+        case .nextWakes, .wakeAnswers: break
         case .publishGroup(let publications, let reply):
             reply(
                 .success(

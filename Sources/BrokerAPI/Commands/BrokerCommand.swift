@@ -65,6 +65,20 @@ public enum BrokerCommand: Sendable {
     /// without one.
     case cancelPush(pushID: String, Reply<PushStatus?>)
 
+    /// The device of a client, with the wake that it is owed; `nil` without one.
+    case device(clientID: String, Reply<DeviceDetail?>)
+    /// Registers a client's device, and answers once that is stored: false when there is no room.
+    case setDevice(clientID: String, Device, Reply<Bool>)
+    /// Forgets a client's device, and answers once that is stored: false without one.
+    case removeDevice(clientID: String, Reply<Bool>)
+    /// Devices in no particular order; `from` is 0, or the previous page's `next`.
+    case deviceList(from: UInt32, limit: Int, Reply<DevicePage>)
+    /// Sends a notification to a client's device now, and tells its end: `nil` without a device.
+    case tryWake(clientID: String, Reply<WakeTrial?>)
+    /// See ``WakeFeed``. A further call takes the place of the one before it.
+    case nextWakes(Device.Kind, most: Int, take: @Sendable ([Wake]) -> Void)
+    case wakeAnswers([WakeAnswer])
+
     /// Answers any command with an error.
     public func refuse(_ error: BrokerUnavailable) {
         switch self {
@@ -95,6 +109,12 @@ public enum BrokerCommand: Sendable {
         case .pushStatus(_, let reply): reply(.failure(error))
         case .pushList(_, _, let reply): reply(.failure(error))
         case .cancelPush(_, let reply): reply(.failure(error))
+        case .device(_, let reply): reply(.failure(error))
+        case .setDevice(_, _, let reply): reply(.failure(error))
+        case .removeDevice(_, let reply): reply(.failure(error))
+        case .deviceList(_, _, let reply): reply(.failure(error))
+        case .tryWake(_, let reply): reply(.failure(error))
+        case .nextWakes, .wakeAnswers: return
         }
     }
 }

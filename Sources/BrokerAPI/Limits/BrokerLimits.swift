@@ -51,6 +51,16 @@ public struct BrokerLimits: Sendable, Equatable {
     public var tagBytes = 128 * 1024 * 1024
     /// Bytes of clients' newest reports and of their identifiers; 0 reads no reports.
     public var reportBytes = 32 * 1024 * 1024
+    /// Devices and the wakes that they are owed.
+    public var deviceBytes = 256 * 1024 * 1024
+    /// Which messages wake phones; none without rules.
+    public var wakeRules: [WakeRule] = []
+    /// At most one wake of a device in this time.
+    public var wakeMergeMilliseconds: UInt64 = 30_000
+    /// A client whose connection failed is woken after this time.
+    public var wakeReconnectMilliseconds: UInt64 = 15_000
+    /// A connected client that does not acknowledge a message for this time is woken.
+    public var wakeUnansweredMilliseconds: UInt64 = 20_000
     /// Bytes of what happened to clients lately; 0 keeps none.
     public var historyBytes = 32 * 1024 * 1024
     /// True when the ends of receivers are kept as events until they are taken.

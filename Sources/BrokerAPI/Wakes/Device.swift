@@ -1,7 +1,7 @@
 /// A phone that a notification service can wake, registered under a client identifier.
 public struct Device: Sendable, Equatable {
     /// The sender that wakes the device.
-    public enum Kind: UInt8, Sendable, CaseIterable {
+    public enum Kind: UInt8, Sendable, BitwiseCopyable, CaseIterable {
         /// Apple's push service.
         case apns = 1
         /// The operator's webhook (`push.webhook`), which knows what the token means.
@@ -9,7 +9,7 @@ public struct Device: Sendable, Equatable {
     }
 
     /// The half of Apple's push service that gave the token.
-    public enum Environment: UInt8, Sendable, CaseIterable {
+    public enum Environment: UInt8, Sendable, BitwiseCopyable, CaseIterable {
         case production = 1
         /// For apps that Xcode installed.
         case sandbox = 2

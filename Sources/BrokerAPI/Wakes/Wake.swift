@@ -49,6 +49,21 @@ public struct Wake: Sendable, Equatable {
     }
 }
 
+/// The end of one attempt to wake a phone, without its details.
+public enum WakeResult: UInt8, CountLabel, BitwiseCopyable {
+    case accepted, gone, badDevice, later, refused
+
+    public var name: String {
+        switch self {
+        case .accepted: "accepted"
+        case .gone: "gone"
+        case .badDevice: "bad_device"
+        case .later: "later"
+        case .refused: "refused"
+        }
+    }
+}
+
 /// The end of one attempt to wake a phone.
 public struct WakeAnswer: Sendable, Equatable {
     public enum Outcome: Sendable, Equatable {

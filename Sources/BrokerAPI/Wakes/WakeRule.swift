@@ -1,5 +1,5 @@
 /// The form of a notification.
-public enum WakeKind: UInt8, Sendable, CaseIterable {
+public enum WakeKind: UInt8, Sendable, BitwiseCopyable, CaseIterable {
     /// A notification that the user sees.
     case alert = 1
     /// A silent one, which Apple throttles and which does not start an app that its user ended.

@@ -37,8 +37,22 @@ public enum BrokerNotice: Sendable {
     case paused(Handle, clientIdentifier: [UInt8], Bool)
     /// The broker stopped reading from a client because the store accepts nothing new.
     case awaitsStore(Handle, clientIdentifier: [UInt8]?)
+    /// A client's registration of its device was not taken.
+    case deviceRefused(clientIdentifier: [UInt8], DeviceRefusal)
+    /// The push service says that the device is gone, and the broker has forgotten it.
+    case deviceGone(clientIdentifier: [UInt8], reason: String)
+    /// The push service does not know the device, which is set aside until it registers again.
+    case deviceSetAside(clientIdentifier: [UInt8], reason: String)
     /// The backlog for the disk is full: clients that need the store have to wait.
     case storeBehind(bytes: Int)
+}
+
+/// The reason why a device was not registered.
+public enum DeviceRefusal: Sendable, Equatable {
+    /// The payload, of so many bytes, is no registration.
+    case malformed(bytes: Int)
+    /// `limits.device_bytes` are full.
+    case noRoom
 }
 
 /// A message that a log line is about.

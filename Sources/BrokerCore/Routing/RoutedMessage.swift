@@ -16,6 +16,8 @@ struct RoutedMessage {
     private(set) var receipt: UInt32 = noIndex
     /// True when a later message may replace it (``CollapseIndex/current``).
     private(set) var collapses = false
+    /// Whom it wakes, once that is known.
+    var wake: WakeChoice?
     /// True when any part follows its queue positions (`Shard+QueueEnds`).
     private(set) var isFollowed = false
 

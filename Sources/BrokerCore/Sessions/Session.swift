@@ -35,6 +35,8 @@ struct Session: BitwiseCopyable {
     private(set) var holdsShared = false
     /// True while any queue position of the session may be followed (`Shard+QueueEnds`).
     var follows = false
+    /// True when the client has a device that is woken for this session.
+    var hasDevice = false
     private(set) var lastCloseReason: CloseReason.Kind?
     /// Seconds, as in CONNECT.
     private(set) var keepAlive: UInt16 = 0
@@ -135,6 +137,9 @@ struct Session: BitwiseCopyable {
 
     /// The user name that owns the session, proven or not; `nil` without one.
     var claimedUserName: [UInt8]? { hasUserName ? userName.array : nil }
+
+    /// The same in the session's own bytes.
+    var ownerName: CompactBytes? { hasUserName ? userName : nil }
 
     // MARK: The queue
 

@@ -17,6 +17,8 @@ extension Shard {
         groups.abandonAll()
         pushes.abandonAll()
         receipts.events.answer(.failure(.stopping))
+        for reply in trials.values { reply(.failure(.stopping)) }
+        trials = [:]
     }
 
     // MARK: Queues

@@ -114,6 +114,7 @@ extension Shard {
         }
         subscriptions.setOnline(sessions[session].subscriptions, false)
         if commits.isDurable { unload(session) }
+        if sessions[session].hasDevice { resumeWake(of: session) }
         sessions.scheduleExpiry(
             session,
             at: context.now.advanced(
@@ -131,6 +132,7 @@ extension Shard {
                 commits.records.sessionRemoved(sessions[session].number)
             }
         }
+        if let device = device(for: session) { endWake(of: device) }
         cancelRetained(session)
         let wereShared = sessions[session].subscriptions.hasShared
         let bytesBefore = sessions[session].subscriptions.byteCount

@@ -126,7 +126,7 @@ extension Shard {
     mutating func needsStore(
         topic: UnsafeRawBufferPointer, qos: QoS, retain: Bool, holdsIdentifier: Bool
     ) -> Bool {
-        guard !retain, !holdsIdentifier else { return true }
+        guard !retain, !holdsIdentifier, !Self.isDeviceTopic(topic) else { return true }
         guard qos != .atMostOnce else { return false }
         guard
             let matches = receivers(

@@ -161,6 +161,8 @@ extension Shard {
         if sessions[session].isPersistent { commits.records.attached(sessions[session].number) }
         if existing != nil { sessions.countIdentifiers(of: session, areKept: false) }
         sessions[session].attach(handle, connect, atMs: context.wallClockMs)
+        if devices.count > 0 { setDevice(of: session) }
+        if sessions[session].hasDevice { cancelWake(of: session) }
         connections[handle].session = session
         connections[handle].machine.attached(sessionPresent: existing != nil)
         if commits.isDurable, sessions[session].outbound.isStoring {

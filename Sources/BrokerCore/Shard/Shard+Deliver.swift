@@ -53,6 +53,7 @@ extension Shard {
         }
         if target == nil { counts.queued += 1 }
         follow(delivery, session, at: sessions[session].outbound.end)
+        noteWake(&delivery, session, at: sessions[session].outbound.end)
         append(delivery, to: session, qos: qos)
         sessions.totals.queued(bytes: message.count)
         pump(session)
@@ -105,6 +106,7 @@ extension Shard {
             }
         }
         sessions.totals.queued(bytes: message.count)
+        noteWake(&delivery, session, at: position)
         guard isInWindow else {
             _ = sessions[session].outbound.store(bytes: message.count)
             if isConnected { loadMore(session) }

@@ -61,6 +61,7 @@ extension Shard {
             case .load: takeLoad(slice)
             case .question(let number): requests.answer(number, slice)
             case .ended: takeEnded(slice)
+            case .wake(let device): takeWakeSlice(slice, device)
             }
         }
     }

@@ -145,6 +145,10 @@ extension Shard {
             end(handle, .topicLevels)
             return
         }
+        guard !Self.isDeviceTopic(topic) else {
+            receiveRegistration(handle, publish, frame, bytes)
+            return
+        }
         let isReserved = dropsReserved(topic, from: session)
         let isPersistent = sessions[session].isPersistent
         switch publish.delivery {

@@ -112,6 +112,8 @@ extension Shard: StoreVisitor {
 
     public mutating func visit(_ push: StoredPush) { restorePush(push) }
 
+    public mutating func visit(_ device: StoredDevice) { restoreDevice(device) }
+
     private func message(_ stored: StoredMessage) -> Message? {
         guard let qos = QoS(rawValue: stored.qos) else { return nil }
         return Message(
@@ -132,6 +134,7 @@ extension Shard: StoreVisitor {
             will.release(in: pool)
         }
         receipts.finishRestoring()
+        restoreWakes()
         restoration = Restoration()
     }
 

@@ -172,6 +172,7 @@ extension Shard {
         commits.submit()
         takeCompletions()
         answerReceiptEvents()
+        feedWakes()
     }
 
     private mutating func endEvents() {
@@ -204,6 +205,7 @@ extension Shard {
             || subscriptions.hasUnfinished
             || publishKeys.hasWork(limit: context.limits.idempotencyKeys)
             || receipts.hasWork(limit: context.limits.receipts) || collapse.hasOrphans
+            || wakes.hasMore
             || (endedSessions.hasWork && !commits.holdsMessages)
             || (!handOvers.isEmpty && !commits.isBacklogFull)
         guard !hasWork else { return context.now }
@@ -212,7 +214,9 @@ extension Shard {
             MonotonicTime.earliest(
                 MonotonicTime.earliest(receipts.deadline, scheduledDue),
                 MonotonicTime.earliest(
-                    MonotonicTime.earliest(pushesDue, dropReports.deadline),
+                    MonotonicTime.earliest(
+                        wakes.nextDeadline,
+                        MonotonicTime.earliest(pushesDue, dropReports.deadline)),
                     MonotonicTime.earliest(system.deadline, groupsDue))))
     }
 
@@ -232,6 +236,7 @@ extension Shard {
         }
         publishDueSystemTopics()
         reportDrops()
+        fireWakeTimers()
         dropPublishKeys()
         endAndDropReceipts()
         collectDue()

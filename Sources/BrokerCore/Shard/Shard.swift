@@ -38,6 +38,13 @@ public struct Shard: ~Copyable {
     var tagged: TaggedClients
     var pushes = Pushes()
     var reports: ClientReports
+    var devices: Devices
+    var wakes: OwedWakes
+    var wakeRules: WakeRules
+    var wakeRequests = WakeRequests()
+    var wakeCounters = WakeCounters()
+    /// Operators who wait for the end of a notification, by the place of its device.
+    var trials: [UInt32: Reply<WakeTrial?>] = [:]
     var dropReports = DropReports()
     /// The publisher whose match is made in slices; `nil` for none.
     var matchPublisher: MatchPublisher?
@@ -72,6 +79,9 @@ public struct Shard: ~Copyable {
         collapse = CollapseIndex(hash: hash)
         tagged = TaggedClients(hash: hash)
         reports = ClientReports(hash: hash)
+        devices = Devices(hash: hash)
+        wakes = OwedWakes(now: now)
+        wakeRules = WakeRules(limits.wakeRules)
         rights = Rights(access)
         commits = Commits(store: store)
         system = SystemTopics(

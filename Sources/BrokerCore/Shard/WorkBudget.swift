@@ -42,6 +42,11 @@ struct WorkBudget: BitwiseCopyable {
     /// Units of reading a client's report.
     static func report(bytes: Int) -> Int { bytes >> 2 }
 
+    /// Units of reading and storing the registration of a device.
+    static var registration: Int { 128 }
+    /// Units of a message that asks for a wake, and of each step of that wake.
+    static var wake: Int { 16 }
+
     /// Units of an access rule that a filter is compared with.
     static var ruleStep: Int { 1 }
     /// Units of a filter that is subscribed or unsubscribed: each level is a node of the tree.

@@ -12,6 +12,13 @@ extension OutboundQueue {
         return position
     }
 
+    /// True while a message below a position waits, or is in flight. Messages in flight that only the
+    /// store has count as below any position.
+    public func holdsMessages(below position: UInt64) -> Bool {
+        span > 0 && head < position || storedInFlight > 0
+            || stored > storedHoles && firstStored < position
+    }
+
     /// Drops the oldest waiting message that is only in the store, or passes a hole there; holes
     /// count as the last positions, because only the store knows them. Returns the position; `nil`
     /// when there is none.

@@ -22,6 +22,7 @@ public final class Database {
     let receiptWriter: ReceiptWriter
     let scheduledWriter: ScheduledWriter
     let pushWriter: PushWriter
+    let deviceWriter: DeviceWriter
     let collapseWriter: CollapseWriter
     public internal(set) var progress: Progress
 
@@ -58,6 +59,7 @@ public final class Database {
         receiptWriter = try ReceiptWriter.prepare(on: connection)
         scheduledWriter = try ScheduledWriter.prepare(on: connection)
         pushWriter = try PushWriter.prepare(on: connection)
+        deviceWriter = try DeviceWriter.prepare(on: connection)
         collapseWriter = try CollapseWriter.prepare(on: connection)
         progress = try Self.progress(connection)
         self.connection = connection

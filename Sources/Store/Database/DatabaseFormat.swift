@@ -17,8 +17,8 @@ struct DatabaseFormat: Sendable {
     var upgrades: [Int64: String]
 
     static let current = DatabaseFormat(
-        version: 3, schema: schemaVersion1 + upgradeToVersion2 + version3,
-        upgrades: [1: upgradeToVersion2, 2: version3])
+        version: 4, schema: schemaVersion1 + upgradeToVersion2 + version3 + upgradeToVersion4,
+        upgrades: [1: upgradeToVersion2, 2: version3, 3: upgradeToVersion4])
 
     private static let version3 =
         upgradeToVersion3 + messageIDColumns + receiptTables + scheduledTables + pushTables

@@ -41,6 +41,7 @@ struct SegmentTransaction {
             changes.collapse, removedSessions: changes.removedSessions)
         try database.pushWriter.write(changes.tags)
         try database.pushWriter.write(changes.pushes)
+        try database.deviceWriter.write(changes.devices)
         try settleReferences()
         try database.writer.updateMeta.run(
             changes.segment, changes.lastSession, changes.lastMessage)

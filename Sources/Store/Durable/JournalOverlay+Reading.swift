@@ -133,6 +133,7 @@ extension JournalOverlay {
         changes.collapse = collectCollapse()
         changes.tags = active.tags
         changes.pushes = active.pushes
+        changes.devices = active.devices
         changes.sharedFilters = sharedFilters.texts
         for place in activeEntries.contents {
             let entry = entries[place.index]

@@ -96,6 +96,7 @@ extension JournalOverlay {
         case .scheduled, .scheduledMoved, .scheduledEnded: applyScheduled(record, bytes)
         case .collapsible, .collapsibleEnded: applyCollapse(record, bytes)
         case .tag, .push, .pushProgress, .pushRemoved: applyPush(record, bytes)
+        case .device, .deviceRemoved, .woken: applyDevice(record, bytes)
         }
         return true
     }

@@ -84,6 +84,7 @@ struct JournalOverlay: ~Copyable {
         var collapse = CollapseChanges()
         var tags = TagChanges()
         var pushes = PushChanges()
+        var devices = DeviceChanges()
         /// Number of records that take memory, or did.
         var weight = 0
 
@@ -126,6 +127,7 @@ struct JournalOverlay: ~Copyable {
             && active.publishKeys.isEmpty && active.publishKeysBegin == 0
             && active.receipts.isEmpty && active.scheduled.isEmpty
             && active.tags.isEmpty && active.pushes.isEmpty && active.collapse.isEmpty
+            && active.devices.isEmpty
     }
 
     // MARK: Sessions

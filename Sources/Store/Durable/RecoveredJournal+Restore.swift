@@ -19,6 +19,7 @@ extension RecoveredJournal {
         try overlay.restoreCollapse(database, &visitor)
         try overlay.restoreTags(database, &visitor)
         try overlay.restorePushes(database, &visitor)
+        try overlay.restoreDevices(database, &visitor)
     }
 
     // MARK: Sessions

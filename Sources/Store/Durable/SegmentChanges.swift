@@ -208,6 +208,7 @@ public struct SegmentChanges: Sendable {
     public var collapse = CollapseChanges()
     public var tags = TagChanges()
     public var pushes = PushChanges()
+    public var devices = DeviceChanges()
 
     public init(segment: UInt64) { self.segment = segment }
 

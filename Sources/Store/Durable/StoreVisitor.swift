@@ -32,4 +32,6 @@ public protocol StoreVisitor: ~Copyable {
     mutating func visit(lastPush: UInt64)
     /// Numbers rise.
     mutating func visit(_ push: StoredPush)
+    /// Comes after all sessions.
+    mutating func visit(_ device: StoredDevice)
 }

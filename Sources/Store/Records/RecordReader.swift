@@ -50,6 +50,9 @@ public enum RecordView: BitwiseCopyable {
     case push(PushView)
     case pushProgress(PushProgress)
     case pushRemoved(UInt64)
+    case device(DeviceView)
+    case deviceRemoved(Bytes)
+    case woken(clientIdentifier: Bytes, StoredDevice.Woken)
 }
 
 /// Bytes that are not records: damage that a checksum did not detect, or another format.
@@ -81,6 +84,10 @@ enum RecordKind: UInt8 {
     case push = 56
     case pushProgress = 57
     case pushRemoved = 58
+    /// Since version 4.
+    case device = 60
+    case deviceRemoved = 61
+    case woken = 62
 }
 
 /// Reads the records of a ``WriteBatch`` without copying or allocating.
@@ -187,6 +194,9 @@ public struct RecordReader {
         case .push: return .push(try push())
         case .pushProgress: return .pushProgress(try pushProgress())
         case .pushRemoved: return .pushRemoved(try integer())
+        case .device: return .device(try device())
+        case .deviceRemoved: return .deviceRemoved(try string())
+        case .woken: return try woken()
         }
     }
 
@@ -307,6 +317,9 @@ extension StoreRecord {
         case .push(let push): self = .push(StoredPush(push, text))
         case .pushProgress(let progress): self = .pushProgress(progress)
         case .pushRemoved(let number): self = .pushRemoved(number)
+        case .device(let device): self = .device(StoredDevice(device, text))
+        case .deviceRemoved(let client): self = .deviceRemoved(text(client))
+        case .woken(let client, let woken): self = .woken(text(client), woken)
         }
     }
 }

@@ -72,4 +72,9 @@ public enum StoreRecord: Hashable, Sendable {
     case pushProgress(PushProgress)
     /// A push that has ended is not kept any more.
     case pushRemoved(UInt64)
+    /// A device was registered, in place of the client's earlier one.
+    case device(StoredDevice)
+    case deviceRemoved([UInt8])
+    /// The device of a client identifier was woken.
+    case woken([UInt8], StoredDevice.Woken)
 }

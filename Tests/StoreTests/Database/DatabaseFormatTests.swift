@@ -8,14 +8,14 @@ import Testing
 struct DatabaseFormatTests {
     private let folder = DatabaseFolder()
 
-    @Test("a new file is Hermes's, version 3, in WAL mode, synchronised, and shrinks by slices")
+    @Test("a new file is Hermes's, version 4, in WAL mode, synchronised, and shrinks by slices")
     func created() throws {
         let database = try Database(directory: folder.path)
         func pragma(_ name: String) throws -> Int64 {
             try database.connection.number("PRAGMA \(name)", "read")
         }
         #expect(try pragma("application_id") == 0x4852_4D53)
-        #expect(try pragma("user_version") == 3)
+        #expect(try pragma("user_version") == 4)
         #expect(try pragma("page_size") == 16_384)
         #expect(try pragma("auto_vacuum") == 2)
         #expect(try pragma("synchronous") == 2)
@@ -73,7 +73,7 @@ struct DatabaseFormatTests {
     func newer() throws {
         do {
             let database = try Database(directory: folder.path)
-            try database.connection.execute("PRAGMA user_version = 4", "test")
+            try database.connection.execute("PRAGMA user_version = 5", "test")
             try database.checkpoint()
         }
         let bytes = DatabaseFolder.read(folder.file)
@@ -83,8 +83,8 @@ struct DatabaseFormatTests {
         #expect(failure?.kind == .newerFormat)
         #expect(
             failure?.description
-                == "cannot open \"\(folder.file)\": its format is version 4, and this program knows "
-                + "versions up to 3. Start the newer version of Hermes that wrote it, or start on a "
+                == "cannot open \"\(folder.file)\": its format is version 5, and this program knows "
+                + "versions up to 4. Start the newer version of Hermes that wrote it, or start on a "
                 + "backup.")
         #expect(DatabaseFolder.read(folder.file) == bytes)
     }
@@ -98,10 +98,10 @@ struct DatabaseFormatTests {
             try segment.apply(to: database)
         }
         var format = DatabaseFormat.current
-        format.version = 5
+        format.version = 6
         format.upgrades = [
-            3: "ALTER TABLE sessions ADD COLUMN note TEXT DEFAULT 'upgraded'",
-            4: "CREATE TABLE samples (number INTEGER PRIMARY KEY) ; no such statement",
+            4: "ALTER TABLE sessions ADD COLUMN note TEXT DEFAULT 'upgraded'",
+            5: "CREATE TABLE samples (number INTEGER PRIMARY KEY) ; no such statement",
         ]
         #expect(throws: StoreFailure.self) {
             _ = try Database(directory: folder.path, format: format)
@@ -109,13 +109,13 @@ struct DatabaseFormatTests {
         do {
             let database = try Database(directory: folder.path)
             let version = try database.connection.number("PRAGMA user_version", "read")
-            #expect(version == 3, "the failed upgrade left nothing")
+            #expect(version == 4, "the failed upgrade left nothing")
         }
-        format.upgrades[4] = "CREATE TABLE samples (number INTEGER PRIMARY KEY)"
+        format.upgrades[5] = "CREATE TABLE samples (number INTEGER PRIMARY KEY)"
         let path = try DatabaseFile.path(in: folder.path)
         let connection = try SQLiteConnection.open(path, .readWrite, cacheBytes: 1_000_000)
         try format.install(in: connection)
-        #expect(try connection.number("PRAGMA user_version", "read") == 5)
+        #expect(try connection.number("PRAGMA user_version", "read") == 6)
         #expect(
             try connection.number("SELECT count(*) FROM sessions WHERE note = 'upgraded'", "read")
                 == 1)
@@ -191,12 +191,12 @@ struct DatabaseFormatTests {
     func tooOld() throws {
         do { _ = try Database(directory: folder.path) }
         var format = DatabaseFormat.current
-        format.version = 5
-        format.upgrades = [4: "SELECT 1"]
+        format.version = 6
+        format.upgrades = [5: "SELECT 1"]
         let failure = #expect(throws: StoreFailure.self) {
             _ = try Database(directory: folder.path, format: format)
         }
-        #expect(failure?.description.contains("version 3, which this program no longer") == true)
+        #expect(failure?.description.contains("version 4, which this program no longer") == true)
     }
 
     @Test("another program's file is refused")
@@ -222,7 +222,7 @@ struct DatabaseFormatTests {
                 "test")
         }
         let database = try Database(directory: folder.path)
-        #expect(try database.connection.number("PRAGMA user_version", "read") == 3)
+        #expect(try database.connection.number("PRAGMA user_version", "read") == 4)
         #expect(try database.connection.number("PRAGMA auto_vacuum", "read") == 2)
     }
 

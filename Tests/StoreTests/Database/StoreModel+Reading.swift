@@ -94,6 +94,8 @@ extension StoreModel {
             pushes[number]?.advance(to: progress)
         }
         for number in changes.pushes.removed { pushes[number] = nil }
+        for (client, device) in changes.devices.devices { devices[client] = device }
+        for (client, woken) in changes.devices.woken { devices[client]?.woken = woken }
         progress = Progress(
             appliedSegment: changes.segment,
             lastSession: max(progress.lastSession, changes.lastSession),
@@ -158,6 +160,9 @@ extension StoreModel {
         var pushes: [UInt64: StoredPush] = [:]
         try database.forEachPush { pushes[$0.number] = $0 }
         self.pushes = pushes
+        var devices: [[UInt8]: StoredDevice] = [:]
+        try database.forEachDevice { devices[$0.clientIdentifier] = $0 }
+        self.devices = devices
 
         let reader = try QueueReader(directory: folder.path)
         for number in sessions.keys {

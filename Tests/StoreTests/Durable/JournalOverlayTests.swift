@@ -178,6 +178,7 @@ private final class OverlayParts {
         try database.forEachCollapsible { visitor.visit($0) }
         try database.forEachTag { visitor.visit($0) }
         try database.forEachPush { visitor.visit($0) }
+        try database.forEachDevice { visitor.visit($0) }
         let reader = try QueueReader(directory: folder.path)
         for (session, waiting) in visitor.waiting {
             let queue = try StoreModel.queue(session, reader, 5)

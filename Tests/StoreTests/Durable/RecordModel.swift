@@ -173,4 +173,9 @@ struct ModelVisitor: StoreVisitor {
     }
 
     mutating func visit(_ push: StoredPush) { model.pushes[push.number] = push }
+
+    mutating func visit(_ device: StoredDevice) {
+        precondition(model.devices[device.clientIdentifier] == nil, "\(device) came twice")
+        model.devices[device.clientIdentifier] = device
+    }
 }

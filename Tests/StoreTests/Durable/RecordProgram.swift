@@ -195,9 +195,10 @@ struct RecordProgram {
     private mutating func changeOthers(
         _ session: UInt64, _ queue: [UInt64], _ model: inout StoreModel
     ) {
-        switch random.number(in: 1...3) {
+        switch random.number(in: 1...4) {
         case 1: changeTags(&model)
         case 2: changePushes(&model)
+        case 3: changeDevices(session, &model)
         default:
             guard let position = queue.randomElement(using: &random) else { return }
             guard !random.once(in: 3) else {
@@ -215,6 +216,24 @@ struct RecordProgram {
     private mutating func changeTags(_ model: inout StoreModel) {
         let tag = StoredTag(clientIdentifier: text(5), tag: text(3))
         add(.tag(tag, isSet: !random.once(in: 3)), &model)
+    }
+
+    /// Registers, wakes or removes a device.
+    private mutating func changeDevices(_ session: UInt64, _ model: inout StoreModel) {
+        let client = text(3)
+        guard !random.once(in: 4) else { return add(.deviceRemoved(client), &model) }
+        guard random.once(in: 2) else {
+            let woken = StoredDevice.Woken(
+                session: session, position: UInt64(random.number(in: 1...9)))
+            return add(.woken(client, woken), &model)
+        }
+        let user = random.once(in: 2) ? text(4) : nil
+        add(
+            .device(
+                StoredDevice(
+                    clientIdentifier: client, userName: user, token: text(9), bundle: text(5),
+                    kind: 1, environment: 2, registeredMs: Int64(session) << 33,
+                    isSetAside: random.once(in: 3))), &model)
     }
 
     /// Adds a push, or advances, ends or removes one.

@@ -83,6 +83,9 @@ extension WriteBatch {
         case .push(let push): self.push(push)
         case .pushProgress(let progress): pushProgress(progress)
         case .pushRemoved(let number): pushRemoved(number)
+        case .device(let device): self.device(device)
+        case .deviceRemoved(let client): client.withUnsafeBytes { deviceRemoved(of: $0) }
+        case .woken(let client, let woken): client.withUnsafeBytes { self.woken($0, woken) }
         }
     }
 }

@@ -1,0 +1,344 @@
+import BrokerAPI
+import MQTTCore
+import Store
+import Structures
+
+/// When a phone is woken.
+///
+/// A wake is owed for a session while a stored message that asks for one waits beyond the position up
+/// to which the client's device has been woken, and the client is offline or does not answer. Only
+/// that position is stored, so a crash may repeat a wake and never loses one.
+extension Shard {
+    /// Timers of wakes handled in a turn.
+    private static var timersPerTurn: Int { 1_000 }
+    /// Operators who wait for the end of a notification.
+    private static var mostTrials: Int { 64 }
+    /// The most bytes of a topic, and of a payload whose fields go into the notification, that are
+    /// kept for it.
+    private static var mostTopicBytes: Int { 512 }
+    private static var mostPayloadBytes: Int { 4_096 }
+
+    // MARK: Messages
+
+    /// Notes a queued message, which may wake the session's device.
+    @inline(__always)
+    mutating func noteWake(
+        _ delivery: inout RoutedMessage, _ session: UInt32, at position: UInt64
+    ) {
+        if sessions[session].hasDevice { askForWake(&delivery, session, position) }
+    }
+
+    @inline(never)
+    private mutating func askForWake(
+        _ delivery: inout RoutedMessage, _ session: UInt32, _ position: UInt64
+    ) {
+        let message = delivery.message
+        guard message.qos != .atMostOnce else { return }
+        let choice = delivery.wake ?? wakeRules.choice(for: message.topic)
+        delivery.wake = choice
+        guard let kind = choice.kind, let device = device(for: session),
+            !devices[device].isSetAside
+        else { return }
+        context.budget.spend(WorkBudget.wake)
+        wakeCounters.asked += 1
+        let isNew = devices[device].owed == noIndex
+        let wake = owe(device)
+        wakes[wake].target = position + 1
+        wakes[wake].ticket = delivery.ticket
+        let key = delivery.collapses ? collapse.current.key : nil
+        ask(wake, message.topic, message.payload, choice, kind, key, message.expiresAtMs)
+        if isNew {
+            schedule(wake, of: session)
+        } else {
+            wakeCounters.merged += 1
+        }
+    }
+
+    /// The wake that a device is owed.
+    mutating func owe(_ device: UInt32) -> UInt32 {
+        if devices[device].owed == noIndex { devices[device].owed = wakes.add(device) }
+        return devices[device].owed
+    }
+
+    /// Makes a message the newest one that asks for a wake.
+    private mutating func ask(
+        _ wake: UInt32, _ topic: UnsafeRawBufferPointer, _ payload: UnsafeRawBufferPointer,
+        _ choice: WakeChoice, _ kind: WakeKind, _ key: UInt128?, _ expiresAtMs: Int64
+    ) {
+        let keepsPayload =
+            choice.includesFields && payload.count <= Self.mostPayloadBytes
+            && devices.bytes + wakes.bytes + payload.count <= context.limits.deviceBytes
+        wakes.setMessage(
+            wake, topic: UnsafeRawBufferPointer(rebasing: topic.prefix(Self.mostTopicBytes)),
+            payload: keepsPayload ? payload : UnsafeRawBufferPointer(start: nil, count: 0),
+            pool: pool)
+        wakes[wake].kind = kind
+        wakes[wake].rule = choice.rule
+        wakes[wake].collapse =
+            key.map { UInt64(truncatingIfNeeded: $0) } ?? WakeNames.collapse(topic)
+        note(wake, expiresAtMs)
+    }
+
+    /// Counts a message that asks for a wake.
+    private mutating func note(_ wake: UInt32, _ expiresAtMs: Int64) {
+        let isFirst = wakes[wake].count == 0
+        wakes[wake].count = max(1, wakes[wake].count &+ 1)
+        if isFirst {
+            wakes[wake].expiresAtMs = expiresAtMs
+        } else if wakes[wake].expiresAtMs != 0 {
+            wakes[wake].expiresAtMs =
+                expiresAtMs == 0 ? 0 : max(wakes[wake].expiresAtMs, expiresAtMs)
+        }
+    }
+
+    /// Looks at what waits for a client whose device has been registered or restored.
+    mutating func examineQueue(of session: UInt32, _ device: UInt32) {
+        let queue = sessions[session].outbound
+        let woken = devices[device].woken
+        let cursor = woken.session == sessions[session].number ? woken.position : 0
+        guard !wakeRules.isEmpty, !devices[device].isSetAside, queue.end > cursor,
+            queue.holdsMessages(below: queue.end)
+        else { return }
+        guard commits.isDurable, sessions[session].isPersistent else { return }
+        let wake = owe(device)
+        wakes[wake].needsReading = true
+        wakes[wake].next = cursor
+        wakes[wake].target = queue.end
+        schedule(wake, of: session)
+    }
+
+    // MARK: Times
+
+    /// Has an owed wake wait until it is due.
+    private mutating func schedule(_ wake: UInt32, of session: UInt32) {
+        guard sessions[session].connection == nil else {
+            watch(wake)
+            return
+        }
+        wakes[wake].isStalled = false
+        wait(wake, until: dueTime(of: session))
+    }
+
+    /// Looks after a while whether the connected client has answered.
+    private mutating func watch(_ wake: UInt32) {
+        wakes[wake].seen = wakes[wake].target
+        wakes[wake].isStalled = false
+        wakes.wait(
+            wake, .watching,
+            until: context.now.advanced(byMilliseconds: context.limits.wakeUnansweredMilliseconds),
+            key: devices.handle(of: wakes[wake].device).packed)
+    }
+
+    /// Has a wake wait until a time, and as long as the one before it is young.
+    private mutating func wait(_ wake: UInt32, until time: MonotonicTime) {
+        let device = wakes[wake].device
+        let merged = devices[device].lastWake.map {
+            $0.advanced(byMilliseconds: context.limits.wakeMergeMilliseconds)
+        }
+        let due = max(time, merged ?? time)
+        guard due > context.now else {
+            wakes.makeReady(wake, devices[device].kind)
+            return
+        }
+        wakes.wait(wake, .waiting, until: due, key: devices.handle(of: device).packed)
+    }
+
+    /// The time from which on an offline client is woken: at once after DISCONNECT; else it may come
+    /// back by itself for a while.
+    private func dueTime(of session: UInt32) -> MonotonicTime {
+        guard sessions[session].lastCloseReason != .disconnect else { return context.now }
+        let window = Int64(clamping: context.limits.wakeReconnectMilliseconds)
+        let left =
+            sessions[session].sinceMs.addingReportingOverflow(window).partialValue
+            - context.wallClockMs
+        return context.now.advanced(byMilliseconds: UInt64(min(max(0, left), window)))
+    }
+
+    /// The client is connected: what it is owed reaches it now.
+    mutating func cancelWake(of session: UInt32) {
+        guard let device = device(for: session), devices[device].owed != noIndex else { return }
+        let wake = devices[device].owed
+        guard wakes[wake].state != .sent, !wakes[wake].isTest else { return }
+        if wakes[wake].state != .watching { wakeCounters.cancelled += 1 }
+        watch(wake)
+    }
+
+    /// The client is offline: what it has not acknowledged wakes it.
+    mutating func resumeWake(of session: UInt32) {
+        guard let device = device(for: session), devices[device].owed != noIndex else { return }
+        let wake = devices[device].owed
+        guard wakes[wake].state != .sent, !wakes[wake].isTest else { return }
+        let queue = sessions[session].outbound
+        guard queue.holdsMessages(below: wakes[wake].target) else {
+            endWake(of: device)
+            return
+        }
+        wakes[wake].count = min(wakes[wake].count, queue.waiting + queue.inFlight)
+        schedule(wake, of: session)
+    }
+
+    /// Ends what a device is owed.
+    mutating func endWake(of device: UInt32) {
+        let wake = devices[device].owed
+        guard wake != noIndex else { return }
+        if wakes[wake].isTest { answerTrial(of: device, .later, "it ended without an answer") }
+        wakes.remove(wake, pool: pool)
+        devices[device].owed = noIndex
+    }
+
+    /// Handles wakes whose time has come.
+    mutating func fireWakeTimers() {
+        var left = Self.timersPerTurn
+        while left > 0, let key = wakes.popExpired(now: context.now) {
+            left -= 1
+            let handle = Handle(packed: key)
+            guard devices.isCurrent(handle), devices[handle.index].owed != noIndex else { continue }
+            let wake = devices[handle.index].owed
+            wakes.timerFired(wake)
+            switch wakes[wake].state {
+            case .watching: judgeWatched(wake)
+            case .waiting: wakes.makeReady(wake, devices[handle.index].kind)
+            case .sent:
+                wakeCounters.unanswered += 1
+                guard !wakes[wake].isTest else {
+                    endWake(of: handle.index)
+                    continue
+                }
+                wakes.makeReady(wake, devices[handle.index].kind)
+            case .ready, .reading: continue
+            }
+        }
+    }
+
+    /// Wakes a connected client that has not acknowledged what was delivered: its connection may be
+    /// dead.
+    private mutating func judgeWatched(_ wake: UInt32) {
+        let device = wakes[wake].device
+        guard let session = session(for: device) else { return endWake(of: device) }
+        let queue = sessions[session].outbound
+        if queue.holdsMessages(below: wakes[wake].seen) {
+            wait(wake, until: context.now)
+            wakes[wake].isStalled = true
+        } else if queue.holdsMessages(below: wakes[wake].target) {
+            watch(wake)
+        } else {
+            endWake(of: device)
+        }
+    }
+
+    /// Has a wake go on that has been tried: watched while the client is connected, else due after a
+    /// pause.
+    mutating func continueWake(_ wake: UInt32, _ session: UInt32, after milliseconds: UInt64) {
+        guard sessions[session].connection == nil else {
+            watch(wake)
+            return
+        }
+        wait(wake, until: context.now.advanced(byMilliseconds: milliseconds))
+    }
+
+    // MARK: Trials
+
+    /// Sends a notification to a client's device now, whatever waits for it, and tells its end:
+    /// `nil` without a device.
+    public mutating func tryWake(of clientID: String, reply: @escaping Reply<WakeTrial?>) {
+        guard let device = Array(clientID.utf8).withUnsafeBytes({ devices.find($0) }) else {
+            reply(.success(nil))
+            return
+        }
+        let owed = devices[device].owed
+        guard wakeRequests.most(devices[device].kind) != nil, trials[device] == nil,
+            trials.count < Self.mostTrials, owed == noIndex || wakes[owed].state != .sent
+        else {
+            reply(
+                .success(
+                    WakeTrial(
+                        outcome: WakeResult.later.name,
+                        reason: "no sender takes a notification for it now")))
+            return
+        }
+        trials[device] = reply
+        let wake = owe(device)
+        wakes[wake].isTest = true
+        wakes.makeReady(wake, devices[device].kind)
+    }
+
+    mutating func answerTrial(of device: UInt32, _ result: WakeResult, _ reason: String) {
+        trials.removeValue(forKey: device)?(
+            .success(WakeTrial(outcome: result.name, reason: reason.isEmpty ? nil : reason)))
+    }
+
+    // MARK: Reading
+
+    /// Reads the next part of the queue of a client, to see which of its messages ask for a wake.
+    mutating func readForWake(_ wake: UInt32, of session: UInt32) {
+        wakes.beginReading(wake)
+        commits.read(
+            QueueRead(
+                session: sessions[session].number, from: wakes[wake].next,
+                below: wakes[wake].target, maxMessages: 256, maxBytes: QueueWindow.bytes,
+                tag: ReadTag.wake(devices.handle(of: wakes[wake].device)).encoded, ticket: 0))
+    }
+
+    /// Takes a part of a queue that was read for a wake.
+    mutating func takeWakeSlice(_ slice: QueueSlice, _ handle: Handle) {
+        guard devices.isCurrent(handle), devices[handle.index].owed != noIndex else { return }
+        let (device, wake) = (handle.index, devices[handle.index].owed)
+        guard wakes[wake].state == .reading else { return }
+        guard let session = session(for: device) else { return endWake(of: device) }
+        if slice.failure != nil {
+            wait(wake, until: context.now.advanced(byMilliseconds: 60_000))
+            return
+        }
+        slice.forEach { item in
+            guard !item.isReleased, item.qos > 0 else { return }
+            let choice = wakeRules.choice(for: item.topic)
+            guard let kind = choice.kind else { return }
+            if wakes[wake].ticket == 0 {
+                let place = collapse.find(
+                    session: slice.request.session, position: item.position)
+                let key = place.map { collapse.entries[$0].key }
+                ask(wake, item.topic, item.payload, choice, kind, key, item.expiresAtMs)
+            } else {
+                note(wake, item.expiresAtMs)
+            }
+        }
+        wakes[wake].next = slice.next
+        guard slice.next >= slice.request.below else {
+            readForWake(wake, of: session)
+            return
+        }
+        wakes[wake].needsReading = false
+        if wakes[wake].count == 0 {
+            // None asks: it is not read again after the next start.
+            setWoken(device, session, below: slice.request.below)
+            endWake(of: device)
+        } else {
+            wakes.makeReady(wake, devices[device].kind)
+        }
+    }
+
+    /// Notes that messages below a position need no further wake.
+    mutating func setWoken(_ device: UInt32, _ session: UInt32, below position: UInt64) {
+        let woken = StoredDevice.Woken(session: sessions[session].number, position: position)
+        devices[device].woken = woken
+        if sessions[session].isPersistent { record(woken, of: device) }
+    }
+
+    /// Records how far a device has been woken; the records leave with the turn's.
+    mutating func record(_ woken: StoredDevice.Woken, of device: UInt32) {
+        devices[device].identifier.withBytes { commits.records.woken($0, woken) }
+    }
+
+    // MARK: The start
+
+    /// After a start: devices, not queues, say who may be owed a wake.
+    mutating func restoreWakes() {
+        for device in 0..<devices.endIndex where devices[device].generation != 0 {
+            guard let session = session(for: device) else { continue }
+            examineQueue(of: session, device)
+        }
+    }
+
+    /// After a change of the configuration.
+    public mutating func adoptWakeRules() { wakeRules = WakeRules(context.limits.wakeRules) }
+}

@@ -1,0 +1,63 @@
+import BrokerAPI
+
+/// Reads what a phone publishes to `$hermes/device`: the Protocol Buffers message
+/// `hermes.v1.DeviceRegistration`.
+enum DeviceReader {
+    /// The most bytes of a registration.
+    static let mostBytes = 2_048
+
+    /// A registration; its token and bundle point into the payload.
+    struct Registration {
+        var token = UnsafeRawBufferPointer(start: nil, count: 0)
+        var bundle = UnsafeRawBufferPointer(start: nil, count: 0)
+        var environment = Device.Environment.production
+        var kind = Device.Kind.apns
+    }
+
+    /// `nil` when the bytes are no registration. Unknown fields are passed over.
+    static func read(_ payload: UnsafeRawBufferPointer) -> Registration? {
+        guard payload.count <= mostBytes else { return nil }
+        var registration = Registration()
+        var fields = ProtobufFields(payload)
+        while let (field, value) = fields.next() {
+            switch (field, value) {
+            case (1, .bytes(let token)): registration.token = token
+            case (2, .bytes(let bundle)): registration.bundle = bundle
+            case (3, .number(let number)):
+                // 0 stands for an environment that is not named.
+                guard let number = UInt8(exactly: max(1, number)),
+                    let environment = Device.Environment(rawValue: number)
+                else { return nil }
+                registration.environment = environment
+            case (4, .number(let number)):
+                guard let number = UInt8(exactly: max(1, number)),
+                    let kind = Device.Kind(rawValue: number)
+                else { return nil }
+                registration.kind = kind
+            case (1...4, _): return nil
+            default: continue
+            }
+        }
+        guard !fields.isMalformed, isUsable(registration) else { return nil }
+        return registration
+    }
+
+    private static func isUsable(_ registration: Registration) -> Bool {
+        guard (1...Device.mostTokenBytes).contains(registration.token.count),
+            registration.bundle.count <= Device.mostBundleBytes,
+            registration.bundle.allSatisfy({ isPlain($0) })
+        else { return false }
+        switch registration.kind {
+        case .apns: return !registration.bundle.isEmpty
+        case .webhook: return registration.token.allSatisfy { (0x21...0x7E).contains($0) }
+        }
+    }
+
+    /// True for the characters of bundle identifiers and package names.
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+        default: [UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_")].contains(byte)
+        }
+    }
+}

@@ -1,0 +1,42 @@
+import Authorization
+import BrokerAPI
+
+/// The rules of the configuration, ready to be asked for each message.
+struct WakeRules {
+    private struct Entry {
+        let filter: [UInt8]
+        let kind: WakeKind?
+        let includesFields: Bool
+    }
+
+    private var entries: [Entry] = []
+
+    init(_ rules: [WakeRule]) {
+        entries = rules.prefix(WakeRule.most).map {
+            Entry(
+                filter: Array($0.filter.utf8), kind: $0.kind, includesFields: !$0.fields.isEmpty)
+        }
+    }
+
+    var isEmpty: Bool { entries.isEmpty }
+
+    /// What the first rule whose filter fits the topic says; without one, nobody is woken.
+    func choice(for topic: UnsafeRawBufferPointer) -> WakeChoice {
+        for (index, entry) in entries.enumerated()
+        where entry.filter.withUnsafeBytes({ FilterMatch.matches(filter: $0, topic: topic) }) {
+            return WakeChoice(
+                kind: entry.kind, rule: UInt8(index), includesFields: entry.includesFields)
+        }
+        return WakeChoice()
+    }
+}
+
+/// Whether a message wakes phones, and by which rule.
+struct WakeChoice: BitwiseCopyable {
+    /// `nil`: it wakes nobody.
+    var kind: WakeKind?
+    /// Index of the rule; `nil` when none fits.
+    var rule: UInt8?
+    /// True when fields of the payload go into the notification.
+    var includesFields = false
+}

@@ -1,0 +1,369 @@
+import BrokerAPI
+import BrokerTesting
+import HermesTesting
+import MQTTCodec
+import Store
+import Structures
+import Synchronization
+import Testing
+
+@testable import BrokerCore
+
+/// Wakes from the message that asks for one to the answer of the sender.
+@Suite("Wakes")
+struct WakeFlowTests {
+    /// A sender that asks for wakes and keeps them.
+    private final class Sender: Sendable {
+        private let state = Mutex<[Wake]>([])
+
+        var wakes: [Wake] { state.withLock { $0 } }
+
+        func ask(_ link: ShardLink, most: Int = 16) {
+            link.shard.nextWakes(.apns, most: most) { [self] wakes in
+                state.withLock { $0 += wakes }
+            }
+            link.turn()
+        }
+
+        func answer(_ link: ShardLink, _ outcome: WakeAnswer.Outcome, reason: String = "") {
+            let wakes = state.withLock { wakes in
+                defer { wakes = [] }
+                return wakes
+            }
+            link.shard.answerWakes(
+                wakes.map { WakeAnswer(id: $0.id, outcome: outcome, reason: reason) })
+            link.turn()
+            link.commitAll()
+        }
+    }
+
+    private let sender = Sender()
+
+    private func makeLink(_ change: (inout BrokerLimits) -> Void = { _ in }) -> ShardLink {
+        let link = ShardLink({ limits in
+            limits.wakeRules = [
+                WakeRule(filter: "quiet/#", kind: nil),
+                WakeRule(filter: "sync/+", kind: .background),
+                WakeRule(filter: "orders/#", kind: .alert, titleKey: "T", fields: ["status"]),
+            ]
+            change(&limits)
+        })
+        sender.ask(link)
+        return link
+    }
+
+    /// A connected phone that has registered its device and subscribes to everything.
+    private func connectPhone(
+        _ identifier: String = "phone", token: [UInt8] = [1, 2, 3], in link: ShardLink
+    ) throws -> Handle {
+        let phone = try link.connect(identifier, cleanSession: false)
+        try link.send(phone, .subscribe("#", .atLeastOnce))
+        try link.send(
+            phone,
+            .publish(
+                PacketContent.Publish(
+                    .atLeastOnce(7, isDuplicate: false), topic: "$hermes/device",
+                    payload: Self.registration(token: token), retain: false)))
+        link.commitAll()
+        _ = try link.take(phone)
+        return phone
+    }
+
+    private static func registration(token: [UInt8], bundle: String = "com.example.app") -> [UInt8]
+    {
+        [0x0A, UInt8(token.count)] + token + [0x12, UInt8(bundle.utf8.count)] + Array(bundle.utf8)
+            + [0x18, 0x02]
+    }
+
+    private func publish(
+        _ topic: String, _ payload: String = "{}", expiresInMs: Int64? = nil, to link: ShardLink
+    ) {
+        var publication = Publication(
+            topic: Array(topic.utf8), payload: Array(payload.utf8), qos: .atLeastOnce)
+        publication.expiresAtMs = expiresInMs.map { link.shard.wallClockMs + $0 }
+        link.shard.publish(publication) { _ in }
+        link.turn()
+        link.commitAll()
+    }
+
+    private func disconnect(_ phone: Handle, from link: ShardLink) throws {
+        try link.send(phone, .disconnect)
+        link.commitAll()
+    }
+
+    private var topics: [String] { sender.wakes.map(\.topic) }
+
+    @Test("after DISCONNECT the first message wakes at once, once it is stored")
+    func atOnce() throws {
+        let link = makeLink()
+        try disconnect(try connectPhone(in: link), from: link)
+        link.shard.publish(
+            Publication(
+                topic: Array("orders/1".utf8), payload: Array(#"{"a":1}"#.utf8), qos: .atLeastOnce)
+        ) { _ in }
+        link.store.isImmediate = false
+        link.turn()
+        #expect(sender.wakes.isEmpty)
+        link.store.completeAll()
+        link.turn()
+        let wake = try #require(sender.wakes.first)
+        #expect(sender.wakes.count == 1)
+        #expect(wake.clientID == "phone")
+        #expect(wake.device.token == [1, 2, 3])
+        #expect(wake.device.bundle == "com.example.app")
+        #expect(wake.device.environment == .sandbox)
+        #expect(wake.kind == .alert)
+        #expect(wake.rule == 2)
+        #expect(wake.topic == "orders/1")
+        #expect(wake.payload == Array(#"{"a":1}"#.utf8))
+        #expect(wake.waiting == 1)
+        #expect(wake.expiresAt == link.shard.wallClockMs / 1_000 + 86_400)
+    }
+
+    @Test("topics without a rule, of a silencing rule, and QoS 0 wake nobody")
+    func silent() throws {
+        let link = makeLink()
+        try disconnect(try connectPhone(in: link), from: link)
+        publish("other", to: link)
+        publish("quiet/1", to: link)
+        link.advance(milliseconds: 60_000)
+        #expect(topics.isEmpty)
+        publish("sync/1", to: link)
+        #expect(sender.wakes.map(\.kind) == [.background])
+    }
+
+    @Test("after a lost connection the client has the reconnect window, and its return cancels")
+    func window() throws {
+        let link = makeLink()
+        let phone = try connectPhone(in: link)
+        link.lose(phone)
+        publish("orders/1", to: link)
+        link.advance(milliseconds: 14_800)
+        #expect(topics.isEmpty)
+        let again = try link.connect("phone", cleanSession: false)
+        link.turn()
+        link.commitAll()
+        try link.send(again, .puback(1))
+        link.advance(milliseconds: 60_000)
+        #expect(topics.isEmpty)
+        link.lose(again)
+        publish("orders/2", to: link)
+        link.advance(milliseconds: 15_100)
+        #expect(topics == ["orders/2"])
+    }
+
+    @Test("a connected client that does not acknowledge for 20 s is woken")
+    func unanswered() throws {
+        let link = makeLink()
+        let phone = try connectPhone(in: link)
+        publish("orders/1", to: link)
+        link.advance(milliseconds: 19_900)
+        #expect(topics.isEmpty)
+        link.advance(milliseconds: 200)
+        #expect(topics == ["orders/1"])
+        sender.answer(link, .accepted)
+        sender.ask(link)
+        publish("orders/2", to: link)
+        try link.send(phone, .puback(1), .puback(2))
+        link.advance(milliseconds: 60_000)
+        #expect(topics.isEmpty)
+    }
+
+    @Test("what follows within 30 s is one wake")
+    func merged() throws {
+        let link = makeLink()
+        try disconnect(try connectPhone(in: link), from: link)
+        publish("orders/1", to: link)
+        #expect(topics == ["orders/1"])
+        publish("orders/2", to: link)
+        sender.answer(link, .accepted)
+        sender.ask(link)
+        publish("orders/3", to: link)
+        link.advance(milliseconds: 29_800)
+        #expect(topics.isEmpty)
+        link.advance(milliseconds: 300)
+        #expect(topics == ["orders/3"])
+        #expect(sender.wakes.map(\.waiting) == [2])
+        sender.answer(link, .accepted)
+        sender.ask(link)
+        link.advance(milliseconds: 120_000)
+        #expect(topics.isEmpty)
+    }
+
+    @Test("how far an accepted wake told is stored, and nothing for one that is not accepted")
+    func stored() throws {
+        let link = makeLink()
+        try disconnect(try connectPhone(in: link), from: link)
+        publish("other", to: link)
+        publish("orders/1", to: link)
+        sender.answer(link, .later(milliseconds: 0))
+        sender.ask(link)
+        #expect(!link.store.records.contains { if case .woken = $0 { true } else { false } })
+        link.advance(milliseconds: 31_000)
+        sender.answer(link, .accepted)
+        let woken = StoreRecord.woken(
+            Array("phone".utf8), StoredDevice.Woken(session: 1, position: 2))
+        #expect(link.store.records.last == woken)
+    }
+
+    @Test("a device that is registered over HTTP is woken for what waits, which is read")
+    func read() throws {
+        let link = makeLink()
+        let phone = try link.connect("phone", cleanSession: false)
+        try link.send(phone, .subscribe("#", .atLeastOnce))
+        try disconnect(phone, from: link)
+        for number in 0..<600 { publish(number % 2 == 0 ? "orders/\(number)" : "other", to: link) }
+        let device = Device(
+            kind: .apns, token: [5], bundle: "b", environment: .production, registeredAtMs: 0)
+        link.shard.setDevice(of: "phone", device) { _ in }
+        for _ in 0..<5 {
+            link.turn()
+            link.commitAll()
+        }
+        #expect(topics == ["orders/598"])
+        #expect(sender.wakes.map(\.waiting) == [300])
+    }
+
+    @Test("a device that is gone is forgotten, unless it registered later")
+    func gone() throws {
+        let link = makeLink()
+        try disconnect(try connectPhone(in: link), from: link)
+        publish("orders/1", to: link)
+        let registered = link.shard.device(of: "phone")?.device.registeredAtMs ?? 0
+        sender.answer(link, .gone(atMs: registered - 1), reason: "Unregistered")
+        #expect(link.shard.device(of: "phone") != nil)
+        sender.ask(link)
+        link.advance(milliseconds: 61_000)
+        #expect(topics == ["orders/1"])
+        sender.answer(link, .gone(atMs: registered + 1), reason: "Unregistered")
+        #expect(link.shard.device(of: "phone") == nil)
+        #expect(link.store.records.contains(.deviceRemoved(Array("phone".utf8))))
+    }
+
+    @Test("a device that the service does not know is set aside until it registers again")
+    func setAside() throws {
+        let link = makeLink()
+        try disconnect(try connectPhone(in: link), from: link)
+        publish("orders/1", to: link)
+        sender.answer(link, .badDevice, reason: "BadDeviceToken")
+        sender.ask(link)
+        #expect(link.shard.device(of: "phone")?.wake == .setAside)
+        #expect(link.shard.device(of: "phone")?.lastReason == "BadDeviceToken")
+        publish("orders/2", to: link)
+        link.advance(milliseconds: 120_000)
+        #expect(topics.isEmpty)
+        let device = Device(
+            kind: .apns, token: [5], bundle: "b", environment: .production, registeredAtMs: 0)
+        link.shard.setDevice(of: "phone", device) { _ in }
+        link.turn()
+        link.commitAll()
+        link.turn()
+        #expect(topics == ["orders/2"])
+        #expect(sender.wakes.map(\.waiting) == [2])
+    }
+
+    @Test("an attempt that fails for now is repeated with the same name after a growing pause")
+    func repeated() throws {
+        let link = makeLink()
+        try disconnect(try connectPhone(in: link), from: link)
+        publish("orders/1", to: link)
+        var names: Set<UInt64> = []
+        for attempt in 0..<5 {
+            let wake = try #require(sender.wakes.first, "attempt \(attempt)")
+            names.insert(wake.notificationID.low)
+            sender.answer(link, .later(milliseconds: 0))
+            sender.ask(link)
+            link.advance(milliseconds: 29_000)
+            #expect(topics.isEmpty)
+            link.advance(milliseconds: 1_500)
+        }
+        #expect(names.count == 1)
+        // A sender that never answers is not waited for.
+        link.advance(milliseconds: 170_000)
+        sender.ask(link)
+        #expect(sender.wakes.count == 1)
+        link.advance(milliseconds: 15_000)
+        #expect(sender.wakes.count == 2)
+    }
+
+    @Test("a token that another client registers leaves the first")
+    func otherPerson() throws {
+        let link = makeLink()
+        try disconnect(try connectPhone("first", token: [7], in: link), from: link)
+        try disconnect(try connectPhone("second", token: [7], in: link), from: link)
+        #expect(link.shard.device(of: "first") == nil)
+        #expect(link.shard.device(of: "second") != nil)
+        publish("orders/1", to: link)
+        #expect(sender.wakes.map(\.clientID) == ["second"])
+        #expect(link.store.records.contains(.deviceRemoved(Array("first".utf8))))
+    }
+
+    @Test(
+        "an empty registration forgets the device; one that cannot be read is acknowledged and told"
+    )
+    func forgotten() throws {
+        let link = makeLink()
+        let phone = try connectPhone(in: link)
+        try link.send(phone, .publish("$hermes/device", "", qos: .atLeastOnce, 9))
+        link.commitAll()
+        #expect(try link.take(phone) == [.puback(9)])
+        #expect(link.shard.device(of: "phone") == nil)
+        try link.send(phone, .publish("$hermes/device", "nonsense", qos: .atLeastOnce, 10))
+        #expect(try link.take(phone) == [.puback(10)])
+        let refused = link.notices.contains { notice in
+            if case .deviceRefused(_, .malformed(8)) = notice { true } else { false }
+        }
+        #expect(refused)
+    }
+
+    @Test("an expired message and an emptied queue wake nobody")
+    func ended() throws {
+        let link = makeLink()
+        let phone = try connectPhone(in: link)
+        link.lose(phone)
+        publish("orders/1", expiresInMs: 10_000, to: link)
+        link.advance(milliseconds: 16_000)
+        #expect(topics.isEmpty)
+        publish("orders/2", to: link)
+        link.advance(milliseconds: 100)
+        #expect(topics == ["orders/2"])
+        sender.answer(link, .accepted)
+        sender.ask(link)
+        publish("orders/3", to: link)
+        link.shard.dropQueue(of: "phone", below: nil) { _ in }
+        link.turn()
+        link.commitAll()
+        link.advance(milliseconds: 60_000)
+        #expect(topics.isEmpty)
+    }
+
+    @Test("a trial is sent whatever waits, and tells its end")
+    func trial() throws {
+        let link = makeLink()
+        let answers = Answers<WakeTrial?>()
+        link.shard.tryWake(of: "phone", reply: answers.reply)
+        #expect(answers.last == .some(nil))
+        _ = try connectPhone(in: link)
+        link.shard.tryWake(of: "phone", reply: answers.reply)
+        link.turn()
+        #expect(sender.wakes.count == 1)
+        sender.answer(link, .refused, reason: "BadTopic")
+        #expect(answers.last == WakeTrial(outcome: "refused", reason: "BadTopic"))
+        link.shard.tryWake(of: "phone", reply: answers.reply)
+        #expect(answers.last??.outcome == "later")
+        #expect(link.shard.device(of: "phone")?.wake == DeviceDetail.WakeState.none)
+    }
+
+    @Test("no room for a device: the client keeps the one it has")
+    func noRoom() throws {
+        let link = makeLink { $0.deviceBytes = 350 }
+        _ = try connectPhone("one", token: [1], in: link)
+        _ = try connectPhone("two", token: [2], in: link)
+        #expect(link.shard.device(of: "one") != nil)
+        #expect(link.shard.device(of: "two") == nil)
+        let refused = link.notices.contains { notice in
+            if case .deviceRefused(_, .noRoom) = notice { true } else { false }
+        }
+        #expect(refused)
+    }
+}
