@@ -60,6 +60,8 @@ let package = Package(
             name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
         .systemLibrary(
             name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(
+            name: "CNgHTTP2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
         .target(name: "COpenAPI", exclude: ["openapi.json"]),
         .target(name: "CChecksum", cSettings: [.unsafeFlags(["-O2"])]),
 
@@ -126,8 +128,8 @@ let package = Package(
         module(
             "ConfiguredFiles",
             [
-                "AdminTLS", "Credentials", "OperatorConfiguration", "PlainText", "SystemFiles",
-                "TLS", "Webhook",
+                "APNs", "AdminTLS", "Credentials", "OperatorConfiguration", "PlainText",
+                "SystemFiles", "TLS", "Webhook",
             ]),
         module("Credentials", ["CArgon2", "COpenSSL", "PlainText", "SystemFiles"]),
         // The sender of receipts to a back office.
@@ -141,12 +143,26 @@ let package = Package(
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ]),
+        // The sender of notifications to Apple's push service.
+        module(
+            "APNs",
+            [
+                "BrokerAPI", "CLinux", "CNgHTTP2", "COpenSSL", "PlainText", "RequestText",
+                "SystemFiles", "Threads",
+            ]),
+        // Owed wakes on their way from the broker to a sender.
+        module(
+            "Wakes",
+            [
+                "APNs", "BrokerAPI", "OperatorLog", "PlainText", "RequestText",
+                .product(name: "Logging", package: "swift-log"),
+            ]),
         module("HermesMessages", ["CHermesProtos"]),
         module("RequestText", ["PlainText"]),
         module(
             "OperatorCLI",
             [
-                "Addresses", "AdminTLS", "Authorization", "BrokerAPI", "ConfiguredFiles",
+                "APNs", "Addresses", "AdminTLS", "Authorization", "BrokerAPI", "ConfiguredFiles",
                 "Credentials", "OperatorConfiguration", "PlainText", "Store", "SystemFiles", "TLS",
                 "Webhook",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -185,9 +201,10 @@ let package = Package(
         program(
             "hermesd",
             [
-                "Addresses", "AdminAPI", "AdminTLS", "Authorization", "BrokerAPI", "BrokerRuntime",
+                "APNs", "Addresses", "AdminAPI", "AdminTLS", "Authorization", "BrokerAPI",
+                "BrokerRuntime",
                 "CLinux", "ConfiguredFiles", "Credentials", "OperatorConfiguration", "OperatorLog",
-                "PlainText", "Store", "SystemFiles", "TLS", "Webhook",
+                "PlainText", "Store", "SystemFiles", "TLS", "Wakes", "Webhook",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
@@ -195,6 +212,7 @@ let package = Package(
             ]),
         program("hermesctl", ["OperatorCLI"]),
 
+        tests("APNsTests", ["APNs", "BrokerAPI", "CNgHTTP2", "COpenSSL", "SystemFiles"]),
         tests("PlainTextTests", ["PlainText"]),
         tests("AddressesTests", ["Addresses"]),
         tests("SystemFilesTests", ["HermesTesting", "SystemFiles"]),

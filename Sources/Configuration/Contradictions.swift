@@ -10,6 +10,7 @@ extension ConfigurationDraft {
         checkTLS()
         checkPacketSizes()
         checkWebhook()
+        checkPush()
     }
 
     /// Rejects two listeners on the same address and port, unless the port is 0 (any free port).

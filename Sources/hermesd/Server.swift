@@ -1,4 +1,5 @@
 import Addresses
+import APNs
 import AdminAPI
 import AdminTLS
 import Authorization
@@ -31,6 +32,7 @@ struct Server {
     private let access: (file: AccessFile, rules: AccessRules)?
     /// `nil` when receipts are posted nowhere.
     private let webhook: WebhookSender?
+    private let push: PushCredentials?
     private let log: OperatorLog
     private let logger: Logger
 
@@ -84,8 +86,11 @@ struct Server {
         let webhook = refusals.collect { () throws(WebhookFiles.Unusable) in
             try WebhookSender(configuration.webhook, logger: logger)
         }
+        let push = refusals.collect { () throws(APNsUnusable) in
+            try PushCredentials(configuration, logger: logger)
+        }
         guard let certificates, let adminCertificates, let passwords, let tokens, let access,
-            let webhook, refusals.problems.isEmpty
+            let webhook, let push, refusals.problems.isEmpty
         else { throw refusals }
         self.configuration = configuration
         self.loader = loader
@@ -97,6 +102,7 @@ struct Server {
         self.tokens = tokens
         self.access = access
         self.webhook = webhook
+        self.push = push
     }
 
     /// Runs until a signal or a failure; each element of `hangups` causes a reload.
@@ -166,6 +172,11 @@ struct Server {
             }
             if let webhook {
                 tasks.addTask { await webhook.run(BrokerFeed(broker: broker)) }
+            }
+            if let push {
+                let wakes = try push.start(broker)
+                tasks.addTask { await wakes.run() }
+                tasks.addTask { await Self.watch(push) }
             }
             // The broker's thread ends only at a shutdown or by failing.
             tasks.addTask { try await broker.wait() }
@@ -259,6 +270,14 @@ struct Server {
             logger: logger)
     }
 
+    /// Reads the files of push.apns again when they change.
+    private static func watch(_ push: PushCredentials) async {
+        while !Task.isCancelled {
+            try? await Task.sleep(for: .seconds(10))
+            push.renew()
+        }
+    }
+
     private func reload(_ broker: BrokerThread, _ stop: BrokerStop) -> Reload {
         var parts: [Reload.Part] = [
             Reload.Part(name: "token file") {
@@ -284,6 +303,7 @@ struct Server {
         if let access { parts.append(access.file.part(broker)) }
         if let adminCertificates { parts.append(adminCertificates.part) }
         if let webhook { parts.append(webhook.part) }
+        if let push { parts.append(push.part) }
         return Reload(
             loader: loader, running: configuration, log: log, logger: logger, parts: parts
         ) { configuration in
@@ -358,6 +378,7 @@ struct Server {
         result.orderChannelTemplate = configuration.orders.channelTemplate
         result.orderQoS = configuration.orders.qos
         if let webhook { result.webhook = { webhook.figures } }
+        if let push { result.push = { push.figures } }
         result.receiptTopics = configuration.receipts.topics.compactMap { TokenTopic($0) }
         return result
     }

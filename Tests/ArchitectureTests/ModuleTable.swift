@@ -28,6 +28,7 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
         ModuleRow("CChecksum"),
         ModuleRow("CHermesProtos"),
         ModuleRow("CLinux"),
+        ModuleRow("CNgHTTP2"),
         ModuleRow("COpenAPI"),
         ModuleRow("COpenSSL"),
         ModuleRow("CProtobufC"),
@@ -73,12 +74,23 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
                 AsyncHTTPClient FoundationEssentials Glibc Logging NIOCore NIOPosix NIOSSL \
                 Synchronization
                 """),
+        ModuleRow("RequestText", own: "PlainText", outside: "Glibc"),
+        ModuleRow(
+            "APNs",
+            own: """
+                BrokerAPI CLinux CNgHTTP2 COpenSSL PlainText RequestText SystemFiles Threads
+                """,
+            outside: "Glibc Synchronization"),
+        ModuleRow(
+            "Wakes", own: "APNs BrokerAPI OperatorLog PlainText RequestText",
+            outside: "Logging Synchronization"),
         ModuleRow(
             "ConfiguredFiles",
-            own: "AdminTLS Credentials OperatorConfiguration PlainText SystemFiles TLS Webhook",
+            own: """
+                APNs AdminTLS Credentials OperatorConfiguration PlainText SystemFiles TLS Webhook
+                """,
             outside: "Glibc"),
         ModuleRow("HermesMessages", own: "CHermesProtos"),
-        ModuleRow("RequestText", own: "PlainText", outside: "Glibc"),
 
         // The data plane, the admin plane, and the programs.
         ModuleRow(
@@ -104,7 +116,7 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
         ModuleRow(
             "OperatorCLI",
             own: """
-                Addresses AdminTLS Authorization BrokerAPI ConfiguredFiles Credentials \
+                APNs Addresses AdminTLS Authorization BrokerAPI ConfiguredFiles Credentials \
                 OperatorConfiguration PlainText Store SystemFiles TLS Webhook
                 """,
             outside: """
@@ -114,9 +126,9 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
         ModuleRow(
             "hermesd",
             own: """
-                Addresses AdminAPI AdminTLS Authorization BrokerAPI BrokerRuntime CLinux \
+                APNs Addresses AdminAPI AdminTLS Authorization BrokerAPI BrokerRuntime CLinux \
                 ConfiguredFiles Credentials OperatorConfiguration OperatorLog PlainText Store \
-                SystemFiles TLS Webhook
+                SystemFiles TLS Wakes Webhook
                 """,
             outside: "ArgumentParser Glibc Logging Synchronization UnixSignals"),
     ]
@@ -132,7 +144,7 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
         "Sources/BrokerAPI", "Sources/BrokerCore",
         "Sources/Configuration", "Sources/MQTTCodec", "Sources/MQTTCore", "Sources/OperatorCLI",
         "Sources/OperatorLog",
-        "Sources/Structures", "Sources/TLS", "Sources/Threads", "Sources/Webhook",
+        "Sources/Structures", "Sources/TLS", "Sources/Threads", "Sources/Wakes", "Sources/Webhook",
     ]
     static let mostLines = 350
 }

@@ -113,7 +113,7 @@ struct WakeFlowTests {
         #expect(wake.device.bundle == "com.example.app")
         #expect(wake.device.environment == .sandbox)
         #expect(wake.kind == .alert)
-        #expect(wake.rule == 2)
+        #expect(wake.rule?.filter == "orders/#")
         #expect(wake.topic == "orders/1")
         #expect(wake.payload == Array(#"{"a":1}"#.utf8))
         #expect(wake.waiting == 1)

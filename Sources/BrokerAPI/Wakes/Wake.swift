@@ -5,9 +5,8 @@ public struct Wake: Sendable, Equatable {
     public var clientID: String
     public var device: Device
     public var kind: WakeKind
-    /// The index of the rule in ``BrokerLimits/wakeRules``; `nil` when the message itself asks and
-    /// no rule fits its topic.
-    public var rule: Int?
+    /// The rule that asks for it; `nil` for a trial and for a rule that a reload has removed.
+    public var rule: WakeRule?
     /// The topic of the newest message that asks for the wake.
     public var topic: String
     /// Payload of that message, when its rule includes fields of it; empty otherwise.
@@ -23,7 +22,7 @@ public struct Wake: Sendable, Equatable {
     public var expiresAt: Int64
 
     public init(
-        id: UInt64, clientID: String, device: Device, kind: WakeKind, rule: Int?, topic: String,
+        id: UInt64, clientID: String, device: Device, kind: WakeKind, rule: WakeRule?, topic: String,
         payload: [UInt8] = [], waiting: Int, collapseID: String,
         notificationID: (high: UInt64, low: UInt64), expiresAt: Int64
     ) {

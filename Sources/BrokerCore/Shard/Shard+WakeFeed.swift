@@ -108,7 +108,7 @@ extension Shard {
         return Wake(
             id: devices.handle(of: owed.device).packed,
             clientID: devices.clientIdentifier(of: owed.device), device: device, kind: owed.kind,
-            rule: owed.rule.map(Int.init),
+            rule: owed.rule.flatMap { wakeRules[$0] },
             topic: String(decoding: owed.topic.array, as: UTF8.self),
             payload: owed.payload.array, waiting: Int(max(1, owed.count)),
             collapseID: WakeNames.collapseID(owed.collapse),

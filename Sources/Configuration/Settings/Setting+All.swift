@@ -3,7 +3,7 @@ extension Setting {
     static let all: [Setting] =
         listenerSettings + topSettings + adminSettings
         + limitSettings + loggingSettings + orderSettings + receiptSettings
-        + webhookSettings
+        + webhookSettings + pushSettings
 
     static let maximumListeners = 64
 
@@ -236,6 +236,10 @@ extension Setting {
         .single(
             "limits.tag_bytes", \.limits.tagBytes, .size(0...(64 << 30)),
             "Tags of clients, counted in bytes of tags and of the identifiers of clients with tags. A further one is refused. 0 refuses all."
+        ),
+        .single(
+            "limits.device_bytes", \.limits.deviceBytes, .size(0...(64 << 30)),
+            "Devices that phones have registered, with the wakes that they are owed: 288 bytes each and their texts. A further one is refused. 0 refuses all."
         ),
         .single(
             "limits.history_bytes", \.limits.historyBytes, .size(0...(64 << 30)),

@@ -36,7 +36,7 @@ struct Setting: Sendable {
 
     private static let lists: Set<String> = [
         "listeners[].tls.certificate", "listeners[].tls.key", "listeners[].proxy_from",
-        "receipts.topics",
+        "receipts.topics", "push.rules",
     ]
 
     /// True for keys of a listener.
@@ -44,9 +44,14 @@ struct Setting: Sendable {
 
     /// True when a reload applies a new value; other keys wait for the next start.
     var isReloadable: Bool {
-        pattern == "logging.level"
+        pattern == "logging.level" || Self.pushKeysOfTheShard.contains(pattern)
             || pattern.hasPrefix("limits.") && !Self.limitsOfTheStart.contains(pattern)
     }
+
+    /// Keys of the `push` section that are limits of the data plane.
+    private static let pushKeysOfTheShard: Set<String> = [
+        "push.rules", "push.merge", "push.reconnect_window", "push.unanswered",
+    ]
 
     /// Limits that the HTTP API and packets in progress also rely on, so they need a restart.
     private static let limitsOfTheStart: Set<String> = [

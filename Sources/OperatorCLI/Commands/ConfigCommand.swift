@@ -1,3 +1,4 @@
+import APNs
 import ArgumentParser
 import Authorization
 import ConfiguredFiles
@@ -55,6 +56,9 @@ struct ConfigCheckCommand: OperatorCommand {
             }
         }
         if let warning = tokens??.accessWarning { context.console.complain("warning: \(warning)") }
+        if let settings = APNsSettings(configuration) {
+            _ = refusals.collect { () throws(APNsUnusable) in try APNsCredentials.load(settings) }
+        }
         if let settings = WebhookSettings(configuration.webhook) {
             _ = refusals.collect { () throws(WebhookFiles.Unusable) in
                 try WebhookFiles.load(settings)

@@ -1,0 +1,47 @@
+import SystemFiles
+
+/// The contents of the files that the settings name.
+package struct APNsCredentials: Sendable {
+    let tls: ClientTLS
+    /// `nil` with a certificate.
+    let key: ProviderKey?
+    /// Those of the files before they were read.
+    let stamps: [FileStamp?]
+
+    /// Reads all files. The error names setting, file and cure.
+    package static func load(_ settings: APNsSettings) throws(APNsUnusable) -> APNsCredentials {
+        let stamps = settings.files.map { FileStamp(of: $0) }
+        do throws(ProviderKey.Unusable) {
+            var key: ProviderKey?
+            if case .key(let file, _, _, _) = settings.identity {
+                key = try ProviderKey.load(path: file)
+            }
+            return APNsCredentials(tls: try ClientTLS(settings), key: key, stamps: stamps)
+        } catch {
+            throw APNsUnusable(
+                description: "push.apns: \(error.description)", isTransient: error.isTransient)
+        }
+    }
+
+    /// True when the files were other ones than those of `other`.
+    package func differs(from other: APNsCredentials) -> Bool { stamps != other.stamps }
+}
+
+/// Files of the settings cannot be used.
+package struct APNsUnusable: FileRefusal, Equatable {
+    package let description: String
+    package var isTransient = false
+}
+
+extension APNsSettings {
+    /// The files that are read, the token's not.
+    package var files: [String] {
+        let own: [String?] =
+            switch identity {
+            case .key(let file, _, _, _): [file]
+            case .certificate(let file, let keyFile, let passwordFile):
+                [file, keyFile, passwordFile]
+            }
+        return (own + [caFile]).compactMap { $0 }
+    }
+}

@@ -1,0 +1,44 @@
+import BrokerAPI
+
+/// A notification for Apple's push service.
+package struct APNsRequest: Sendable {
+    /// The most bytes of a payload that Apple takes.
+    package static let mostPayloadBytes = 4_096
+
+    /// Names the request in its answer.
+    package var id: UInt64
+    /// The raw bytes of the device token.
+    package var token: [UInt8]
+    package var environment: Device.Environment
+    /// The bundle identifier of the app.
+    package var topic: String
+    package var kind: WakeKind
+    /// UNIX time in seconds until which Apple keeps the notification.
+    package var expiration: Int64
+    /// At most 64 bytes.
+    package var collapseID: String
+    /// The bits of `apns-id`, the same in each attempt.
+    package var notificationID: (high: UInt64, low: UInt64)
+    /// A JSON object of at most ``mostPayloadBytes``.
+    package var payload: [UInt8]
+
+    package init(
+        id: UInt64, token: [UInt8], environment: Device.Environment, topic: String,
+        kind: WakeKind, expiration: Int64, collapseID: String,
+        notificationID: (high: UInt64, low: UInt64), payload: [UInt8]
+    ) {
+        self.id = id
+        self.token = token
+        self.environment = environment
+        self.topic = topic
+        self.kind = kind
+        self.expiration = expiration
+        self.collapseID = collapseID
+        self.notificationID = notificationID
+        self.payload = payload
+    }
+
+    /// 10 for what the user sees; 5 for a silent notification, for which Apple refuses 10.
+    var priority: String { kind == .alert ? "10" : "5" }
+    var pushType: String { kind == .alert ? "alert" : "background" }
+}

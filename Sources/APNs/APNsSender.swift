@@ -1,0 +1,92 @@
+import BrokerAPI
+import Glibc
+import Synchronization
+import SystemFiles
+import Threads
+
+/// Sends notifications to Apple's push service, on a thread of its own.
+///
+/// Each request is answered once. The sender never holds more than ``window`` of them; what cannot
+/// be sent now comes back with `later`, so the broker, not this queue, keeps what is owed.
+package final class APNsSender: Sendable {
+    /// Requests without an answer that a caller may have at most.
+    package static let window = 16_384
+
+    private let inbox: SenderInbox
+    private let shared: SenderShared
+
+    /// Starts the thread.
+    ///
+    /// - Parameter answers: Called on the sender's thread, with answers in any order.
+    package init(
+        _ settings: APNsSettings, _ credentials: APNsCredentials,
+        answers: @escaping @Sendable ([WakeAnswer]) -> Void
+    ) throws {
+        let inbox = try SenderInbox()
+        let shared = SenderShared()
+        self.inbox = inbox
+        self.shared = shared
+        try WorkerThread.start(name: "hermes-apns") {
+            let loop = SenderLoop(settings, credentials, inbox, shared, answers)
+            loop.run()
+        }
+    }
+
+    /// Hands requests over, from any thread.
+    package func send(_ requests: [APNsRequest]) { inbox.change { $0.requests += requests } }
+
+    /// Takes credentials that were read anew, for connections and tokens from now on.
+    package func use(_ credentials: APNsCredentials) {
+        inbox.change { $0.credentials = credentials }
+    }
+
+    /// Milliseconds for which it makes no sense to hand over requests; 0 when they are sent.
+    package var pauseMilliseconds: UInt64 { shared.pauseMilliseconds }
+
+    package var figures: APNsFigures { shared.figures }
+    /// What an operator can do about a pause; `nil` without one.
+    package var hint: String? { shared.hint }
+
+    /// Answers what is left with `later` and ends the thread.
+    package func stop() { inbox.change { $0.isStopping = true } }
+}
+
+/// What the sender's thread tells the others.
+final class SenderShared: Sendable {
+    private struct State {
+        var figures = APNsFigures()
+        var hint: String?
+        var pausedUntil: UInt64 = 0
+    }
+
+    private let state = Mutex(State())
+
+    var figures: APNsFigures { state.withLock { $0.figures } }
+    var hint: String? { state.withLock { $0.hint } }
+
+    var pauseMilliseconds: UInt64 {
+        let until = state.withLock { $0.pausedUntil }
+        let now = MonotonicClock.milliseconds
+        return until > now ? until - now : 0
+    }
+
+    func publish(_ figures: APNsFigures, hint: String?, pausedUntil: UInt64) {
+        state.withLock { $0 = State(figures: figures, hint: hint, pausedUntil: pausedUntil) }
+    }
+}
+
+package enum MonotonicClock {
+    /// Since some moment in the past, which stays the same while the machine runs.
+    package static var milliseconds: UInt64 {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return UInt64(time.tv_sec) * 1_000 + UInt64(time.tv_nsec) / 1_000_000
+    }
+
+    /// UNIX time.
+    static var wallSeconds: Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return Int64(time.tv_sec)
+    }
+}

@@ -1,0 +1,38 @@
+/// Where and how notifications are sent; checked before.
+package struct APNsSettings: Sendable, Equatable {
+    /// A host name with its port.
+    package struct Endpoint: Sendable, Equatable {
+        package var host: String
+        package var port: UInt16
+
+        package init(host: String, port: UInt16) {
+            self.host = host
+            self.port = port
+        }
+    }
+
+    /// What proves who sends.
+    package enum Identity: Sendable, Equatable {
+        /// A key of the developer account (`.p8`), from which provider tokens are made. The token in
+        /// use is kept in a file, so that a restart makes no new one.
+        case key(file: String, keyID: String, teamID: String, tokenFile: String)
+        /// A client certificate: a PEM file with its chain and one with its key, or one `.p12`
+        /// file.
+        case certificate(file: String, keyFile: String?, passwordFile: String?)
+    }
+
+    package var production: Endpoint
+    package var sandbox: Endpoint
+    package var identity: Identity
+    /// A PEM file with the authorities that may have issued the service's certificate; `nil` for
+    /// those that the system trusts.
+    package var caFile: String?
+    /// The most connections to each of the two.
+    package var connections = 8
+
+    package init(production: Endpoint, sandbox: Endpoint, identity: Identity) {
+        self.production = production
+        self.sandbox = sandbox
+        self.identity = identity
+    }
+}

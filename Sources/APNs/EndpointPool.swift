@@ -1,0 +1,52 @@
+/// Decides how many connections to one endpoint there are. Times are milliseconds of the monotonic
+/// clock.
+struct EndpointPool {
+    /// Requests wait so long for a stream before a further connection is opened.
+    private static let growthDelay: UInt64 = 50
+    /// Least time between two attempts to connect.
+    private static let interval: UInt64 = 1_000
+    private static let longestBackoff: UInt64 = 60_000
+    /// A connection beyond the first is closed when no request was on it for so long.
+    static let idle: UInt64 = 300_000
+
+    let most: Int
+    private var nextAttempt: UInt64 = 0
+    private var failures: UInt64 = 0
+    /// Since when requests wait for a stream; `nil` while none does.
+    private var waitingSince: UInt64?
+    /// The reason of the last failure; `nil` after a success.
+    private(set) var failure: String?
+
+    init(most: Int) { self.most = most }
+
+    /// True when a connection is to be opened now.
+    mutating func opens(connections: Int, waiting: Bool, at now: UInt64) -> Bool {
+        guard waiting else {
+            waitingSince = nil
+            return false
+        }
+        let since = waitingSince ?? now
+        waitingSince = since
+        guard connections < most, now >= nextAttempt,
+            connections == 0 || now - since >= Self.growthDelay
+        else { return false }
+        nextAttempt = now + Self.interval
+        return true
+    }
+
+    mutating func opened() {
+        failures = 0
+        failure = nil
+    }
+
+    /// Notes a connection that could not be opened or broke. `random` is 0 to 1.
+    mutating func failed(_ reason: String, random: Double, at now: UInt64) {
+        failure = reason
+        let pause = min(Self.interval << min(failures, 8), Self.longestBackoff)
+        failures += 1
+        nextAttempt = max(nextAttempt, now + pause / 2 + UInt64(Double(pause / 2) * random))
+    }
+
+    /// Time until the next attempt to connect, in milliseconds.
+    func backoff(at now: UInt64) -> UInt64 { nextAttempt > now ? nextAttempt - now : 0 }
+}

@@ -1,0 +1,45 @@
+/// Rules over the keys of the `push` section.
+extension ConfigurationDraft {
+    /// Requires that what is begun is whole: a key with its identifiers, a certificate with its key or
+    /// as .p12, rules with a sender and a sender with rules.
+    mutating func checkPush() {
+        let apns = configuration.push.apns
+        let prefix = "push.apns"
+        func has(_ keys: String...) -> Bool { keys.contains { givenKeys.contains("\(prefix).\($0)") } }
+        if has("key_file", "key_id", "team_id"), apns.certificate != nil {
+            problems.add(
+                "there are a key and a certificate, and one of them is used",
+                cure: "Delete push.apns.certificate, or key_file, key_id and team_id.",
+                key: "\(prefix).certificate", at: origin("\(prefix).certificate"))
+        }
+        let parts = [
+            ("key_file", apns.keyFile == nil), ("key_id", apns.keyID == nil),
+            ("team_id", apns.teamID == nil),
+        ]
+        if has("key_file", "key_id", "team_id") {
+            for (name, isMissing) in parts where isMissing && areUsable("\(prefix).\(name)") {
+                problems.add(
+                    "a key needs its file, its identifier and that of the team",
+                    cure: "Give push.apns.\(name), as Apple's developer site shows it.",
+                    key: "\(prefix).\(name)",
+                    at: origin(
+                        "\(prefix).\(name)", "\(prefix).key_file", "\(prefix).key_id",
+                        "\(prefix).team_id"))
+            }
+        }
+        if apns.certificateKey != nil || apns.certificatePasswordFile != nil,
+            apns.certificate == nil, areUsable("\(prefix).certificate")
+        {
+            problems.add(
+                "there is no certificate for this key or password",
+                cure: "Give push.apns.certificate, or delete it.", key: "\(prefix).certificate",
+                at: origin("\(prefix).certificate_key", "\(prefix).certificate_password_file"))
+        }
+        if apns.isOn, configuration.limits.wakeRules.isEmpty, areUsable("push.rules") {
+            problems.add(
+                "no message wakes a phone, since there are no rules",
+                cure: "Add push.rules, such as `alert orders/#`.", key: "push.rules",
+                at: origin("push.rules", "\(prefix).key_file", "\(prefix).certificate"))
+        }
+    }
+}

@@ -1,0 +1,39 @@
+import Addresses
+
+extension HermesConfiguration {
+    /// How phones are woken; the rules are in ``limits``.
+    package struct Push: Sendable, Equatable {
+        package var apns = APNs()
+
+        package init() {}
+    }
+
+    /// Apple's push service.
+    package struct APNs: Sendable, Equatable {
+        /// The key of the developer account; set with its two identifiers.
+        package var keyFile: String?
+        package var keyID: String?
+        package var teamID: String?
+        /// A certificate instead: PEM with its key in another file, or `.p12`.
+        package var certificate: String?
+        package var certificateKey: String?
+        package var certificatePasswordFile: String?
+        package var production = HostAndPort(host: "api.push.apple.com", port: 443)
+        package var sandbox = HostAndPort(host: "api.sandbox.push.apple.com", port: 443)
+        /// PEM file with authorities; `nil` for those that the system trusts.
+        package var caFile: String?
+        /// The most connections to each of the two.
+        package var connections = 8
+
+        package init() {}
+
+        /// True when notifications are to be sent.
+        package var isOn: Bool { keyFile != nil || certificate != nil }
+    }
+
+    /// A host and its TCP port.
+    package struct HostAndPort: Sendable, Equatable {
+        package var host: String
+        package var port: UInt16
+    }
+}

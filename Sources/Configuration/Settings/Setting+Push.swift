@@ -1,0 +1,119 @@
+import BrokerAPI
+
+extension Setting {
+    static let pushSettings: [Setting] = [
+        .single(
+            "push.rules", \.limits.wakeRules, .wakeRules,
+            "Messages that wake phones: `alert`, `background` or `none`, a topic filter, and for an alert `title=`, `body=` (keys of texts in the app), `sound=`, `badge` and `fields=` (fields of a JSON payload, with + between them). The first rule whose filter fits decides."
+        ),
+        .single(
+            "push.merge", \.limits.wakeMergeMilliseconds,
+            .milliseconds(.seconds(1)...(.seconds(3_600))),
+            "At most one notification of a phone in this time; what comes meanwhile is told by the next."
+        ),
+        .single(
+            "push.reconnect_window", \.limits.wakeReconnectMilliseconds,
+            .milliseconds(.zero...(.seconds(600))),
+            "A phone whose connection failed may come back by itself for so long before it is woken."
+        ),
+        .single(
+            "push.unanswered", \.limits.wakeUnansweredMilliseconds,
+            .milliseconds(.seconds(5)...(.seconds(600))),
+            "A connected phone that does not acknowledge a message for so long is woken."),
+        .single(
+            "push.apns.key_file", \.push.apns.keyFile,
+            ValueFormat.path("a .p8 key file").optional(),
+            "The key of Apple's developer account, which others may not read. Left out with certificate, nothing is sent to Apple."
+        ),
+        .single(
+            "push.apns.key_id", \.push.apns.keyID,
+            ValueFormat.appleIdentifier("the key").optional(), "Its identifier."),
+        .single(
+            "push.apns.team_id", \.push.apns.teamID,
+            ValueFormat.appleIdentifier("the team").optional(),
+            "The identifier of the developer account's team."),
+        .single(
+            "push.apns.certificate", \.push.apns.certificate,
+            ValueFormat.path("a PEM or .p12 file").optional(),
+            "Instead of a key: a certificate of the app, as PEM with certificate_key, or as .p12."),
+        .single(
+            "push.apns.certificate_key", \.push.apns.certificateKey,
+            ValueFormat.path("a PEM file").optional(),
+            "The private key of a PEM certificate, which others may not read."),
+        .single(
+            "push.apns.certificate_password_file", \.push.apns.certificatePasswordFile,
+            ValueFormat.path("a file with a password").optional(),
+            "The password of a .p12 file."),
+        .single(
+            "push.apns.production", \.push.apns.production, .hostAndPort,
+            "Apple's service for apps of the App Store and TestFlight."),
+        .single(
+            "push.apns.sandbox", \.push.apns.sandbox, .hostAndPort,
+            "Apple's service for apps that Xcode installs."),
+        .single(
+            "push.apns.ca_file", \.push.apns.caFile, ValueFormat.path("a PEM file").orUnset(),
+            "Authorities that may have issued the services' certificates. Left out, those that the system trusts."
+        ),
+        .single(
+            "push.apns.connections", \.push.apns.connections, .number(1...32),
+            "The most connections to each of the two services."),
+    ]
+}
+
+extension ValueFormat where Value == UInt64 {
+    /// A time with its unit, kept in milliseconds.
+    static func milliseconds(_ range: ClosedRange<Duration>) -> Self {
+        let format = ValueFormat<Duration>.duration(range)
+        return Self(
+            expectation: format.expectation,
+            read: { (text: String) throws(RefusedValue) -> UInt64 in
+                UInt64(Quantity.milliseconds(try format.read(text)))
+            },
+            write: { format.write(.milliseconds(Int64($0))) })
+    }
+}
+
+extension ValueFormat where Value == String {
+    /// An identifier of Apple's developer site.
+    static func appleIdentifier(_ noun: String) -> Self {
+        Self(
+            expectation: "the identifier of \(noun): 10 letters and digits",
+            read: { (text: String) throws(RefusedValue) -> String in
+                let isPlain = text.utf8.allSatisfy {
+                    (0x30...0x39).contains($0) || (0x41...0x5A).contains($0)
+                        || (0x61...0x7A).contains($0)
+                }
+                guard text.utf8.count == 10, isPlain else {
+                    throw RefusedValue(
+                        complaint: "\(quoted(text)) is not 10 letters and digits",
+                        cure: "Copy the identifier of \(noun) from Apple's developer site.")
+                }
+                return text
+            },
+            write: { $0 })
+    }
+}
+
+extension ValueFormat where Value == HermesConfiguration.HostAndPort {
+    static var hostAndPort: Self {
+        let expectation = "a host name and a port, such as api.push.apple.com:443"
+        return Self(
+            expectation: expectation,
+            read: { (text: String) throws(RefusedValue) -> HermesConfiguration.HostAndPort in
+                let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+                let isHost =
+                    parts.count == 2 && (1...253).contains(parts[0].utf8.count)
+                    && parts[0].utf8.allSatisfy {
+                        (0x30...0x39).contains($0) || (0x41...0x5A).contains($0)
+                            || (0x61...0x7A).contains($0) || $0 == 0x2D || $0 == 0x2E
+                    }
+                guard isHost, let port = UInt16(parts[1]), port > 0 else {
+                    throw RefusedValue(
+                        complaint: "\(quoted(text)) is not a host name and a port",
+                        cure: "Give \(expectation).")
+                }
+                return HermesConfiguration.HostAndPort(host: String(parts[0]), port: port)
+            },
+            write: { "\($0.host):\($0.port)" })
+    }
+}

@@ -1,0 +1,130 @@
+import BrokerAPI
+import RequestText
+
+/// The JSON of a notification ("Generating a remote notification", Apple developer documentation).
+///
+/// It names texts of the app by their keys and says how many messages wait on which topic; of the
+/// messages themselves it holds what the rule includes by name, and nothing else.
+package enum NotificationPayload {
+    /// The most bytes that Apple takes.
+    package static let mostBytes = 4_096
+    /// The most bytes of a topic.
+    private static let mostTopicBytes = 512
+    /// The body's text of an alert whose rule names none.
+    package static let usualBodyKey = "HERMES_MESSAGES"
+
+    /// Composes a notification. Fields of the message are left out when all together would be too
+    /// long.
+    package static func bytes(of wake: Wake) -> [UInt8] {
+        let fields = self.fields(of: wake)
+        let whole = compose(wake, fields)
+        return whole.count <= mostBytes ? whole : compose(wake, [])
+    }
+
+    private static func compose(_ wake: Wake, _ fields: [(String, JSONValue)]) -> [UInt8] {
+        var json = JSONBytes()
+        json.text("{\"aps\":{")
+        switch wake.kind {
+        case .background: json.text("\"content-available\":1")
+        case .alert: alert(wake, &json)
+        }
+        json.text("},\"hermes\":{\"topic\":")
+        json.string(topic(of: wake))
+        json.text(",\"count\":\(wake.waiting)")
+        if !fields.isEmpty {
+            json.text(",\"fields\":{")
+            for (index, field) in fields.enumerated() {
+                if index > 0 { json.text(",") }
+                json.string(field.0)
+                json.text(":")
+                json.value(field.1)
+            }
+            json.text("}")
+        }
+        json.text("}}")
+        return json.bytes
+    }
+
+    private static func alert(_ wake: Wake, _ json: inout JSONBytes) {
+        json.text("\"alert\":{")
+        if let key = wake.rule?.titleKey {
+            json.text("\"title-loc-key\":")
+            json.string(key)
+            json.text(",")
+        }
+        json.text("\"loc-key\":")
+        json.string(wake.rule?.bodyKey ?? usualBodyKey)
+        json.text(",\"loc-args\":[\"\(wake.waiting)\",")
+        json.string(topic(of: wake))
+        json.text("]}")
+        if let sound = wake.rule?.sound {
+            json.text(",\"sound\":")
+            json.string(sound)
+        }
+        if wake.rule?.badge == true { json.text(",\"badge\":\(wake.waiting)") }
+    }
+
+    /// The topic, cut to whole characters.
+    private static func topic(of wake: Wake) -> String {
+        guard wake.topic.utf8.count > mostTopicBytes else { return wake.topic }
+        var text = ""
+        var count = 0
+        for scalar in wake.topic.unicodeScalars {
+            count += UTF8.width(scalar)
+            guard count <= mostTopicBytes else { break }
+            text.unicodeScalars.append(scalar)
+        }
+        return text
+    }
+
+    /// The texts, numbers and flags that the rule names, of a payload that is a JSON object.
+    private static func fields(of wake: Wake) -> [(String, JSONValue)] {
+        guard let names = wake.rule?.fields, !names.isEmpty, !wake.payload.isEmpty,
+            case .object(let members)? = try? JSONParser.parse(wake.payload)
+        else { return [] }
+        return names.compactMap { name in
+            guard let member = members.first(where: { $0.name == name }) else { return nil }
+            switch member.value {
+            case .string, .number, .bool: return (name, member.value)
+            case .null, .array, .object: return nil
+            }
+        }
+    }
+}
+
+/// JSON as it is written.
+private struct JSONBytes {
+    private(set) var bytes: [UInt8] = []
+
+    init() { bytes.reserveCapacity(512) }
+
+    mutating func text(_ text: String) { bytes.append(contentsOf: text.utf8) }
+
+    mutating func value(_ value: JSONValue) {
+        switch value {
+        case .string(let text): string(text)
+        case .number(let digits): text(digits)
+        case .bool(let flag): text(flag ? "true" : "false")
+        case .null, .array, .object: text("null")
+        }
+    }
+
+    /// A string with what RFC 8259, section 7, wants escaped.
+    mutating func string(_ value: String) {
+        bytes.append(UInt8(ascii: "\""))
+        for byte in value.utf8 {
+            switch byte {
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"):
+                bytes.append(UInt8(ascii: "\\"))
+                bytes.append(byte)
+            case 0..<0x20:
+                let digits = Array("0123456789abcdef".utf8)
+                text("\\u00")
+                bytes.append(digits[Int(byte >> 4)])
+                bytes.append(digits[Int(byte & 15)])
+            default: bytes.append(byte)
+            }
+        }
+        bytes.append(UInt8(ascii: "\""))
+    }
+}
