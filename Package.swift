@@ -213,6 +213,7 @@ let package = Package(
         program("hermesctl", ["OperatorCLI"]),
 
         tests("APNsTests", ["APNs", "BrokerAPI", "CNgHTTP2", "COpenSSL", "SystemFiles"]),
+        tests("WakesTests", ["BrokerAPI", "RequestText", "Wakes"]),
         tests("PlainTextTests", ["PlainText"]),
         tests("AddressesTests", ["Addresses"]),
         tests("SystemFilesTests", ["HermesTesting", "SystemFiles"]),

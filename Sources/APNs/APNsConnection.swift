@@ -44,7 +44,7 @@ final class APNsConnection {
 
     /// Begins to connect.
     init(
-        to address: HostAddresses.Address, host: String, _ tls: ClientTLS, now: UInt64
+        to address: HostAddresses.Address, host: String, _ tls: APNsTLS, now: UInt64
     ) throws(Ended) {
         do {
             http2 = try HTTP2Client()

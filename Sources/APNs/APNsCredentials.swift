@@ -2,7 +2,7 @@ import SystemFiles
 
 /// The contents of the files that the settings name.
 package struct APNsCredentials: Sendable {
-    let tls: ClientTLS
+    let tls: APNsTLS
     /// `nil` with a certificate.
     let key: ProviderKey?
     /// Those of the files before they were read.
@@ -16,7 +16,7 @@ package struct APNsCredentials: Sendable {
             if case .key(let file, _, _, _) = settings.identity {
                 key = try ProviderKey.load(path: file)
             }
-            return APNsCredentials(tls: try ClientTLS(settings), key: key, stamps: stamps)
+            return APNsCredentials(tls: try APNsTLS(settings), key: key, stamps: stamps)
         } catch {
             throw APNsUnusable(
                 description: "push.apns: \(error.description)", isTransient: error.isTransient)

@@ -15,9 +15,9 @@ package final class APNsSender: Sendable {
     private let inbox: SenderInbox
     private let shared: SenderShared
 
-    /// Starts the thread.
+    /// Starts the thread, on which `answers` is called, with answers in any order.
     ///
-    /// - Parameter answers: Called on the sender's thread, with answers in any order.
+    /// - Throws: `SystemError` or `ThreadFailure` when the system has no descriptor or thread for it.
     package init(
         _ settings: APNsSettings, _ credentials: APNsCredentials,
         answers: @escaping @Sendable ([WakeAnswer]) -> Void

@@ -27,7 +27,7 @@ struct AppleAnswer: Equatable, Sendable {
     /// The most bytes of a reason that are believed.
     private static let mostReasonBytes = 64
 
-    /// - Parameter body: The answer's body, perhaps cut.
+    /// Reads an answer, whose body may have been cut.
     init(status: Int, body: [UInt8]) {
         self.status = status
         var reason = ""
@@ -41,7 +41,8 @@ struct AppleAnswer: Equatable, Sendable {
                 }
             }
         }
-        let isWord = reason.utf8.count <= Self.mostReasonBytes
+        let isWord =
+            reason.utf8.count <= Self.mostReasonBytes
             && reason.utf8.allSatisfy { (0x30...0x7A).contains($0) }
         self.reason = isWord ? reason : ""
         timestampMs = timestamp

@@ -109,7 +109,9 @@ final class HTTP2Client {
         // Places count from 1 here, since 0 is no pointer.
         let own = UnsafeMutableRawPointer(bitPattern: place + 1)
         provider.source.ptr = own
-        let stream = fields.withFields { nghttp2_submit_request(session, nil, $0, $1, &provider, own) }
+        let stream = fields.withFields {
+            nghttp2_submit_request(session, nil, $0, $1, &provider, own)
+        }
         guard stream >= 0 else {
             release(place)
             throw Failure(description: String(cString: nghttp2_strerror(stream)))

@@ -24,7 +24,9 @@ final class ProviderKey: Sendable {
         defer { bytes.erase() }
         let shown = VisibleText.quoted(path)
         let key = bytes.withUnsafeBytes { bytes -> OpaquePointer? in
-            guard let bio = BIO_new_mem_buf(bytes.baseAddress, CInt(bytes.count)) else { return nil }
+            guard let bio = BIO_new_mem_buf(bytes.baseAddress, CInt(bytes.count)) else {
+                return nil
+            }
             defer { BIO_free(bio) }
             // No password is asked for on a terminal.
             return PEM_read_bio_PrivateKey(bio, nil, { _, _, _, _ in 0 }, nil)
@@ -60,10 +62,8 @@ final class ProviderKey: Sendable {
 
     /// A provider token: a JSON Web Token (RFC 7519) signed with ES256 (RFC 7518, section 3.4).
     ///
-    /// - Parameters:
-    ///   - keyID, teamID: Of letters and digits alone.
-    ///   - seconds: UNIX time.
-    /// - Returns: `nil` when OpenSSL cannot sign.
+    /// Key and team are named by letters and digits alone; `seconds` is UNIX time. `nil` when OpenSSL
+    /// cannot sign.
     func token(keyID: String, teamID: String, issuedAt seconds: Int64) -> String? {
         let header = Array(#"{"alg":"ES256","kid":"\#(keyID)"}"#.utf8)
         let claims = Array(#"{"iss":"\#(teamID)","iat":\#(seconds)}"#.utf8)

@@ -57,7 +57,7 @@ struct NoticeLog {
                 .notice, "Connection refused", of: reason.name, now, metadata, handle, reactor)
         case .dropping(let identifier, .reservedTopic, _, let count):
             logger.notice(
-                "Messages below $SYS/ or $CONTROL/ dropped, no client publishes there",
+                "Messages below $SYS/, $CONTROL/ or $hermes/ dropped, no client publishes there",
                 metadata: [LogKeys.client: Self.text(identifier), LogKeys.count: "\(count)"])
         case .dropping(let identifier, let reason, let message, let count):
             var metadata = message.map { Self.metadata($0) } ?? [:]

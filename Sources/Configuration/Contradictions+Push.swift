@@ -1,11 +1,13 @@
 /// Rules over the keys of the `push` section.
 extension ConfigurationDraft {
-    /// Requires that what is begun is whole: a key with its identifiers, a certificate with its key or
-    /// as .p12, rules with a sender and a sender with rules.
+    /// Requires that what is begun is whole: a key with its identifiers, a certificate for a key or
+    /// a password.
     mutating func checkPush() {
         let apns = configuration.push.apns
         let prefix = "push.apns"
-        func has(_ keys: String...) -> Bool { keys.contains { givenKeys.contains("\(prefix).\($0)") } }
+        func has(_ keys: String...) -> Bool {
+            keys.contains { givenKeys.contains("\(prefix).\($0)") }
+        }
         if has("key_file", "key_id", "team_id"), apns.certificate != nil {
             problems.add(
                 "there are a key and a certificate, and one of them is used",
@@ -34,12 +36,6 @@ extension ConfigurationDraft {
                 "there is no certificate for this key or password",
                 cure: "Give push.apns.certificate, or delete it.", key: "\(prefix).certificate",
                 at: origin("\(prefix).certificate_key", "\(prefix).certificate_password_file"))
-        }
-        if apns.isOn, configuration.limits.wakeRules.isEmpty, areUsable("push.rules") {
-            problems.add(
-                "no message wakes a phone, since there are no rules",
-                cure: "Add push.rules, such as `alert orders/#`.", key: "push.rules",
-                at: origin("push.rules", "\(prefix).key_file", "\(prefix).certificate"))
         }
     }
 }

@@ -8,7 +8,7 @@ import RequestText
 package enum NotificationPayload {
     /// The most bytes that Apple takes.
     package static let mostBytes = 4_096
-    /// The most bytes of a topic.
+    /// The most bytes of a topic as it stands in JSON.
     private static let mostTopicBytes = 512
     /// The body's text of an alert whose rule names none.
     package static let usualBodyKey = "HERMES_MESSAGES"
@@ -66,11 +66,16 @@ package enum NotificationPayload {
 
     /// The topic, cut to whole characters.
     private static func topic(of wake: Wake) -> String {
-        guard wake.topic.utf8.count > mostTopicBytes else { return wake.topic }
+        // No character takes more than six bytes.
+        guard wake.topic.utf8.count > mostTopicBytes / 6 else { return wake.topic }
         var text = ""
         var count = 0
         for scalar in wake.topic.unicodeScalars {
-            count += UTF8.width(scalar)
+            switch scalar {
+            case "\u{0}"..."\u{1F}": count += 6
+            case "\"", "\\": count += 2
+            default: count += UTF8.width(scalar)
+            }
             guard count <= mostTopicBytes else { break }
             text.unicodeScalars.append(scalar)
         }

@@ -33,8 +33,6 @@ final class PushCredentials: Sendable {
         return wakes
     }
 
-    var figures: PushFigures { PushFigures(state.withLock { $0.wakes }?.figures ?? APNsFigures()) }
-
     /// Its part in a reload.
     var part: Reload.Part {
         Reload.Part(name: "file of push.apns") {
@@ -66,20 +64,5 @@ final class PushCredentials: Sendable {
             return state.wakes
         }
         wakes?.use(read)
-    }
-}
-
-extension PushFigures {
-    fileprivate init(_ apns: APNsFigures) {
-        self.init()
-        connections = apns.connections
-        open = apns.open
-        answers = apns.answers
-        repeated = apns.repeated
-        goAways = apns.goAways
-        connectionsOpened = apns.connectionsOpened
-        connectionsFailed = apns.connectionsFailed
-        pause = apns.pause
-        lastSuccessAtMs = apns.lastSuccess == 0 ? nil : apns.lastSuccess * 1_000
     }
 }

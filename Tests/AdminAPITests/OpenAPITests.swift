@@ -202,6 +202,12 @@ struct OpenAPITests {
             var counts = MessageReceipt.Counts()
             counts.receivers = 1
             state.tags["a"] = ["t"]
+            state.devices["a"] = DeviceDetail(
+                clientID: "a",
+                device: Device(
+                    kind: .apns, token: [1], bundle: "b", environment: .sandbox, userName: "u",
+                    registeredAtMs: 2), wake: .waiting, waiting: 3, lastOutcome: "later",
+                lastReason: "TooManyRequests", lastAnsweredAtMs: 4)
             state.tagPages[0] = TagPage(tags: [TagSummary(tag: "t", clients: 1)])
             state.taggedClientPages[0] = TaggedClientPage(clients: ["a"])
             state.pushes["a"] = PushStatus(

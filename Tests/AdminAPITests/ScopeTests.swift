@@ -66,6 +66,8 @@ struct ScopeTests {
         ("GET", "/v1/messages/a", .read), ("GET", "/v1/scheduled", .read),
         ("GET", "/v1/scheduled/a", .read), ("PATCH", "/v1/scheduled/a", .publish),
         ("DELETE", "/v1/scheduled/a", .publish), ("GET", "/v1/clients/a/tags", .read),
+        ("GET", "/v1/clients/a/device", .read), ("PUT", "/v1/clients/a/device", .publish),
+        ("DELETE", "/v1/clients/a/device", .publish),
         ("PUT", "/v1/clients/a/tags", .publish), ("GET", "/v1/tags", .read),
         ("GET", "/v1/tags/a/clients", .read), ("GET", "/v1/arrivals", .read),
         ("GET", "/v1/clients/a/history", .read),

@@ -84,6 +84,7 @@ let changedValues: [String: String] = [
     "limits.history_bytes": "0",
     "limits.report_bytes": "0",
     "limits.tag_bytes": "0",
+    "limits.device_bytes": "0",
     "limits.session_expiry": "90d",
     "limits.max_connections": "14",
     "limits.connections_per_address": "18",
@@ -108,6 +109,21 @@ let changedValues: [String: String] = [
     "webhook.max_pause": "1m",
     "webhook.allow_plain": "true",
     "receipts.topics": "orders/#,+/news",
+    "push.rules":
+        "none a/#,alert orders/# title=T body=B sound=default badge fields=a+b,background +",
+    "push.merge": "1m",
+    "push.reconnect_window": "0s",
+    "push.unanswered": "5s",
+    "push.apns.key_file": "/etc/hermes/AuthKey.p8",
+    "push.apns.key_id": "ABC123DEFG",
+    "push.apns.team_id": "DEF123GHIJ",
+    "push.apns.certificate": "/etc/hermes/app.p12",
+    "push.apns.certificate_key": "/etc/hermes/app.key",
+    "push.apns.certificate_password_file": "/etc/hermes/app.password",
+    "push.apns.production": "localhost:2197",
+    "push.apns.sandbox": "127.0.0.1:2198",
+    "push.apns.ca_file": "/etc/hermes/apple.crt",
+    "push.apns.connections": "32",
 ]
 
 extension Setting: CustomTestStringConvertible {
@@ -120,6 +136,16 @@ extension Setting: CustomTestStringConvertible {
         if pattern.hasPrefix("webhook.") {
             return ["webhook.url": "https://office.example", "webhook.secret_file": "/secret"]
                 .filter { $0.key != pattern }
+        }
+        if pattern.hasPrefix("push.apns.") {
+            let certificate = ["push.apns.certificate": "/a.p12"]
+            let key = [
+                "push.apns.key_file": "/a.p8", "push.apns.key_id": "AAAAAAAAA1",
+                "push.apns.team_id": "AAAAAAAAA2",
+            ]
+            var result = pattern.contains("certificate") ? certificate : key
+            result[pattern] = nil
+            return result
         }
         let tls = isOfListener ? "listeners[].tls" : "admin.tls"
         guard pattern.hasPrefix(tls) else { return [:] }
@@ -154,6 +180,8 @@ extension Setting: CustomTestStringConvertible {
         switch pattern {
         case "listeners[].proxy_from": "192.0.2.1"
         case "webhook.url": "http://localhost"
+        case "push.apns.key_id", "push.apns.team_id": "BBBBBBBBB1"
+        case "push.rules": "alert b/#"
         default: "/initial"
         }
     }

@@ -193,7 +193,7 @@ struct ProblemTests {
         ),
         (
             "\"evil\\e[31m\\nkey\": 1",
-            "hermes.yaml:1: evil\\u{1B}[31m\\nkey: unknown key. Delete it. Known here: acl_file, admin, data_directory, disk_reserve, durability, limits, listeners, logging, orders, password_file, receipts, sys_interval, webhook."
+            "hermes.yaml:1: evil\\u{1B}[31m\\nkey: unknown key. Delete it. Known here: acl_file, admin, data_directory, disk_reserve, durability, limits, listeners, logging, orders, password_file, push, receipts, sys_interval, webhook."
         ),
         // Shapes.
         (
@@ -206,7 +206,7 @@ struct ProblemTests {
         ),
         (
             "limits:\n  - max_packet: 1MiB",
-            "hermes.yaml:2: limits: a list stands where keys belong. Give keys with values: collapsible, connect_rate, connect_rate_per_address, connect_timeout, connections_per_address, drain_timeout, handshakes_per_address, history_bytes, idempotency_keys, max_client_identifier, max_connect_packet, max_connections, max_handshakes, max_in_flight, max_inbound_qos2, max_keep_alive, max_packet, max_retained, max_sessions, max_subscriptions, max_topic_levels, max_unacknowledged_bytes, max_unacknowledged_publishes, max_user_name, memory, output_bytes, pushes, queue_bytes, queue_messages, queue_policy, receipts, report_bytes, retained_bytes, scheduled, scheduled_bytes, session_bytes, session_bytes_per_user, session_expiry, subscription_bytes, tag_bytes, unfinished_bytes."
+            "hermes.yaml:2: limits: a list stands where keys belong. Give keys with values: collapsible, connect_rate, connect_rate_per_address, connect_timeout, connections_per_address, device_bytes, drain_timeout, handshakes_per_address, history_bytes, idempotency_keys, max_client_identifier, max_connect_packet, max_connections, max_handshakes, max_in_flight, max_inbound_qos2, max_keep_alive, max_packet, max_retained, max_sessions, max_subscriptions, max_topic_levels, max_unacknowledged_bytes, max_unacknowledged_publishes, max_user_name, memory, output_bytes, pushes, queue_bytes, queue_messages, queue_policy, receipts, report_bytes, retained_bytes, scheduled, scheduled_bytes, session_bytes, session_bytes_per_user, session_expiry, subscription_bytes, tag_bytes, unfinished_bytes."
         ),
         (
             "listeners:\n  port: 1",

@@ -39,7 +39,7 @@ struct SettingTests {
     /// restriction.
     private static let guards = [
         "acl_file", "password_file", "listeners[].tls.crl_file", "admin.tls.client_ca_file",
-        "listeners[].proxy_from", "webhook.ca_file",
+        "listeners[].proxy_from", "webhook.ca_file", "push.apns.ca_file",
     ]
 
     @Test("shows its default as a text that it reads back", arguments: Setting.all)
@@ -73,13 +73,15 @@ struct SettingTests {
             !setting.isList
                 && ![
                     "listeners[].tls.client_ca_file", "admin.tls.certificate", "admin.tls.key",
-                    "webhook.url", "webhook.secret_file",
+                    "webhook.url", "webhook.secret_file", "push.apns.key_file",
+                    "push.apns.key_id", "push.apns.team_id", "push.apns.certificate",
                 ].contains(setting.pattern)
         })
     func emptyValues(setting: Setting) {
         let isOptional = [
             "listeners[].allow_anonymous", "admin.unix_socket", "admin.tokens_file",
-            "limits.max_keep_alive", "limits.max_connections",
+            "limits.max_keep_alive", "limits.max_connections", "push.apns.certificate_key",
+            "push.apns.certificate_password_file",
         ].contains(setting.pattern)
         let complaint =
             "\(setting.key(at: 0)): the key has no value. Give \(setting.expectation), or delete the key."

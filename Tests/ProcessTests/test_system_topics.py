@@ -93,7 +93,7 @@ def test_clients_do_not_publish_there(start_broker, client):
     assert "reserved_topic" in api.request("GET", "/metrics").body.decode()
     problem = api.request("POST", "/v1/publish?topic=%24SYS%2Fx", b"x").problem(400)
     assert "$SYS" in problem["detail"]
-    broker.log.await_match(r"Messages below \$SYS/ or \$CONTROL/ dropped.*forger")
+    broker.log.await_match(r"Messages below \$SYS/, \$CONTROL/ or \$hermes/ dropped.*forger")
 
 
 def test_they_can_be_turned_off(start_broker, client):

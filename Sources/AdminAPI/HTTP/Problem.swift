@@ -59,6 +59,8 @@ extension Problem {
         case boundToken = "bound-token"
         case tooManyTags = "too-many-tags"
         case tagsFull = "tags-full"
+        case deviceNotFound = "device-not-found"
+        case devicesFull = "devices-full"
         case pushNotFound = "push-not-found"
         case pushExists = "push-exists"
         case tooManyPushes = "too-many-pushes"
@@ -94,7 +96,7 @@ extension Problem {
             case .crossOrigin, .missingScope, .topicNotAllowed, .boundToken: .forbidden
             case .tooManyFailures, .rateExceeded: .tooManyRequests
             case .routeNotFound, .clientNotFound, .receiptNotFound, .tokenNotFound, .notScheduled,
-                .pushNotFound:
+                .pushNotFound, .deviceNotFound:
                 .notFound
             case .methodNotAllowed: .methodNotAllowed
             case .requestTimeout: .requestTimeout
@@ -112,7 +114,7 @@ extension Problem {
             case .overloaded, .stopping, .tooManyConnections, .storeRefuses, .notReady,
                 .tokenFile:
                 .serviceUnavailable
-            case .diskFull, .tooManyScheduled, .tagsFull, .tooManyPushes:
+            case .diskFull, .tooManyScheduled, .tagsFull, .tooManyPushes, .devicesFull:
                 HTTPResponse.Status(code: 507, reasonPhrase: "Insufficient Storage")
             }
         }
@@ -144,6 +146,8 @@ extension Problem {
             case .boundToken: "The token is bound to topics"
             case .tooManyTags: "The client would have too many tags"
             case .tagsFull: "No more tags can be stored"
+            case .deviceNotFound: "The client has no device"
+            case .devicesFull: "No more devices can be stored"
             case .pushNotFound: "There is no such push"
             case .pushExists: "There is such a push already"
             case .tooManyPushes: "No more pushes can be stored"

@@ -82,7 +82,7 @@ package struct AdminServer: Sendable {
         let clients: [Route] =
             ClientRoutes(broker: broker).routes + QueueRoutes(broker: broker).routes
             + TagRoutes(broker: broker, counters: counters).routes
-            + ArrivalRoutes(broker: broker).routes
+            + ArrivalRoutes(broker: broker).routes + DeviceRoutes(broker: broker).routes
         return publishing + messages + clients
             + StoreRoutes(broker: broker).routes
             + TokenRoutes(path: configuration.tokens?.path, now: unixMilliseconds).routes

@@ -22,7 +22,8 @@ public struct Wake: Sendable, Equatable {
     public var expiresAt: Int64
 
     public init(
-        id: UInt64, clientID: String, device: Device, kind: WakeKind, rule: WakeRule?, topic: String,
+        id: UInt64, clientID: String, device: Device, kind: WakeKind, rule: WakeRule?,
+        topic: String,
         payload: [UInt8] = [], waiting: Int, collapseID: String,
         notificationID: (high: UInt64, low: UInt64), expiresAt: Int64
     ) {

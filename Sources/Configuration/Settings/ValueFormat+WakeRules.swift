@@ -46,7 +46,8 @@ extension ValueFormat where Value == [WakeRule] {
                 separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             guard seen.insert(parts[0]).inserted else {
                 throw RefusedValue(
-                    complaint: "the rule for \(quoted(words[1])) has \(quoted(String(parts[0]))) twice",
+                    complaint:
+                        "the rule for \(quoted(words[1])) has \(quoted(String(parts[0]))) twice",
                     cure: "Give it once.")
             }
             guard kind == .alert || parts[0] == "fields" else {
@@ -97,7 +98,9 @@ extension ValueFormat where Value == [WakeRule] {
     }
 
     private static func text(_ rule: WakeRule) -> String {
-        var words = [rule.kind.map { $0 == .alert ? "alert" : "background" } ?? "none", rule.filter]
+        var words = [
+            rule.kind.map { $0 == .alert ? "alert" : "background" } ?? "none", rule.filter,
+        ]
         if let key = rule.titleKey { words.append("title=\(key)") }
         if let key = rule.bodyKey { words.append("body=\(key)") }
         if let sound = rule.sound { words.append("sound=\(sound)") }

@@ -139,7 +139,7 @@ class Apple:
         self.key_file = directory / "AuthKey.p8"
         if not self.key_file.exists():
             make_key(self.key_file)
-        authority = Authority(directory / "authority")
+        authority = Authority(directory / f"authority-{uuid.uuid4().hex[:8]}")
         server = authority.issue("localhost")
         self.ca_file = authority.certificate
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -169,7 +169,7 @@ class Apple:
         ]
 
     def await_accepted(self, count: int, device: str | None = None) -> list[Notification]:
-        eventually(lambda: len(self.accepted(device)) >= count)
+        eventually(lambda: len(self.accepted(device)) >= count, f"{count} accepted notifications")
         return self.accepted(device)
 
     @property
@@ -319,8 +319,8 @@ class _Connection:
         settings = {h2.settings.SettingCodes.MAX_CONCURRENT_STREAMS: 1}
         if behaviour.window is not None:
             settings[h2.settings.SettingCodes.INITIAL_WINDOW_SIZE] = behaviour.window
-        self._h2.local_settings = h2.settings.Settings(client=False, initial_values=settings)
         self._h2.initiate_connection()
+        self._h2.update_settings(settings)
         self._send()
         self._socket.settimeout(0.02)
         while not self._ends:

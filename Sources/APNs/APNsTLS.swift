@@ -4,7 +4,7 @@ import PlainText
 import SystemFiles
 
 /// What TLS connections to the push service share: authorities, the client's certificate, versions.
-final class ClientTLS: Sendable {
+final class APNsTLS: Sendable {
     // OpenSSL's contexts may be used by any thread once they are set up.
     nonisolated(unsafe) let context: OpaquePointer
 

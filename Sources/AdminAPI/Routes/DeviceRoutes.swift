@@ -1,0 +1,145 @@
+import BrokerAPI
+import Hummingbird
+import PlainText
+
+/// Devices of clients, which notifications wake.
+struct DeviceRoutes: Sendable {
+    let broker: any BrokerControl
+
+    /// `GET`, `PUT` and `DELETE /v1/clients/{id}/device`.
+    var routes: [Route] { [show, register, remove] }
+
+    private static let path = "/v1/clients/{id}/device"
+    private static let fields = JSONFields.Known(
+        ["kind", "token", "bundle", "environment", "user_name"].map {
+            JSONFields.Name(canonical: $0)
+        })
+
+    private var show: Route {
+        Route(method: .get, path: Self.path, access: .scope(.read)) { request throws(Problem) in
+            let clientID = try Self.clientID(of: request)
+            let device: DeviceDetail? = try await broker.ask { .device(clientID: clientID, $0) }
+            guard let device else { throw Problem.noDevice(clientID) }
+            return try Response.json(DeviceModel(device))
+        }
+    }
+
+    private var register: Route {
+        Route(method: .put, path: Self.path, access: .scope(.publish), body: .json) {
+            request throws(Problem) in
+            let clientID = try Self.clientID(of: request)
+            let device = try Self.device(try JSONFields(try request.json(), known: Self.fields))
+            let isStored: Bool = try await broker.ask {
+                .setDevice(clientID: clientID, device, $0)
+            }
+            guard isStored else { throw Problem.devicesFull }
+            let stored: DeviceDetail? = try await broker.ask { .device(clientID: clientID, $0) }
+            guard let stored else { throw Problem.noDevice(clientID) }
+            return try Response.json(DeviceModel(stored))
+        }
+    }
+
+    private var remove: Route {
+        Route(method: .delete, path: Self.path, access: .scope(.publish)) {
+            request throws(Problem) in
+            let clientID = try Self.clientID(of: request)
+            let wasThere: Bool = try await broker.ask {
+                .removeDevice(clientID: clientID, $0)
+            }
+            guard wasThere else { throw Problem.noDevice(clientID) }
+            return Response(status: .noContent)
+        }
+    }
+
+    private static func clientID(of request: RouteRequest) throws(Problem) -> String {
+        let text = request.parameter("id")
+        _ = try ClientIdentifierText(text, field: "id")
+        return text
+    }
+
+    private static func device(_ fields: JSONFields) throws(Problem) -> Device {
+        let kind = try choice("kind", fields, Device.Kind.allCases, \.name) ?? .apns
+        let environment =
+            try choice("environment", fields, Device.Environment.allCases, \.name) ?? .production
+        let text = try fields.requiredString("token")
+        let token: [UInt8]
+        switch kind {
+        case .apns:
+            guard let bytes = hexadecimal(text), !bytes.isEmpty else {
+                throw fields.wrong(
+                    "token", "is not hexadecimal",
+                    fix: "Give the device token's bytes as pairs of hexadecimal digits.")
+            }
+            token = bytes
+        case .webhook:
+            guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }), !text.isEmpty else {
+                throw fields.wrong(
+                    "token", "has blanks or other than plain characters, or none",
+                    fix: "Give it as the notification service did.")
+            }
+            token = Array(text.utf8)
+        }
+        guard token.count <= Device.mostTokenBytes else {
+            throw fields.wrong(
+                "token", "has \(token.count) bytes; it may have \(Device.mostTokenBytes)",
+                fix: "Give one token.")
+        }
+        let bundle = try fields.string("bundle") ?? ""
+        let isPlain = bundle.utf8.allSatisfy {
+            (0x30...0x39).contains($0) || (0x41...0x5A).contains($0) || (0x61...0x7A).contains($0)
+                || $0 == 0x2D || $0 == 0x2E || $0 == 0x5F
+        }
+        guard isPlain, bundle.utf8.count <= Device.mostBundleBytes,
+            kind != .apns || !bundle.isEmpty
+        else {
+            throw fields.wrong(
+                "bundle", "is \"\(bundle.visible())\"; it must be the app's bundle identifier",
+                fix: "Give such as com.example.app.")
+        }
+        let userName = try fields.string("user_name")
+        guard (userName ?? "").utf8.count <= Int(UInt16.max) else {
+            throw fields.wrong(
+                "user_name", "has more than 65535 bytes", fix: "Give the user's name.")
+        }
+        return Device(
+            kind: kind, token: token, bundle: bundle, environment: environment, userName: userName,
+            registeredAtMs: 0)
+    }
+
+    private static func choice<Value>(
+        _ name: String, _ fields: JSONFields, _ values: [Value], _ text: KeyPath<Value, String>
+    ) throws(Problem) -> Value? {
+        guard let given = try fields.string(name) else { return nil }
+        guard let value = values.first(where: { $0[keyPath: text] == given }) else {
+            let known = values.map { $0[keyPath: text] }.joined(separator: " or ")
+            throw fields.wrong(
+                name, "is \"\(given.visible())\"; it must be \(known)", fix: "Write \(known).")
+        }
+        return value
+    }
+
+    private static func hexadecimal(_ text: String) -> [UInt8]? {
+        let digits = Array(text.utf8)
+        guard digits.count % 2 == 0 else { return nil }
+        var bytes: [UInt8] = []
+        for place in stride(from: 0, to: digits.count, by: 2) {
+            guard let high = Character(UnicodeScalar(digits[place])).hexDigitValue,
+                let low = Character(UnicodeScalar(digits[place + 1])).hexDigitValue
+            else { return nil }
+            bytes.append(UInt8(high << 4 | low))
+        }
+        return bytes
+    }
+}
+
+extension Problem {
+    fileprivate static func noDevice(_ clientID: String) -> Problem {
+        Problem(
+            .deviceNotFound, "The client \"\(clientID.visible())\" has no device.",
+            fix: "Register one with PUT, or have its phone publish to $hermes/device.")
+    }
+
+    fileprivate static let devicesFull = Problem(
+        .devicesFull, "All devices would take more than limits.device_bytes; nothing was changed.",
+        fix: "Remove devices that are not needed, or raise limits.device_bytes.")
+}

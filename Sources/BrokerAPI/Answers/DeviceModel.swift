@@ -1,0 +1,76 @@
+/// A device as the HTTP API shows it. Of the token, a secret of the user, it has the beginning only.
+public struct DeviceModel: Codable, Sendable, Equatable {
+    public var clientID: String
+    public var kind: String
+    public var token: String
+    public var bundle: String
+    public var environment: String
+    public var userName: String?
+    public var registeredAtMs: Int64
+    /// A ``DeviceDetail/WakeState``.
+    public var wake: String
+    /// Messages that ask for the wake.
+    public var waiting: Int
+    public var lastOutcome: String?
+    public var lastReason: String?
+    public var lastAnsweredAtMs: Int64?
+
+    enum CodingKeys: String, CodingKey {
+        case clientID = "client_id"
+        case kind, token, bundle, environment
+        case userName = "user_name"
+        case registeredAtMs = "registered_at_ms"
+        case wake, waiting
+        case lastOutcome = "last_outcome"
+        case lastReason = "last_reason"
+        case lastAnsweredAtMs = "last_answered_at_ms"
+    }
+
+    public init(_ detail: DeviceDetail) {
+        clientID = detail.clientID
+        kind = detail.device.kind.name
+        token = detail.device.cutToken
+        bundle = detail.device.bundle
+        environment = detail.device.environment.name
+        userName = detail.device.userName
+        registeredAtMs = detail.device.registeredAtMs
+        wake = detail.wake.rawValue
+        waiting = detail.waiting
+        lastOutcome = detail.lastOutcome
+        lastReason = detail.lastReason
+        lastAnsweredAtMs = detail.lastAnsweredAtMs
+    }
+}
+
+extension Device {
+    /// Characters of a token that are shown.
+    private static var shown: Int { 8 }
+
+    fileprivate var cutToken: String {
+        let text =
+            kind == .apns
+            ? token.prefix(Self.shown).map { byte in
+                let digits = String(byte, radix: 16)
+                return digits.count == 1 ? "0" + digits : digits
+            }.joined() : String(decoding: token, as: UTF8.self)
+        return String(text.prefix(Self.shown)) + "…"
+    }
+}
+
+extension Device.Kind {
+    public var name: String {
+        switch self {
+        case .apns: "apns"
+        case .webhook: "webhook"
+        }
+    }
+}
+
+extension Device.Environment {
+    public var name: String {
+        switch self {
+        case .production: "production"
+        case .sandbox: "sandbox"
+        }
+    }
+}

@@ -1,0 +1,231 @@
+"""Phones that are away are woken through Apple's push service, for which a mock stands in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.admin import AdminAPI
+from harness.apple import ANSWERS, Apple
+from harness.broker import FromFile
+from harness.waiting import eventually
+
+pytestmark = pytest.mark.hermesd("push")
+
+RULE = "alert orders/# title=ORDER_TITLE body=ORDER_BODY sound=default badge fields=status"
+
+
+@pytest.fixture
+def apple(tmp_path: Path) -> Iterator[Apple]:
+    with Apple(tmp_path / "apple") as apple:
+        yield apple
+
+
+class Office:
+    """A broker that wakes phones through a mock of Apple, its API, and phones."""
+
+    def __init__(
+        self, from_file, paho_client, apple: Apple, *rules: str, merge: str = "1s"
+    ) -> None:
+        text = apple.configuration(*(rules or (RULE,))).replace(
+            "push:\n", f"push:\n  merge: {merge}\n  reconnect_window: 1s\n", 1
+        )
+        self.broker: FromFile = from_file(text)
+        self.api = AdminAPI(self.broker)
+        self._paho_client = paho_client
+
+    def phone(self, name: str, token: str) -> None:
+        """A phone that registers its device, subscribes and goes away."""
+        phone = self._paho_client(name, to=self.broker, clean_session=False)
+        phone.subscribe(("#", 1))
+        phone.publish("$hermes/device", registration(bytes.fromhex(token)), qos=1)
+        phone.client.disconnect()
+        eventually(
+            lambda: not self.api.client(name)["summary"]["connected"], f"{name} is away"
+        )
+
+    def publish(self, topic: str = "orders/1", payload: str = '{"status":"paid","sum":7}') -> None:
+        answer = self.api.request(
+            "POST", f"/v1/publish?topic={topic}&qos=1", payload.encode()
+        )
+        assert answer.status == 200, answer
+
+    def device(self, name: str) -> dict:
+        return self.api.get(f"/v1/clients/{name}/device")
+
+
+def registration(token: bytes, bundle: bytes = b"com.example.app") -> bytes:
+    """A hermes.v1.DeviceRegistration, by hand."""
+    return b"\x0a" + bytes([len(token)]) + token + b"\x12" + bytes([len(bundle)]) + bundle
+
+
+@pytest.fixture
+def office(from_file, paho_client, apple) -> Office:
+    return Office(from_file, paho_client, apple)
+
+
+def test_a_phone_that_is_away_is_woken(office: Office, apple: Apple) -> None:
+    """Headers, payload and provider token are what Apple asks for; no business data but by name."""
+    office.phone("phone", "0102ff")
+    office.publish()
+    one = apple.await_accepted(1, "0102ff")[0]
+    assert one.headers[":method"] == "POST"
+    assert one.headers["apns-topic"] == "com.example.app"
+    assert one.headers["apns-push-type"] == "alert"
+    assert one.headers["apns-priority"] == "10"
+    assert one.payload == {
+        "aps": {
+            "alert": {
+                "title-loc-key": "ORDER_TITLE", "loc-key": "ORDER_BODY",
+                "loc-args": ["1", "orders/1"],
+            },
+            "sound": "default", "badge": 1,
+        },
+        "hermes": {"topic": "orders/1", "count": 1, "fields": {"status": "paid"}},
+    }
+    assert len(apple.provider_tokens) == 1
+    assert apple.provider_tokens[0] not in office.broker.log.text
+    assert "0102ff" not in office.broker.log.text
+
+
+def test_what_follows_is_merged(from_file, paho_client, apple: Apple) -> None:
+    office = Office(from_file, paho_client, apple, merge="4s")
+    office.phone("phone", "aa01")
+    office.publish()
+    apple.await_accepted(1)
+    for _ in range(5):
+        office.publish("orders/2")
+    second = apple.await_accepted(2)[1]
+    assert second.payload["hermes"] == {
+        "topic": "orders/2", "count": 5, "fields": {"status": "paid"},
+    }
+    assert len(apple.accepted()) == 2
+
+
+@pytest.mark.parametrize("digits", sorted(d for d, (status, _) in ANSWERS.items() if status < 403))
+def test_a_refusal_of_one_notification_stops_no_other(
+    office: Office, apple: Apple, digits: str
+) -> None:
+    """Nothing refused is sent again, except by IdleTimeout, which is about the connection."""
+    status, reason = ANSWERS[digits]
+    office.phone("bad", digits + "00")
+    office.phone("good", "0a0b")
+    office.publish()
+    apple.await_accepted(1, "0a0b")
+    eventually(
+        lambda: [n.reason for n in apple.notifications if n.device == digits + "00"][:1]
+        == [reason], f"{status} {reason}",
+    )
+
+
+def test_410_forgets_the_device_unless_it_registered_later(office: Office, apple: Apple) -> None:
+    apple.behaviour.unregistered_at_ms = 1
+    office.phone("phone", "d000")
+    office.publish()
+    eventually(lambda: len(apple.notifications) >= 2, "the wake is tried again")
+    apple.behaviour.unregistered_at_ms = None
+    office.broker.log.await_match(r"Device is gone, says its push service, and is forgotten")
+
+
+def test_no_answer_is_repeated_under_the_same_name(office: Office, apple: Apple) -> None:
+    """A reset stream, a refused one and a broken connection."""
+    apple.behaviour.reset_streams = 1
+    apple.behaviour.refuse_streams = 1
+    office.phone("phone", "0b01")
+    office.publish()
+    apple.await_accepted(1, "0b01")
+    apple.behaviour.reset_after = 0
+    office.phone("other", "0b02")
+    office.publish()
+    eventually(
+        lambda: [n for n in apple.notifications if n.reason == "reset"], "a reset connection"
+    )
+    apple.behaviour.reset_after = None
+    apple.await_accepted(1, "0b02")
+    for device in ("0b01", "0b02"):
+        assert len(apple.accepted(device)) >= 1
+    names = {n.apns_id for n in apple.notifications if n.device == "0b02"}
+    assert len(names) == 1
+
+
+@pytest.mark.parametrize("twice", [False, True])
+def test_goaway_sends_what_was_not_answered_again(
+    office: Office, apple: Apple, twice: bool
+) -> None:
+    for number in range(8):
+        office.phone(f"phone-{number}", f"0c0{number}")
+    apple.behaviour.goaway_after = 3
+    apple.behaviour.goaway_twice = twice
+    office.publish()
+    apple.await_accepted(8)
+    assert {n.device for n in apple.accepted()} == {f"0c0{number}" for number in range(8)}
+    assert apple.connections >= 2
+
+
+def test_settings_that_shrink_are_obeyed(office: Office, apple: Apple) -> None:
+    office.phone("first", "0d00")
+    office.publish()
+    apple.await_accepted(1)
+    apple.behaviour.shrink_to = 1
+    for number in range(1, 6):
+        office.phone(f"phone-{number}", f"0d0{number}")
+    office.publish()
+    for number in range(1, 6):
+        apple.await_accepted(1, f"0d0{number}")
+
+
+def test_small_windows_and_one_connection_are_enough(
+    from_file, paho_client, apple: Apple
+) -> None:
+    apple.behaviour.window = 16
+    apple.behaviour.most_connections = 1
+    office = Office(from_file, paho_client, apple)
+    for number in range(5):
+        office.phone(f"phone-{number}", f"0e0{number}")
+    office.publish()
+    apple.await_accepted(5)
+
+
+def test_a_key_that_apple_refuses_pauses_the_sender_and_says_so(
+    office: Office, apple: Apple
+) -> None:
+    apple.team_id = "OTHERTEAM1"
+    office.phone("phone", "0f01")
+    office.publish()
+    line = office.broker.log.await_match(r"No notifications are sent to Apple for a while.*")[0]
+    assert "InvalidProviderToken" in line
+    assert "key_id" in line
+    assert not apple.accepted()
+
+
+def test_the_provider_token_outlives_a_restart(office: Office, apple: Apple) -> None:
+    office.phone("phone", "1001")
+    office.publish()
+    apple.await_accepted(1)
+    assert office.broker.stop() == 0
+    office.broker.start()
+    office.publish("orders/2")
+    apple.await_accepted(2)
+    assert len(apple.provider_tokens) == 1
+
+
+def test_a_kill_repeats_a_wake_and_loses_none(office: Office, apple: Apple) -> None:
+    apple.behaviour.hold = True
+    office.phone("phone", "1101")
+    office.publish()
+    eventually(lambda: apple.connections >= 1, "a connection")
+    office.broker.kill()
+    apple.behaviour.hold = False
+    office.broker.start()
+    apple.await_accepted(1, "1101")
+
+
+def test_nobody_reaches_the_service(office: Office, apple: Apple) -> None:
+    """What is owed waits in the broker, and goes out once the service is back."""
+    apple.close()
+    office.phone("phone", "1201")
+    office.publish()
+    line = office.broker.log.await_match(r"No notifications are sent to Apple for a while.*")[0]
+    assert "Connection refused" in line or "refused" in line

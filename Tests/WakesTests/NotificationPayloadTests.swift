@@ -1,0 +1,65 @@
+import BrokerAPI
+import RequestText
+import Testing
+
+@testable import Wakes
+
+@Suite("The JSON of a notification")
+struct NotificationPayloadTests {
+    private func wake(
+        _ topic: String = "orders/1", kind: WakeKind = .alert, rule: WakeRule? = nil,
+        payload: String = ""
+    ) -> Wake {
+        Wake(
+            id: 1, clientID: "c",
+            device: Device(
+                kind: .apns, token: [1], bundle: "b", environment: .production, registeredAtMs: 0),
+            kind: kind, rule: rule, topic: topic, payload: Array(payload.utf8), waiting: 3,
+            collapseID: "x", notificationID: (1, 2), expiresAt: 9)
+    }
+
+    private func text(_ wake: Wake) -> String {
+        String(decoding: NotificationPayload.bytes(of: wake), as: UTF8.self)
+    }
+
+    @Test("an alert has the keys of its rule, the number and the topic")
+    func alert() {
+        let rule = WakeRule(
+            filter: "#", kind: .alert, titleKey: "T", bodyKey: "B", sound: "default", badge: true,
+            fields: ["status", "missing", "list"])
+        #expect(
+            text(wake(rule: rule, payload: #"{"status":"paid","list":[1],"card":"4711"}"#))
+                == #"{"aps":{"alert":{"title-loc-key":"T","loc-key":"B","loc-args":["3","orders/1"]},"sound":"default","badge":3},"hermes":{"topic":"orders/1","count":3,"fields":{"status":"paid"}}}"#
+        )
+        #expect(
+            text(wake())
+                == #"{"aps":{"alert":{"loc-key":"HERMES_MESSAGES","loc-args":["3","orders/1"]}},"hermes":{"topic":"orders/1","count":3}}"#
+        )
+        #expect(
+            text(wake(kind: .background))
+                == #"{"aps":{"content-available":1},"hermes":{"topic":"orders/1","count":3}}"#)
+    }
+
+    @Test("hostile topics and payloads give JSON of at most 4,096 bytes")
+    func hostile() throws {
+        let rule = WakeRule(filter: "#", kind: .alert, fields: ["a"])
+        let topics = [
+            "\"}", "\\", "\u{1}\u{1F}", String(repeating: "ä", count: 30_000),
+            String(repeating: "\u{1}", count: 512), "a\u{2028}b", "",
+        ]
+        let payloads = [
+            "", "{", "[]", #"{"a":"\#(String(repeating: "x", count: 4_000))"}"#, #"{"a":1e999}"#,
+            #"{"a":"\u0000\""}"#,
+        ]
+        for topic in topics {
+            for payload in payloads {
+                let bytes = NotificationPayload.bytes(of: wake(topic, rule: rule, payload: payload))
+                #expect(bytes.count <= NotificationPayload.mostBytes)
+                guard case .object = try JSONParser.parse(bytes) else {
+                    Issue.record("no object")
+                    continue
+                }
+            }
+        }
+    }
+}
