@@ -307,6 +307,12 @@ final class StubBroker: BrokerControl {
         figures.tagBytes = 237
         figures.clientsWithReports = 239
         figures.reportBytes = 240
+        figures.devices = 250
+        figures.deviceBytes = 251
+        figures.deviceRefusals = [BrokerFigures.Count("no_room", 252)]
+        figures.wakesOwed = 253
+        figures.wakeMessages = [BrokerFigures.Count("new", 254)]
+        figures.wakes = [BrokerFigures.Count("accepted", 255)]
         figures.clientReports = [BrokerFigures.Count("taken", 241)]
         figures.reportedGrowth = arrivalTotal.counts
         figures.lostConnections = [LostConnections(cause: .keepAlive, network: "wi\"fi")]

@@ -85,6 +85,9 @@ def test_a_phone_that_is_away_is_woken(office: Office, apple: Apple) -> None:
         },
         "hermes": {"topic": "orders/1", "count": 1, "fields": {"status": "paid"}},
     }
+    eventually(
+        lambda: office.api.metric('hermes_wakes_total{outcome="accepted"}') == 1, "the answer"
+    )
     assert len(apple.provider_tokens) == 1
     assert apple.provider_tokens[0] not in office.broker.log.text
     assert "0102ff" not in office.broker.log.text
@@ -229,3 +232,29 @@ def test_nobody_reaches_the_service(office: Office, apple: Apple) -> None:
     office.publish()
     line = office.broker.log.await_match(r"No notifications are sent to Apple for a while.*")[0]
     assert "Connection refused" in line or "refused" in line
+
+
+def test_a_device_over_http(office: Office, apple: Apple, paho_client) -> None:
+    """It is woken for what waits already; of its token answers show the beginning."""
+    phone = paho_client("phone", to=office.broker, clean_session=False)
+    phone.subscribe(("#", 1))
+    phone.client.disconnect()
+    eventually(
+        lambda: not office.api.client("phone")["summary"]["connected"], "the phone is away"
+    )
+    office.publish()
+    path, token = "/v1/clients/phone/device", "13" * 32
+    assert office.api.request("GET", path).problem(404)["type"].endswith("device-not-found")
+    answer = office.api.request(
+        "PUT", path, f'{{"token": "{token}", "bundle": "com.example.app"}}'.encode(),
+        {"Content-Type": "application/json"},
+    )
+    assert answer.status == 200
+    assert answer.json["token"] == token[:8] + "…"
+    apple.await_accepted(1, token)
+    eventually(lambda: office.device("phone").get("last_outcome") == "accepted", "the answer")
+    assert office.device("phone")["wake"] == "none"
+    assert office.api.request("DELETE", path).status == 204
+    office.publish("orders/2")
+    assert office.api.request("GET", path).status == 404
+    assert len(apple.accepted(token)) == 1

@@ -4,7 +4,7 @@ extension MetricFamily {
     /// All metrics, in the order of output; docs/metrics.md describes them.
     static let all: [MetricFamily] =
         software + connections + sessions + traffic + limits + waiting + tls + store + admin
-        + webhook + reports + process
+        + webhook + reports + wakes + process
 
     private static let software: [MetricFamily] = [
         .information(

@@ -136,6 +136,17 @@ public struct BrokerFigures: Sendable, Equatable {
     public var clientReports: [Count] = []
     /// What the counters of clients' reports have grown by.
     public var reportedGrowth = ReportedCounts()
+    /// Devices, and their bytes.
+    public var devices = 0
+    public var deviceBytes = 0
+    /// Registrations that were not taken, by reason.
+    public var deviceRefusals: [Count] = []
+    /// Devices that are owed a wake, or whose connected client is watched.
+    public var wakesOwed = 0
+    /// Messages that asked for a wake, by whether it was a new one.
+    public var wakeMessages: [Count] = []
+    /// Wakes by their end, and attempts that are repeated.
+    public var wakes: [Count] = []
     /// Connections that ended without DISCONNECT.
     public var lostConnections: [LostConnections] = []
     /// Messages with receipts and their receivers, which each count.

@@ -39,6 +39,12 @@ extension Shard {
         figures.reportedGrowth = reports.growth
         figures.lostConnections = reports.lostConnections
         figures.pushClients = pushes.reached
+        figures.devices = devices.count
+        figures.deviceBytes = devices.bytes + wakes.bytes
+        figures.wakesOwed = wakes.count
+        figures.deviceRefusals = wakeCounters.refusals
+        figures.wakeMessages = wakeCounters.messages
+        figures.wakes = wakeCounters.ends
         figures.receiptsDropped = receipts.droppedEarly
         figures.receiptEvents = receipts.events.count
         figures.receiptEventsDropped = receipts.events.dropped

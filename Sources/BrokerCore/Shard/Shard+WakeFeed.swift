@@ -72,7 +72,6 @@ extension Shard {
         wakes[place].seen = wakes[place].target
         wakes[place].told = wakes[place].count
         wakes[place].attempts = min(30, wakes[place].attempts + 1)
-        wakeCounters.attempts += 1
         devices[device].lastWake = context.now
         wakes.wait(
             place, .sent, until: context.now.advanced(byMilliseconds: Self.answerMilliseconds),

@@ -2,8 +2,6 @@ import BrokerAPI
 
 /// What became of wakes since the start.
 struct WakeCounters: Sendable {
-    /// Handed to a sender, each attempt.
-    var attempts: UInt64 = 0
     /// By the answer.
     var results = Counts<WakeResult>()
     /// Not owed any more before an attempt: the client came, its messages expired or were dropped.
@@ -18,4 +16,21 @@ struct WakeCounters: Sendable {
     /// Registrations that could not be read, and those for which there was no room.
     var malformed: UInt64 = 0
     var refused: UInt64 = 0
+
+    // MARK: Figures
+
+    var refusals: [BrokerFigures.Count] {
+        [BrokerFigures.Count("malformed", malformed), BrokerFigures.Count("no_room", refused)]
+    }
+
+    var messages: [BrokerFigures.Count] {
+        [BrokerFigures.Count("merged", merged), BrokerFigures.Count("new", asked - merged)]
+    }
+
+    var ends: [BrokerFigures.Count] {
+        results.figures + [
+            BrokerFigures.Count("cancelled", cancelled), BrokerFigures.Count("expired", expired),
+            BrokerFigures.Count("unanswered", unanswered),
+        ]
+    }
 }
