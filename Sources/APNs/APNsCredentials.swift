@@ -6,11 +6,11 @@ package struct APNsCredentials: Sendable {
     /// `nil` with a certificate.
     let key: ProviderKey?
     /// Those of the files before they were read.
-    let stamps: [FileStamp?]
+    package let stamps: [FileStamp?]
 
     /// Reads all files. The error names setting, file and cure.
     package static func load(_ settings: APNsSettings) throws(APNsUnusable) -> APNsCredentials {
-        let stamps = settings.files.map { FileStamp(of: $0) }
+        let stamps = settings.stamps
         do throws(ProviderKey.Unusable) {
             var key: ProviderKey?
             if case .key(let file, _, _, _) = settings.identity {
@@ -23,8 +23,6 @@ package struct APNsCredentials: Sendable {
         }
     }
 
-    /// True when the files were other ones than those of `other`.
-    package func differs(from other: APNsCredentials) -> Bool { stamps != other.stamps }
 }
 
 /// Files of the settings cannot be used.
@@ -34,8 +32,11 @@ package struct APNsUnusable: FileRefusal, Equatable {
 }
 
 extension APNsSettings {
+    /// The files as they are now.
+    package var stamps: [FileStamp?] { files.map { FileStamp(of: $0) } }
+
     /// The files that are read, the token's not.
-    package var files: [String] {
+    private var files: [String] {
         let own: [String?] =
             switch identity {
             case .key(let file, _, _, _): [file]

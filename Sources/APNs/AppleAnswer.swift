@@ -67,10 +67,10 @@ struct AppleAnswer: Equatable, Sendable {
         case (410, _): .gone(atMs: timestampMs)
         case (400, "BadDeviceToken"), (400, "DeviceTokenNotForTopic"): .badDevice
         case (_, "IdleTimeout"), (_, "Shutdown"): .later(milliseconds: 1_000)
-        // A new one is made at once, if the one in use is old enough.
+        // A new token is made at once, if the one in use is old enough.
         case (403, "ExpiredProviderToken"): .later(milliseconds: 5_000)
-        case (403, _): .later(milliseconds: 60_000)
-        case (429, "TooManyProviderTokenUpdates"): .later(milliseconds: 600_000)
+        // The sender pauses, and asks for the wake again when it goes on.
+        case (403, _), (429, "TooManyProviderTokenUpdates"): .later(milliseconds: 1_000)
         case (429, _): .later(milliseconds: 60_000)
         case (500..., _): .later(milliseconds: 5_000)
         case (300..., _): .refused

@@ -42,6 +42,7 @@ final class SenderLoop {
     private static let pingAfter: UInt64 = 1_800_000
     private static let pingAnswer: UInt64 = 10_000
     private static let tick: UInt64 = 100
+    private static let mostPostponed: UInt64 = 5_000
     /// Words of answers that are counted one by one.
     private static let mostWords = 64
 
@@ -173,7 +174,9 @@ final class SenderLoop {
             return
         }
         if health.isPaused(at: now), let pause = health.pause {
-            postpone(index, milliseconds: pause.until - now, pause.words)
+            // The broker keeps it until it is asked for again.
+            postpone(
+                index, milliseconds: min(pause.until - now, Self.mostPostponed), pause.words)
             return
         }
         for (number, link) in links where link.endpoint == index && link.connection.room > 0 {
@@ -187,7 +190,10 @@ final class SenderLoop {
             !links.values.contains(where: { $0.endpoint == index }), !endpoints[index].isResolving
         {
             postpone(
-                index, milliseconds: max(1_000, endpoints[index].pool.backoff(at: now)), failure)
+                index,
+                milliseconds: min(
+                    max(1_000, endpoints[index].pool.backoff(at: now)), Self.mostPostponed),
+                failure)
         }
     }
 

@@ -4,12 +4,15 @@ import ConfiguredFiles
 import Logging
 import OperatorConfiguration
 import Synchronization
+import SystemFiles
 import Wakes
 
 /// The files by which notifications are sent to Apple, and the sender once it runs.
 final class PushCredentials: Sendable {
     private struct State {
         var credentials: APNsCredentials
+        /// Those of the files when they were read last, also in vain.
+        var stamps: [FileStamp?]
         var wakes: APNsWakes?
     }
 
@@ -22,7 +25,8 @@ final class PushCredentials: Sendable {
         guard let settings = APNsSettings(configuration) else { return nil }
         self.settings = settings
         self.logger = logger
-        state = Mutex(State(credentials: try APNsCredentials.load(settings)))
+        let credentials = try APNsCredentials.load(settings)
+        state = Mutex(State(credentials: credentials, stamps: credentials.stamps))
     }
 
     /// Starts the sender.
@@ -37,7 +41,7 @@ final class PushCredentials: Sendable {
     var part: Reload.Part {
         Reload.Part(name: "file of push.apns") {
             let read = try APNsCredentials.load(self.settings)
-            let isChanged = self.state.withLock { read.differs(from: $0.credentials) }
+            let isChanged = self.state.withLock { $0.credentials.stamps != read.stamps }
             return Reload.Prepared(changed: isChanged ? "push.apns" : nil) {
                 if isChanged { self.use(read) }
                 return true
@@ -45,15 +49,22 @@ final class PushCredentials: Sendable {
         }
     }
 
-    /// Looks for changed files, and takes them if they can be used; a line says so.
+    /// Looks for changed files, and takes them if they can be used; one line says so, or why not.
     func renew() {
+        let stamps = settings.stamps
+        let areChanged = state.withLock { state in
+            defer { state.stamps = stamps }
+            return state.stamps != stamps
+        }
+        guard areChanged else { return }
         do throws(APNsUnusable) {
-            let read = try APNsCredentials.load(settings)
-            guard state.withLock({ read.differs(from: $0.credentials) }) else { return }
-            use(read)
+            use(try APNsCredentials.load(settings))
             logger.notice("Files of push.apns read again")
         } catch {
-            guard !error.isTransient else { return }
+            guard !error.isTransient else {
+                // Tried again.
+                return state.withLock { $0.stamps = [] }
+            }
             logger.error("Unusable file of push.apns, the earlier one stays", problems: error)
         }
     }
@@ -61,6 +72,7 @@ final class PushCredentials: Sendable {
     private func use(_ read: APNsCredentials) {
         let wakes = state.withLock { state in
             state.credentials = read
+            state.stamps = read.stamps
             return state.wakes
         }
         wakes?.use(read)

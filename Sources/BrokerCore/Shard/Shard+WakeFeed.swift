@@ -180,6 +180,8 @@ extension Shard {
         guard let session = session(for: device), !wakes[wake].isTest else {
             return endWake(of: device)
         }
+        // It told nothing, so the next attempt is not merged with it.
+        devices[device].lastWake = nil
         let grown = Self.firstPauseMilliseconds << UInt64(max(1, wakes[wake].attempts) - 1)
         let pause = max(min(grown, Self.longestPauseMilliseconds), milliseconds)
         continueWake(wake, session, after: min(pause, Self.longestPauseMilliseconds))

@@ -115,14 +115,12 @@ extension Shard {
             watch(wake)
             return
         }
-        wakes[wake].isStalled = false
         wait(wake, until: dueTime(of: session))
     }
 
     /// Looks after a while whether the connected client has answered.
     private mutating func watch(_ wake: UInt32) {
         wakes[wake].seen = wakes[wake].target
-        wakes[wake].isStalled = false
         wakes.wait(
             wake, .watching,
             until: context.now.advanced(byMilliseconds: context.limits.wakeUnansweredMilliseconds),
@@ -218,7 +216,6 @@ extension Shard {
         let queue = sessions[session].outbound
         if queue.holdsMessages(below: wakes[wake].seen) {
             wait(wake, until: context.now)
-            wakes[wake].isStalled = true
         } else if queue.holdsMessages(below: wakes[wake].target) {
             watch(wake)
         } else {

@@ -24,8 +24,6 @@ struct OwedWakes: ~Copyable {
         var isListed = false
         /// True when it only keeps its place in that list.
         var isRemoved = false
-        /// True when the client is connected and does not answer.
-        var isStalled = false
         /// True until memory knows the messages from the cursor on.
         var needsReading = false
         /// True for the operator's trial, which is sent whatever waits.

@@ -1,0 +1,195 @@
+"""Wakes of many phones at once: rate, CPU of the broker's threads, memory. See docs/push.md.
+
+    python measure.py --hermesd PATH --phones 100000 --bad-percent 10
+
+Every phone has a persistent session, a device and a subscription, and is away; one message to all of
+them makes each owed a wake. `apple_load` stands in for Apple's service, over TLS on loopback.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(REPOSITORY / "Tests" / "ProcessTests"))
+
+from harness.apple import make_key  # noqa: E402
+from harness.certificates import Authority  # noqa: E402
+
+
+def text(value: bytes) -> bytes:
+    return struct.pack(">H", len(value)) + value
+
+
+def packet(first: int, body: bytes) -> bytes:
+    count, length = len(body), b""
+    while True:
+        count, digit = count // 128, count % 128
+        length += bytes([digit | (128 if count else 0)])
+        if not count:
+            return bytes([first]) + length + body
+
+
+def phone(number: int, bad: str) -> bytes:
+    """Everything that a phone says: it registers, subscribes and goes."""
+    token = bytes.fromhex(bad) + bytes(26) + struct.pack(">I", number)
+    device = b"\x0a" + bytes([len(token)]) + token + b"\x12\x0fcom.example.app"
+    return (
+        packet(0x10, text(b"MQTT") + bytes([4, 0, 0, 60]) + text(b"phone-%d" % number))
+        + packet(0x32, text(b"$hermes/device") + struct.pack(">H", 1) + device)
+        + packet(0x82, struct.pack(">H", 2) + text(b"orders/all") + b"\x01")
+    )
+
+
+def register(port: int, phones: int, bad_percent: int) -> None:
+    """By batches of connections; each has its answers before it goes."""
+    for first in range(0, phones, 200):
+        batch = []
+        for number in range(first, min(first + 200, phones)):
+            one = socket.create_connection(("127.0.0.1", port))
+            # One in five of the bad ones is a token that Apple does not know.
+            place = number % 100
+            bad = "0000" if place >= bad_percent else "ba00" if place % 5 == 0 else "d000"
+            one.sendall(phone(number, bad))
+            batch.append(one)
+        for one in batch:
+            answer = b""
+            while len(answer) < 4 + 4 + 5:
+                more = one.recv(64)
+                assert more, "the broker closed"
+                answer += more
+            one.sendall(b"\xe0\x00")
+            one.close()
+
+
+def cpu(pid: int) -> dict[str, float]:
+    """Seconds of CPU by thread."""
+    result: dict[str, float] = {}
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        try:
+            name = (task / "comm").read_text().strip()
+            fields = (task / "stat").read_text().rsplit(")", 1)[1].split()
+        except OSError:
+            continue
+        seconds = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        result[name] = result.get(name, 0) + seconds
+    return result
+
+
+def resident(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4096
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--hermesd", required=True)
+    parser.add_argument("--phones", type=int, default=100_000)
+    parser.add_argument("--bad-percent", type=int, default=0)
+    parser.add_argument("--away", action="store_true", help="the service does not run")
+    parser.add_argument("--connections", type=int, default=8)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="hermes-wakes-") as folder:
+        run(options, Path(folder))
+
+
+def run(options: argparse.Namespace, folder: Path) -> None:
+    authority = Authority(folder / "authority")
+    server = authority.issue("localhost")
+    make_key(folder / "key.p8")
+    load = folder / "apple_load"
+    subprocess.run(
+        ["gcc", "-O2", "-o", str(load), str(Path(__file__).with_name("apple_load.c")),
+         "-lnghttp2", "-lssl", "-lcrypto", "-lpthread"], check=True)
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    apple = None
+    if not options.away:
+        apple = subprocess.Popen(
+            [str(load), str(port), str(server.certificate), str(server.key)],
+            stdout=subprocess.PIPE)
+    (folder / "hermes.yaml").write_text(
+        f"limits:\n  device_bytes: 1GiB\npush:\n  rules: alert orders/# title=T body=B\n"
+        f"  apns:\n    key_file: {folder}/key.p8\n    key_id: ABC123DEFG\n"
+        f"    team_id: DEF123GHIJ\n    production: localhost:{port}\n"
+        f"    sandbox: localhost:{port}\n    ca_file: {authority.certificate}\n"
+        f"    connections: {options.connections}\n")
+    log = (folder / "log").open("w")
+    broker = subprocess.Popen(
+        [options.hermesd, "--config", str(folder / "hermes.yaml"), "--data-dir",
+         str(folder / "data"), "--port", "0", "--admin-port", "0"], stdout=log, stderr=log)
+    try:
+        measure(options, folder, broker)
+    finally:
+        broker.terminate()
+        broker.wait(60)
+        if apple is not None:
+            apple.send_signal(signal.SIGTERM)
+            print("service:", apple.communicate(timeout=30)[0].decode().strip())
+        warnings = [
+            line for line in (folder / "log").read_text().splitlines()
+            if " WARN" in line or " ERROR" in line]
+        print(f"{len(warnings)} warnings", *warnings[:3], sep="\n  ")
+
+
+def announced(folder: Path, words: str) -> str:
+    while True:
+        for line in (folder / "log").read_text().splitlines():
+            if words in line:
+                return line
+        time.sleep(0.05)
+
+
+def measure(options: argparse.Namespace, folder: Path, broker: subprocess.Popen) -> None:
+    line = announced(folder, "MQTT listener ready")
+    port = int(line.split("listener.address=127.0.0.1:")[1].split()[0])
+    url = announced(folder, "Admin API ready").split("admin.url=")[1].split()[0]
+    token = (folder / "data" / "admin.token").read_text().strip()
+
+    def call(path: str, body: bytes | None = None) -> str:
+        request = urllib.request.Request(
+            url + path, body, {"Authorization": f"Bearer {token}"})
+        return urllib.request.urlopen(request, timeout=120).read().decode()
+
+    def wakes() -> dict[str, int]:
+        found = {}
+        for one in call("/metrics").splitlines():
+            if one.startswith("hermes_wakes_total{"):
+                found[one.split('"')[1]] = int(one.rsplit(" ", 1)[1])
+        return found
+
+    began = time.monotonic()
+    register(port, options.phones, options.bad_percent)
+    print(f"{options.phones} phones registered in {time.monotonic() - began:.1f} s")
+    before, memory = cpu(broker.pid), resident(broker.pid)
+    began = time.monotonic()
+    call("/v1/publish?topic=orders/all&qos=1", b'{"status":"paid"}')
+    published = time.monotonic() - began
+    if options.away:
+        time.sleep(10)
+    else:
+        while sum(wakes().get(k, 0) for k in ("accepted", "gone", "bad_device")) < options.phones:
+            assert time.monotonic() - began < 300, wakes()
+            time.sleep(0.05)
+    seconds = time.monotonic() - began
+    after = cpu(broker.pid)
+    used = {name: after[name] - before.get(name, 0) for name in after}
+    print(f"published in {published:.2f} s; all answered after {seconds:.2f} s: "
+          f"{options.phones / seconds:,.0f}/s; {wakes()}")
+    for name in ("hermes-apns", "hermes-shard-0", "hermes-commit"):
+        print(f"  {name}: {used.get(name, 0) / options.phones * 1e6:.1f} us of CPU a wake")
+    print(f"  resident: {memory >> 20} MiB before, {resident(broker.pid) >> 20} MiB after")
+
+
+if __name__ == "__main__":
+    main()
