@@ -154,7 +154,7 @@ let package = Package(
         module(
             "Wakes",
             [
-                "APNs", "BrokerAPI", "OperatorLog", "PlainText", "RequestText",
+                "APNs", "BrokerAPI", "CLinux", "OperatorLog", "PlainText", "RequestText",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         module("HermesMessages", ["CHermesProtos"]),
@@ -212,7 +212,9 @@ let package = Package(
             ]),
         program("hermesctl", ["OperatorCLI"]),
 
-        tests("APNsTests", ["APNs", "BrokerAPI", "CNgHTTP2", "COpenSSL", "SystemFiles"]),
+        tests(
+            "APNsTests",
+            ["APNs", "BrokerAPI", "CNgHTTP2", "COpenSSL", "HermesTesting", "SystemFiles"]),
         tests("WakesTests", ["BrokerAPI", "RequestText", "Wakes"]),
         tests("PlainTextTests", ["PlainText"]),
         tests("AddressesTests", ["Addresses"]),

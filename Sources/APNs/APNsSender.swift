@@ -1,5 +1,5 @@
 import BrokerAPI
-import Glibc
+import CLinux
 import Synchronization
 import SystemFiles
 import Threads
@@ -15,19 +15,21 @@ package final class APNsSender: Sendable {
     private let inbox: SenderInbox
     private let shared: SenderShared
 
-    /// Starts the thread, on which `answers` is called, with answers in any order.
+    /// Starts the thread, on which both closures are called: `answers` with answers in any order,
+    /// `beat` when the sender begins or ends to pause, and every few seconds.
     ///
     /// - Throws: `SystemError` or `ThreadFailure` when the system has no descriptor or thread for it.
     package init(
         _ settings: APNsSettings, _ credentials: APNsCredentials,
-        answers: @escaping @Sendable ([WakeAnswer]) -> Void
+        answers: @escaping @Sendable ([WakeAnswer]) -> Void,
+        beat: @escaping @Sendable () -> Void
     ) throws {
         let inbox = try SenderInbox()
         let shared = SenderShared()
         self.inbox = inbox
         self.shared = shared
         try WorkerThread.start(name: "hermes-apns") {
-            let loop = SenderLoop(settings, credentials, inbox, shared, answers)
+            let loop = SenderLoop(settings, credentials, inbox, shared, answers, beat)
             loop.run()
         }
     }
@@ -66,27 +68,11 @@ final class SenderShared: Sendable {
 
     var pauseMilliseconds: UInt64 {
         let until = state.withLock { $0.pausedUntil }
-        let now = MonotonicClock.milliseconds
+        let now = hermes_monotonic_ms()
         return until > now ? until - now : 0
     }
 
     func publish(_ figures: APNsFigures, hint: String?, pausedUntil: UInt64) {
         state.withLock { $0 = State(figures: figures, hint: hint, pausedUntil: pausedUntil) }
-    }
-}
-
-package enum MonotonicClock {
-    /// Since some moment in the past, which stays the same while the machine runs.
-    package static var milliseconds: UInt64 {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return UInt64(time.tv_sec) * 1_000 + UInt64(time.tv_nsec) / 1_000_000
-    }
-
-    /// UNIX time.
-    static var wallSeconds: Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_REALTIME, &time)
-        return Int64(time.tv_sec)
     }
 }

@@ -5,7 +5,8 @@ import SystemFiles
 
 /// What TLS connections to the push service share: authorities, the client's certificate, versions.
 final class APNsTLS: Sendable {
-    // OpenSSL's contexts may be used by any thread once they are set up.
+    // Safe: the pointer is fixed, and after `init` nothing sets anything in the context. SSL_new, its
+    // only use, takes a reference under OpenSSL's own lock.
     nonisolated(unsafe) let context: OpaquePointer
 
     /// Names `h2` for ALPN, with its length (RFC 7301).

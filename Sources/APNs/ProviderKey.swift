@@ -11,7 +11,8 @@ final class ProviderKey: Sendable {
         var isTransient = false
     }
 
-    // Nothing changes the key after `init`; OpenSSL counts its references atomically.
+    // Safe: the pointer is fixed, and after `init` OpenSSL only reads the key (EVP_DigestSignInit and
+    // EVP_PKEY_eq take it as it is) and counts its references atomically.
     nonisolated(unsafe) private let key: OpaquePointer
 
     private init(_ key: OpaquePointer) { self.key = key }

@@ -1,4 +1,5 @@
 import BrokerAPI
+import CLinux
 import Glibc
 import SystemFiles
 import Threads
@@ -42,6 +43,7 @@ final class SenderLoop {
     private static let pingAfter: UInt64 = 1_800_000
     private static let pingAnswer: UInt64 = 10_000
     private static let tick: UInt64 = 100
+    private static let beatInterval: UInt64 = 5_000
     private static let mostPostponed: UInt64 = 5_000
     /// Words of answers that are counted one by one.
     private static let mostWords = 64
@@ -51,6 +53,7 @@ final class SenderLoop {
     private let inbox: SenderInbox
     private let shared: SenderShared
     private let report: @Sendable ([WakeAnswer]) -> Void
+    private let beat: @Sendable () -> Void
 
     private var tokens: ProviderTokens?
     private var health = SenderHealth()
@@ -64,17 +67,20 @@ final class SenderLoop {
     private var figures = APNsFigures()
     private var now: UInt64 = 0
     private var nextTick: UInt64 = 0
+    private var nextBeat: UInt64 = 0
     private var isStopping = false
 
     init(
         _ settings: APNsSettings, _ credentials: APNsCredentials, _ inbox: SenderInbox,
-        _ shared: SenderShared, _ report: @escaping @Sendable ([WakeAnswer]) -> Void
+        _ shared: SenderShared, _ report: @escaping @Sendable ([WakeAnswer]) -> Void,
+        _ beat: @escaping @Sendable () -> Void
     ) {
         self.settings = settings
         self.credentials = credentials
         self.inbox = inbox
         self.shared = shared
         self.report = report
+        self.beat = beat
         endpoints = [settings.production, settings.sandbox].map {
             Endpoint(address: $0, pool: EndpointPool(most: settings.connections))
         }
@@ -83,17 +89,16 @@ final class SenderLoop {
         {
             tokens = ProviderTokens(
                 key: key, keyID: keyID, teamID: teamID, file: file,
-                now: MonotonicClock.wallSeconds)
+                now: hermes_wall_ms() / 1_000)
         }
     }
 
     // MARK: The loop
 
     func run() {
-        // A write to a connection that the peer has reset must not end the process.
         while !isStopping {
             wait()
-            now = MonotonicClock.milliseconds
+            now = hermes_monotonic_ms()
             takeInbox()
             if now >= nextTick { checkTimes() }
             for index in endpoints.indices { serve(index) }
@@ -121,7 +126,7 @@ final class SenderLoop {
         let isIdle = items.count == free.count
         let count = poll(&events, nfds_t(events.count), isIdle ? 1_000 : CInt(Self.tick))
         guard count > 0 else { return }
-        now = MonotonicClock.milliseconds
+        now = hermes_monotonic_ms()
         for (number, event) in zip(numbers, events.dropFirst()) where event.revents != 0 {
             guard let connection = links[number]?.connection else { continue }
             let wasOpen = connection.state == .open
@@ -202,7 +207,7 @@ final class SenderLoop {
         let connection = link.connection
         var token: String?
         if tokens != nil {
-            token = tokens?.current(now: MonotonicClock.wallSeconds)
+            token = tokens?.current(now: hermes_wall_ms() / 1_000)
             guard token != nil else { return health.lackToken(at: now) }
         }
         var room = connection.room
@@ -387,8 +392,8 @@ final class SenderLoop {
         if apple.status != 403 { connection.isProven = true }
         // Many requests may have gone with the token that is too old: one new token is for all.
         if apple.concern == .expiredToken, let tokens,
-            MonotonicClock.wallSeconds - tokens.issuedAt >= ProviderTokens.leastAge,
-            self.tokens?.renew(now: MonotonicClock.wallSeconds) != true
+            hermes_wall_ms() / 1_000 - tokens.issuedAt >= ProviderTokens.leastAge,
+            self.tokens?.renew(now: hermes_wall_ms() / 1_000) != true
         {
             health.lackToken(at: now)
         }
@@ -397,7 +402,7 @@ final class SenderLoop {
 
     private func count(_ apple: AppleAnswer) {
         let word = apple.status == 200 ? "Success" : apple.word
-        if apple.status == 200 { figures.lastSuccess = MonotonicClock.wallSeconds }
+        if apple.status == 200 { figures.lastSuccess = hermes_wall_ms() / 1_000 }
         guard figures.answers[word] != nil || figures.answers.count < Self.mostWords else {
             return figures.answers["other", default: 0] += 1
         }
@@ -410,8 +415,9 @@ final class SenderLoop {
     private func checkTimes() {
         nextTick = now + Self.tick
         for tag in items.indices {
-            guard let item = items[tag], let number = item.connection, item.deadline <= now,
-                let link = links[number]
+            // Field by field: a copy of the item would retain its texts.
+            guard let number = items[tag]?.connection, let deadline = items[tag]?.deadline,
+                deadline <= now, let link = links[number]
             else { continue }
             if now - link.connection.lastInput >= Self.answerMilliseconds {
                 drop(number, "no answer")
@@ -450,6 +456,7 @@ final class SenderLoop {
         figures.waiting = endpoints.reduce(0) { $0 + $1.waitingCount }
         var until: UInt64 = 0
         var hint: String?
+        let former = figures.pause
         figures.pause = nil
         if health.isPaused(at: now), let pause = health.pause {
             (until, hint) = (pause.until, pause.hint)
@@ -460,5 +467,8 @@ final class SenderLoop {
             hint = "see that this machine reaches the service, and that push.apns.ca_file fits"
         }
         shared.publish(figures, hint: hint, pausedUntil: until)
+        guard now >= nextBeat || former != figures.pause else { return }
+        nextBeat = now + Self.beatInterval
+        beat()
     }
 }

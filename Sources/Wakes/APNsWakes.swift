@@ -1,5 +1,6 @@
 import APNs
 import BrokerAPI
+import CLinux
 import Logging
 import OperatorLog
 import PlainText
@@ -10,18 +11,23 @@ import Synchronization
 /// It asks the broker for as many as the sender has room for, and for none while the sender pauses:
 /// so the broker keeps what is owed, and this side holds a bounded number.
 package final class APNsWakes: Sendable {
-    /// Time after which a request for wakes is repeated: the broker may have lost it.
-    private static let repeatInterval = Duration.seconds(5)
+    private struct State {
+        var sender: APNsSender?
+        /// Wakes that the sender has not answered.
+        var open = 0
+        /// Why the sender paused when it was looked at last; `nil` while it sent.
+        var pause: String?
+        var limiter = LogLimiter(maximumKeys: 8)
+    }
+
     /// Time between two lines about a pause that lasts.
     private static let lineInterval = Duration.seconds(600)
 
     private let feed: any WakeFeed
     private let logger: Logger
-    private let sender = Mutex<APNsSender?>(nil)
-    /// Wakes that the sender has not answered.
-    private let open = Mutex(0)
+    private let state = Mutex(State())
 
-    /// Starts the sender's thread.
+    /// Starts the sender's thread and asks for wakes.
     package init(
         _ settings: APNsSettings, _ credentials: APNsCredentials, feed: some WakeFeed,
         logger: Logger
@@ -30,66 +36,74 @@ package final class APNsWakes: Sendable {
         self.logger = logger
         let sender = try APNsSender(settings, credentials) { [weak self] answers in
             self?.take(answers)
+        } beat: { [weak self] in
+            self?.look()
         }
-        self.sender.withLock { $0 = sender }
+        state.withLock { $0.sender = sender }
+        ask()
     }
 
-    package var figures: APNsFigures { sender.withLock { $0?.figures } ?? APNsFigures() }
+    package var figures: APNsFigures { sender?.figures ?? APNsFigures() }
 
-    package func use(_ credentials: APNsCredentials) {
-        sender.withLock { $0 }?.use(credentials)
-    }
+    package func use(_ credentials: APNsCredentials) { sender?.use(credentials) }
 
-    /// Asks for wakes until the task is cancelled, then ends the sender.
-    package func run() async {
-        var limiter = LogLimiter(maximumKeys: 8)
-        var pause: String?
-        while !Task.isCancelled {
-            ask()
-            let found = figures.pause
-            log(found, instead: pause, &limiter)
-            pause = found
-            try? await Task.sleep(for: found == nil ? Self.repeatInterval : .seconds(1))
-        }
-        sender.withLock { $0 }?.stop()
-    }
+    /// Ends the sender; what it has not answered is owed again.
+    package func stop() { sender?.stop() }
 
-    /// Asks the broker for as many wakes as there is room for.
+    private var sender: APNsSender? { state.withLock { $0.sender } }
+
+    /// Asks the broker for as many wakes as there is room for. A further request takes the place of
+    /// one that stands, or that a busy broker has lost.
     private func ask() {
-        guard let sender = sender.withLock({ $0 }), sender.pauseMilliseconds == 0 else { return }
-        let room = APNsSender.window - open.withLock { $0 }
-        guard room > 0 else { return }
-        feed.next(.apns, most: room) { [weak self] in self?.send($0) }
+        let (sender, open) = state.withLock { ($0.sender, $0.open) }
+        guard let sender, sender.pauseMilliseconds == 0, open < APNsSender.window else { return }
+        feed.next(.apns, most: APNsSender.window - open) { [weak self] in self?.send($0) }
     }
 
     private func send(_ wakes: [Wake]) {
-        open.withLock { $0 += wakes.count }
-        sender.withLock { $0 }?.send(wakes.map { APNsRequest($0) })
+        let sender = state.withLock { state in
+            state.open += wakes.count
+            return state.sender
+        }
+        sender?.send(wakes.map { APNsRequest($0) })
         ask()
     }
 
     private func take(_ answers: [WakeAnswer]) {
-        let before = open.withLock { open in
-            defer { open -= answers.count }
-            return open
+        let wasFull = state.withLock { state in
+            defer { state.open -= answers.count }
+            return state.open >= APNsSender.window
         }
         feed.answer(answers)
-        // While there is room, a request of ours stands already.
-        if before >= APNsSender.window { ask() }
+        // While there was room, a request of ours stands.
+        if wasFull { ask() }
     }
 
-    private func log(_ pause: String?, instead former: String?, _ limiter: inout LogLimiter) {
+    /// Looks at the sender, which has begun or ended to pause, or goes on as before.
+    private func look() {
+        guard let sender else { return }
+        log(sender.figures.pause, hint: sender.hint)
+        ask()
+    }
+
+    private func log(_ pause: String?, hint: String?) {
+        let (former, suppressed) = state.withLock { state in
+            defer { state.pause = pause }
+            let suppressed = pause.flatMap {
+                state.limiter.admit(
+                    $0, every: Self.lineInterval, atMilliseconds: hermes_monotonic_ms())
+            }
+            return (state.pause, suppressed)
+        }
         guard let pause else {
             if former != nil { logger.notice("Notifications are sent to Apple again") }
             return
         }
-        let suppressed = limiter.admit(
-            pause, every: Self.lineInterval, atMilliseconds: MonotonicClock.milliseconds)
         guard let suppressed else { return }
         var metadata: Logger.Metadata = [
             LogKeys.reason: "\(VisibleText.escaped(pause, limit: 300))"
         ]
-        if let hint = sender.withLock({ $0?.hint }) { metadata[LogKeys.hint] = "\(hint)" }
+        if let hint { metadata[LogKeys.hint] = "\(hint)" }
         logger.error(
             "No notifications are sent to Apple for a while",
             metadata: metadata.suppressing(suppressed))

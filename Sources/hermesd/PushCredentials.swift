@@ -11,10 +11,12 @@ import Wakes
 final class PushCredentials: Sendable {
     private struct State {
         var credentials: APNsCredentials
-        /// Those of the files when they were read last, also in vain.
-        var stamps: [FileStamp?]
+        var files: WatchedFiles<[FileStamp?]>
         var wakes: APNsWakes?
     }
+
+    /// Time between two looks at the files; each costs microseconds.
+    private static let interval = Duration.seconds(5)
 
     private let settings: APNsSettings
     private let logger: Logger
@@ -25,23 +27,25 @@ final class PushCredentials: Sendable {
         guard let settings = APNsSettings(configuration) else { return nil }
         self.settings = settings
         self.logger = logger
-        let credentials = try APNsCredentials.load(settings)
-        state = Mutex(State(credentials: credentials, stamps: credentials.stamps))
+        let read = try APNsCredentials.load(settings)
+        state = Mutex(State(credentials: read, files: WatchedFiles(inUse: read.stamps)))
     }
 
     /// Starts the sender.
-    func start(_ feed: some WakeFeed) throws -> APNsWakes {
+    func start(_ feed: some WakeFeed) throws {
         let credentials = state.withLock { $0.credentials }
         let wakes = try APNsWakes(settings, credentials, feed: feed, logger: logger)
         state.withLock { $0.wakes = wakes }
-        return wakes
     }
+
+    /// Ends the sender.
+    func stop() { state.withLock { $0.wakes }?.stop() }
 
     /// Its part in a reload.
     var part: Reload.Part {
         Reload.Part(name: "file of push.apns") {
             let read = try APNsCredentials.load(self.settings)
-            let isChanged = self.state.withLock { $0.credentials.stamps != read.stamps }
+            let isChanged = self.state.withLock { $0.files.isChanged(by: read.stamps) }
             return Reload.Prepared(changed: isChanged ? "push.apns" : nil) {
                 if isChanged { self.use(read) }
                 return true
@@ -49,22 +53,19 @@ final class PushCredentials: Sendable {
         }
     }
 
-    /// Looks for changed files, and takes them if they can be used; one line says so, or why not.
-    func renew() {
+    /// Takes changed files, until the task is cancelled.
+    func watch() async {
+        while (try? await Task.sleep(for: Self.interval)) != nil { look() }
+    }
+
+    private func look() {
         let stamps = settings.stamps
-        let areChanged = state.withLock { state in
-            defer { state.stamps = stamps }
-            return state.stamps != stamps
-        }
-        guard areChanged else { return }
+        guard state.withLock({ $0.files.isDue(stamps, at: .now) }) else { return }
         do throws(APNsUnusable) {
             use(try APNsCredentials.load(settings))
             logger.notice("Files of push.apns read again")
         } catch {
-            guard !error.isTransient else {
-                // Tried again.
-                return state.withLock { $0.stamps = [] }
-            }
+            guard state.withLock({ $0.files.refuse(stamps, "\(error)", at: .now) }) else { return }
             logger.error("Unusable file of push.apns, the earlier one stays", problems: error)
         }
     }
@@ -72,7 +73,7 @@ final class PushCredentials: Sendable {
     private func use(_ read: APNsCredentials) {
         let wakes = state.withLock { state in
             state.credentials = read
-            state.stamps = read.stamps
+            state.files.use(read.stamps)
             return state.wakes
         }
         wakes?.use(read)

@@ -174,9 +174,8 @@ struct Server {
                 tasks.addTask { await webhook.run(BrokerFeed(broker: broker)) }
             }
             if let push {
-                let wakes = try push.start(broker)
-                tasks.addTask { await wakes.run() }
-                tasks.addTask { await Self.watch(push) }
+                try push.start(broker)
+                tasks.addTask { await push.watch() }
             }
             // The broker's thread ends only at a shutdown or by failing.
             tasks.addTask { try await broker.wait() }
@@ -189,6 +188,7 @@ struct Server {
                 }
             }
             defer { tasks.cancelAll() }
+            defer { push?.stop() }
             // The broker drains, whichever task ended first.
             let first = await tasks.nextResult()
             await stop.begin()
@@ -268,14 +268,6 @@ struct Server {
                 version: Hermesd.version, durability: durabilityName,
                 durabilityIntervalMs: durabilityIntervalMs),
             logger: logger)
-    }
-
-    /// Reads the files of push.apns again when they change.
-    private static func watch(_ push: PushCredentials) async {
-        while !Task.isCancelled {
-            try? await Task.sleep(for: .seconds(10))
-            push.renew()
-        }
     }
 
     private func reload(_ broker: BrokerThread, _ stop: BrokerStop) -> Reload {

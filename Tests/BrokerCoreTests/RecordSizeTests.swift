@@ -10,4 +10,13 @@ struct RecordSizeTests {
 
     @Test("a session takes 216 bytes")
     func session() { #expect(MemoryLayout<Session>.stride == 216) }
+
+    @Test("a device with the wake that it is owed takes what limits.device_bytes counts for it")
+    func device() {
+        // With a timer, and its places in the indices by client identifier and by token.
+        let others = 40 + 2 * 16
+        let records = MemoryLayout<Devices.Record>.stride + MemoryLayout<OwedWakes.Owed>.stride
+        #expect(records == 232)
+        #expect(records + others <= Devices.recordBytes)
+    }
 }

@@ -111,7 +111,8 @@ def test_what_follows_is_merged(from_file, paho_client, apple: Apple) -> None:
 def test_a_refusal_of_one_notification_stops_no_other(
     office: Office, apple: Apple, digits: str
 ) -> None:
-    """Nothing refused is sent again, except by IdleTimeout, which is about the connection."""
+    """Nothing refused is sent again, except by IdleTimeout, which is about the connection; a device
+    that Apple does not know is sent nothing more."""
     status, reason = ANSWERS[digits]
     office.phone("bad", digits + "00")
     office.phone("good", "0a0b")
@@ -121,6 +122,14 @@ def test_a_refusal_of_one_notification_stops_no_other(
         lambda: [n.reason for n in apple.notifications if n.device == digits + "00"][:1]
         == [reason], f"{status} {reason}",
     )
+    # A later message of the good one shows that time has passed for the other.
+    office.publish("orders/2")
+    apple.await_accepted(2, "0a0b")
+    tries = [n.payload["hermes"]["topic"] for n in apple.notifications if n.device == digits + "00"]
+    if reason not in ("IdleTimeout", "BadDeviceToken", "DeviceTokenNotForTopic"):
+        assert tries.count("orders/1") == 1
+    if reason in ("BadDeviceToken", "DeviceTokenNotForTopic"):
+        assert tries == ["orders/1"], "it is set aside"
 
 
 def test_410_forgets_the_device_unless_it_registered_later(office: Office, apple: Apple) -> None:

@@ -65,33 +65,23 @@ struct DeviceRoutes: Sendable {
         let token: [UInt8]
         switch kind {
         case .apns:
-            guard let bytes = hexadecimal(text), !bytes.isEmpty else {
+            guard let bytes = hexadecimal(text) else {
                 throw fields.wrong(
                     "token", "is not hexadecimal",
                     fix: "Give the device token's bytes as pairs of hexadecimal digits.")
             }
             token = bytes
-        case .webhook:
-            guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }), !text.isEmpty else {
-                throw fields.wrong(
-                    "token", "has blanks or other than plain characters, or none",
-                    fix: "Give it as the notification service did.")
-            }
-            token = Array(text.utf8)
+        case .webhook: token = Array(text.utf8)
         }
-        guard token.count <= Device.mostTokenBytes else {
+        guard Device.isToken(token, for: kind) else {
             throw fields.wrong(
-                "token", "has \(token.count) bytes; it may have \(Device.mostTokenBytes)",
-                fix: "Give one token.")
+                "token",
+                "is no token: it may have 1 to \(Device.mostTokenBytes) bytes, and for "
+                    + "webhook neither blanks nor other than plain characters",
+                fix: "Give it as the notification service did.")
         }
         let bundle = try fields.string("bundle") ?? ""
-        let isPlain = bundle.utf8.allSatisfy {
-            (0x30...0x39).contains($0) || (0x41...0x5A).contains($0) || (0x61...0x7A).contains($0)
-                || $0 == 0x2D || $0 == 0x2E || $0 == 0x5F
-        }
-        guard isPlain, bundle.utf8.count <= Device.mostBundleBytes,
-            kind != .apns || !bundle.isEmpty
-        else {
+        guard Device.isBundle(Array(bundle.utf8), for: kind) else {
             throw fields.wrong(
                 "bundle", "is \"\(bundle.visible())\"; it must be the app's bundle identifier",
                 fix: "Give such as com.example.app.")

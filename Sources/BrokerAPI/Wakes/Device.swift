@@ -20,6 +20,24 @@ public struct Device: Sendable, Equatable {
     /// The most bytes of the name of an app.
     public static let mostBundleBytes = 155
 
+    /// True for what may be the identifier of an app: letters, digits, dots, dashes and underscores,
+    /// at most ``mostBundleBytes`` of them. Only an Apple device needs one.
+    public static func isBundle(_ text: some Collection<UInt8>, for kind: Kind) -> Bool {
+        text.count <= mostBundleBytes && (kind != .apns || !text.isEmpty)
+            && text.allSatisfy { byte in
+                switch byte {
+                case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F: true
+                default: false
+                }
+            }
+    }
+
+    /// True for what may be a token; ``Kind/webhook`` takes printable ASCII without blanks.
+    public static func isToken(_ token: some Collection<UInt8>, for kind: Kind) -> Bool {
+        (1...mostTokenBytes).contains(token.count)
+            && (kind == .apns || token.allSatisfy { (0x21...0x7E).contains($0) })
+    }
+
     public var kind: Kind
     /// The token: raw bytes for ``Kind/apns``, which are written in hexadecimal; for
     /// ``Kind/webhook`` UTF-8. A secret of the user: listings and logs show its first bytes only.

@@ -78,6 +78,16 @@ public struct WakeAnswer: Sendable, Equatable {
         case later(milliseconds: UInt64)
         /// The service refuses this notification, and would again.
         case refused
+
+        public var result: WakeResult {
+            switch self {
+            case .accepted: .accepted
+            case .gone: .gone
+            case .badDevice: .badDevice
+            case .later: .later
+            case .refused: .refused
+            }
+        }
     }
 
     public var id: UInt64

@@ -134,7 +134,7 @@ extension Shard {
 
     private mutating func take(_ answer: WakeAnswer, _ device: UInt32) {
         let wake = devices[device].owed
-        let result = WakeResult(answer.outcome)
+        let result = answer.outcome.result
         wakeCounters.results.add(result)
         devices.answered(device, result, answer.reason, atMs: context.wallClockMs)
         if wakes[wake].isTest { answerTrial(of: device, result, answer.reason) }
@@ -193,17 +193,5 @@ extension Shard {
         devices[device].isSetAside = true
         devices[device].woken = StoredDevice.Woken()
         commits.records.device(devices.stored(device))
-    }
-}
-
-extension WakeResult {
-    fileprivate init(_ outcome: WakeAnswer.Outcome) {
-        switch outcome {
-        case .accepted: self = .accepted
-        case .gone: self = .gone
-        case .badDevice: self = .badDevice
-        case .later: self = .later
-        case .refused: self = .refused
-        }
     }
 }

@@ -38,26 +38,9 @@ enum DeviceReader {
             default: continue
             }
         }
-        guard !fields.isMalformed, isUsable(registration) else { return nil }
+        guard !fields.isMalformed, Device.isToken(registration.token, for: registration.kind),
+            Device.isBundle(registration.bundle, for: registration.kind)
+        else { return nil }
         return registration
-    }
-
-    private static func isUsable(_ registration: Registration) -> Bool {
-        guard (1...Device.mostTokenBytes).contains(registration.token.count),
-            registration.bundle.count <= Device.mostBundleBytes,
-            registration.bundle.allSatisfy({ isPlain($0) })
-        else { return false }
-        switch registration.kind {
-        case .apns: return !registration.bundle.isEmpty
-        case .webhook: return registration.token.allSatisfy { (0x21...0x7E).contains($0) }
-        }
-    }
-
-    /// True for the characters of bundle identifiers and package names.
-    private static func isPlain(_ byte: UInt8) -> Bool {
-        switch byte {
-        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
-        default: [UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_")].contains(byte)
-        }
     }
 }

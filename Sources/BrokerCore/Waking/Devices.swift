@@ -41,7 +41,7 @@ struct Devices: ~Copyable {
     }
 
     /// Bytes that a device counts besides its texts, with a wake that it may be owed.
-    private static var recordBytes: Int { 288 }
+    static var recordBytes: Int { 304 }
     /// The most different words of push services that are kept.
     private static var mostReasons: Int { 64 }
 

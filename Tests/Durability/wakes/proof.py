@@ -103,9 +103,7 @@ class _Run:
         if self._random.random() < 0.5:
             office.join()
         if not self._apple.behaviour.hold:
-            end = time.monotonic() + 2 * MERGE
-            while len(self._apple.notifications) < before + more and time.monotonic() < end:
-                time.sleep(0.002)
+            self._apple.wait_for(before + more, within=2 * MERGE)
         amid = len(self._apple.notifications) - before
         self._verdict.kills_amid += 0 < amid < len(self._tokens) or self._apple.behaviour.hold
         self._broker.kill()

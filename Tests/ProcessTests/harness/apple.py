@@ -146,7 +146,7 @@ class Apple:
         self._context.load_cert_chain(server.certificate, server.key)
         self._context.set_alpn_protocols(["h2"])
         self._ledger = ledger
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
         self._notifications: list[Notification] = []
         self._tokens: list[tuple[float, str]] = []
         self.connections = 0
@@ -161,6 +161,11 @@ class Apple:
     def notifications(self) -> list[Notification]:
         with self._lock:
             return list(self._notifications)
+
+    def wait_for(self, count: int, *, within: float) -> bool:
+        """Waits for so many requests in all; false when they do not come in that many seconds."""
+        with self._lock:
+            return self._lock.wait_for(lambda: len(self._notifications) >= count, within)
 
     def accepted(self, device: str | None = None) -> list[Notification]:
         return [
@@ -245,6 +250,7 @@ class Apple:
     def note(self, notification: Notification) -> None:
         with self._lock:
             self._notifications.append(notification)
+            self._lock.notify_all()
             if self._ledger is not None:
                 line = {
                     "device": notification.device, "apns_id": notification.apns_id,
