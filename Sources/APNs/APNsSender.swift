@@ -45,9 +45,9 @@ package final class APNsSender: Sendable {
     /// Milliseconds for which it makes no sense to hand over requests; 0 when they are sent.
     package var pauseMilliseconds: UInt64 { shared.pauseMilliseconds }
 
-    package var figures: APNsFigures { shared.figures }
-    /// What an operator can do about a pause; `nil` without one.
-    package var hint: String? { shared.hint }
+    package var figures: PushFigures { shared.figures }
+    /// Why the sender pauses, and what an operator can do about it; `nil` while it sends.
+    package var pause: (reason: String, hint: String)? { shared.pause }
 
     /// Answers what is left with `later` and ends the thread.
     package func stop() { inbox.change { $0.isStopping = true } }
@@ -56,15 +56,15 @@ package final class APNsSender: Sendable {
 /// What the sender's thread tells the others.
 final class SenderShared: Sendable {
     private struct State {
-        var figures = APNsFigures()
-        var hint: String?
+        var figures = PushFigures()
+        var pause: (reason: String, hint: String)?
         var pausedUntil: UInt64 = 0
     }
 
     private let state = Mutex(State())
 
-    var figures: APNsFigures { state.withLock { $0.figures } }
-    var hint: String? { state.withLock { $0.hint } }
+    var figures: PushFigures { state.withLock { $0.figures } }
+    var pause: (reason: String, hint: String)? { state.withLock { $0.pause } }
 
     var pauseMilliseconds: UInt64 {
         let until = state.withLock { $0.pausedUntil }
@@ -72,7 +72,9 @@ final class SenderShared: Sendable {
         return until > now ? until - now : 0
     }
 
-    func publish(_ figures: APNsFigures, hint: String?, pausedUntil: UInt64) {
-        state.withLock { $0 = State(figures: figures, hint: hint, pausedUntil: pausedUntil) }
+    func publish(
+        _ figures: PushFigures, pause: (reason: String, hint: String)?, until pausedUntil: UInt64
+    ) {
+        state.withLock { $0 = State(figures: figures, pause: pause, pausedUntil: pausedUntil) }
     }
 }

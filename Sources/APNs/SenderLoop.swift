@@ -64,7 +64,10 @@ final class SenderLoop {
     private var free: [UInt32] = []
     private var answers: [WakeAnswer] = []
     private var fields = RequestFields()
-    private var figures = APNsFigures()
+    private var figures = PushFigures()
+    /// Answers by Apple's word.
+    private var words: [String: UInt64] = [:]
+    private var pause: (reason: String, hint: String)?
     private var now: UInt64 = 0
     private var nextTick: UInt64 = 0
     private var nextBeat: UInt64 = 0
@@ -136,7 +139,6 @@ final class SenderLoop {
             guard let endpoint = links[number]?.endpoint else { continue }
             if !wasOpen, connection.state == .open {
                 endpoints[endpoint].pool.opened()
-                figures.connectionsOpened += 1
             }
             takeEvents(number)
         }
@@ -402,18 +404,18 @@ final class SenderLoop {
 
     private func count(_ apple: AppleAnswer) {
         let word = apple.status == 200 ? "Success" : apple.word
-        if apple.status == 200 { figures.lastSuccess = hermes_wall_ms() / 1_000 }
-        guard figures.answers[word] != nil || figures.answers.count < Self.mostWords else {
-            return figures.answers["other", default: 0] += 1
-        }
-        figures.answers[word, default: 0] += 1
+        let isKnown = words[word] != nil || words.count < Self.mostWords
+        words[isKnown ? word : "other", default: 0] += 1
     }
 
     // MARK: Times
 
-    /// Ends waits that have taken too long.
+    /// Ends waits that have taken too long, and counts.
     private func checkTimes() {
         nextTick = now + Self.tick
+        figures.connections = links.values.count { $0.connection.state == .open }
+        figures.answers = words.sorted { $0.key < $1.key }
+            .map { BrokerFigures.Count($0.key, $0.value) }
         for tag in items.indices {
             // Field by field: a copy of the item would retain its texts.
             guard let number = items[tag]?.connection, let deadline = items[tag]?.deadline,
@@ -451,23 +453,24 @@ final class SenderLoop {
     }
 
     private func publish() {
-        figures.connections = links.values.count { $0.connection.state == .open }
-        figures.open = links.values.reduce(0) { $0 + $1.connection.http2.openCount }
-        figures.waiting = endpoints.reduce(0) { $0 + $1.waitingCount }
+        let former = pause
         var until: UInt64 = 0
-        var hint: String?
-        let former = figures.pause
-        figures.pause = nil
-        if health.isPaused(at: now), let pause = health.pause {
-            (until, hint) = (pause.until, pause.hint)
-            figures.pause = pause.words
-        } else if links.isEmpty, let failed = endpoints.first(where: { $0.pool.failure != nil }) {
+        pause = nil
+        if health.isPaused(at: now), let why = health.pause {
+            until = why.until
+            pause = (why.words, why.hint)
+        } else if links.isEmpty,
+            let failed = endpoints.first(where: { $0.pool.failure != nil })
+        {
             until = now + failed.pool.backoff(at: now)
-            figures.pause = failed.pool.failure.map { "\(failed.address.host): \($0)" }
-            hint = "see that this machine reaches the service, and that push.apns.ca_file fits"
+            pause = (
+                "\(failed.address.host): \(failed.pool.failure ?? "")",
+                "see that this machine reaches the service, and that push.apns.ca_file fits"
+            )
         }
-        shared.publish(figures, hint: hint, pausedUntil: until)
-        guard now >= nextBeat || former != figures.pause else { return }
+        figures.isPaused = pause != nil
+        shared.publish(figures, pause: pause, until: until)
+        guard now >= nextBeat || former?.reason != pause?.reason else { return }
         nextBeat = now + Self.beatInterval
         beat()
     }

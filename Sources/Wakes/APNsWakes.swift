@@ -43,7 +43,7 @@ package final class APNsWakes: Sendable {
         ask()
     }
 
-    package var figures: APNsFigures { sender?.figures ?? APNsFigures() }
+    package var figures: PushFigures { sender?.figures ?? PushFigures() }
 
     package func use(_ credentials: APNsCredentials) { sender?.use(credentials) }
 
@@ -82,16 +82,16 @@ package final class APNsWakes: Sendable {
     /// Looks at the sender, which has begun or ended to pause, or goes on as before.
     private func look() {
         guard let sender else { return }
-        log(sender.figures.pause, hint: sender.hint)
+        log(sender.pause)
         ask()
     }
 
-    private func log(_ pause: String?, hint: String?) {
+    private func log(_ pause: (reason: String, hint: String)?) {
         let (former, suppressed) = state.withLock { state in
-            defer { state.pause = pause }
+            defer { state.pause = pause?.reason }
             let suppressed = pause.flatMap {
                 state.limiter.admit(
-                    $0, every: Self.lineInterval, atMilliseconds: hermes_monotonic_ms())
+                    $0.reason, every: Self.lineInterval, atMilliseconds: hermes_monotonic_ms())
             }
             return (state.pause, suppressed)
         }
@@ -100,10 +100,10 @@ package final class APNsWakes: Sendable {
             return
         }
         guard let suppressed else { return }
-        var metadata: Logger.Metadata = [
-            LogKeys.reason: "\(VisibleText.escaped(pause, limit: 300))"
+        let metadata: Logger.Metadata = [
+            LogKeys.reason: "\(VisibleText.escaped(pause.reason, limit: 300))",
+            LogKeys.hint: "\(pause.hint)",
         ]
-        if let hint { metadata[LogKeys.hint] = "\(hint)" }
         logger.error(
             "No notifications are sent to Apple for a while",
             metadata: metadata.suppressing(suppressed))

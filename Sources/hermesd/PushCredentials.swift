@@ -38,6 +38,8 @@ final class PushCredentials: Sendable {
         state.withLock { $0.wakes = wakes }
     }
 
+    var figures: PushFigures { state.withLock { $0.wakes }?.figures ?? PushFigures() }
+
     /// Ends the sender.
     func stop() { state.withLock { $0.wakes }?.stop() }
 

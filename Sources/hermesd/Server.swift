@@ -370,6 +370,7 @@ struct Server {
         result.orderChannelTemplate = configuration.orders.channelTemplate
         result.orderQoS = configuration.orders.qos
         if let webhook { result.webhook = { webhook.figures } }
+        if let push { result.push = { push.figures } }
         result.receiptTopics = configuration.receipts.topics.compactMap { TokenTopic($0) }
         return result
     }

@@ -107,7 +107,7 @@ struct OpenAPITests {
                 }
             }
         }
-        #expect(checked == 13)
+        #expect(checked == 15)
     }
 
     @Test("fields of requests, names and sizes are those of the code")

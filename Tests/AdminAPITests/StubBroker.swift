@@ -361,6 +361,13 @@ final class StubBroker: BrokerControl {
         figures.admin.certificate = .init(file: "/etc/b.crt", daysLeft: -0.5)
         figures.admin.webhook = WebhookFigures(
             events: ["refused": 221, "delivered": 220], lastSuccessAtMs: 1_700_000_000_500)
+        var push = PushFigures()
+        push.connections = 256
+        push.connectionsFailed = 257
+        push.answers = [BrokerFigures.Count("Success", 258)]
+        push.repeated = 259
+        push.goAways = 260
+        figures.admin.push = push
         figures.store.damage = ["one", "two", "three"]
         return figures
     }()

@@ -354,6 +354,33 @@ struct WakeFlowTests {
         #expect(link.shard.device(of: "phone")?.wake == DeviceDetail.WakeState.none)
     }
 
+    @Test("a trial leaves what is owed, and adds nothing to what is not")
+    func trialBesideMessages() throws {
+        let link = makeLink()
+        let phone = try connectPhone(in: link)
+        publish("other", to: link)
+        // Sent and not acknowledged, by a topic that wakes nobody.
+        link.lose(phone)
+        link.advance(milliseconds: 16_000)
+        link.shard.tryWake(of: "phone") { _ in }
+        link.turn()
+        sender.answer(link, .accepted)
+        sender.ask(link)
+        link.advance(milliseconds: 120_000)
+        #expect(topics.isEmpty)
+        publish("orders/1", to: link)
+        sender.answer(link, .later(milliseconds: 60_000))
+        sender.ask(link)
+        link.shard.tryWake(of: "phone") { _ in }
+        link.turn()
+        #expect(sender.wakes.count == 1)
+        sender.answer(link, .accepted)
+        sender.ask(link)
+        link.advance(milliseconds: 31_000)
+        #expect(topics == ["orders/1"])
+        #expect(sender.wakes.map(\.waiting) == [1])
+    }
+
     @Test("no room for a device: the client keeps the one it has")
     func noRoom() throws {
         let link = makeLink { $0.deviceBytes = 350 }

@@ -266,10 +266,16 @@ def test_a_device_over_http(office: Office, apple: Apple, paho_client) -> None:
     apple.await_accepted(1, token)
     eventually(lambda: office.device("phone").get("last_outcome") == "accepted", "the answer")
     assert office.device("phone")["wake"] == "none"
+    trial = office.api.request("POST", f"{path}/test")
+    assert trial.json == {"outcome": "accepted"}
+    assert [one["client_id"] for one in office.api.get("/v1/devices")["devices"]] == ["phone"]
+    eventually(
+        lambda: office.api.metric('hermes_apns_answers_total{reason="Success"}') == 2, "the figures"
+    )
     assert office.api.request("DELETE", path).status == 204
     office.publish("orders/2")
     assert office.api.request("GET", path).status == 404
-    assert len(apple.accepted(token)) == 1
+    assert len(apple.accepted(token)) == 2
 
 
 def test_a_new_key_is_taken_at_once(office: Office, apple: Apple) -> None:

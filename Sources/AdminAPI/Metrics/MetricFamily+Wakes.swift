@@ -19,5 +19,35 @@ extension MetricFamily {
         .counters(
             "hermes_wakes_total", by: "outcome",
             "Wakes by their end, and attempts that are repeated later.", { $0.wakes }),
+        MetricFamily(
+            name: "hermes_apns_connections", kind: .gauge,
+            help: "Open connections to Apple's push service."
+        ) { apns($0) { .integer(UInt64($0.connections)) } },
+        MetricFamily(
+            name: "hermes_apns_connections_failed_total", kind: .counter,
+            help: "Connections to Apple's push service that could not be opened."
+        ) { apns($0) { .integer($0.connectionsFailed) } },
+        .counters(
+            "hermes_apns_answers_total", by: "reason",
+            "Answers of Apple's push service, by its word.", { $0.admin.push?.answers ?? [] }),
+        MetricFamily(
+            name: "hermes_apns_repeated_total", kind: .counter,
+            help: "Notifications that were sent again, since no answer came."
+        ) { apns($0) { .integer($0.repeated) } },
+        MetricFamily(
+            name: "hermes_apns_goaways_total", kind: .counter,
+            help: "Connections that Apple's push service has said goodbye on."
+        ) { apns($0) { .integer($0.goAways) } },
+        MetricFamily(
+            name: "hermes_apns_paused", kind: .gauge,
+            help: "1 while nothing is sent to Apple's push service; the log says why."
+        ) { apns($0) { .integer($0.isPaused ? 1 : 0) } },
     ]
+
+    /// One series with push.apns, and none without.
+    private static func apns(
+        _ figures: BrokerFigures, _ value: (PushFigures) -> Value
+    ) -> [Sample] {
+        figures.admin.push.map { [Sample(labels: [], value: value($0))] } ?? []
+    }
 }

@@ -6,8 +6,9 @@ import PlainText
 struct DeviceRoutes: Sendable {
     let broker: any BrokerControl
 
-    /// `GET`, `PUT` and `DELETE /v1/clients/{id}/device`.
-    var routes: [Route] { [show, register, remove] }
+    /// `GET`, `PUT` and `DELETE /v1/clients/{id}/device`, `POST /v1/clients/{id}/device/test` and
+    /// `GET /v1/devices`.
+    var routes: [Route] { [show, register, remove, test, list] }
 
     private static let path = "/v1/clients/{id}/device"
     private static let fields = JSONFields.Known(
@@ -48,6 +49,32 @@ struct DeviceRoutes: Sendable {
             }
             guard wasThere else { throw Problem.noDevice(clientID) }
             return Response(status: .noContent)
+        }
+    }
+
+    /// Waits for the push service, at most some minutes.
+    private var test: Route {
+        Route(method: .post, path: "\(Self.path)/test", access: .scope(.publish)) {
+            request throws(Problem) in
+            let clientID = try Self.clientID(of: request)
+            let trial: WakeTrial? = try await broker.ask { .tryWake(clientID: clientID, $0) }
+            guard let trial else { throw Problem.noDevice(clientID) }
+            return try Response.json(trial)
+        }
+    }
+
+    private var list: Route {
+        Route(
+            method: .get, path: "/v1/devices", access: .scope(.read), query: ["limit", "cursor"]
+        ) { request throws(Problem) in
+            let (devices, next) = try await request.query.gather {
+                place, limit throws(Problem) -> ([DeviceDetail], String?) in
+                let page: DevicePage = try await broker.ask {
+                    .deviceList(from: place, limit: limit, $0)
+                }
+                return (page.devices, page.next)
+            }
+            return try Response.json(DeviceList(devices.map { DeviceModel($0) }, next: next))
         }
     }
 

@@ -12,6 +12,8 @@ struct StatusRoutes: Sendable {
     let certificates: AdminCertificates?
     /// `nil` without a webhook.
     let webhook: (@Sendable () -> WebhookFigures)?
+    /// `nil` without `push.apns`.
+    let push: (@Sendable () -> PushFigures)?
 
     /// `GET /healthz`, `/readyz`, `/v1/status`, `/metrics` and `/v1/openapi.json`.
     var routes: [Route] { [health, readiness, status, metrics, openAPI] }
@@ -55,6 +57,7 @@ struct StatusRoutes: Sendable {
             figures.admin = counters.figures
             figures.admin.certificate = certificates?.figures
             figures.admin.webhook = webhook?()
+            figures.admin.push = push?()
             return Response(
                 status: .ok, headers: [.contentType: MetricsText.contentType],
                 body: ResponseBody(byteBuffer: ByteBuffer(string: MetricsText.render(figures))))

@@ -89,7 +89,8 @@ package struct AdminServer: Sendable {
             + StatusRoutes(
                 broker: broker, version: configuration.version,
                 durability: configuration.durability, counters: counters,
-                certificates: configuration.certificates, webhook: configuration.webhook
+                certificates: configuration.certificates, webhook: configuration.webhook,
+                push: configuration.push
             ).routes
     }
 

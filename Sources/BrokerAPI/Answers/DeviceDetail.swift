@@ -51,7 +51,7 @@ public struct DevicePage: Sendable, Equatable {
 }
 
 /// The end of a notification that an operator sent by hand.
-public struct WakeTrial: Sendable, Equatable {
+public struct WakeTrial: Codable, Sendable, Equatable {
     /// The name of a ``WakeResult``.
     public var outcome: String
     /// The push service's word for it.

@@ -42,6 +42,18 @@ public struct DeviceModel: Codable, Sendable, Equatable {
     }
 }
 
+/// Some devices, in no particular order. A page may be short, or empty, although others follow.
+public struct DeviceList: Codable, Sendable, Equatable {
+    public var devices: [DeviceModel]
+    /// The cursor of the next page; `nil` on the last.
+    public var next: String?
+
+    public init(_ devices: [DeviceModel], next: String?) {
+        self.devices = devices
+        self.next = next
+    }
+}
+
 extension Device {
     /// Characters of a token that are shown.
     private static var shown: Int { 8 }

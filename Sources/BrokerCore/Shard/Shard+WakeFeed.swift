@@ -164,8 +164,12 @@ extension Shard {
         guard let session = session(for: device) else { return endWake(of: device) }
         let wasTest = wakes[wake].isTest
         if !wasTest { setWoken(device, session, below: wakes[wake].seen) }
-        let hasNewer = wakes[wake].target > wakes[wake].seen || wasTest
-        guard hasNewer, sessions[session].outbound.holdsMessages(below: wakes[wake].target) else {
+        // After a trial, what was owed before it is owed still.
+        let hasMore =
+            wasTest
+            ? wakes[wake].count > 0 || wakes[wake].needsReading
+            : wakes[wake].target > wakes[wake].seen
+        guard hasMore, sessions[session].outbound.holdsMessages(below: wakes[wake].target) else {
             return endWake(of: device)
         }
         if !wasTest { wakes[wake].count -= min(wakes[wake].count, wakes[wake].told) }

@@ -1,27 +1,3 @@
-import Synchronization
-
-/// Figures of the sender, for any thread.
-package struct APNsFigures: Sendable, Equatable {
-    package var connections = 0
-    /// Requests on their way to Apple.
-    package var open = 0
-    /// Requests that wait for a stream.
-    package var waiting = 0
-    /// Answers by Apple's word, `Success` for 200; the first 64 words.
-    package var answers: [String: UInt64] = [:]
-    /// Requests that were sent again, because no answer came.
-    package var repeated: UInt64 = 0
-    package var goAways: UInt64 = 0
-    package var connectionsOpened: UInt64 = 0
-    package var connectionsFailed: UInt64 = 0
-    /// Why nothing is sent now, and what to do; `nil` while all is well.
-    package var pause: String?
-    /// UNIX time in seconds at which Apple took a notification last; 0 before.
-    package var lastSuccess: Int64 = 0
-
-    package init() {}
-}
-
 /// Why nothing is sent for a while.
 struct SenderPause: Equatable, Sendable {
     enum Cause: Sendable {
