@@ -154,7 +154,7 @@ let package = Package(
         module(
             "Wakes",
             [
-                "APNs", "BrokerAPI", "CLinux", "OperatorLog", "PlainText", "RequestText",
+                "APNs", "BrokerAPI", "CLinux", "OperatorLog", "PlainText", "RequestText", "Webhook",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         module("HermesMessages", ["CHermesProtos"]),
@@ -192,7 +192,7 @@ let package = Package(
         testSupport(
             "FuzzChecks",
             [
-                "Addresses", "Authorization", "BrokerAPI", "BrokerCore", "Credentials",
+                "APNs", "Addresses", "Authorization", "BrokerAPI", "BrokerCore", "Credentials",
                 "HermesClientCore", "HermesTesting", "MQTTCodec", "MQTTCore",
                 "OperatorConfiguration", "PlainText", "RequestText",
                 "Store", "Structures", "TLS", "Transport",

@@ -58,12 +58,20 @@ let package = Package(
             "BrokerCore",
             ["Authorization", "BrokerAPI", "MQTTCodec", "MQTTCore", "Store", "Structures"]),
         module("HermesClientCore", ["MQTTCodec"]),
+        .systemLibrary(
+            name: "CNgHTTP2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
+        module(
+            "APNs",
+            [
+                "BrokerAPI", "CLinux", "CNgHTTP2", "COpenSSL", "PlainText", "RequestText",
+                "SystemFiles", "Threads",
+            ]),
         module("HermesTesting", ["Structures", "MQTTCodec", "MQTTCore", "Store"]),
         module(
             "FuzzChecks",
             [
-                "Authorization", "BrokerAPI", "BrokerCore", "Credentials", "HermesClientCore",
-                "HermesTesting", "MQTTCodec", "MQTTCore", "OperatorConfiguration", "PlainText",
+                "APNs", "Authorization", "BrokerAPI", "BrokerCore", "Credentials",
+                "HermesClientCore", "HermesTesting", "MQTTCodec", "MQTTCore", "OperatorConfiguration", "PlainText",
                 "RequestText", "Store", "Structures", "TLS", "Transport",
             ]),
         // libFuzzer brings `main`; the one that SwiftPM wants of a program gets another name.

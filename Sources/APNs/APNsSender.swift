@@ -46,8 +46,6 @@ package final class APNsSender: Sendable {
     package var pauseMilliseconds: UInt64 { shared.pauseMilliseconds }
 
     package var figures: PushFigures { shared.figures }
-    /// Why the sender pauses, and what an operator can do about it; `nil` while it sends.
-    package var pause: (reason: String, hint: String)? { shared.pause }
 
     /// Answers what is left with `later` and ends the thread.
     package func stop() { inbox.change { $0.isStopping = true } }
@@ -57,14 +55,12 @@ package final class APNsSender: Sendable {
 final class SenderShared: Sendable {
     private struct State {
         var figures = PushFigures()
-        var pause: (reason: String, hint: String)?
         var pausedUntil: UInt64 = 0
     }
 
     private let state = Mutex(State())
 
     var figures: PushFigures { state.withLock { $0.figures } }
-    var pause: (reason: String, hint: String)? { state.withLock { $0.pause } }
 
     var pauseMilliseconds: UInt64 {
         let until = state.withLock { $0.pausedUntil }
@@ -72,9 +68,7 @@ final class SenderShared: Sendable {
         return until > now ? until - now : 0
     }
 
-    func publish(
-        _ figures: PushFigures, pause: (reason: String, hint: String)?, until pausedUntil: UInt64
-    ) {
-        state.withLock { $0 = State(figures: figures, pause: pause, pausedUntil: pausedUntil) }
+    func publish(_ figures: PushFigures, until pausedUntil: UInt64) {
+        state.withLock { $0 = State(figures: figures, pausedUntil: pausedUntil) }
     }
 }

@@ -4,9 +4,9 @@ import RequestText
 
 /// What Apple answered to one notification: a status, and for all but 200 a reason ("Handling
 /// notification responses from APNs", Apple developer documentation).
-struct AppleAnswer: Equatable, Sendable {
+package struct AppleAnswer: Equatable, Sendable {
     /// What the answer says of the sender, beyond the one notification.
-    enum Concern: Equatable, Sendable {
+    package enum Concern: Equatable, Sendable {
         case none
         /// The provider token is too old.
         case expiredToken
@@ -18,17 +18,17 @@ struct AppleAnswer: Equatable, Sendable {
         case closing
     }
 
-    let status: Int
+    package let status: Int
     /// Apple's word; empty for none.
-    let reason: String
+    package let reason: String
     /// UNIX time in milliseconds since which the token is not active (410).
-    let timestampMs: Int64?
+    package let timestampMs: Int64?
 
     /// The most bytes of a reason that are believed.
     private static let mostReasonBytes = 64
 
     /// Reads an answer, whose body may have been cut.
-    init(status: Int, body: [UInt8]) {
+    package init(status: Int, body: [UInt8]) {
         self.status = status
         var reason = ""
         var timestamp: Int64?
@@ -80,5 +80,5 @@ struct AppleAnswer: Equatable, Sendable {
     }
 
     /// Apple's word, or the status.
-    var word: String { reason.isEmpty && status != 200 ? "status \(status)" : reason }
+    package var word: String { reason.isEmpty && status != 200 ? "status \(status)" : reason }
 }

@@ -5,8 +5,8 @@ import CNgHTTP2
 ///
 /// Owned by one thread. Whatever the server sends is bounded: fields and body of an answer, and
 /// frames that ask for answers (by nghttp2).
-final class HTTP2Client {
-    enum Event {
+package final class HTTP2Client {
+    package enum Event {
         /// An answer has come whole; `body` has at most ``mostBodyBytes``.
         case answered(tag: UInt32, status: Int, body: [UInt8])
         /// The stream ended without an answer. The request was not processed if `isUnprocessed`.
@@ -16,12 +16,12 @@ final class HTTP2Client {
     }
 
     /// A protocol error; the connection is of no use any more.
-    struct Failure: Error {
-        let description: String
+    package struct Failure: Error {
+        package let description: String
     }
 
     /// Bytes of an answer's body that are kept.
-    static let mostBodyBytes = 4_096
+    package static let mostBodyBytes = 4_096
     /// Fields of an answer.
     private static let mostFields = 64
     /// Bytes of the text of a GOAWAY that are read.
@@ -43,14 +43,14 @@ final class HTTP2Client {
     private var streams: [Stream] = []
     private var free: [Int] = []
     /// Streams without an answer.
-    private(set) var openCount = 0
+    package private(set) var openCount = 0
     /// True once the server has said that it takes no further requests.
-    private(set) var isGoingAway = false
+    package private(set) var isGoingAway = false
     /// True while a PING of ours is not answered.
-    private(set) var awaitsPing = false
+    package private(set) var awaitsPing = false
     private var events: [Event] = []
 
-    init() throws(Failure) {
+    package init() throws(Failure) {
         var callbacks: OpaquePointer?
         guard nghttp2_session_callbacks_new(&callbacks) == 0, let callbacks else {
             throw Failure(description: "no memory for a connection")
@@ -77,19 +77,19 @@ final class HTTP2Client {
     // MARK: Requests
 
     /// Streams that the server allows at the same time, as it says now.
-    var mostStreams: Int {
+    package var mostStreams: Int {
         Int(
             nghttp2_session_get_remote_settings(
                 session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS))
     }
 
     /// True while a request can be sent on a new stream.
-    var takesRequests: Bool {
+    package var takesRequests: Bool {
         !isGoingAway && nghttp2_session_check_request_allowed(session) != 0
     }
 
     /// Begins a request. Its events carry `tag`.
-    func submit(_ fields: RequestFields, payload: [UInt8], tag: UInt32) throws(Failure) {
+    package func submit(_ fields: RequestFields, payload: [UInt8], tag: UInt32) throws(Failure) {
         let place: Int
         if let index = free.popLast() {
             place = index
@@ -121,7 +121,7 @@ final class HTTP2Client {
     }
 
     /// Gives a request up; an event says that its stream has ended.
-    func cancel(_ tag: UInt32) {
+    package func cancel(_ tag: UInt32) {
         let found = streams.first { !$0.isFree && $0.tag == tag && $0.number != 0 }
         guard let found else { return }
         _ = nghttp2_submit_rst_stream(
@@ -155,7 +155,7 @@ final class HTTP2Client {
     }
 
     /// Sends a PING, whose answer clears ``awaitsPing``.
-    func ping() throws(Failure) {
+    package func ping() throws(Failure) {
         awaitsPing = true
         try check(nghttp2_submit_ping(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), nil))
     }
@@ -163,7 +163,7 @@ final class HTTP2Client {
     // MARK: Bytes
 
     /// Takes bytes that the server sent.
-    func input(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
+    package func input(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
         guard let base = bytes.baseAddress else { return }
         let count = nghttp2_session_mem_recv(
             session, base.assumingMemoryBound(to: UInt8.self), bytes.count)
@@ -176,11 +176,11 @@ final class HTTP2Client {
         }
     }
 
-    var wantsInput: Bool { nghttp2_session_want_read(session) != 0 }
-    var wantsOutput: Bool { nghttp2_session_want_write(session) != 0 }
+    package var wantsInput: Bool { nghttp2_session_want_read(session) != 0 }
+    package var wantsOutput: Bool { nghttp2_session_want_write(session) != 0 }
 
     /// Appends what is to be sent, until `bytes` has about `most` bytes or all is there.
-    func output(into bytes: inout [UInt8], most: Int) throws(Failure) {
+    package func output(into bytes: inout [UInt8], most: Int) throws(Failure) {
         while bytes.count < most {
             var chunk: UnsafePointer<UInt8>?
             let count = nghttp2_session_mem_send(session, &chunk)
@@ -193,7 +193,7 @@ final class HTTP2Client {
     }
 
     /// Takes what has happened since the last call.
-    func takeEvents() -> [Event] {
+    package func takeEvents() -> [Event] {
         guard !events.isEmpty else { return [] }
         defer { events.removeAll(keepingCapacity: true) }
         return events

@@ -2,7 +2,7 @@ import CNgHTTP2
 
 /// The header fields of a request. Values are copied by nghttp2; names are of this program and
 /// live for ever.
-struct RequestFields {
+package struct RequestFields {
     private struct Field {
         let name: StaticString
         let value: Range<Int>
@@ -14,24 +14,26 @@ struct RequestFields {
     private var values: [UInt8] = []
     private var fields: [Field] = []
 
-    init() {
+    package init() {
         values.reserveCapacity(1_024)
         fields.reserveCapacity(12)
     }
 
-    mutating func removeAll() {
+    package mutating func removeAll() {
         values.removeAll(keepingCapacity: true)
         fields.removeAll(keepingCapacity: true)
     }
 
-    mutating func add(_ name: StaticString, _ value: String, isUnique: Bool = false) {
+    package mutating func add(_ name: StaticString, _ value: String, isUnique: Bool = false) {
         let begin = values.count
         values.append(contentsOf: value.utf8)
         fields.append(Field(name: name, value: begin..<values.count, isUnique: isUnique))
     }
 
     /// Adds a field whose value is a text and bytes in lower-case hexadecimal digits.
-    mutating func add(_ name: StaticString, _ prefix: StaticString, hexadecimal bytes: [UInt8]) {
+    package mutating func add(
+        _ name: StaticString, _ prefix: StaticString, hexadecimal bytes: [UInt8]
+    ) {
         let begin = values.count
         values.append(
             contentsOf: UnsafeBufferPointer(
@@ -44,7 +46,7 @@ struct RequestFields {
     }
 
     /// Adds a field whose value is a UUID (RFC 9562, section 4).
-    mutating func add(_ name: StaticString, uuid: (high: UInt64, low: UInt64)) {
+    package mutating func add(_ name: StaticString, uuid: (high: UInt64, low: UInt64)) {
         let begin = values.count
         for index in 0..<32 {
             if [8, 12, 16, 20].contains(index) { values.append(UInt8(ascii: "-")) }
@@ -57,7 +59,7 @@ struct RequestFields {
 
     private static func digit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 + value : 0x57 + value }
 
-    func withFields<Result>(
+    package func withFields<Result>(
         _ body: (UnsafePointer<nghttp2_nv>?, Int) -> Result
     ) -> Result {
         values.withUnsafeBufferPointer { values in

@@ -66,8 +66,6 @@ final class SenderLoop {
     private var fields = RequestFields()
     private var figures = PushFigures()
     /// Answers by Apple's word.
-    private var words: [String: UInt64] = [:]
-    private var pause: (reason: String, hint: String)?
     private var now: UInt64 = 0
     private var nextTick: UInt64 = 0
     private var nextBeat: UInt64 = 0
@@ -404,8 +402,8 @@ final class SenderLoop {
 
     private func count(_ apple: AppleAnswer) {
         let word = apple.status == 200 ? "Success" : apple.word
-        let isKnown = words[word] != nil || words.count < Self.mostWords
-        words[isKnown ? word : "other", default: 0] += 1
+        let isKnown = figures.answers[word] != nil || figures.answers.count < Self.mostWords
+        figures.answers[isKnown ? word : "other", default: 0] += 1
     }
 
     // MARK: Times
@@ -413,9 +411,6 @@ final class SenderLoop {
     /// Ends waits that have taken too long, and counts.
     private func checkTimes() {
         nextTick = now + Self.tick
-        figures.connections = links.values.count { $0.connection.state == .open }
-        figures.answers = words.sorted { $0.key < $1.key }
-            .map { BrokerFigures.Count($0.key, $0.value) }
         for tag in items.indices {
             // Field by field: a copy of the item would retain its texts.
             guard let number = items[tag]?.connection, let deadline = items[tag]?.deadline,
@@ -453,24 +448,24 @@ final class SenderLoop {
     }
 
     private func publish() {
-        let former = pause
+        let former = figures.pause
+        figures.connections = links.values.count { $0.connection.state == .open }
         var until: UInt64 = 0
-        pause = nil
+        figures.pause = nil
         if health.isPaused(at: now), let why = health.pause {
             until = why.until
-            pause = (why.words, why.hint)
+            figures.pause = PushFigures.Pause(reason: why.words, hint: why.hint)
         } else if links.isEmpty,
             let failed = endpoints.first(where: { $0.pool.failure != nil })
         {
             until = now + failed.pool.backoff(at: now)
-            pause = (
-                "\(failed.address.host): \(failed.pool.failure ?? "")",
-                "see that this machine reaches the service, and that push.apns.ca_file fits"
+            figures.pause = PushFigures.Pause(
+                reason: "\(failed.address.host): \(failed.pool.failure ?? "")",
+                hint: "see that this machine reaches the service, and that push.apns.ca_file fits"
             )
         }
-        figures.isPaused = pause != nil
-        shared.publish(figures, pause: pause, until: until)
-        guard now >= nextBeat || former?.reason != pause?.reason else { return }
+        shared.publish(figures, until: until)
+        guard now >= nextBeat || former?.reason != figures.pause?.reason else { return }
         nextBeat = now + Self.beatInterval
         beat()
     }

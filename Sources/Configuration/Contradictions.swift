@@ -9,7 +9,7 @@ extension ConfigurationDraft {
         checkSomebodyMayConnect()
         checkTLS()
         checkPacketSizes()
-        checkWebhook()
+        checkWebhooks()
         checkPush()
     }
 

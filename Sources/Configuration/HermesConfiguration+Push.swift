@@ -4,6 +4,8 @@ extension HermesConfiguration {
     /// How phones are woken; the rules are in ``limits``.
     package struct Push: Sendable, Equatable {
         package var apns = APNs()
+        /// A receiver of wakes for other phones.
+        package var webhook = Webhook()
 
         package init() {}
     }

@@ -17,6 +17,7 @@ package struct Hermesctl: ParsableCommand {
             PublishCommand.self,
             MessageCommand.self, ScheduledCommand.self,
             PushCommand.self, PushesCommand.self, TagsCommand.self,
+            DevicesCommand.self,
             ArrivalsCommand.self, LostConnectionsCommand.self,
             StoreCommand.self, BackupCommand.self, UsersCommand.self, TokensCommand.self,
             AclCommand.self,

@@ -82,11 +82,11 @@ package final class APNsWakes: Sendable {
     /// Looks at the sender, which has begun or ended to pause, or goes on as before.
     private func look() {
         guard let sender else { return }
-        log(sender.pause)
+        log(sender.figures.pause)
         ask()
     }
 
-    private func log(_ pause: (reason: String, hint: String)?) {
+    private func log(_ pause: PushFigures.Pause?) {
         let (former, suppressed) = state.withLock { state in
             defer { state.pause = pause?.reason }
             let suppressed = pause.flatMap {

@@ -16,7 +16,7 @@ package enum NotificationPayload {
     /// Composes a notification. Fields of the message are left out when all together would be too
     /// long.
     package static func bytes(of wake: Wake) -> [UInt8] {
-        let fields = self.fields(of: wake)
+        let fields = wake.includedFields
         let whole = compose(wake, fields)
         return whole.count <= mostBytes ? whole : compose(wake, [])
     }
@@ -32,14 +32,8 @@ package enum NotificationPayload {
         json.string(topic(of: wake))
         json.text(",\"count\":\(wake.waiting)")
         if !fields.isEmpty {
-            json.text(",\"fields\":{")
-            for (index, field) in fields.enumerated() {
-                if index > 0 { json.text(",") }
-                json.string(field.0)
-                json.text(":")
-                json.value(field.1)
-            }
-            json.text("}")
+            json.text(",\"fields\":")
+            json.object(fields)
         }
         json.text("}}")
         return json.bytes
@@ -80,56 +74,5 @@ package enum NotificationPayload {
             text.unicodeScalars.append(scalar)
         }
         return text
-    }
-
-    /// The texts, numbers and flags that the rule names, of a payload that is a JSON object.
-    private static func fields(of wake: Wake) -> [(String, JSONValue)] {
-        guard let names = wake.rule?.fields, !names.isEmpty, !wake.payload.isEmpty,
-            case .object(let members)? = try? JSONParser.parse(wake.payload)
-        else { return [] }
-        return names.compactMap { name in
-            guard let member = members.first(where: { $0.name == name }) else { return nil }
-            switch member.value {
-            case .string, .number, .bool: return (name, member.value)
-            case .null, .array, .object: return nil
-            }
-        }
-    }
-}
-
-/// JSON as it is written.
-private struct JSONBytes {
-    private(set) var bytes: [UInt8] = []
-
-    init() { bytes.reserveCapacity(512) }
-
-    mutating func text(_ text: String) { bytes.append(contentsOf: text.utf8) }
-
-    mutating func value(_ value: JSONValue) {
-        switch value {
-        case .string(let text): string(text)
-        case .number(let digits): text(digits)
-        case .bool(let flag): text(flag ? "true" : "false")
-        case .null, .array, .object: text("null")
-        }
-    }
-
-    /// A string with what RFC 8259, section 7, wants escaped.
-    mutating func string(_ value: String) {
-        bytes.append(UInt8(ascii: "\""))
-        for byte in value.utf8 {
-            switch byte {
-            case UInt8(ascii: "\""), UInt8(ascii: "\\"):
-                bytes.append(UInt8(ascii: "\\"))
-                bytes.append(byte)
-            case 0..<0x20:
-                let digits = Array("0123456789abcdef".utf8)
-                text("\\u00")
-                bytes.append(digits[Int(byte >> 4)])
-                bytes.append(digits[Int(byte & 15)])
-            default: bytes.append(byte)
-            }
-        }
-        bytes.append(UInt8(ascii: "\""))
     }
 }

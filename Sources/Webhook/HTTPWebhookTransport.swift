@@ -15,13 +15,14 @@ final class HTTPWebhookTransport: WebhookTransport {
     private let client: HTTPClient
 
     /// Connects to nothing yet.
-    init(_ settings: WebhookSettings) {
+    init(_ settings: WebhookSettings, connections: Int = 1) {
         timeout = settings.timeout
         group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         var configuration = HTTPClient.Configuration()
         configuration.redirectConfiguration = .disallow
         configuration.httpVersion = .http1Only
         configuration.timeout.connect = TimeAmount(settings.timeout)
+        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = connections
         // The sender repeats a failed attempt, with pauses.
         configuration.connectionPool.retryConnectionEstablishment = false
         client = HTTPClient(eventLoopGroupProvider: .shared(group), configuration: configuration)

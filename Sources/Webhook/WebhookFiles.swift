@@ -27,14 +27,14 @@ package struct WebhookFiles: Sendable {
         do throws(SigningSecret.Unusable) {
             secret = try SigningSecret.load(path: settings.secretFile)
         } catch {
-            problems.append("webhook.secret_file: \(error.description)")
+            problems.append("\(settings.section).secret_file: \(error.description)")
             isTransient = error.isTransient
         }
         var authorities: [NIOSSLCertificate]?
         do throws(PEMFile.Unusable) {
             if let file = settings.caFile { authorities = try PEMFile.certificates(file) }
         } catch {
-            problems.append("webhook.ca_file: \(error.description)")
+            problems.append("\(settings.section).ca_file: \(error.description)")
             isTransient = isTransient && error.isTransient
         }
         guard problems.isEmpty, let secret else {

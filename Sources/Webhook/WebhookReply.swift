@@ -1,6 +1,6 @@
-/// The result of one attempt to send a batch.
-enum WebhookReply: Sendable, Equatable {
-    /// A status of 200 to 299: the receiver has the events.
+/// The result of one attempt to send a document.
+package enum WebhookReply: Sendable, Equatable {
+    /// A status of 200 to 299: the receiver has taken it.
     case accepted
     /// Any other status.
     case status(Int, retryAfter: Duration?)
@@ -41,13 +41,13 @@ enum WebhookReply: Sendable, Equatable {
     }
 
     /// The time that the receiver asks to be left alone.
-    var retryAfter: Duration? {
+    package var retryAfter: Duration? {
         guard case .status(_, let retryAfter) = self else { return nil }
         return retryAfter
     }
 
     /// The reason of a failure, for log and status.
-    var reason: String {
+    package var reason: String {
         switch self {
         case .accepted: "accepted"
         case .status(let status, _) where (300..<400).contains(status):

@@ -1,6 +1,5 @@
 import BrokerAPI
 import Logging
-import Synchronization
 
 /// Sends receipts to a back office, batch after batch in the order of the events.
 ///
@@ -11,7 +10,7 @@ package final class WebhookSender: Sendable {
     private static let brokerPause = Duration.seconds(1)
 
     private let settings: WebhookSettings
-    private let files: Mutex<WebhookFiles>
+    package let credentials: WebhookCredentials
     private let counters = WebhookCounters()
     private let logger: Logger
 
@@ -19,23 +18,10 @@ package final class WebhookSender: Sendable {
     package init(_ settings: WebhookSettings, logger: Logger) throws(WebhookFiles.Unusable) {
         self.settings = settings
         self.logger = logger
-        files = Mutex(try WebhookFiles.load(settings))
+        credentials = try WebhookCredentials(settings)
     }
 
     package var figures: WebhookFigures { counters.figures }
-
-    /// Reads the files, for ``use(_:)``.
-    package func read() throws(WebhookFiles.Unusable) -> WebhookFiles {
-        try WebhookFiles.load(settings)
-    }
-
-    /// True when the files differ from those in use.
-    package func isChanged(by read: WebhookFiles) -> Bool {
-        files.withLock { $0.stamps != read.stamps }
-    }
-
-    /// Takes these files for the next request, also for one that repeats a batch.
-    package func use(_ read: WebhookFiles) { files.withLock { $0 = read } }
 
     /// Sends what the feed brings until the task is cancelled.
     package func run(_ feed: some ReceiptFeed) async {
@@ -71,9 +57,10 @@ package final class WebhookSender: Sendable {
     ) async -> Bool {
         var pause = RetryPause(longest: settings.longestPause)
         while true {
-            let files = files.withLock { $0 }
+            let files = credentials.inUse
             let request = WebhookRequest(
-                batch, settings, secret: files.secret, seconds: time.now())
+                batch.body, delivery: batch.delivery, settings, secret: files.secret,
+                seconds: time.now())
             let reply = await transport.send(request, files)
             // An attempt that the shutdown cut off is no failure of the receiver.
             if reply != .accepted, Task.isCancelled { return false }

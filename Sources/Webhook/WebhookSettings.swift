@@ -1,5 +1,7 @@
 /// The settings of the webhook, which have been checked.
 package struct WebhookSettings: Sendable, Equatable {
+    /// The section of the configuration, for error messages.
+    package var section: String
     /// An absolute http or https URL, without user and fragment.
     package var url: String
     /// Path of a file with the secret that signs requests.
@@ -12,7 +14,8 @@ package struct WebhookSettings: Sendable, Equatable {
     /// Longest pause between two attempts.
     package var longestPause = Duration.seconds(300)
 
-    package init(url: String, secretFile: String) {
+    package init(section: String = "webhook", url: String, secretFile: String) {
+        self.section = section
         self.url = url
         self.secretFile = secretFile
     }

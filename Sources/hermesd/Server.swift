@@ -16,6 +16,7 @@ import Store
 import SystemFiles
 import TLS
 import UnixSignals
+import Wakes
 import Webhook
 
 /// All parts of a running broker, with the order of start and shutdown.
@@ -33,6 +34,8 @@ struct Server {
     /// `nil` when receipts are posted nowhere.
     private let webhook: WebhookSender?
     private let push: PushCredentials?
+    /// `nil` without `push.webhook`.
+    private let wakeWebhook: WebhookWakes?
     private let log: OperatorLog
     private let logger: Logger
 
@@ -84,13 +87,22 @@ struct Server {
             return (file, try file.start())
         }
         let webhook = refusals.collect { () throws(WebhookFiles.Unusable) in
-            try WebhookSender(configuration.webhook, logger: logger)
+            try WebhookSettings(configuration.webhook).map {
+                (settings) throws(WebhookFiles.Unusable) in
+                try WebhookSender(settings, logger: logger)
+            }
+        }
+        let wakeWebhook = refusals.collect { () throws(WebhookFiles.Unusable) in
+            try WebhookSettings(configuration.push.webhook, section: "push.webhook").map {
+                (settings) throws(WebhookFiles.Unusable) in
+                try WebhookWakes(settings, logger: logger)
+            }
         }
         let push = refusals.collect { () throws(APNsUnusable) in
             try PushCredentials(configuration, logger: logger)
         }
         guard let certificates, let adminCertificates, let passwords, let tokens, let access,
-            let webhook, let push, refusals.problems.isEmpty
+            let webhook, let wakeWebhook, let push, refusals.problems.isEmpty
         else { throw refusals }
         self.configuration = configuration
         self.loader = loader
@@ -102,6 +114,7 @@ struct Server {
         self.tokens = tokens
         self.access = access
         self.webhook = webhook
+        self.wakeWebhook = wakeWebhook
         self.push = push
     }
 
@@ -172,6 +185,9 @@ struct Server {
             }
             if let webhook {
                 tasks.addTask { await webhook.run(BrokerFeed(broker: broker)) }
+            }
+            if let wakeWebhook {
+                tasks.addTask { await wakeWebhook.run(broker) }
             }
             if let push {
                 try push.start(broker)
@@ -294,7 +310,8 @@ struct Server {
         if let passwords { parts.append(passwords.part) }
         if let access { parts.append(access.file.part(broker)) }
         if let adminCertificates { parts.append(adminCertificates.part) }
-        if let webhook { parts.append(webhook.part) }
+        if let webhook { parts.append(webhook.credentials.part("webhook")) }
+        if let wakeWebhook { parts.append(wakeWebhook.credentials.part("push.webhook")) }
         if let push { parts.append(push.part) }
         return Reload(
             loader: loader, running: configuration, log: log, logger: logger, parts: parts
@@ -370,7 +387,7 @@ struct Server {
         result.orderChannelTemplate = configuration.orders.channelTemplate
         result.orderQoS = configuration.orders.qos
         if let webhook { result.webhook = { webhook.figures } }
-        if let push { result.push = { push.figures } }
+        result.wakes = { WakeSenders(apns: push?.figures, webhook: wakeWebhook?.figures) }
         result.receiptTopics = configuration.receipts.topics.compactMap { TokenTopic($0) }
         return result
     }

@@ -30,6 +30,8 @@ package enum FuzzCheck: String, CaseIterable, Sendable {
     case shard
     /// A client keeps its promises whatever a broker sends, and in whatever pieces that comes.
     case client
+    /// The sender to Apple keeps its promises whatever a server sends over HTTP/2.
+    case apple
 
     /// Checks one input; every byte string is a valid one.
     ///
@@ -51,6 +53,7 @@ package enum FuzzCheck: String, CaseIterable, Sendable {
         case .tokens: try LineFileCheck<TokenLines>.run(input, trace: trace)
         case .shard: try ShardCheck.run(input, trace: trace)
         case .client: try ClientCheck.run(input, trace: trace)
+        case .apple: try AppleCheck.run(input, trace: trace)
         }
     }
 }

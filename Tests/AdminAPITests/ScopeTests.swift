@@ -68,6 +68,7 @@ struct ScopeTests {
         ("DELETE", "/v1/scheduled/a", .publish), ("GET", "/v1/clients/a/tags", .read),
         ("GET", "/v1/clients/a/device", .read), ("PUT", "/v1/clients/a/device", .publish),
         ("DELETE", "/v1/clients/a/device", .publish), ("GET", "/v1/devices", .read),
+        ("GET", "/v1/wakes", .read),
         ("POST", "/v1/clients/a/device/test", .publish),
         ("PUT", "/v1/clients/a/tags", .publish), ("GET", "/v1/tags", .read),
         ("GET", "/v1/tags/a/clients", .read), ("GET", "/v1/arrivals", .read),

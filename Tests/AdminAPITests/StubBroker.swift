@@ -364,10 +364,11 @@ final class StubBroker: BrokerControl {
         var push = PushFigures()
         push.connections = 256
         push.connectionsFailed = 257
-        push.answers = [BrokerFigures.Count("Success", 258)]
+        push.answers = ["Success": 258]
         push.repeated = 259
         push.goAways = 260
-        figures.admin.push = push
+        figures.admin.wakes = WakeSenders(
+            apns: push, webhook: WebhookFigures(events: ["accepted": 261, "later": 262]))
         figures.store.damage = ["one", "two", "three"]
         return figures
     }()

@@ -82,7 +82,7 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
                 """,
             outside: "Glibc Synchronization"),
         ModuleRow(
-            "Wakes", own: "APNs BrokerAPI CLinux OperatorLog PlainText RequestText",
+            "Wakes", own: "APNs BrokerAPI CLinux OperatorLog PlainText RequestText Webhook",
             outside: "Logging Synchronization"),
         ModuleRow(
             "ConfiguredFiles",

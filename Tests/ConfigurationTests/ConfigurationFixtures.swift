@@ -124,6 +124,12 @@ let changedValues: [String: String] = [
     "push.apns.sandbox": "127.0.0.1:2198",
     "push.apns.ca_file": "/etc/hermes/apple.crt",
     "push.apns.connections": "32",
+    "push.webhook.url": "https://office.example/wakes",
+    "push.webhook.secret_file": "/etc/hermes/wakes.secret",
+    "push.webhook.ca_file": "/etc/hermes/office.crt",
+    "push.webhook.timeout": "2s",
+    "push.webhook.max_pause": "1m",
+    "push.webhook.allow_plain": "true",
 ]
 
 extension Setting: CustomTestStringConvertible {
@@ -133,9 +139,10 @@ extension Setting: CustomTestStringConvertible {
     var companions: [String: String] {
         // Behind a proxy, loopback does not admit anonymous clients.
         if pattern == "listeners[].proxy_from" { return ["listeners[].allow_anonymous": "true"] }
-        if pattern.hasPrefix("webhook.") {
-            return ["webhook.url": "https://office.example", "webhook.secret_file": "/secret"]
-                .filter { $0.key != pattern }
+        for section in ["webhook", "push.webhook"] where pattern.hasPrefix("\(section).") {
+            return [
+                "\(section).url": "https://office.example", "\(section).secret_file": "/secret",
+            ].filter { $0.key != pattern }
         }
         if pattern.hasPrefix("push.apns.") {
             let certificate = ["push.apns.certificate": "/a.p12"]
@@ -179,7 +186,7 @@ extension Setting: CustomTestStringConvertible {
     var anotherValue: String {
         switch pattern {
         case "listeners[].proxy_from": "192.0.2.1"
-        case "webhook.url": "http://localhost"
+        case "webhook.url", "push.webhook.url": "http://localhost"
         case "push.apns.key_id", "push.apns.team_id": "BBBBBBBBB1"
         case "push.rules": "alert b/#"
         default: "/initial"

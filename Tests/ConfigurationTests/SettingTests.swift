@@ -40,6 +40,7 @@ struct SettingTests {
     private static let guards = [
         "acl_file", "password_file", "listeners[].tls.crl_file", "admin.tls.client_ca_file",
         "listeners[].proxy_from", "webhook.ca_file", "push.apns.ca_file",
+        "push.webhook.ca_file",
     ]
 
     @Test("shows its default as a text that it reads back", arguments: Setting.all)
@@ -75,6 +76,7 @@ struct SettingTests {
                     "listeners[].tls.client_ca_file", "admin.tls.certificate", "admin.tls.key",
                     "webhook.url", "webhook.secret_file", "push.apns.key_file",
                     "push.apns.key_id", "push.apns.team_id", "push.apns.certificate",
+                    "push.webhook.url", "push.webhook.secret_file",
                 ].contains(setting.pattern)
         })
     func emptyValues(setting: Setting) {

@@ -67,6 +67,41 @@ struct ExplainCommandTests {
     }
 
     @Test(
+        "the device and its last notification",
+        arguments: [
+            (DeviceDetail.WakeState.none, "Its device (apns) is owed no notification."),
+            (
+                .watched,
+                "Its device is woken if 2 messages are not acknowledged for long (push.unanswered)."
+            ),
+            (
+                .waiting,
+                "Its device is woken for 2 messages in a while (push.merge, push.reconnect_window)."
+            ),
+            (
+                .ready,
+                "Its device is to be woken for 2 messages, and no sender has taken that yet (hermesctl devices status)."
+            ),
+            (.sent, "A notification for 2 messages is on its way to its device."),
+            (
+                .setAside,
+                "Its device gets no notifications, because the push service does not know its token, until it registers again."
+            ),
+        ])
+    func device(state: DeviceDetail.WakeState, words: String) {
+        let device = Device(
+            kind: .apns, token: [1], bundle: "b", environment: .production, registeredAtMs: 0)
+        let detail = Self.detail(inFlight: 0, filters: [("a", 1)]) {
+            $0.device = DeviceModel(
+                DeviceDetail(
+                    clientID: "p", device: device, wake: state, waiting: 2, lastOutcome: "later",
+                    lastReason: "Shutdown", lastAnsweredAtMs: 97_000))
+        }
+        #expect(
+            Self.explained(detail).last == words + " The last one was put off (Shutdown) 3s ago.")
+    }
+
+    @Test(
         "whether a topic is for the client",
         arguments: [
             ("a/b", ["Its subscription a/+ (QoS 1) matches a/b."]),

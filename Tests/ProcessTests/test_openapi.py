@@ -31,7 +31,7 @@ id = {client}
 tag = "store-17"
 
 [[operations]]
-include-path-regex = "^/v1/(publish|messages|arrivals|devices|clients(/.*/(tags|device|device/test))?|tags/.*|pushes|tokens|orders/.*|scheduled/.*)$"
+include-path-regex = "^/v1/(publish|messages|arrivals|devices|wakes|clients(/.*/(tags|device|device/test))?|tags/.*|pushes|tokens|orders/.*|scheduled/.*)$"
 checks.positive_data_acceptance.enabled = false
 """
 

@@ -58,7 +58,8 @@ struct WebhookBatchTests {
         let batch = try #require(WebhookBatch([event(1)]))
         let secret = SigningSecret("0123456789abcdef".utf8)
         let settings = WebhookSettings(url: "https://office.example/", secretFile: "")
-        let request = WebhookRequest(batch, settings, secret: secret, seconds: 1_700_000_000)
+        let request = WebhookRequest(
+            batch.body, delivery: batch.delivery, settings, secret: secret, seconds: 1_700_000_000)
         let signed = Array("1700000000.".utf8) + batch.body
         #expect(request.url == "https://office.example/")
         #expect(request.body == batch.body)

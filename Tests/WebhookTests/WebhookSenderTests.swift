@@ -88,14 +88,14 @@ struct WebhookSenderTests {
         let receiver = FakeReceiver([.status(401, retryAfter: nil)]) { count in
             guard count == 1 else { return }
             rename(new, path)
-            guard let read = try? sender.read() else { return }
-            #expect(sender.isChanged(by: read))
-            sender.use(read)
-            #expect(!sender.isChanged(by: read))
+            guard let read = try? sender.credentials.read() else { return }
+            #expect(sender.credentials.isChanged(by: read))
+            sender.credentials.use(read)
+            #expect(!sender.credentials.isChanged(by: read))
         }
         try await run(feed, receiver, FakeTime(), until: 1)
         let request = try #require(receiver.requests.last)
-        let secret = try sender.read().secret
+        let secret = try sender.credentials.read().secret
         let message = Array("1700000001.".utf8) + request.body
         #expect(
             request.header("Hermes-Signature")

@@ -29,7 +29,8 @@ extension MetricFamily {
         ) { apns($0) { .integer($0.connectionsFailed) } },
         .counters(
             "hermes_apns_answers_total", by: "reason",
-            "Answers of Apple's push service, by its word.", { $0.admin.push?.answers ?? [] }),
+            "Answers of Apple's push service, by its word.",
+            { counts($0.admin.wakes.apns?.answers) }),
         MetricFamily(
             name: "hermes_apns_repeated_total", kind: .counter,
             help: "Notifications that were sent again, since no answer came."
@@ -41,13 +42,29 @@ extension MetricFamily {
         MetricFamily(
             name: "hermes_apns_paused", kind: .gauge,
             help: "1 while nothing is sent to Apple's push service; the log says why."
-        ) { apns($0) { .integer($0.isPaused ? 1 : 0) } },
+        ) { apns($0) { .integer($0.pause == nil ? 0 : 1) } },
+        .counters(
+            "hermes_wake_webhook_wakes_total", by: "result",
+            "Wakes posted to push.webhook, by what came of it; one counts once for each request.",
+            { counts($0.admin.wakes.webhook?.events) }),
+        MetricFamily(
+            name: "hermes_wake_webhook_last_success_timestamp_seconds", kind: .gauge,
+            help: "When push.webhook last took wakes, in UNIX time; 0 for never."
+        ) { figures in
+            guard let webhook = figures.admin.wakes.webhook else { return [] }
+            let time = Double(webhook.lastSuccessAtMs ?? 0) / 1_000
+            return [Sample(labels: [], value: .real(time))]
+        },
     ]
+
+    private static func counts(_ counts: [String: UInt64]?) -> [BrokerFigures.Count] {
+        (counts ?? [:]).sorted { $0.key < $1.key }.map { BrokerFigures.Count($0.key, $0.value) }
+    }
 
     /// One series with push.apns, and none without.
     private static func apns(
         _ figures: BrokerFigures, _ value: (PushFigures) -> Value
     ) -> [Sample] {
-        figures.admin.push.map { [Sample(labels: [], value: value($0))] } ?? []
+        figures.admin.wakes.apns.map { [Sample(labels: [], value: value($0))] } ?? []
     }
 }

@@ -5,10 +5,11 @@ import PlainText
 /// Devices of clients, which notifications wake.
 struct DeviceRoutes: Sendable {
     let broker: any BrokerControl
+    let senders: @Sendable () -> WakeSenders
 
-    /// `GET`, `PUT` and `DELETE /v1/clients/{id}/device`, `POST /v1/clients/{id}/device/test` and
-    /// `GET /v1/devices`.
-    var routes: [Route] { [show, register, remove, test, list] }
+    /// `GET`, `PUT` and `DELETE /v1/clients/{id}/device`, `POST /v1/clients/{id}/device/test`,
+    /// `GET /v1/devices` and `GET /v1/wakes`.
+    var routes: [Route] { [show, register, remove, test, list, status] }
 
     private static let path = "/v1/clients/{id}/device"
     private static let fields = JSONFields.Known(
@@ -74,7 +75,15 @@ struct DeviceRoutes: Sendable {
                 }
                 return (page.devices, page.next)
             }
-            return try Response.json(DeviceList(devices.map { DeviceModel($0) }, next: next))
+            return try Response.json(
+                DeviceList(devices: devices.map { DeviceModel($0) }, next: next))
+        }
+    }
+
+    private var status: Route {
+        Route(method: .get, path: "/v1/wakes", access: .scope(.read)) { _ throws(Problem) in
+            let figures: BrokerFigures = try await broker.ask { .figures($0) }
+            return try Response.json(WakeStatus(figures, senders()))
         }
     }
 

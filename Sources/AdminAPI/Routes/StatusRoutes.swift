@@ -12,8 +12,7 @@ struct StatusRoutes: Sendable {
     let certificates: AdminCertificates?
     /// `nil` without a webhook.
     let webhook: (@Sendable () -> WebhookFigures)?
-    /// `nil` without `push.apns`.
-    let push: (@Sendable () -> PushFigures)?
+    let wakes: @Sendable () -> WakeSenders
 
     /// `GET /healthz`, `/readyz`, `/v1/status`, `/metrics` and `/v1/openapi.json`.
     var routes: [Route] { [health, readiness, status, metrics, openAPI] }
@@ -57,7 +56,7 @@ struct StatusRoutes: Sendable {
             figures.admin = counters.figures
             figures.admin.certificate = certificates?.figures
             figures.admin.webhook = webhook?()
-            figures.admin.push = push?()
+            figures.admin.wakes = wakes()
             return Response(
                 status: .ok, headers: [.contentType: MetricsText.contentType],
                 body: ResponseBody(byteBuffer: ByteBuffer(string: MetricsText.render(figures))))

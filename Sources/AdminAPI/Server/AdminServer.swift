@@ -82,7 +82,8 @@ package struct AdminServer: Sendable {
         let clients: [Route] =
             ClientRoutes(broker: broker).routes + QueueRoutes(broker: broker).routes
             + TagRoutes(broker: broker, counters: counters).routes
-            + ArrivalRoutes(broker: broker).routes + DeviceRoutes(broker: broker).routes
+            + ArrivalRoutes(broker: broker).routes
+            + DeviceRoutes(broker: broker, senders: configuration.wakes).routes
         return publishing + messages + clients
             + StoreRoutes(broker: broker).routes
             + TokenRoutes(path: configuration.tokens?.path, now: unixMilliseconds).routes
@@ -90,7 +91,7 @@ package struct AdminServer: Sendable {
                 broker: broker, version: configuration.version,
                 durability: configuration.durability, counters: counters,
                 certificates: configuration.certificates, webhook: configuration.webhook,
-                push: configuration.push
+                wakes: configuration.wakes
             ).routes
     }
 

@@ -37,8 +37,8 @@ package struct AdminServerConfiguration: Sendable {
     package var limits = HTTPLimits()
     /// Reads the figures of the webhook; `nil` without one.
     package var webhook: (@Sendable () -> WebhookFigures)?
-    /// Reads the figures of the sender to Apple; `nil` without one.
-    package var push: (@Sendable () -> PushFigures)?
+    /// Reads the figures of the senders of notifications.
+    package var wakes: @Sendable () -> WakeSenders = { WakeSenders() }
 
     package init(token: AdminToken, durability: String, version: String) {
         self.token = token

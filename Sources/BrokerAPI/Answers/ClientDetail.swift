@@ -29,6 +29,8 @@ public struct ClientDetail: Codable, Sendable, Equatable {
     public var heartbeatSeconds: Int?
     /// The client's newest report; `nil` without one.
     public var report: ClientReport?
+    /// The client's device and its wake; `nil` without one.
+    public var device: DeviceModel?
 
     enum CodingKeys: String, CodingKey {
         case summary
@@ -47,7 +49,7 @@ public struct ClientDetail: Codable, Sendable, Equatable {
         case lastDisconnectReason = "last_disconnect_reason"
         case takeOvers = "take_overs"
         case heartbeatSeconds = "heartbeat_seconds"
-        case report
+        case report, device
     }
 
     public init(
@@ -56,7 +58,7 @@ public struct ClientDetail: Codable, Sendable, Equatable {
         unsentBytes: Int, readingPaused: Bool, publishesReceived: UInt64, publishesSent: UInt64,
         publishesAcknowledged: UInt64, dropped: [String: UInt64], lastDisconnectReason: String?,
         takeOvers: RepeatedTakeOvers? = nil, heartbeatSeconds: Int? = nil,
-        report: ClientReport? = nil
+        report: ClientReport? = nil, device: DeviceModel? = nil
     ) {
         self.summary = summary
         self.subscriptionList = subscriptionList
@@ -75,6 +77,7 @@ public struct ClientDetail: Codable, Sendable, Equatable {
         self.takeOvers = takeOvers
         self.heartbeatSeconds = heartbeatSeconds
         self.report = report
+        self.device = device
     }
 }
 

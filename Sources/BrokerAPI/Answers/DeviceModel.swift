@@ -48,7 +48,7 @@ public struct DeviceList: Codable, Sendable, Equatable {
     /// The cursor of the next page; `nil` on the last.
     public var next: String?
 
-    public init(_ devices: [DeviceModel], next: String?) {
+    public init(devices: [DeviceModel], next: String?) {
         self.devices = devices
         self.next = next
     }

@@ -12,8 +12,7 @@ public struct AdminFigures: Sendable, Equatable {
     public var certificate: Certificate?
     /// `nil` without a webhook.
     public var webhook: WebhookFigures?
-    /// `nil` without `push.apns`.
-    public var push: PushFigures?
+    public var wakes = WakeSenders()
 
     /// Requests to one route, or to none.
     public struct Requests: Sendable, Equatable {

@@ -143,7 +143,7 @@ extension Shard {
             heartbeatSeconds: connection.flatMap {
                 $0.pingSilence == 0 ? nil : Int($0.pingSilence)
             },
-            report: report(of: clientID))
+            report: report(of: clientID), device: device(of: clientID).map { DeviceModel($0) })
     }
 
     private func summary(_ index: UInt32, _ address: (Handle) -> String) -> ClientSummary {

@@ -57,6 +57,27 @@ extension Setting {
         .single(
             "push.apns.connections", \.push.apns.connections, .number(1...32),
             "The most connections to each of the two services."),
+        .single(
+            "push.webhook.url", \.push.webhook.url, ValueFormat.webURL.optional(),
+            "Where wakes of devices of the kind `webhook` are posted. Left out, nowhere."),
+        .single(
+            "push.webhook.secret_file", \.push.webhook.secretFile,
+            ValueFormat.path("a file with a secret").optional(),
+            "As webhook.secret_file, for the wakes."),
+        .single(
+            "push.webhook.ca_file", \.push.webhook.caFile, ValueFormat.path("a PEM file").orUnset(),
+            "As webhook.ca_file, for the wakes."),
+        .single(
+            "push.webhook.timeout", \.push.webhook.timeout,
+            .duration(.milliseconds(100)...(.seconds(60))),
+            "Time for the answer to a wake; later it has failed and is sent again."),
+        .single(
+            "push.webhook.max_pause", \.push.webhook.maxPause,
+            .duration(.seconds(1)...(.seconds(3_600))),
+            "The longest pause when the receiver takes no wakes."),
+        .single(
+            "push.webhook.allow_plain", \.push.webhook.allowPlain, .boolean,
+            "As webhook.allow_plain, for the wakes."),
     ]
 }
 

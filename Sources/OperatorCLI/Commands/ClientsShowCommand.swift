@@ -73,6 +73,11 @@ struct ClientsShowCommand: OperatorCommand {
         list.add("QoS 2 not released", "\(detail.inboundQoS2)")
         list.add("awaiting our acknowledgement", "\(detail.unacknowledgedPublishes)")
         list.add("reading paused", Wording.yesNo(detail.readingPaused))
+        if let device = detail.device {
+            list.add("device", "\(device.kind) \(device.token)")
+            list.add("its wake", device.wake.replacing("_", with: " "))
+            list.add("last wake", DevicesListCommand.last(of: device))
+        }
         list.startGroup()
         list.add("messages received", "\(detail.publishesReceived)")
         list.add("messages sent", "\(detail.publishesSent)")

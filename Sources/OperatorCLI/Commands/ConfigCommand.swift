@@ -59,7 +59,11 @@ struct ConfigCheckCommand: OperatorCommand {
         if let settings = APNsSettings(configuration) {
             _ = refusals.collect { () throws(APNsUnusable) in try APNsCredentials.load(settings) }
         }
-        if let settings = WebhookSettings(configuration.webhook) {
+        let webhooks = [
+            WebhookSettings(configuration.webhook),
+            WebhookSettings(configuration.push.webhook, section: "push.webhook"),
+        ]
+        for settings in webhooks.compactMap({ $0 }) {
             _ = refusals.collect { () throws(WebhookFiles.Unusable) in
                 try WebhookFiles.load(settings)
             }

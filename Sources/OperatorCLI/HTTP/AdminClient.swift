@@ -213,6 +213,17 @@ struct AdminClient: Sendable {
                     contentType: "application/json")))
     }
 
+    /// Deletes what has no answer but its absence.
+    func remove(_ segments: [String]) async throws(CommandFailure) {
+        _ = try await send(.delete, segments)
+    }
+
+    func post<Model: Decodable>(
+        _ segments: [String]
+    ) async throws(CommandFailure) -> Answer<Model> {
+        try decode(await send(.post, segments))
+    }
+
     func delete<Model: Decodable>(
         _ segments: [String]
     ) async throws(CommandFailure) -> Answer<Model> {

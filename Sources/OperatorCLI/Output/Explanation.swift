@@ -19,7 +19,7 @@ struct Explanation {
     var sentences: [String] {
         guard let detail else { return withoutSession }
         return state(detail) + subscriptions(detail) + queue(detail) + losses(detail)
-            + refusals + report(detail)
+            + refusals + device(detail) + report(detail)
     }
 
     private var withoutSession: [String] {
@@ -229,6 +229,56 @@ struct Explanation {
         case "will": "to publish its will to"
         default: action
         }
+    }
+
+    // MARK: Device
+
+    private func device(_ detail: ClientDetail) -> [String] {
+        guard let device = detail.device else { return [] }
+        var line: String
+        switch device.wake {
+        case "none": line = "Its device (\(device.kind)) is owed no notification"
+        case "watched":
+            line =
+                "Its device is woken if \(messages(device.waiting)) not acknowledged for long "
+                + "(push.unanswered)"
+        case "waiting":
+            line =
+                "Its device is woken for \(count(device.waiting)) in a while (push.merge, "
+                + "push.reconnect_window)"
+        case "ready":
+            line =
+                "Its device is to be woken for \(count(device.waiting)), and no sender has taken "
+                + "that yet (hermesctl devices status)"
+        case "sent":
+            line = "A notification for \(count(device.waiting)) is on its way to its device"
+        case "set_aside":
+            line =
+                "Its device gets no notifications, because the push service does not know its "
+                + "token, until it registers again"
+        default: line = "Its device: \(device.wake)"
+        }
+        line += "."
+        if let outcome = device.lastOutcome, let time = device.lastAnsweredAtMs {
+            let reason = device.lastReason.map { " (\($0))" } ?? ""
+            line += " The last one was \(Self.words(ofWake: outcome))\(reason) \(ago(time))."
+        }
+        return [line]
+    }
+
+    static func words(ofWake outcome: String) -> String {
+        switch outcome {
+        case "accepted": "taken by the push service"
+        case "gone": "refused, as the app is gone"
+        case "bad_device": "refused, as the token is not known"
+        case "later": "put off"
+        case "refused": "refused"
+        default: outcome
+        }
+    }
+
+    private func count(_ messages: Int) -> String {
+        messages == 1 ? "1 message" : "\(messages) messages"
     }
 
     private func report(_ detail: ClientDetail) -> [String] {

@@ -1,0 +1,43 @@
+import ArgumentParser
+import BrokerAPI
+
+struct DevicesShowCommand: OperatorCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "show", abstract: "Show the device of a client.")
+
+    @OptionGroup var target: ClientArgument
+    @OptionGroup var connection: ConnectionOptions
+    @OptionGroup var output: OutputOptions
+
+    func run(in context: CommandContext) async throws(CommandFailure) {
+        try await connection.withClient(in: context) { client throws(CommandFailure) in
+            let answer = try await client.device(of: target.clientID)
+            try context.console.print(
+                output.json
+                    ? JSONOutput.line(answer.json)
+                    : Self.rendered(answer.model, now: context.now()))
+        }
+    }
+
+    static func rendered(_ device: DeviceModel, now: Int64) -> String {
+        var list = FieldList()
+        list.add("client", device.clientID)
+        list.add("kind", device.kind)
+        list.add("token", device.token)
+        if !device.bundle.isEmpty { list.add("app", device.bundle) }
+        if device.kind == "apns" { list.add("environment", device.environment) }
+        list.add("user", device.userName ?? "any")
+        list.add("registered", Wording.moment(device.registeredAtMs, now: now))
+        list.startGroup()
+        list.add("wake", device.wake.replacing("_", with: " "))
+        list.add("messages that ask", "\(device.waiting)")
+        if let outcome = device.lastOutcome {
+            let reason = device.lastReason.map { " (\($0))" } ?? ""
+            list.add("last wake", outcome.replacing("_", with: " ") + reason)
+        }
+        if let time = device.lastAnsweredAtMs {
+            list.add("answered", Wording.moment(time, now: now))
+        }
+        return list.rendered()
+    }
+}

@@ -1,0 +1,63 @@
+import ArgumentParser
+import BrokerAPI
+
+struct DevicesStatusCommand: OperatorCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "status",
+        abstract: "Show what became of notifications, and how their senders are.")
+
+    @OptionGroup var connection: ConnectionOptions
+    @OptionGroup var output: OutputOptions
+
+    func run(in context: CommandContext) async throws(CommandFailure) {
+        try await connection.withClient(in: context) { client throws(CommandFailure) in
+            let answer = try await client.wakes()
+            try context.console.print(
+                output.json
+                    ? JSONOutput.line(answer.json)
+                    : Self.rendered(answer.model, now: context.now()))
+        }
+    }
+
+    static func rendered(_ status: WakeStatus, now: Int64) -> String {
+        var list = FieldList()
+        list.add("devices", "\(status.devices) (\(Wording.bytes(status.deviceBytes)))")
+        list.add("registrations refused", Wording.counts(status.registrationsRefused))
+        list.add("owed or watched", "\(status.owed)")
+        list.add("messages that asked", Wording.counts(status.messages))
+        list.add("wakes", Wording.counts(status.wakes))
+        list.startGroup()
+        guard let apns = status.apns else {
+            list.add("Apple", "off (push.apns)")
+            return text(list, status.webhook, now)
+        }
+        if let pause = apns.pause {
+            list.add("Apple", "nothing is sent: \(pause.reason)")
+            list.add("what to do", pause.hint)
+        } else {
+            list.add("Apple", "sending")
+        }
+        list.add(
+            "connections",
+            "\(apns.connections) open, \(apns.connectionsFailed) failed, \(apns.goAways) goodbyes")
+        list.add("Apple's answers", Wording.counts(apns.answers))
+        list.add("sent again", "\(apns.repeated)")
+        return text(list, status.webhook, now)
+    }
+
+    private static func text(_ list: FieldList, _ webhook: WebhookFigures?, _ now: Int64) -> String
+    {
+        var list = list
+        list.startGroup()
+        guard let webhook else {
+            list.add("webhook", "off (push.webhook)")
+            return list.rendered()
+        }
+        list.add("webhook", webhook.failure.map { "failing: \($0)" } ?? "working")
+        list.add("its answers", Wording.counts(webhook.events))
+        if let last = webhook.lastSuccessAtMs {
+            list.add("the last", Wording.moment(last, now: now))
+        }
+        return list.rendered()
+    }
+}

@@ -1,0 +1,49 @@
+import BrokerAPI
+
+extension AdminClient {
+    /// What became of notifications, and how their senders are.
+    func wakes() async throws(CommandFailure) -> Answer<WakeStatus> {
+        try await get(["v1", "wakes"])
+    }
+
+    /// Devices, at most so many.
+    func devices(limit: Int) async throws(CommandFailure) -> DeviceList {
+        let (devices, next) = try await gather(["v1", "devices"], limit: limit) {
+            (page: DeviceList) in (page.devices, page.next)
+        }
+        return DeviceList(devices: devices, next: next)
+    }
+
+    func device(of clientID: String) async throws(CommandFailure) -> Answer<DeviceModel> {
+        try await get(["v1", "clients", clientID, "device"])
+    }
+
+    func register(
+        _ device: DeviceOrder, of clientID: String
+    ) async throws(CommandFailure) -> Answer<DeviceModel> {
+        try await send(.put, ["v1", "clients", clientID, "device"], json: device)
+    }
+
+    func forgetDevice(of clientID: String) async throws(CommandFailure) {
+        try await remove(["v1", "clients", clientID, "device"])
+    }
+
+    /// Sends a notification now and tells its end.
+    func tryWake(of clientID: String) async throws(CommandFailure) -> Answer<WakeTrial> {
+        try await post(["v1", "clients", clientID, "device", "test"])
+    }
+}
+
+/// Body of `PUT /v1/clients/{id}/device`.
+struct DeviceOrder: Encodable, Sendable {
+    var kind: String
+    var token: String
+    var bundle: String?
+    var environment: String?
+    var userName: String?
+
+    enum CodingKeys: String, CodingKey {
+        case kind, token, bundle, environment
+        case userName = "user_name"
+    }
+}

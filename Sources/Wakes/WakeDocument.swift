@@ -1,0 +1,36 @@
+import BrokerAPI
+
+/// The JSON of a wake for the operator's webhook (docs/push.md).
+enum WakeDocument {
+    static func bytes(of wake: Wake) -> [UInt8] {
+        var json = JSONBytes()
+        json.text("{\"id\":")
+        json.string(wake.notificationName)
+        member("client_id", wake.clientID, &json)
+        member("token", String(decoding: wake.device.token, as: UTF8.self), &json)
+        if !wake.device.bundle.isEmpty { member("bundle", wake.device.bundle, &json) }
+        if let user = wake.device.userName { member("user_name", user, &json) }
+        member("kind", wake.kind == .alert ? "alert" : "background", &json)
+        member("topic", wake.topic, &json)
+        json.text(",\"count\":\(wake.waiting),\"expires_at\":\(wake.expiresAt)")
+        member("collapse_id", wake.collapseID, &json)
+        if let rule = wake.rule, wake.kind == .alert {
+            if let key = rule.titleKey { member("title", key, &json) }
+            if let key = rule.bodyKey { member("body", key, &json) }
+            if let sound = rule.sound { member("sound", sound, &json) }
+            if rule.badge { json.text(",\"badge\":\(wake.waiting)") }
+        }
+        let fields = wake.includedFields
+        if !fields.isEmpty {
+            json.text(",\"fields\":")
+            json.object(fields)
+        }
+        json.text("}")
+        return json.bytes
+    }
+
+    private static func member(_ name: String, _ value: String, _ json: inout JSONBytes) {
+        json.text(",\"\(name)\":")
+        json.string(value)
+    }
+}

@@ -1,0 +1,57 @@
+import BrokerAPI
+import Testing
+
+@testable import OperatorCLI
+
+@Suite("hermesctl devices")
+struct DevicesCommandTests {
+    private static func status(_ senders: WakeSenders) -> String {
+        var figures = BrokerFigures()
+        figures.devices = 2
+        figures.deviceBytes = 650
+        figures.wakesOwed = 1
+        figures.wakes = [BrokerFigures.Count("accepted", 7), BrokerFigures.Count("later", 0)]
+        // One blank between the columns.
+        return DevicesStatusCommand.rendered(WakeStatus(figures, senders), now: 100_000)
+            .split(separator: " ").joined(separator: " ")
+    }
+
+    @Test("status without any sender says by which keys they are switched on")
+    func off() {
+        let text = Self.status(WakeSenders())
+        #expect(text.contains("Apple off (push.apns)"))
+        #expect(text.contains("webhook off (push.webhook)"))
+        #expect(text.contains("accepted 7"))
+    }
+
+    @Test("status of senders that pause and fail says why, and what to do")
+    func failing() {
+        var apple = PushFigures()
+        apple.pause = PushFigures.Pause(reason: "it \u{1B}[31m refuses", hint: "look")
+        let text = Self.status(
+            WakeSenders(apns: apple, webhook: WebhookFigures(events: [:], failure: "status 500")))
+        #expect(text.contains("nothing is sent: it \\u{1B}[31m refuses"))
+        #expect(text.contains("what to do look"))
+        #expect(text.contains("failing: status 500"))
+    }
+
+    @Test("a list escapes what clients chose")
+    func list() {
+        let device = Device(
+            kind: .webhook, token: Array("0123456789".utf8), bundle: "", environment: .production,
+            registeredAtMs: 0)
+        let text = DevicesListCommand.rendered(
+            [
+                DeviceModel(
+                    DeviceDetail(
+                        clientID: "a\u{7}b", device: device, wake: .setAside, waiting: 0,
+                        lastOutcome: "bad_device", lastReason: "BadDeviceToken",
+                        lastAnsweredAtMs: 98_000))
+            ],
+            now: 100_000, width: nil)
+        #expect(text.contains("a\\u{7}b"))
+        #expect(text.contains("01234567…  set aside"))
+        #expect(text.contains("bad device: BadDeviceToken"))
+        #expect(text.contains("2s ago"))
+    }
+}
