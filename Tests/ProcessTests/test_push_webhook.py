@@ -173,3 +173,65 @@ def test_hermesctl_shows_registers_rings_and_forgets(office: Office, receiver: R
     assert "forgotten" in devices("forget", "phone")
     assert 'The client "phone" has no device' in devices("show", "phone", code=1)
     assert "--bundle" in devices("register", "a", "--token", "12", code=64)
+
+
+def test_a_message_says_whom_it_wakes(office: Office, receiver: Receiver) -> None:
+    """Also one that is scheduled, a push, and one that only the store remembers."""
+    office.phone("phone", "t")
+
+    def post(path: str, body: dict) -> None:
+        answer = office.api.post_json(path, body)
+        assert answer.status in (200, 202), answer
+
+    def topics() -> list[tuple[str, str]]:
+        wakes = [json.loads(delivery.body) for delivery in receiver.deliveries]
+        return [(wake["topic"], wake["kind"]) for wake in wakes]
+
+    post("/v1/messages", {"topic": "orders/1", "payload": "x", "wake": "none"})
+    post("/v1/messages", {"topic": "news/1", "payload": "x", "wake": "background"})
+    eventually(lambda: topics() == [("news/1", "background")], "the silent one")
+    post("/v1/messages", {"topic": "news/2", "payload": "x", "wake": "alert", "deliver_in_s": 1})
+    eventually(lambda: topics()[1:] == [("news/2", "alert")], "the scheduled one")
+    post("/v1/pushes", {
+        "to": {"clients": ["phone"]},
+        "message": {"topic": "news/3", "payload": "x", "wake": "alert"},
+    })
+    eventually(lambda: topics()[2:] == [("news/3", "alert")], "the push")
+    for path, body in [
+        ("/v1/messages", {"topic": "a", "payload": "", "wake": "loud"}),
+        ("/v1/orders/1/status", {"salesId": "s", "status": "SUBMITTED", "wake": 1}),
+    ]:
+        answer = office.api.post_json(path, body)
+        assert answer.status == 400 and b"wake" in answer.body
+    wrong = office.api.request("POST", "/v1/publish?topic=a&wake=", b"x")
+    assert wrong.status == 400 and b"must be alert, background or none" in wrong.body
+
+
+def test_what_a_message_asked_for_outlives_a_kill(
+    hermesd, raw, receiver: Receiver, tmp_path: Path
+) -> None:
+    """No sender ran, so the broker has to read the queue to know whom to wake."""
+    broker = hermesd()
+    phone = raw(broker)
+    assert phone.connect("phone", clean_session=False).return_code == 0
+    phone.subscribe(("#", 1))
+    phone.disconnect()
+    api = AdminAPI(broker)
+    answer = api.request(
+        "PUT", "/v1/clients/phone/device", b'{"kind":"webhook","token":"t"}',
+        headers={"Content-Type": "application/json"})
+    assert answer.status == 200, answer
+    for topic, wake in [("a", "none"), ("b", "alert"), ("c", "none")]:
+        answer = api.post_json("/v1/messages", {"topic": topic, "payload": "x", "wake": wake})
+        assert answer.status == 200, answer
+    broker.kill()
+    secret = tmp_path / "secret"
+    secret.write_bytes(SECRET + b"\n")
+    secret.chmod(0o600)
+    again = hermesd(data=broker.data, environment={
+        "HERMES_PUSH_WEBHOOK_URL": receiver.url, "HERMES_PUSH_WEBHOOK_SECRET_FILE": str(secret),
+        "HERMES_PUSH_RECONNECT_WINDOW": "0s",
+    })
+    wake = json.loads(receiver.await_requests(1)[0].body)
+    assert (wake["topic"], wake["count"], wake["kind"]) == ("b", 1, "alert")
+    assert again.is_running

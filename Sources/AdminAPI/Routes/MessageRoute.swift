@@ -54,6 +54,7 @@ extension Route {
                 messageID: Array(id.text.utf8), deliverAtMs: time,
                 expiresInMs: (seconds ?? 0) * 1_000)
         }
+        publication.wake = try fields.wake()
         publisher.follow(&publication, try fields.bool("receipts"), id)
         publication.identity = PublishIdentity(
             of: publication, expiresInSeconds: seconds, id: id, key: key, caller: caller,
@@ -64,6 +65,6 @@ extension Route {
     static let messageFields = JSONFields.Known(
         [
             "topic", "payload", "payload_base64", "qos", "retain", "message_id", "expires_in_s",
-            "collapse_key", "idempotency_key", "receipts", "deliver_at", "deliver_in_s",
+            "collapse_key", "idempotency_key", "receipts", "deliver_at", "deliver_in_s", "wake",
         ].map { JSONFields.Name(canonical: $0) })
 }

@@ -58,6 +58,7 @@ struct OrderStatusPublisher: Sendable {
         JSONFields.Name(canonical: "idempotency_key", aliases: ["idempotencyKey"]),
         JSONFields.Name(canonical: "receipts"),
         JSONFields.Name(canonical: "collapse_key", aliases: ["collapseKey"]),
+        JSONFields.Name(canonical: "wake"),
     ])
 
     /// The update as the caller asks for it, without the time that is filled in.
@@ -151,6 +152,7 @@ struct OrderStatusPublisher: Sendable {
             topic: topic.bytes, payload: encoded, qos: qos, expiresAtMs: expiresAtMs,
             sequence: SequenceStamp(channel: Array(channel.utf8), tag: Envelope.sequenceTag))
         publication.collapseKey = collapseKey.map { CollapseKey.name($0, topic: topic.bytes) }
+        publication.wake = try fields.wake()
         publisher.follow(&publication, try fields.bool("receipts"), id)
         publication.identity = PublishIdentity(
             of: publication, content: asked, expiresInSeconds: seconds, id: id, key: key,

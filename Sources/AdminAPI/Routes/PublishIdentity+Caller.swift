@@ -35,6 +35,7 @@ extension PublishIdentity {
         if let collapseKey = publication.collapseKey {
             asked.append(withUnsafeBytes(of: collapseKey.littleEndian) { [UInt8]($0) })
         }
+        if publication.wake != .byRules { asked.append("wake \(publication.wake.name)") }
         if !push.isEmpty {
             asked.append("push")
             for part in push { asked.append(part) }

@@ -8,6 +8,7 @@ extension Route {
             method: .post, path: "/v1/publish", access: .scope(.publish), body: .raw,
             query: [
                 "topic", "qos", "retain", "message_id", "expires_in_s", "receipts", "collapse_key",
+                "wake",
             ]
         ) { request throws(Problem) in
             let name = try request.query.required("topic", example: "orders/4711")
@@ -21,6 +22,7 @@ extension Route {
                 expiresAtMs: publisher.expiry(inSeconds: seconds))
             publication.collapseKey = try request.query.collapseKey()
                 .map { CollapseKey.name($0, topic: topic.bytes) }
+            publication.wake = try request.query.wake()
             publisher.follow(&publication, try request.query.bool("receipts"), id)
             publication.identity = PublishIdentity(
                 of: publication, expiresInSeconds: seconds, id: id, key: request.idempotencyKey,

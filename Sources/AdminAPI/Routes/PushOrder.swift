@@ -19,8 +19,11 @@ struct PushOrder: Sendable {
         ].map { JSONFields.Name(canonical: $0) })
 
     private static let messageFields = JSONFields.Known(
-        ["topic", "payload", "payload_base64", "qos", "message_id", "expires_in_s", "receipts"]
-            .map { JSONFields.Name(canonical: $0) })
+        [
+            "topic", "payload", "payload_base64", "qos", "message_id", "expires_in_s", "receipts",
+            "wake",
+        ]
+        .map { JSONFields.Name(canonical: $0) })
 
     /// - Parameters:
     ///   - fields: The body's members.
@@ -48,6 +51,7 @@ struct PushOrder: Sendable {
         var publication = Publication(
             topic: topic.bytes, payload: try message.payload(),
             qos: Publisher.qos(try message.integer("qos", in: 0...2)))
+        publication.wake = try message.wake()
         let receipts = try message.bool("receipts")
         if receipts != false { publication.receiptID = Array(id.text.utf8) }
         publication.identity = PublishIdentity(

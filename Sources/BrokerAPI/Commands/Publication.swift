@@ -20,6 +20,7 @@ public struct Publication: Sendable, Equatable {
     /// Names its topic and collapse key: the message replaces those of the same that are queued and
     /// were never sent. `nil` replaces none.
     public var collapseKey: UInt128?
+    public var wake = WakeRequest.byRules
     /// Asks the shard to publish it later; `nil` publishes it at once.
     public var schedule: MessageSchedule?
 

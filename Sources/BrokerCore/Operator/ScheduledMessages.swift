@@ -68,11 +68,12 @@ struct ScheduledMessages: ~Copyable {
     /// is left out.
     mutating func insert(_ stored: StoredScheduled, pool: BytePool) {
         lastNumber = max(lastNumber, stored.number)
-        guard let qos = QoS(rawValue: stored.qos) else { return }
+        guard let published = StoredQoS(byte: stored.qos) else { return }
         let message = stored.topic.withUnsafeBytes { topic in
             stored.payload.withUnsafeBytes { payload in
                 Message(
-                    topic: topic, payload: payload, qos: qos, retain: stored.retain, pool: pool)
+                    topic: topic, payload: payload, qos: published.qos, retain: stored.retain,
+                    wake: published.wake.rawValue, pool: pool)
             }
         }
         stored.messageID.withUnsafeBytes { messageID in

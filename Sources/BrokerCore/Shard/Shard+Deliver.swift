@@ -175,8 +175,9 @@ extension Shard {
     mutating func record(_ message: Message) -> UInt64 {
         let number = commits.newMessageNumber()
         commits.records.message(
-            number, topic: message.topic, payload: message.payload, qos: message.qos.rawValue,
-            retain: message.retain, expiresAtMs: message.expiresAtMs)
+            number, topic: message.topic, payload: message.payload,
+            qos: StoredQoS(message.qos, message.wakeRequest).byte, retain: message.retain,
+            expiresAtMs: message.expiresAtMs)
         if !message.messageID.isEmpty {
             commits.records.named(number, messageID: message.messageID)
         }

@@ -248,10 +248,13 @@ extension Shard {
 extension Message {
     /// The message of a queue position, which must still have its content (no PUBREC yet).
     init(_ item: QueueSlice.Item, pool: BytePool) {
+        let published = StoredQoS(byte: item.publishedQoS)
         self.init(
             topic: item.topic, payload: item.payload,
-            qos: QoS(rawValue: item.publishedQoS) ?? QoS(rawValue: item.qos) ?? .atLeastOnce,
-            retain: item.publishedRetain, expiresAtMs: item.expiresAtMs, messageID: item.messageID,
-            pool: pool)
+            qos: published?.qos ?? QoS(rawValue: item.qos) ?? .atLeastOnce,
+            retain: item.publishedRetain, wake: published?.wake.rawValue ?? 0,
+            expiresAtMs: item.expiresAtMs, messageID: item.messageID, pool: pool)
     }
+    /// What the publisher asks of notifications.
+    var wakeRequest: WakeRequest { WakeRequest(rawValue: wake) ?? .byRules }
 }

@@ -89,7 +89,8 @@ extension Shard {
                     publication.messageID.withUnsafeBytes { messageID in
                         Message(
                             topic: topic, payload: payload, suffix: suffix, qos: publication.qos,
-                            retain: publication.retain, expiresAtMs: publication.expiresAtMs ?? 0,
+                            retain: publication.retain, wake: publication.wake.rawValue,
+                            expiresAtMs: publication.expiresAtMs ?? 0,
                             arrivedMs: context.now.arrivalStamp, messageID: messageID, pool: pool)
                     }
                 }

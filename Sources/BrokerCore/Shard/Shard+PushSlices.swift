@@ -285,13 +285,15 @@ extension Pushes.Push {
 
     /// The message of its next slice, with one reference.
     fileprivate func message(at now: MonotonicTime, pool: BytePool) -> Message {
-        stored.topic.withUnsafeBytes { topic in
+        let published = StoredQoS(byte: stored.qos)
+        return stored.topic.withUnsafeBytes { topic in
             stored.payload.withUnsafeBytes { payload in
                 stored.pushID.withUnsafeBytes { messageID in
                     Message(
                         topic: topic, payload: payload,
-                        qos: QoS(rawValue: stored.qos) ?? .atMostOnce, retain: false,
-                        expiresAtMs: expiresAtMs, arrivedMs: now.arrivalStamp,
+                        qos: published?.qos ?? .atMostOnce, retain: false,
+                        wake: published?.wake.rawValue ?? 0, expiresAtMs: expiresAtMs,
+                        arrivedMs: now.arrivalStamp,
                         messageID: messageID, pool: pool)
                 }
             }

@@ -35,7 +35,8 @@ extension Shard {
             number: pushes.newNumber(), createdMs: now, dueMs: request.deliverAtMs ?? now,
             expiresInMs: request.expiresInMs, spreadMs: request.spreadMs,
             pushID: request.pushID, topic: publication.topic, payload: publication.payload,
-            qos: publication.qos.rawValue, isFollowed: !publication.receiptID.isEmpty,
+            qos: StoredQoS(publication.qos, publication.wake).byte,
+            isFollowed: !publication.receiptID.isEmpty,
             target: request.encodedTarget, seed: request.pushID.withUnsafeBytes { hash($0) } >> 1)
         let push = Pushes.Push(stored: stored, target: request.target)
         guard scheduled.bytes + pushes.bytes + push.bytes <= context.limits.scheduledBytes,
@@ -137,7 +138,7 @@ extension Shard {
     /// Restores a push; one that cannot be read, which only damage makes, is left out.
     mutating func restorePush(_ stored: StoredPush) {
         let isEnded = stored.progress.endedMs != 0
-        guard QoS(rawValue: stored.qos) != nil,
+        guard StoredQoS(byte: stored.qos) != nil,
             let target = isEnded ? .clients([]) : PushTarget(encoded: stored.target)
         else { return }
         var push = Pushes.Push(stored: stored, target: target)

@@ -115,9 +115,10 @@ extension Shard: StoreVisitor {
     public mutating func visit(_ device: StoredDevice) { restoreDevice(device) }
 
     private func message(_ stored: StoredMessage) -> Message? {
-        guard let qos = QoS(rawValue: stored.qos) else { return nil }
+        guard let published = StoredQoS(byte: stored.qos) else { return nil }
         return Message(
-            topic: stored.topic, payload: stored.payload, qos: qos, retain: stored.retain,
+            topic: stored.topic, payload: stored.payload, qos: published.qos,
+            retain: stored.retain, wake: published.wake.rawValue,
             expiresAtMs: stored.expiresAtMs, messageID: stored.messageID, pool: pool)
     }
 

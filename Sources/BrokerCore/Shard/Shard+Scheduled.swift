@@ -37,7 +37,7 @@ extension Shard {
         let stored = StoredScheduled(
             number: scheduled.nextNumber(), dueMs: time.deliverAtMs,
             expiresInMs: time.expiresInMs, messageID: time.messageID, topic: publication.topic,
-            payload: publication.payload, qos: publication.qos.rawValue,
+            payload: publication.payload, qos: StoredQoS(publication.qos, publication.wake).byte,
             retain: publication.retain, isFollowed: !publication.receiptID.isEmpty)
         scheduled.insert(stored, pool: pool)
         commits.records.scheduled(stored)
@@ -159,6 +159,7 @@ extension Publication {
             topic: [UInt8](record.message.topic), payload: [UInt8](record.message.payload),
             qos: record.message.qos, retain: record.message.retain,
             expiresAtMs: record.expiresInMs > 0 ? record.dueMs + record.expiresInMs : nil)
+        wake = record.message.wakeRequest
         messageID = record.messageID.array
         if record.isFollowed { receiptID = messageID }
         schedule = MessageSchedule(

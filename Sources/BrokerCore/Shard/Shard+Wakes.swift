@@ -34,7 +34,7 @@ extension Shard {
     ) {
         let message = delivery.message
         guard message.qos != .atMostOnce else { return }
-        let choice = delivery.wake ?? wakeRules.choice(for: message.topic)
+        let choice = delivery.wake ?? wakeRules.choice(for: message.topic, message.wakeRequest)
         delivery.wake = choice
         guard let kind = choice.kind, let device = device(for: session),
             !devices[device].isSetAside
@@ -96,7 +96,7 @@ extension Shard {
         let queue = sessions[session].outbound
         let woken = devices[device].woken
         let cursor = woken.session == sessions[session].number ? woken.position : 0
-        guard !wakeRules.isEmpty, !devices[device].isSetAside, queue.end > cursor,
+        guard !devices[device].isSetAside, queue.end > cursor,
             queue.holdsMessages(below: queue.end)
         else { return }
         guard commits.isDurable, sessions[session].isPersistent else { return }
@@ -288,7 +288,8 @@ extension Shard {
         }
         slice.forEach { item in
             guard !item.isReleased, item.qos > 0 else { return }
-            let choice = wakeRules.choice(for: item.topic)
+            let request = StoredQoS(byte: item.publishedQoS)?.wake ?? .byRules
+            let choice = wakeRules.choice(for: item.topic, request)
             guard let kind = choice.kind else { return }
             if wakes[wake].ticket == 0 {
                 let place = collapse.find(

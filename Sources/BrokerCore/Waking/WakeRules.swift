@@ -23,8 +23,20 @@ struct WakeRules {
         Int(index) < entries.count ? entries[Int(index)].rule : nil
     }
 
-    /// What the first rule whose filter fits the topic says; without one, nobody is woken.
-    func choice(for topic: UnsafeRawBufferPointer) -> WakeChoice {
+    /// Whom a message wakes: as its publisher asks, or else as the first rule whose filter fits its
+    /// topic says; without both, nobody.
+    func choice(for topic: UnsafeRawBufferPointer, _ request: WakeRequest) -> WakeChoice {
+        var choice = choice(for: topic)
+        switch request {
+        case .byRules: break
+        case .alert: choice.kind = .alert
+        case .background: choice.kind = .background
+        case .none: choice.kind = nil
+        }
+        return choice
+    }
+
+    private func choice(for topic: UnsafeRawBufferPointer) -> WakeChoice {
         for (index, entry) in entries.enumerated()
         where entry.filter.withUnsafeBytes({ FilterMatch.matches(filter: $0, topic: topic) }) {
             return WakeChoice(

@@ -20,7 +20,8 @@ public struct Message: BitwiseCopyable {
         var sharesPayload: Bool
         /// The QoS of the publisher's PUBLISH.
         var qos: QoS
-        var retain: Bool
+        /// Bit 0 is RETAIN as the publisher set it, bits 1 and 2 are ``Message/wake``.
+        var options: UInt8
         var messageIDCount: UInt8
         /// See ``Message/arrivedMs``.
         var arrivedMs: UInt32
@@ -39,12 +40,12 @@ public struct Message: BitwiseCopyable {
 
     /// Copies topic and payload; the caller owns the first reference. `suffix` is appended to the
     /// payload: it carries a sequence number that the broker assigned. Of `messageID` at most 255
-    /// bytes are kept. A QoS 0 message is stored in the same form, and each of its receivers gets a
+    /// bytes are kept, of `wake` two bits. A QoS 0 message is stored in the same form, and each of its receivers gets a
     /// new header.
     public init(
         topic: UnsafeRawBufferPointer, payload: UnsafeRawBufferPointer,
         suffix: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0),
-        qos: QoS, retain: Bool, expiresAtMs: Int64 = 0, arrivedMs: UInt32 = 0,
+        qos: QoS, retain: Bool, wake: UInt8 = 0, expiresAtMs: Int64 = 0, arrivedMs: UInt32 = 0,
         messageID: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0),
         pool: BytePool
     ) {
@@ -60,8 +61,9 @@ public struct Message: BitwiseCopyable {
                 expiresAtMs: expiresAtMs, payloadOffset: UInt32(payloadOffset),
                 topicOffset: UInt16(payloadOffset - 2 - topic.count),
                 topicCount: UInt16(topic.count),
-                sharesPayload: payloadCount >= Self.sharingThreshold, qos: qos, retain: retain,
-                messageIDCount: messageIDCount, arrivedMs: arrivedMs),
+                sharesPayload: payloadCount >= Self.sharingThreshold, qos: qos,
+                options: (retain ? 1 : 0) | (wake & 3) << 1, messageIDCount: messageIDCount,
+                arrivedMs: arrivedMs),
             as: Header.self)
         let packet = shared.bytes + Self.headerBytes
         PublishEncoder.writeHeader(
@@ -86,7 +88,9 @@ public struct Message: BitwiseCopyable {
     public var count: Int { shared.count - Self.headerBytes - Int(header.messageIDCount) }
     public var qos: QoS { header.qos }
     /// RETAIN as the publisher set it.
-    public var retain: Bool { header.retain }
+    public var retain: Bool { header.options & 1 != 0 }
+    /// What the publisher asks of notifications: 0 to 3, whose meaning is its creator's.
+    public var wake: UInt8 { header.options >> 1 }
 
     public var topic: UnsafeRawBufferPointer {
         let header = header

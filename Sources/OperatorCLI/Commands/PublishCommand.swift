@@ -61,6 +61,8 @@ struct PublishCommand: OperatorCommand {
             """, valueName: "key"))
     var collapseKey: String?
 
+    @OptionGroup var wake: WakeOption
+
     @Option(
         help: ArgumentHelp(
             "File with a message on each line; - is standard input.", valueName: "path"),
@@ -74,12 +76,12 @@ struct PublishCommand: OperatorCommand {
         if batch != nil {
             if topic != nil || payload.isGiven || retain || qos != 0
                 || messageID != nil || key != nil || expires != nil || receipts
-                || collapseKey != nil
+                || collapseKey != nil || wake.kind != nil
             {
                 throw ValidationError(
                     """
                     With --batch each line names its own topic, payload, qos, retain, message_id, \
-                    idempotency_key, receipts, collapse_key and expires_in_s.
+                    idempotency_key, receipts, collapse_key, wake and expires_in_s.
                     """)
             }
             return
@@ -106,7 +108,7 @@ struct PublishCommand: OperatorCommand {
             let answer = try await client.publish(
                 bytes, topic: topic, qos: qos, retain: retain, messageID: messageID,
                 expiresInSeconds: expires?.seconds, key: key,
-                receipts: receipts, collapseKey: collapseKey)
+                receipts: receipts, collapseKey: collapseKey, wake: wake.kind)
             try context.console.print(
                 output.json ? JSONOutput.line(answer.json) : Self.rendered(answer.model))
         }

@@ -90,6 +90,8 @@ struct PushCommand: OperatorCommand {
     @Flag(help: "Do not follow what becomes of the message for each client.")
     var noReceipts = false
 
+    @OptionGroup var wake: WakeOption
+
     @Flag(help: "Send nothing; only count the clients that it would reach now.")
     var dryRun = false
 
@@ -139,7 +141,7 @@ struct PushCommand: OperatorCommand {
             message: PushBody.Message(
                 topic: topic, payload: Data(bytes).base64EncodedString(), qos: qos,
                 messageID: messageID, expiresInSeconds: expires?.seconds,
-                receipts: noReceipts ? false : nil),
+                receipts: noReceipts ? false : nil, wake: wake.kind),
             deliverAt: at, deliverInSeconds: delay?.seconds, spreadSeconds: spread?.seconds ?? 0,
             isDryRun: dryRun)
     }

@@ -95,7 +95,8 @@ struct AdminClient: Sendable {
 
     func publish(
         _ payload: [UInt8], topic: String, qos: Int, retain: Bool, messageID: String?,
-        expiresInSeconds: Int64?, key: String?, receipts: Bool, collapseKey: String? = nil
+        expiresInSeconds: Int64?, key: String?, receipts: Bool, collapseKey: String? = nil,
+        wake: String? = nil
     ) async throws(CommandFailure) -> Answer<PublishResult> {
         var query = [
             (name: "topic", value: topic), (name: "qos", value: "\(qos)"),
@@ -105,6 +106,7 @@ struct AdminClient: Sendable {
         if let expiresInSeconds { query.append(("expires_in_s", "\(expiresInSeconds)")) }
         if receipts { query.append(("receipts", "true")) }
         if let collapseKey { query.append(("collapse_key", collapseKey)) }
+        if let wake { query.append(("wake", wake)) }
         return try decode(
             await send(.post, ["v1", "publish"], query: query, body: payload, key: key))
     }

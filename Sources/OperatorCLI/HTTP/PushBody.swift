@@ -19,6 +19,8 @@ struct PushBody: Encodable, Sendable {
         let expiresInSeconds: Int64?
         /// `nil` leaves it to the broker.
         let receipts: Bool?
+        /// `nil` leaves it to `push.rules`.
+        let wake: String?
 
         enum CodingKeys: String, CodingKey {
             case topic
@@ -26,7 +28,7 @@ struct PushBody: Encodable, Sendable {
             case qos
             case messageID = "message_id"
             case expiresInSeconds = "expires_in_s"
-            case receipts
+            case receipts, wake
         }
     }
 

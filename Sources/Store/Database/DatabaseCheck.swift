@@ -216,7 +216,7 @@ public struct DatabaseCheck: ~Copyable {
                 """),
         Rule(
             finding: "scheduled message # has the QoS @",
-            query: "SELECT number, qos FROM scheduled WHERE qos NOT BETWEEN 0 AND 2"),
+            query: "SELECT number, qos FROM scheduled WHERE qos & 15 NOT BETWEEN 0 AND 2"),
         Rule(
             finding: "@ positions with collapse keys belong to session #, which does not exist",
             query: """
@@ -225,7 +225,7 @@ public struct DatabaseCheck: ~Copyable {
                 """),
         Rule(
             finding: "push # has the QoS @",
-            query: "SELECT number, qos FROM pushes WHERE qos NOT BETWEEN 0 AND 2"),
+            query: "SELECT number, qos FROM pushes WHERE qos & 15 NOT BETWEEN 0 AND 2"),
         Rule(
             finding: "push # has reached @ clients more than it has",
             query: "SELECT number, reached - matched FROM pushes WHERE reached > matched"),

@@ -1,0 +1,20 @@
+import ArgumentParser
+import BrokerAPI
+
+/// The option that says whether a message wakes phones.
+struct WakeOption: ParsableArguments {
+    @Option(
+        name: .customLong("wake"),
+        help: ArgumentHelp(
+            """
+            Whether it wakes phones: alert, background or none (default: as push.rules say).
+            """, valueName: "kind"))
+    var kind: String?
+
+    func validate() throws {
+        let words = WakeRequest.named.map(\.name)
+        guard kind.map({ words.contains($0) }) ?? true else {
+            throw ValidationError("--wake takes \(words.joined(separator: ", ")).")
+        }
+    }
+}
