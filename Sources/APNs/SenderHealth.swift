@@ -67,7 +67,9 @@ struct SenderHealth {
         guard pause == nil else { return }
         pause = SenderPause(
             cause: .noToken, until: now + Self.firstPause,
-            words: "a new provider token can be made later only, since the last one is young")
+            words:
+                "Apple takes the provider token no more, and a new one can be made later only, since this one is young"
+        )
     }
 
     /// New credentials have been read: they are tried at once.
@@ -83,7 +85,8 @@ extension SenderPause {
         switch cause {
         case .credentials:
             "compare push.apns.key_id, team_id and key_file with Apple's developer site"
-        case .tooManyTokens, .noToken: "use one key and one broker for a team, and wait"
+        case .tooManyTokens: "use one key and one broker for a team, and wait"
+        case .noToken: "set this machine's clock; use one key and one broker for a team"
         case .badTokens:
             "are these tokens of the development environment, sent to production? Devices say which in their registration"
         }

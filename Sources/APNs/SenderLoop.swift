@@ -15,6 +15,8 @@ final class SenderLoop {
         var connection: Int?
         /// When the answer must be there, in milliseconds of the monotonic clock.
         var deadline: UInt64 = 0
+        /// ``ProviderTokens/issuedAt`` of the token that it went with.
+        var tokenIssuedAt: Int64 = 0
     }
 
     /// The connections of one endpoint, and the requests that wait for a stream on one.
@@ -223,6 +225,7 @@ final class SenderLoop {
             }
             items[Int(tag)]?.connection = number
             items[Int(tag)]?.deadline = now + Self.answerMilliseconds
+            items[Int(tag)]?.tokenIssuedAt = tokens?.issuedAt ?? 0
         }
         links[number]?.lastUse = now
     }
@@ -390,10 +393,11 @@ final class SenderLoop {
         count(apple)
         health.note(apple, at: now)
         if apple.status != 403 { connection.isProven = true }
-        // Many requests may have gone with the token that is too old: one new token is for all.
-        if apple.concern == .expiredToken, let tokens,
-            hermes_wall_ms() / 1_000 - tokens.issuedAt >= ProviderTokens.leastAge,
-            self.tokens?.renew(now: hermes_wall_ms() / 1_000) != true
+        // Many requests may have gone with the token that is too old: one new token is for all. The
+        // present one is too old when the clocks differ.
+        if apple.concern == .expiredToken,
+            items[Int(tag)]?.tokenIssuedAt == tokens?.issuedAt,
+            tokens?.renew(now: hermes_wall_ms() / 1_000) == false
         {
             health.lackToken(at: now)
         }

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from harness.admin import AdminAPI
-from harness.apple import ANSWERS, Apple, make_key
+from harness.apple import ANSWERS, TOKEN_LIFE, Apple, make_key
 from harness.broker import FromFile
+from harness.certificates import Authority
 from harness.waiting import eventually
 
 pytestmark = pytest.mark.hermesd("push")
@@ -224,6 +228,67 @@ def test_the_provider_token_outlives_a_restart(office: Office, apple: Apple) -> 
     office.publish("orders/2")
     apple.await_accepted(2)
     assert len(apple.provider_tokens) == 1
+
+
+def test_too_many_new_provider_tokens_pause_the_sender(office: Office, apple: Apple) -> None:
+    """The kept token has been lost, and a new one comes too soon after the last."""
+    office.phone("phone", "1002")
+    office.publish()
+    apple.await_accepted(1)
+    assert office.broker.stop() == 0
+    (office.broker.data / "apns.token").unlink()
+    office.broker.start()
+    office.publish("orders/2")
+    line = office.broker.log.await_match(r"No notifications are sent to Apple for a while.*")[0]
+    assert "too many new provider tokens" in line
+    assert [n.reason for n in apple.notifications[1:]] == ["TooManyProviderTokenUpdates"]
+
+
+def test_a_provider_token_that_is_too_old_for_apple_is_made_anew_or_told(
+    office: Office, apple: Apple
+) -> None:
+    """Apple's clock is ahead: the token is young here, so that a new one would be no better."""
+    apple.clock = lambda: time.time() + TOKEN_LIFE + 60
+    office.phone("phone", "1003")
+    office.publish()
+    line = office.broker.log.await_match(r"No notifications are sent to Apple for a while.*")[0]
+    assert "a new one can be made later only" in line and "clock" in line
+    assert {n.reason for n in apple.notifications} == {"ExpiredProviderToken"}
+    assert len(apple.provider_tokens) == 1
+
+
+def test_a_certificate_takes_the_place_of_a_key(
+    from_file, paho_client, tmp_path: Path
+) -> None:
+    authority = Authority(tmp_path / "clients")
+    certificate = authority.issue("com.example.app")
+    with Apple(tmp_path / "apple", client_authority=authority) as apple:
+        text = apple.configuration(RULE)
+        for line in ("key_file", "key_id", "team_id"):
+            text = re.sub(rf"    {line}: .*\n", "", text)
+        apple.configuration = lambda *_: (  # type: ignore[method-assign]
+            f"{text}    certificate: {certificate.certificate}\n"
+            f"    certificate_key: {certificate.key}\n")
+        office = Office(from_file, paho_client, apple)
+        office.phone("phone", "1004")
+        office.publish()
+        one = apple.await_accepted(1, "1004")[0]
+        assert "authorization" not in one.headers
+        assert apple.provider_tokens == []
+
+
+def test_the_mock_keeps_a_ledger(tmp_path: Path, from_file, paho_client) -> None:
+    """Device, time, connection, headers without the token, answer and payload of each request."""
+    with (tmp_path / "ledger").open("w") as file, Apple(tmp_path / "a", ledger=file) as apple:
+        office = Office(from_file, paho_client, apple)
+        office.phone("phone", "1005")
+        office.publish()
+        apple.await_accepted(1)
+        entry = json.loads((tmp_path / "ledger").read_text())
+        assert entry["device"] == "1005" and entry["status"] == 200 and entry["connection"] >= 0
+        assert entry["headers"]["apns-topic"] == "com.example.app"
+        assert "authorization" not in entry["headers"]
+        assert entry["payload"]["hermes"]["count"] == 1
 
 
 def test_a_kill_repeats_a_wake_and_loses_none(office: Office, apple: Apple) -> None:

@@ -17,6 +17,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.request
 from pathlib import Path
@@ -90,6 +91,46 @@ def cpu(pid: int) -> dict[str, float]:
 
 def resident(pid: int) -> int:
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4096
+
+
+class Beside:
+    """A connected client that publishes to itself, one message after the other, and measures."""
+
+    def __init__(self, port: int) -> None:
+        self._socket = socket.create_connection(("127.0.0.1", port))
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._socket.sendall(packet(0x10, text(b"MQTT") + bytes([4, 2, 0, 60]) + text(b"beside")))
+        self._read(4)
+        self._socket.sendall(packet(0x82, struct.pack(">H", 1) + text(b"beside") + b"\x00"))
+        self._read(5)
+        self._message = packet(0x30, text(b"beside") + b"x")
+        self._ends = threading.Event()
+        self.times: list[float] = []
+
+    def _read(self, count: int) -> None:
+        while count > 0:
+            count -= len(self._socket.recv(count))
+
+    def _run(self) -> None:
+        while not self._ends.is_set():
+            began = time.monotonic()
+            self._socket.sendall(self._message)
+            self._read(len(self._message))
+            self.times.append(time.monotonic() - began)
+            self._ends.wait(0.001)
+
+    def start(self) -> None:
+        self.times = []
+        self._ends.clear()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def stop(self) -> str:
+        self._ends.set()
+        self._thread.join()
+        times = sorted(self.times)
+        p50, p99 = times[len(times) // 2], times[len(times) * 99 // 100]
+        return f"{len(times)} deliveries, p50 {p50 * 1e6:.0f} us, p99 {p99 * 1e6:.0f} us"
 
 
 def main() -> None:
@@ -172,6 +213,11 @@ def measure(options: argparse.Namespace, folder: Path, broker: subprocess.Popen)
     began = time.monotonic()
     register(port, options.phones, options.bad_percent)
     print(f"{options.phones} phones registered in {time.monotonic() - began:.1f} s")
+    beside = Beside(port)
+    beside.start()
+    time.sleep(5)
+    print(f"a connected client before: {beside.stop()}")
+    beside.start()
     before, memory = cpu(broker.pid), resident(broker.pid)
     began = time.monotonic()
     call("/v1/publish?topic=orders/all&qos=1", b'{"status":"paid"}')
@@ -184,6 +230,7 @@ def measure(options: argparse.Namespace, folder: Path, broker: subprocess.Popen)
 
     eventually(owed if options.away else answered, "every wake", within=300)
     seconds = time.monotonic() - began
+    print(f"a connected client beside: {beside.stop()}")
     after = cpu(broker.pid)
     used = {name: after[name] - before.get(name, 0) for name in after}
     end = "owed" if options.away else "answered"

@@ -21,7 +21,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
@@ -33,7 +33,7 @@ import h2.events
 import h2.exceptions
 import h2.settings
 
-from .certificates import Authority
+from .certificates import Authority, Certificate
 from .waiting import eventually
 
 ANSWERS: dict[str, tuple[int, str]] = {
@@ -74,6 +74,9 @@ ANSWERS: dict[str, tuple[int, str]] = {
 
 TOKEN_LIFE = 3_600
 """Seconds for which a provider token is taken."""
+
+TOKEN_INTERVAL = 1_200
+"""Seconds between two new provider tokens of a team, at least."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +134,9 @@ class Apple:
     def __init__(
         self, directory: Path, *, port: int = 0, key_id: str = "ABC123DEFG",
         team_id: str = "DEF123GHIJ", ledger: TextIO | None = None,
+        client_authority: Certificate | None = None,
     ) -> None:
+        """With `client_authority`, a certificate that it has issued takes the place of tokens."""
         directory.mkdir(parents=True, exist_ok=True)
         self.directory = directory
         self.key_id, self.team_id = key_id, team_id
@@ -145,6 +150,11 @@ class Apple:
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._context.load_cert_chain(server.certificate, server.key)
         self._context.set_alpn_protocols(["h2"])
+        if client_authority is not None:
+            self._context.load_verify_locations(client_authority.certificate)
+            self._context.verify_mode = ssl.CERT_OPTIONAL
+        self.clock: Callable[[], float] = time.time
+        """Apple's idea of the time, which judges provider tokens."""
         self._ledger = ledger
         self._lock = threading.Condition()
         self._notifications: list[Notification] = []
@@ -254,26 +264,34 @@ class Apple:
             if self._ledger is not None:
                 line = {
                     "device": notification.device, "apns_id": notification.apns_id,
+                    "at": notification.at, "connection": notification.connection,
+                    "headers": {
+                        name: value for name, value in notification.headers.items()
+                        if name != "authorization"
+                    },
                     "status": notification.status, "reason": notification.reason,
                     "payload": notification.payload,
                 }
                 self._ledger.write(json.dumps(line) + "\n")
                 self._ledger.flush()
 
-    def judge_token(self, headers: dict[str, str]) -> str | None:
-        """The reason for which a provider token is not taken; `None` if it is."""
+    def judge_token(self, headers: dict[str, str]) -> tuple[int, str] | None:
+        """The status and the reason for which a provider token is not taken; `None` if it is."""
         token = headers.get("authorization", "")
         if not token.startswith("bearer "):
-            return "MissingProviderToken"
+            return 403, "MissingProviderToken"
         token = token.removeprefix("bearer ")
         with self._lock:
             known = [text for _, text in self._tokens]
             if token not in known:
                 if not self._is_genuine(token):
-                    return "InvalidProviderToken"
-                self._tokens.append((time.time(), token))
+                    return 403, "InvalidProviderToken"
+                now = self.clock()
+                if self._tokens and now - self._tokens[-1][0] < TOKEN_INTERVAL:
+                    return 429, "TooManyProviderTokenUpdates"
+                self._tokens.append((now, token))
         issued = json.loads(_decode(token.split(".")[1]))["iat"]
-        return "ExpiredProviderToken" if time.time() - issued > TOKEN_LIFE else None
+        return (403, "ExpiredProviderToken") if self.clock() - issued > TOKEN_LIFE else None
 
     def _is_genuine(self, token: str) -> bool:
         """By openssl(1), which knows nothing of the broker's code."""
@@ -310,6 +328,8 @@ class _Connection:
         self._service = service
         self._socket = connection
         self._number = number
+        # Only one that the authority of clients has issued ends a handshake.
+        self._has_certificate = connection.getpeercert() not in (None, {})
         self._h2 = h2.connection.H2Connection(
             h2.config.H2Configuration(client_side=False, header_encoding="utf-8")
         )
@@ -408,9 +428,9 @@ class _Connection:
 
     def _answer(self, stream: int) -> None:
         headers, payload = self._requests[stream]
-        problem = self._service.judge_token(headers)
+        problem = None if self._has_certificate else self._service.judge_token(headers)
         if problem is not None:
-            status, reason = 403, problem
+            status, reason = problem
         else:
             problem = check(headers, bytes(payload))
             if problem is not None:
