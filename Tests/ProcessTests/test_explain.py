@@ -72,3 +72,38 @@ def test_histories_can_be_off_and_outlive_sessions(hermesd):
         client.connect("here")
         assert kinds(broker, "here") == []
         assert "It is connected since" in explained(broker, "here")
+
+
+def test_what_became_of_one_message_for_one_client(hermesd):
+    broker = hermesd(environment={"HERMES_LIMITS_QUEUE_MESSAGES": "1"})
+    api = AdminAPI(broker)
+
+    def publish(name: str, topic: str, **more: object) -> None:
+        answer = api.post_json(
+            "/v1/messages", {"topic": topic, "payload": "x", "message_id": name, **more})
+        assert answer.status == 200, answer
+
+    def about(name: str) -> str:
+        return explained(broker, "phone", "--message", name).splitlines()[1]
+
+    with closing(RawClient(broker.address)) as phone:
+        phone.connect("phone", clean_session=False)
+        phone.subscribe(("a/#", 1))
+        publish("sent", "a/1", receipts=True)
+        eventually(lambda: "has not acknowledged it yet" in about("sent"), "sent")
+        phone.take_messages(1)
+        eventually(lambda: "It acknowledged the message sent" in about("sent"), "acknowledged")
+        phone.disconnect()
+    eventually(lambda: kinds(broker, "phone")[:1] == ["disconnected"], "the end")
+    publish("old", "a/2", receipts=True)
+    publish("plain", "a/3")
+    publish("other", "b/1", receipts=True)
+    assert about("old").endswith(
+        "was lost 0s ago: its queue was full (limits.queue_messages, limits.queue_bytes).")
+    assert "The message plain waits in its queue, at position" in about("plain")
+    assert "to b/1, and was not for this client" in about("other")
+    text = explained(broker, "phone", "--message", "other")
+    assert "None of its subscriptions (1) matches b/1." in text
+    assert "was not published with receipts in the last 24 hours" in about("nothing")
+    both = hermesctl("explain", "phone", "--message", "a", "--topic", "b", broker=broker)
+    assert both.code == 64 and "either --message or --topic" in both.errors
