@@ -13,6 +13,7 @@ extension BrokerLoop {
         case .history(let clientID, let reply):
             reply(.success(history(of: clientID)))
         case .disconnect(let clientID, let reply): reply(.success(shard.disconnect(clientID)))
+        case .endSession(let clientID, let reply): shard.endSession(of: clientID, reply: reply)
         case .queue(let query, let reply): shard.queue(query, reply: reply)
         case .dropQueue(let clientID, let bound, let reply):
             shard.dropQueue(of: clientID, below: bound, reply: reply)

@@ -78,6 +78,7 @@ struct ScopeTests {
         ("GET", "/v1/pushes/a", .read),
         ("DELETE", "/v1/pushes/a", .publish),
         ("DELETE", "/v1/clients/a", .admin), ("DELETE", "/v1/clients/a/queue", .admin),
+        ("DELETE", "/v1/clients/a/session", .admin),
         ("POST", "/v1/store/accept-loss", .admin), ("POST", "/v1/tokens", .admin),
         ("GET", "/v1/tokens", .admin), ("DELETE", "/v1/tokens/none", .admin),
         ("POST", "/v1/backup?directory=/nonexistent", .admin),

@@ -119,6 +119,8 @@ final class StubBroker: BrokerControl {
                         state.disconnected.append(clientID)
                         return state.details[clientID]?.summary.connected ?? false
                     }))
+        case .endSession(let clientID, let reply):
+            reply(.success(state.withLock { $0.details.removeValue(forKey: clientID) != nil }))
         case .queue(let query, let reply):
             reply(
                 .success(

@@ -9,7 +9,7 @@ import Testing
 
 /// All interleavings of what can happen while a stored queue is read for a client that has come
 /// back. In none of them a client waits for an event that will never come.
-@Suite("Every order of load, loss, take-over, drop, expiry and refusal")
+@Suite("Every order of load, loss, take-over, drop, expiry, end and refusal")
 struct LoadModelTests {
     @Test(
         "each client gets CONNACK, and then its messages",
@@ -49,6 +49,8 @@ struct LoadModel {
         case fail
         /// The session expires.
         case expire
+        /// The operator ends the session.
+        case end
         case publish
     }
 
@@ -102,6 +104,11 @@ struct LoadModel {
             let sessions = link.shard.figures.sessions
             guard client == nil, sessions > 1 else { return false }
             link.advance(milliseconds: 2 * Self.expiryMilliseconds)
+        case .end:
+            let sessions = link.shard.figures.sessions
+            link.shard.endSession(of: "phone") { _ in }
+            link.turn()
+            guard link.shard.figures.sessions < sessions else { return false }
         case .publish: try publish()
         }
         try check()

@@ -107,3 +107,41 @@ def test_what_became_of_one_message_for_one_client(hermesd):
     assert "was not published with receipts in the last 24 hours" in about("nothing")
     both = hermesctl("explain", "phone", "--message", "a", "--topic", "b", broker=broker)
     assert both.code == 64 and "either --message or --topic" in both.errors
+
+
+def test_an_operator_ends_sessions(start_broker):
+    """One, and all of a user: connection, subscriptions and queue are gone, also after a kill."""
+    broker = start_broker(users={"ann": "secret", "bob": "secret"})
+    api = AdminAPI(broker)
+    for name, user in [("phone", "ann"), ("tablet", "ann"), ("desk", "bob")]:
+        with closing(RawClient(broker.address)) as client:
+            assert client.connect(
+                name, clean_session=False, user_name=user, password=b"secret").return_code == 0
+            client.subscribe(("a/#", 1))
+            client.disconnect()
+    answer = api.post_json("/v1/messages", {"topic": "a/1", "payload": "x"})
+    assert answer.json["matched"] == 3
+
+    def end(*arguments: str, code: int = 0) -> str:
+        done = hermesctl("clients", "end", *arguments, broker=broker)
+        assert done.code == code, done
+        return done.output + done.errors
+
+    assert "1 sessions with 1 messages" in end("desk", code=REFUSED)
+    assert end("desk", "--yes") == 'Ended the session of "desk".\n'
+    assert "There is no such client" in end("desk", "--yes", code=REFUSED)
+    with closing(RawClient(broker.address)) as connected:
+        assert connected.connect(
+            "phone", clean_session=False, user_name="ann", password=b"secret").session_present
+        assert sorted(end("--user", "ann", "--yes").splitlines()) == [
+            'Ended the session of "phone".', 'Ended the session of "tablet".']
+        connected.await_closed()
+    assert 'the user "ann" has no session' in end("--user", "ann", "--yes", code=REFUSED)
+    assert "Give either" in end("--yes", code=64)
+    broker.kill()
+    broker.start()
+    assert api.get("/v1/clients")["clients"] == []
+    with closing(RawClient(broker.address)) as again:
+        connack = again.connect(
+            "phone", clean_session=False, user_name="ann", password=b"secret")
+        assert not connack.session_present

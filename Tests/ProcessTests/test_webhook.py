@@ -261,7 +261,7 @@ def test_a_bad_secret_at_a_reload_leaves_the_old_one(office, receiver, client, s
     secret.write_bytes(b"short")
     start = len(shop.broker.log.lines)
     shop.broker.process.send_signal(1)
-    shop.broker.log.await_match("Unusable webhook file.*webhook.secret_file", start=start)
+    shop.broker.log.await_match("Unusable file of webhook.*webhook.secret_file", start=start)
     shop.broker.log.await_match("everything stays as it was", start=start)
     shop.publish(client, 1)
     receiver.await_taken(1)

@@ -6,8 +6,9 @@ import PlainText
 struct ClientRoutes: Sendable {
     let broker: any BrokerControl
 
-    /// `GET /v1/clients`, `GET` and `DELETE /v1/clients/{id}`, `GET /v1/clients/{id}/history`.
-    var routes: [Route] { [list, show, history, disconnect] }
+    /// `GET /v1/clients`, `GET` and `DELETE /v1/clients/{id}`, `GET /v1/clients/{id}/history`,
+    /// `DELETE /v1/clients/{id}/session`.
+    var routes: [Route] { [list, show, history, disconnect, endSession] }
 
     private var list: Route {
         Route(
@@ -63,6 +64,16 @@ struct ClientRoutes: Sendable {
             if !disconnected { _ = try await detail(of: clientID) }
             return try Response.json(
                 DisconnectResult(clientID: clientID, disconnected: disconnected))
+        }
+    }
+
+    private var endSession: Route {
+        Route(method: .delete, path: "/v1/clients/{id}/session", access: .scope(.admin)) {
+            request throws(Problem) in
+            let clientID = request.parameter("id")
+            let ended: Bool = try await broker.ask { .endSession(clientID: clientID, $0) }
+            guard ended else { throw Problem.unknownClient(clientID) }
+            return Response(status: .noContent)
         }
     }
 

@@ -14,6 +14,9 @@ public enum BrokerCommand: Sendable {
     /// Closes the client's connection like a network failure, so that its will is published and its
     /// session stays; false when it was offline.
     case disconnect(String, Reply<Bool>)
+    /// Ends the client's session, with its connection, its subscriptions and what waits for it; false
+    /// without one.
+    case endSession(clientID: String, Reply<Bool>)
     /// `nil` for an unknown client.
     case queue(QueueQuery, Reply<QueuePage?>)
     /// Drops a client's waiting messages, never those in flight, and answers when that is stored;
@@ -88,6 +91,7 @@ public enum BrokerCommand: Sendable {
         case .client(_, let reply): reply(.failure(error))
         case .history(_, let reply): reply(.failure(error))
         case .disconnect(_, let reply): reply(.failure(error))
+        case .endSession(_, let reply): reply(.failure(error))
         case .queue(_, let reply): reply(.failure(error))
         case .dropQueue(_, _, let reply): reply(.failure(error))
         case .publish(_, let reply): reply(.failure(error))

@@ -116,6 +116,27 @@ extension Shard {
         return true
     }
 
+    /// Ends a session, with its connection as a network failure would, and answers once that is
+    /// stored: false without one.
+    public mutating func endSession(of clientID: String, reply: @escaping Reply<Bool>) {
+        guard find(clientID) != nil else {
+            reply(.success(false))
+            return
+        }
+        guard !commits.holdsMessages else {
+            reply(.failure(.storeRefuses))
+            return
+        }
+        _ = disconnect(clientID)
+        // A clean session has ended with its connection [MQTT-3.1.2-6].
+        if let session = find(clientID) { removeSession(session) }
+        guard commits.records.hasUncommittedRecords else {
+            reply(.success(true))
+            return
+        }
+        commit(true, reply)
+    }
+
     /// The details of one client; `address` formats the peer of a connection.
     public func client(_ clientID: String, address: (Handle) -> String) -> ClientDetail? {
         guard let index = find(clientID) else { return nil }

@@ -8,7 +8,10 @@ struct ClientArgument: ParsableArguments {
             valueName: "client"))
     var clientID: String
 
-    func validate() throws {
+    func validate() throws { try Self.check(clientID) }
+
+    /// Throws the parser's error for an identifier that cannot stand in a URL.
+    static func check(_ clientID: String) throws {
         // An empty path segment is another resource, and dots would be taken as "this folder".
         if clientID.isEmpty { throw ValidationError("The client identifier is empty.") }
         if clientID == "." || clientID == ".." {
