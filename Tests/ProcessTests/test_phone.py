@@ -228,6 +228,27 @@ def test_2_background_disconnects_reports_and_comes_back_anew(
         assert orders(seven) == ["o-1", "o-2"]
 
 
+def test_a_device_is_registered_and_forgotten_by_the_phone(
+    hermesd: Start, phone: StartPhone
+) -> None:
+    broker = hermesd()
+    api = AdminAPI(broker)
+    seven = phone(broker.address, "phone-7", "-s", FILTER)
+    token = "a1" * 160
+    seven.tell(f"device {token} com.example.app")
+    seven.await_note("acknowledged: device")
+    device = api.get("/v1/clients/phone-7/device")
+    assert (device["token"], device["bundle"]) == (token[:8] + "…", "com.example.app")
+    assert (device["kind"], device["environment"]) == ("apns", "production")
+    seven.tell("device")
+    seven.await_note("acknowledged: no device")
+    assert api.request("GET", "/v1/clients/phone-7/device").status == 404
+    seven.tell("device 00 " + "a" * 156)
+    seven.await_note("not published: device: a bundle identifier has 1 to 155 bytes")
+    seven.tell("device 0 app")
+    seven.await_note("is no command")
+
+
 def test_14_a_broker_that_sends_nonsense_is_left_with_a_reason(phone: StartPhone) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         seven = phone(server.getsockname(), "phone-7")

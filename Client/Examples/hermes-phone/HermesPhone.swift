@@ -21,6 +21,8 @@ struct HermesPhone: AsyncParsableCommand {
               publish TOPIC TEXT publishes with the QoS of --qos
               subscribe FILTER
               unsubscribe FILTER
+              device TOKEN APP   has this phone woken by Apple: token in hexadecimal digits, and
+                                 the app's bundle identifier; without both, no more
               statistics         prints the counters
               stop               disconnects and ends, as the end of input, SIGINT and SIGTERM do
             """)
@@ -112,18 +114,30 @@ struct HermesPhone: AsyncParsableCommand {
                 Console.note("not unsubscribed: \(filter.visible): \("\(error)".visible)")
             }
         case .publish(let topic, let text):
-            do {
-                let message = HermesClient.Message(topic: topic, text: text, qos: qos)
-                let receipt = try await client.publish(message)
-                Console.note("published: \(topic.visible)")
-                try await receipt.acknowledged
-                Console.note("acknowledged: \(topic.visible)")
-            } catch {
-                Console.note("not published: \(topic.visible): \("\(error)".visible)")
+            await report(topic) {
+                try await client.publish(.init(topic: topic, text: text, qos: qos))
             }
+        case .device(let token, let bundle):
+            await report("device") { try await client.registerDevice(token: token, bundle: bundle) }
+        case .forgetDevice:
+            await report("no device") { try await client.forgetDevice() }
         case .statistics: Console.note(await client.statistics().sentence)
         case .unknown(let line):
             Console.note("\"\(line.visible)\" is no command; --help lists them")
+        }
+    }
+
+    /// Says what becomes of something that is published.
+    private func report(
+        _ name: String, _ publish: () async throws -> HermesClient.PublishReceipt
+    ) async {
+        do {
+            let receipt = try await publish()
+            Console.note("published: \(name.visible)")
+            try await receipt.acknowledged
+            Console.note("acknowledged: \(name.visible)")
+        } catch {
+            Console.note("not published: \(name.visible): \("\(error)".visible)")
         }
     }
 }

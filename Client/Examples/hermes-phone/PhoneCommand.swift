@@ -17,6 +17,8 @@ enum PhoneCommand: Sendable {
     case publish(topic: String, text: String)
     case subscribe(String)
     case unsubscribe(String)
+    case device(token: [UInt8], bundle: String)
+    case forgetDevice
     case statistics
     case stop
     case unknown(String)
@@ -33,10 +35,22 @@ enum PhoneCommand: Sendable {
             case ("publish", 3): .publish(topic: words[1], text: words[2])
             case ("subscribe", 2): .subscribe(words[1])
             case ("unsubscribe", 2): .unsubscribe(words[1])
+            case ("device", 1): .forgetDevice
+            case ("device", 3):
+                Self.hexadecimal(words[1]).map { .device(token: $0, bundle: words[2]) }
+                    ?? .unknown(line)
             case ("statistics", 1): .statistics
             case ("stop", 1): .stop
             default: .unknown(line)
             }
+    }
+
+    private static func hexadecimal(_ text: String) -> [UInt8]? {
+        let digits = text.compactMap(\.hexDigitValue)
+        guard digits.count == text.count, digits.count % 2 == 0 else { return nil }
+        return stride(from: 0, to: digits.count, by: 2).map {
+            UInt8(digits[$0] << 4 | digits[$0 + 1])
+        }
     }
 }
 

@@ -27,11 +27,13 @@ public enum HermesClientError: Error, Hashable, Sendable, CustomStringConvertibl
     case subscriptionRefused(String)
     /// QoS 2 needs a storage that survives a restart of the program.
     case qosNeedsStorage
+    /// A device token or a bundle identifier that cannot be right.
+    case device(String)
 
     /// A sentence that says what is wrong and what to do.
     public var description: String {
         switch self {
-        case .configuration(let reason), .storage(let reason): reason
+        case .configuration(let reason), .storage(let reason), .device(let reason): reason
         case .stopped: "the client was stopped while the call waited; what it asked for is kept"
         case .notConnected:
             "there is no connection, and QoS 0 is not kept; wait for one, or use QoS 1"
