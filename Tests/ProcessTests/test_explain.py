@@ -119,7 +119,9 @@ def test_an_operator_ends_sessions(start_broker):
                 name, clean_session=False, user_name=user, password=b"secret").return_code == 0
             client.subscribe(("a/#", 1))
             client.disconnect()
-    answer = api.post_json("/v1/messages", {"topic": "a/1", "payload": "x"})
+    answer = api.post_json(
+        "/v1/messages",
+        {"topic": "a/1", "payload": "x", "message_id": "m-1", "receipts": True})
     assert answer.json["matched"] == 3
 
     def end(*arguments: str, code: int = 0) -> str:
@@ -130,6 +132,8 @@ def test_an_operator_ends_sessions(start_broker):
     assert "1 sessions with 1 messages" in end("desk", code=REFUSED)
     assert end("desk", "--yes") == 'Ended the session of "desk".\n'
     assert "There is no such client" in end("desk", "--yes", code=REFUSED)
+    lost = hermesctl("explain", "desk", "--message", "m-1", broker=broker).output
+    assert "was lost" in lost and "its session ended before it acknowledged." in lost
     with closing(RawClient(broker.address)) as connected:
         assert connected.connect(
             "phone", clean_session=False, user_name="ann", password=b"secret").session_present

@@ -180,6 +180,8 @@ struct Explanation {
         case "reserved_topic": "it published below $SYS/, which is the broker's"
         case "operator": "an operator emptied its queue"
         case "acl": "the access rules no longer let it read them"
+        case "session_ended": "its session ended before it acknowledged"
+        case "handed_over": "another member of its shared subscription got it"
         case "replaced": "later messages of the same collapse key took their place"
         default: reason
         }
