@@ -99,7 +99,7 @@ def test_what_became_of_one_message_for_one_client(hermesd):
     publish("plain", "a/3")
     publish("other", "b/1", receipts=True)
     assert about("old").endswith(
-        "was lost 0s ago: its queue was full (limits.queue_messages, limits.queue_bytes).")
+        " ago: its queue was full (limits.queue_messages, limits.queue_bytes).")
     assert "The message plain waits in its queue, at position" in about("plain")
     assert "to b/1, and was not for this client" in about("other")
     text = explained(broker, "phone", "--message", "other")
