@@ -1,7 +1,7 @@
 import Credentials
 
 /// One attempt to send a document.
-package struct WebhookRequest: Sendable {
+struct WebhookRequest: Sendable {
     let url: String
     let headers: [(name: String, value: String)]
     let body: [UInt8]

@@ -47,19 +47,11 @@ extension MetricFamily {
             "hermes_wake_webhook_wakes_total", by: "result",
             "Wakes posted to push.webhook, by what came of it; one counts once for each request.",
             { counts($0.admin.wakes.webhook?.events) }),
-        MetricFamily(
-            name: "hermes_wake_webhook_last_success_timestamp_seconds", kind: .gauge,
-            help: "When push.webhook last took wakes, in UNIX time; 0 for never."
-        ) { figures in
-            guard let webhook = figures.admin.wakes.webhook else { return [] }
-            let time = Double(webhook.lastSuccessAtMs ?? 0) / 1_000
-            return [Sample(labels: [], value: .real(time))]
-        },
+        lastSuccess(
+            "hermes_wake_webhook_last_success_timestamp_seconds",
+            "When push.webhook last took wakes, in UNIX time; 0 for never."
+        ) { $0.admin.wakes.webhook },
     ]
-
-    private static func counts(_ counts: [String: UInt64]?) -> [BrokerFigures.Count] {
-        (counts ?? [:]).sorted { $0.key < $1.key }.map { BrokerFigures.Count($0.key, $0.value) }
-    }
 
     /// One series with push.apns, and none without.
     private static func apns(

@@ -6,17 +6,28 @@ extension MetricFamily {
         .counters(
             "hermes_webhook_events_total", by: "result",
             "Events posted to the webhook, by what came of it; one counts once for each request.",
-            { figures in
-                let events = figures.admin.webhook?.events ?? [:]
-                return events.keys.sorted().map { BrokerFigures.Count($0, events[$0] ?? 0) }
-            }),
-        MetricFamily(
-            name: "hermes_webhook_last_success_timestamp_seconds", kind: .gauge,
-            help: "When the receiver of the webhook last took events, in UNIX time; 0 for never."
-        ) { figures in
-            guard let webhook = figures.admin.webhook else { return [] }
-            let time = Double(webhook.lastSuccessAtMs ?? 0) / 1_000
-            return [Sample(labels: [], value: .real(time))]
-        },
+            { counts($0.admin.webhook?.events) }),
+        lastSuccess(
+            "hermes_webhook_last_success_timestamp_seconds",
+            "When the receiver of the webhook last took events, in UNIX time; 0 for never."
+        ) { $0.admin.webhook },
     ]
+
+    /// Counters by their labels, in the labels' order; none without a sender.
+    static func counts(_ counts: [String: UInt64]?) -> [BrokerFigures.Count] {
+        (counts ?? [:]).sorted { $0.key < $1.key }.map { BrokerFigures.Count($0.key, $0.value) }
+    }
+
+    /// When a receiver last took something; no series without one.
+    static func lastSuccess(
+        _ name: String, _ help: String,
+        of figures: @escaping @Sendable (BrokerFigures) -> WebhookFigures?
+    ) -> MetricFamily {
+        MetricFamily(name: name, kind: .gauge, help: help) {
+            guard let webhook = figures($0) else { return [] }
+            return [
+                Sample(labels: [], value: .real(Double(webhook.lastSuccessAtMs ?? 0) / 1_000))
+            ]
+        }
+    }
 }
