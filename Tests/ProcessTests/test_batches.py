@@ -259,6 +259,7 @@ def test_kill_in_the_middle_loses_nothing_that_was_answered(hermesd):
     phone.disconnect()
     batch = Batch(broker)
     answered: list[int] = []
+    sent: list[int] = []
     enough = threading.Event()
 
     def read() -> None:
@@ -276,6 +277,7 @@ def test_kill_in_the_middle_loses_nothing_that_was_answered(hermesd):
     def send() -> None:
         try:
             for start in range(0, count, 100):
+                sent.append(start + 100)
                 batch.send(b"".join(
                     line("t", str(number)) for number in range(start + 1, start + 101)))
         except OSError:
@@ -304,10 +306,11 @@ def test_kill_in_the_middle_loses_nothing_that_was_answered(hermesd):
     numbers: list[int] = []
     while not numbers or numbers[-1] != count:
         numbers.append(int(phone.take_message().payload))
-    # Only what was under way at the kill may be there twice, because lines had no key.
+    # Lines had no key: those that were sent before the kill and whose result the caller never
+    # read may be there twice. The broker's side of the connection dies with it, and with that
+    # what the system still held of its answer, so that no number of lines bounds this.
     assert set(numbers) == set(range(1, count + 1))
-    repeated = len(numbers) - count
-    assert 0 <= repeated <= 3 * 1_024
+    assert len(numbers) - count <= sent[-1] - answered[-1]
     firsts = list(dict.fromkeys(numbers))
     assert firsts == list(range(1, count + 1))
 

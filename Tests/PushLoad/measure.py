@@ -1,9 +1,10 @@
 """Wakes of many phones at once: rate, CPU of the broker's threads, memory. See docs/push.md.
 
-    python measure.py --hermesd PATH --phones 100000 --bad-percent 10
+    python measure.py --hermesd PATH --phones 100000 --bad-percent 10 [--rate 16700]
 
 Every phone has a persistent session, a device and a subscription, and is away; one message to all of
-them makes each owed a wake. `apple_load` stands in for Apple's service, over TLS on loopback.
+them makes each owed a wake. With a rate, messages to a hundredth of that many phones follow each
+other every 10 ms. `apple_load` stands in for Apple's service, over TLS on loopback.
 """
 
 from __future__ import annotations
@@ -43,18 +44,23 @@ def packet(first: int, body: bytes) -> bytes:
             return bytes([first]) + length + body
 
 
-def phone(number: int, bad: str) -> bytes:
+def topic(number: int, group: int) -> bytes:
+    """What a phone subscribes to, with as many others as a group has."""
+    return b"orders/%d" % (number // group)
+
+
+def phone(number: int, bad: str, group: int) -> bytes:
     """Everything that a phone says: it registers, subscribes and goes."""
     token = bytes.fromhex(bad) + bytes(26) + struct.pack(">I", number)
     device = b"\x0a" + bytes([len(token)]) + token + b"\x12\x0fcom.example.app"
     return (
         packet(0x10, text(b"MQTT") + bytes([4, 0, 0, 60]) + text(b"phone-%d" % number))
         + packet(0x32, text(b"$hermes/device") + struct.pack(">H", 1) + device)
-        + packet(0x82, struct.pack(">H", 2) + text(b"orders/all") + b"\x01")
+        + packet(0x82, struct.pack(">H", 2) + text(topic(number, group)) + b"\x01")
     )
 
 
-def register(port: int, phones: int, bad_percent: int) -> None:
+def register(port: int, phones: int, bad_percent: int, group: int) -> None:
     """By batches of connections; each has its answers before it goes."""
     for first in range(0, phones, 200):
         batch = []
@@ -63,7 +69,7 @@ def register(port: int, phones: int, bad_percent: int) -> None:
             # One in five of the bad ones is a token that Apple does not know.
             place = number % 100
             bad = "0000" if place >= bad_percent else "ba00" if place % 5 == 0 else "d000"
-            one.sendall(phone(number, bad))
+            one.sendall(phone(number, bad, group))
             batch.append(one)
         for one in batch:
             answer = b""
@@ -73,6 +79,22 @@ def register(port: int, phones: int, bad_percent: int) -> None:
                 answer += more
             one.sendall(b"\xe0\x00")
             one.close()
+
+
+def publish(port: int, phones: int, group: int) -> None:
+    """To one group after the other, every 10 ms, at QoS 1; returns when the last is acknowledged."""
+    with socket.create_connection(("127.0.0.1", port)) as one:
+        one.sendall(packet(0x10, text(b"MQTT") + bytes([4, 2, 0, 60]) + text(b"shop")))
+        began, left = time.monotonic(), 4
+        for place, first in enumerate(range(0, phones, group)):
+            time.sleep(max(0, began + place * 0.01 - time.monotonic()))
+            identifier = struct.pack(">H", 1 + place % 65_535)
+            one.sendall(packet(0x32, text(topic(first, group)) + identifier + b"paid"))
+            left += 4
+        while left > 0:
+            read = len(one.recv(left))
+            assert read, "the broker closed"
+            left -= read
 
 
 def cpu(pid: int) -> dict[str, float]:
@@ -138,7 +160,10 @@ def main() -> None:
     parser.add_argument("--hermesd", required=True)
     parser.add_argument("--phones", type=int, default=100_000)
     parser.add_argument("--bad-percent", type=int, default=0)
+    parser.add_argument("--rate", type=int, help="wakes a second that come to be owed")
     parser.add_argument("--away", action="store_true", help="the service does not run")
+    parser.add_argument(
+        "--silent", action="store_true", help="no rule asks for wakes: the messages alone")
     parser.add_argument("--connections", type=int, default=8)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="hermes-wakes-") as folder:
@@ -161,7 +186,8 @@ def run(options: argparse.Namespace, folder: Path) -> None:
             [str(load), str(port), str(server.certificate), str(server.key)],
             stdout=subprocess.PIPE)
     (folder / "hermes.yaml").write_text(
-        f"limits:\n  device_bytes: 1GiB\npush:\n  rules: alert orders/# title=T body=B\n"
+        f"limits:\n  device_bytes: 1GiB\npush:\n  rules: {'none' if options.silent else 'alert'} orders/#"
+        f"{'' if options.silent else ' title=T body=B'}\n"
         f"  apns:\n    key_file: {folder}/key.p8\n    key_id: ABC123DEFG\n"
         f"    team_id: DEF123GHIJ\n    production: localhost:{port}\n"
         f"    sandbox: localhost:{port}\n    ca_file: {authority.certificate}\n"
@@ -211,7 +237,8 @@ def measure(options: argparse.Namespace, folder: Path, broker: subprocess.Popen)
         return found
 
     began = time.monotonic()
-    register(port, options.phones, options.bad_percent)
+    group = options.phones if options.rate is None else max(1, options.rate // 100)
+    register(port, options.phones, options.bad_percent, group)
     print(f"{options.phones} phones registered in {time.monotonic() - began:.1f} s")
     beside = Beside(port)
     beside.start()
@@ -220,7 +247,7 @@ def measure(options: argparse.Namespace, folder: Path, broker: subprocess.Popen)
     beside.start()
     before, memory = cpu(broker.pid), resident(broker.pid)
     began = time.monotonic()
-    call("/v1/publish?topic=orders/all&qos=1", b'{"status":"paid"}')
+    publish(port, options.phones, group)
     published = time.monotonic() - began
     def answered() -> bool:
         return sum(wakes()[end] for end in ("accepted", "gone", "bad_device")) == options.phones
@@ -228,14 +255,16 @@ def measure(options: argparse.Namespace, folder: Path, broker: subprocess.Popen)
     def owed() -> bool:
         return f"hermes_wakes_owed {options.phones}\n" in call("/metrics")
 
-    eventually(owed if options.away else answered, "every wake", within=300)
+    if not options.silent:
+        eventually(owed if options.away else answered, "every wake", within=300)
     seconds = time.monotonic() - began
     print(f"a connected client beside: {beside.stop()}")
     after = cpu(broker.pid)
     used = {name: after[name] - before.get(name, 0) for name in after}
-    end = "owed" if options.away else "answered"
-    print(f"published in {published:.2f} s; all {end} after {seconds:.2f} s: "
-          f"{options.phones / seconds:,.0f}/s; {wakes()}")
+    print(f"published in {published:.2f} s")
+    if not options.silent:
+        end = "owed" if options.away else "answered"
+        print(f"all {end} after {seconds:.2f} s: {options.phones / seconds:,.0f}/s; {wakes()}")
     for name in ("hermes-apns", "hermes-shard-0", "hermes-commit"):
         print(f"  {name}: {used.get(name, 0) / options.phones * 1e6:.1f} us of CPU a wake")
     print(f"  resident: {memory >> 20} MiB before, {resident(broker.pid) >> 20} MiB after")
