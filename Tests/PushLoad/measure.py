@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import select
 import signal
 import socket
 import struct
@@ -87,14 +88,21 @@ def publish(port: int, phones: int, group: int) -> None:
         one.sendall(packet(0x10, text(b"MQTT") + bytes([4, 2, 0, 60]) + text(b"shop")))
         began, left = time.monotonic(), 4
         for place, first in enumerate(range(0, phones, group)):
-            time.sleep(max(0, began + place * 0.01 - time.monotonic()))
+            # Takes acknowledgements until the next message is due.
+            while (wait := began + place * 0.01 - time.monotonic()) > 0:
+                if select.select([one], [], [], wait)[0]:
+                    left -= received(one, left)
             identifier = struct.pack(">H", 1 + place % 65_535)
             one.sendall(packet(0x32, text(topic(first, group)) + identifier + b"paid"))
             left += 4
         while left > 0:
-            read = len(one.recv(left))
-            assert read, "the broker closed"
-            left -= read
+            left -= received(one, left)
+
+
+def received(one: socket.socket, most: int) -> int:
+    count = len(one.recv(most))
+    assert count, "the broker closed"
+    return count
 
 
 def cpu(pid: int) -> dict[str, float]:
@@ -185,9 +193,9 @@ def run(options: argparse.Namespace, folder: Path) -> None:
         apple = subprocess.Popen(
             [str(load), str(port), str(server.certificate), str(server.key)],
             stdout=subprocess.PIPE)
+    rule = "none orders/#" if options.silent else "alert orders/# title=T body=B"
     (folder / "hermes.yaml").write_text(
-        f"limits:\n  device_bytes: 1GiB\npush:\n  rules: {'none' if options.silent else 'alert'} orders/#"
-        f"{'' if options.silent else ' title=T body=B'}\n"
+        f"limits:\n  device_bytes: 1GiB\npush:\n  rules: {rule}\n"
         f"  apns:\n    key_file: {folder}/key.p8\n    key_id: ABC123DEFG\n"
         f"    team_id: DEF123GHIJ\n    production: localhost:{port}\n"
         f"    sandbox: localhost:{port}\n    ca_file: {authority.certificate}\n"
@@ -224,9 +232,8 @@ def measure(options: argparse.Namespace, folder: Path, broker: subprocess.Popen)
     url = announced(folder, "Admin API ready").split("admin.url=")[1].split()[0]
     token = (folder / "data" / "admin.token").read_text().strip()
 
-    def call(path: str, body: bytes | None = None) -> str:
-        request = urllib.request.Request(
-            url + path, body, {"Authorization": f"Bearer {token}"})
+    def call(path: str) -> str:
+        request = urllib.request.Request(url + path, headers={"Authorization": f"Bearer {token}"})
         return urllib.request.urlopen(request, timeout=120).read().decode()
 
     def wakes() -> dict[str, int]:
