@@ -87,7 +87,10 @@ let package = Package(
         // The shard: the protocol without input and output.
         module(
             "BrokerCore",
-            ["Authorization", "BrokerAPI", "MQTTCodec", "MQTTCore", "Store", "Structures"]),
+            [
+                "Addresses", "Authorization", "BrokerAPI", "MQTTCodec", "MQTTCore", "Store",
+                "Structures",
+            ]),
         // The loop: the one place where sockets and protocol meet.
         module(
             "BrokerRuntime",
@@ -240,7 +243,8 @@ let package = Package(
         tests(
             "BrokerCoreTests",
             [
-                "Authorization", "BrokerAPI", "BrokerCore", "BrokerTesting", "CHermesProtos",
+                "Addresses", "Authorization", "BrokerAPI", "BrokerCore", "BrokerTesting",
+                "CHermesProtos",
                 "HermesTesting", "MQTTCodec", "MQTTCore", "Store", "Structures",
             ]),
         tests(
@@ -252,8 +256,8 @@ let package = Package(
         tests(
             "BrokerRuntimeTests",
             [
-                "Addresses", "BrokerAPI", "BrokerCore", "BrokerRuntime", "Structures", "TLS",
-                "Transport",
+                "Addresses", "BrokerAPI", "BrokerCore", "BrokerRuntime", "HermesTesting",
+                "MQTTCodec", "Structures", "TLS", "Transport",
             ]),
         tests(
             "AdminAPITests",

@@ -56,7 +56,10 @@ let package = Package(
         module("Credentials", ["CArgon2", "COpenSSL", "PlainText", "SystemFiles"]),
         module(
             "BrokerCore",
-            ["Authorization", "BrokerAPI", "MQTTCodec", "MQTTCore", "Store", "Structures"]),
+            [
+                "Addresses", "Authorization", "BrokerAPI", "MQTTCodec", "MQTTCore", "Store",
+                "Structures",
+            ]),
         module("HermesClientCore", ["MQTTCodec"]),
         .systemLibrary(
             name: "CNgHTTP2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),

@@ -34,8 +34,11 @@ package final class APNsSender: Sendable {
         }
     }
 
-    /// Hands requests over, from any thread.
-    package func send(_ requests: [APNsRequest]) { inbox.change { $0.requests += requests } }
+    /// Makes a batch of requests; called once, on the sender's thread.
+    package typealias Batch = @Sendable () -> [APNsRequest]
+
+    /// Hands requests over, from any thread. That thread does not spend time on making them.
+    package func send(_ batch: @escaping Batch) { inbox.change { $0.batches.append(batch) } }
 
     /// Takes credentials that were read anew, for connections and tokens from now on.
     package func use(_ credentials: APNsCredentials) {

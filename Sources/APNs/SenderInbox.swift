@@ -6,7 +6,7 @@ import Synchronization
 /// What other threads hand to the sender's thread, which they wake.
 final class SenderInbox: Sendable {
     struct Content {
-        var requests: [APNsRequest] = []
+        var batches: [APNsSender.Batch] = []
         /// By endpoint: answers of the resolver.
         var addresses: [(endpoint: Int, HostAddresses)] = []
         var credentials: APNsCredentials?

@@ -158,18 +158,22 @@ final class SenderLoop {
             endpoints[index].nextAddress = 0
             if let failure = found.failure { connectFailed(index, failure) }
         }
-        for request in content.requests {
-            let item = Item(request: request)
-            let tag: UInt32
-            if let place = free.popLast() {
-                tag = place
-                items[Int(place)] = item
-            } else {
-                tag = UInt32(items.count)
-                items.append(item)
-            }
-            endpoints[request.environment == .production ? 0 : 1].waiting.append(tag)
+        for batch in content.batches {
+            for request in batch() { enqueue(request) }
         }
+    }
+
+    private func enqueue(_ request: APNsRequest) {
+        let item = Item(request: request)
+        let tag: UInt32
+        if let place = free.popLast() {
+            tag = place
+            items[Int(place)] = item
+        } else {
+            tag = UInt32(items.count)
+            items.append(item)
+        }
+        endpoints[request.environment == .production ? 0 : 1].waiting.append(tag)
     }
 
     // MARK: Sending

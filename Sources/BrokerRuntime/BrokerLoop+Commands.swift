@@ -8,10 +8,21 @@ extension BrokerLoop {
         case .status(let reply): reply(.success(status))
         case .figures(let reply): reply(.success(figures))
         case .clients(let query, let reply): shard.listClients(query, reply: reply)
+        case .subscriptions(let query, let reply):
+            reply(.success(shard.subscriptionPage(query)))
+        case .topicReceivers(let topic, let qos, let limit, let reply):
+            reply(.success(shard.topicReceivers(of: topic, qos: qos, limit: limit)))
+        case .retainedList(let query, let reply): shard.listRetained(query, reply: reply)
+        case .retained(let topic, let reply):
+            reply(.success(shard.retainedMessage(of: topic)))
+        case .removeRetained(let topic, let reply): shard.removeRetained(topic, reply: reply)
         case .client(let clientID, let reply):
             reply(.success(shard.client(clientID) { reactor.address(of: $0) }))
         case .history(let clientID, let reply):
             reply(.success(history(of: clientID)))
+        case .beginTrace(let request, let reply): reply(.success(beginTrace(request)))
+        case .traceLines(let id, let reply): reply(.success(traceLines(id)))
+        case .endTrace(let id): endTrace(id)
         case .disconnect(let clientID, let reply): reply(.success(shard.disconnect(clientID)))
         case .endSession(let clientID, let reply): shard.endSession(of: clientID, reply: reply)
         case .queue(let query, let reply): shard.queue(query, reply: reply)

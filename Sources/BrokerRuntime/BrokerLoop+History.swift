@@ -7,7 +7,9 @@ import Transport
 /// Histories of clients, from the shard's notices.
 extension BrokerLoop {
     /// True when the shard tells of connections and their ends.
-    var wantsLifecycle: Bool { notices.wantsLifecycle || settings.limits.historyBytes > 0 }
+    var wantsLifecycle: Bool {
+        notices.wantsLifecycle || settings.limits.historyBytes > 0 || tracer.isActive
+    }
 
     /// Notes what a notice tells of a client.
     mutating func remember(_ notice: BrokerNotice) {
@@ -51,6 +53,12 @@ extension BrokerLoop {
         _ client: [UInt8], _ kind: ClientEvent.Kind, reason: String, of handle: Handle? = nil,
         userName: [UInt8]? = nil, topic: [UInt8]? = nil, count: UInt64 = 1
     ) {
+        if tracer.isActive {
+            let place = topic.map { ", \(String(decoding: $0, as: UTF8.self))" } ?? ""
+            tracer.event(
+                Self.words(kind, reason: reason, count: count) + place, client: client,
+                atMs: shard.wallClockMs)
+        }
         // A refused CONNECT may name no client.
         guard settings.limits.historyBytes > 0, !client.isEmpty else { return }
         histories.note(
@@ -59,5 +67,17 @@ extension BrokerLoop {
                 address: handle.map { rawAddress(of: $0) } ?? [],
                 userName: userName, topic: topic, count: count),
             to: client, atMs: shard.wallClockMs, limit: settings.limits.historyBytes)
+    }
+
+    private static func words(_ kind: ClientEvent.Kind, reason: String, count: UInt64) -> String {
+        switch kind {
+        case .connected: "is admitted, its session is \(reason)"
+        case .disconnected: "connection ended: \(reason)"
+        case .refused: "CONNECT refused: \(reason)"
+        case .lostMessages: "lost \(count) messages: \(reason)"
+        case .filterRefused: "filter refused at a limit: \(reason)"
+        case .denied: "denied by the access rules: \(reason)"
+        case .expired: "session expired"
+        }
     }
 }

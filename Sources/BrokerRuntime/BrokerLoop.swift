@@ -77,6 +77,7 @@ package struct BrokerLoop: ~Copyable {
     var acceptAgainAt: MonotonicTime?
     var notices: NoticeLog
     var histories: ClientHistories
+    var tracer = Tracer()
     var settings: BrokerSettings
     let identity: Identity
     /// Events of the last wait, and those of them that are handled.
@@ -181,7 +182,8 @@ package struct BrokerLoop: ~Copyable {
         tellShard()
         handleEvents()
         acceptWaiting()
-        shard.continueListings { reactor.address(of: $0) }
+        shard.continueListings(
+            address: { reactor.address(of: $0) }, peer: { reactor.peerAddress(of: $0) })
         watchMemory()
         takeSteps()
         resumeAccepting()
@@ -213,6 +215,7 @@ package struct BrokerLoop: ~Copyable {
                 carryOut(shard.takeResult())
             case .finish:
                 submitHandshakes()
+                if tracer.isActive { finishTraces() }
                 return
             }
         }
@@ -301,6 +304,9 @@ package struct BrokerLoop: ~Copyable {
         case .wouldBlock: if let failure = failure(of: handle) { end(handle, failure) }
         case .bytes(let bytes):
             let consumed = shard.receive(handle, bytes)
+            if tracer.isActive {
+                traceInput(handle, UnsafeRawBufferPointer(rebasing: bytes[..<consumed]))
+            }
             keep(handle, bytes, from: consumed)
         case .proxyHeader: if admitProxied(handle) { read(handle) }
         case .malformedProxyHeader(let error): end(handle, .proxyHeader(flaw: error.rawValue))
@@ -315,6 +321,8 @@ package struct BrokerLoop: ~Copyable {
     }
 
     private mutating func write(_ handle: Handle) {
+        if tracer.isActive { traceOutput(handle) }
+        defer { if tracer.isActive { traceUnsent(handle) } }
         switch shard.withOutput(of: handle, { reactor.send(handle, &$0) }) {
         case .blocked: return
         case .failed(let error): fail(handle, .networkError(code: error.code))
@@ -336,6 +344,9 @@ package struct BrokerLoop: ~Copyable {
         let kept = reactor.keptInput(handle)
         guard !kept.isEmpty else { return }
         let consumed = shard.receive(handle, kept)
+        if tracer.isActive {
+            traceInput(handle, UnsafeRawBufferPointer(rebasing: kept[..<consumed]))
+        }
         keep(handle, kept, from: consumed)
     }
 
@@ -401,6 +412,7 @@ package struct BrokerLoop: ~Copyable {
 
     private mutating func drop(_ handle: Handle, origin: UInt32) {
         lingering[handle.index] = nil
+        if tracer.isActive { tracer.forget(handle) }
         if !failures.isEmpty { failures[handle.index] = nil }
         leave(handle, origin: origin)
         shard.discardOutput(handle)

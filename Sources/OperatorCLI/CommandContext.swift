@@ -12,6 +12,8 @@ package struct CommandContext: Sendable {
     package var terminalPath = "/dev/tty"
     /// Milliseconds since 1970.
     package var now: @Sendable () -> Int64
+    /// Waits between two looks of a command that watches.
+    package var pause: @Sendable (Duration) async -> Void = { try? await Task.sleep(for: $0) }
     /// Makes the transport for requests to the broker; the duration limits each request.
     package var makeTransport: @Sendable (AdminEndpoint, Duration, ClientTLS) -> any AdminTransport
 

@@ -13,7 +13,9 @@ package struct Hermesctl: ParsableCommand {
             """,
         version: "0.1.0",
         subcommands: [
-            StatusCommand.self, ExplainCommand.self, ClientsCommand.self, QueueCommand.self,
+            StatusCommand.self, TopCommand.self, ExplainCommand.self, TraceCommand.self,
+            ClientsCommand.self, QueueCommand.self,
+            SubscriptionsCommand.self, ReceiversCommand.self, RetainedCommand.self,
             PublishCommand.self,
             MessageCommand.self, ScheduledCommand.self,
             PushCommand.self, PushesCommand.self, TagsCommand.self,

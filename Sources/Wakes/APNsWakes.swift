@@ -65,7 +65,7 @@ package final class APNsWakes: Sendable {
             state.open += wakes.count
             return state.sender
         }
-        sender?.send(wakes.map { APNsRequest($0) })
+        sender?.send { wakes.map { APNsRequest($0) } }
         ask()
     }
 

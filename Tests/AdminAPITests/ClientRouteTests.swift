@@ -27,12 +27,31 @@ struct ClientRouteTests {
         }
     }
 
+    @Test("the list is sorted and filtered by address, version and time")
+    func sorted() async throws {
+        try await TestServer.run { server in
+            let response = try server.request(
+                "GET",
+                "/v1/clients?sort=queued_bytes&address=10.1.0.0%2F16&protocol=3.1"
+                    + "&before_ms=20&from_ms=10")
+            #expect(response.status == 200)
+            #expect(
+                server.broker.queries == [
+                    ClientQuery(
+                        address: "10.1.0.0/16", protocolVersion: "3.1", beforeMs: 20, fromMs: 10,
+                        order: .queuedBytes)
+                ])
+        }
+    }
+
     @Test(
         "a wrong filter is refused by name",
         arguments: [
             ("connected=maybe", "connected"), ("limit=0", "limit"), ("limit=1001", "limit"),
             ("limit=+5", "limit"), ("user=ann", "user"), ("cursor=17a", "cursor"),
-            ("cursor=1G", "cursor"), ("cursor=7A", "cursor"),
+            ("cursor=1G", "cursor"), ("cursor=7A", "cursor"), ("sort=size", "sort"),
+            ("address=10.0.0", "address"), ("protocol=5", "protocol"),
+            ("before_ms=-1", "before_ms"), ("from_ms=now", "from_ms"),
         ])
     func wrongFilter(query: String, field: String) async throws {
         try await TestServer.run { server in

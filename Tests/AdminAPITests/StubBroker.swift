@@ -58,6 +58,21 @@ final class StubBroker: BrokerControl {
         var damage: [String] = []
         var backups: [String] = []
         var backupFailure: BackupFailure?
+        var subscriptions: [ListedSubscription] = []
+        var retained: [String: RetainedMessage] = [:]
+        var retainedQueries: [RetainedQuery] = []
+        var traces: [TraceRequest] = []
+        /// Without any, there are too many traces.
+        var traceLines: [TraceLines] = []
+        var endedTraces = 0
+
+        /// A page with one subscription at most.
+        func subscriptionPage(_ query: SubscriptionQuery) -> SubscriptionPage {
+            let place = Int(query.from)
+            return SubscriptionPage(
+                subscriptions: Array(subscriptions.dropFirst(place).prefix(1)),
+                next: place + 1 < subscriptions.count ? "\(place + 1)" : nil)
+        }
     }
 
     private let state = Mutex(State())
@@ -75,6 +90,10 @@ final class StubBroker: BrokerControl {
 
     var previews: [PushTarget] { state.withLock { $0.previews } }
     var pushRequests: [PushRequest] { state.withLock { $0.pushRequests } }
+
+    var retainedQueries: [RetainedQuery] { state.withLock { $0.retainedQueries } }
+    var traces: [TraceRequest] { state.withLock { $0.traces } }
+    var endedTraces: Int { state.withLock { $0.endedTraces } }
 
     func change(_ change: (inout State) -> Void) {
         state.withLock { change(&$0) }
@@ -105,6 +124,26 @@ final class StubBroker: BrokerControl {
                         state.queries.append(query)
                         return state.page
                     }))
+        case .subscriptions(let query, let reply):
+            reply(.success(state.withLock { $0.subscriptionPage(query) }))
+        case .topicReceivers(let topic, _, _, let reply):
+            reply(
+                .success(
+                    topic == "costly"
+                        ? nil
+                        : TopicReceivers(topic: topic, matched: 0, receivers: [], groups: [])))
+        case .retainedList(let query, let reply):
+            reply(
+                .success(
+                    state.withLock { state in
+                        state.retainedQueries.append(query)
+                        return RetainedPage(
+                            retained: state.retained.values.map(\.summary), next: nil)
+                    }))
+        case .retained(let topic, let reply):
+            reply(.success(state.withLock { $0.retained[topic] }))
+        case .removeRetained(let topic, let reply):
+            reply(.success(state.withLock { $0.retained.removeValue(forKey: topic) != nil }))
         case .client(let clientID, let reply):
             reply(.success(state.withLock { $0.details[clientID] }))
         case .history(let clientID, let reply):
@@ -112,6 +151,16 @@ final class StubBroker: BrokerControl {
                 .success(
                     ClientHistory(
                         clientID: clientID, events: state.withLock { $0.events[clientID] ?? [] })))
+        case .beginTrace(let request, let reply):
+            reply(
+                .success(
+                    state.withLock { state in
+                        state.traces.append(request)
+                        return state.traceLines.isEmpty ? nil : 1
+                    }))
+        case .traceLines(_, let reply):
+            reply(.success(state.withLock { $0.traceLines.removeFirst() }))
+        case .endTrace: state.withLock { $0.endedTraces += 1 }
         case .disconnect(let clientID, let reply):
             reply(
                 .success(
@@ -380,7 +429,7 @@ final class StubBroker: BrokerControl {
             clientID: clientID, userName: "ann", connected: connected,
             address: connected ? "127.0.0.1:50000" : nil, protocolVersion: "3.1.1",
             cleanSession: false, keepAliveSeconds: 120, sinceMs: 1_763_700_000_000,
-            subscriptions: 1, inFlight: 0, queued: 2, queuedBytes: 300)
+            subscriptions: 1, inFlight: 0, queued: 2, queuedBytes: 300, dropped: 0)
     }
 
     static func detail(_ clientID: String, connected: Bool = true) -> ClientDetail {

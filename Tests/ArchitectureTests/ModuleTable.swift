@@ -95,7 +95,8 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
         // The data plane, the admin plane, and the programs.
         ModuleRow(
             "BrokerCore",
-            own: "Authorization BrokerAPI MQTTCodec MQTTCore Store Structures", outside: "Glibc"),
+            own: "Addresses Authorization BrokerAPI MQTTCodec MQTTCore Store Structures",
+            outside: "Glibc"),
         ModuleRow(
             "BrokerRuntime",
             own: """

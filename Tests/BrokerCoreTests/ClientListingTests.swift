@@ -1,3 +1,4 @@
+import Addresses
 import BrokerAPI
 import BrokerCore
 import BrokerTesting
@@ -18,7 +19,8 @@ struct ClientListingTests {
         link.shard.listClients(query) { page in answer.withLock { $0 = page } }
         #expect(link.shard.nextDeadline == link.shard.now, "the loop goes on with it at once")
         for step in 1...1_000 {
-            link.shard.continueListings { "address \($0.index)" }
+            link.shard.continueListings(
+                address: { "address \($0.index)" }, peer: { _ in .unknown })
             if let page = answer.withLock({ $0 }) { return (try page.get(), step) }
             try change(step)
         }
@@ -76,6 +78,57 @@ struct ClientListingTests {
         #expect(try all(link, ClientQuery(userName: "")) == [])
     }
 
+    @Test("clients are sorted by what stands out, and pages continue the order")
+    func sorted() throws {
+        let link = ShardLink()
+        for (name, count) in [("a", 2), ("b", 5), ("c", 0), ("d", 5)] {
+            let handle = try link.connect(name, cleanSession: false)
+            try link.send(handle, .subscribe("to/\(name)", .atLeastOnce))
+            for number in 0..<count { try link.send(handle, .subscribe("\(number)", .atMostOnce)) }
+            link.lose(handle)
+            publish(link, "to/\(name)", count)
+        }
+        for limit in 1...5 {
+            for order in [ClientQuery.Order.subscriptions, .queued, .queuedBytes] {
+                let found = try all(link, ClientQuery(order: order, limit: limit))
+                #expect(found == ["b", "d", "a", "c"], "by \(order.rawValue), \(limit) a page")
+            }
+        }
+        #expect(try all(link, ClientQuery(order: .dropped)) == ["a", "b", "c", "d"])
+    }
+
+    private func publish(_ link: ShardLink, _ topic: String, _ count: Int) {
+        for _ in 0..<count {
+            link.shard.publish(
+                Publication(
+                    topic: Array(topic.utf8), payload: [1], qos: .atLeastOnce, retain: false)
+            ) { _ in }
+            link.turn()
+        }
+    }
+
+    @Test("clients are filtered by network, version and time")
+    func moreFilters() throws {
+        let link = ShardLink()
+        let near = try link.connect("near")
+        _ = try link.connect("far")
+        let answer = Mutex<BrokerAnswer<ClientPage>?>(nil)
+        link.shard.listClients(ClientQuery(address: "10.1.0.0/16")) { page in
+            answer.withLock { $0 = page }
+        }
+        link.shard.continueListings(
+            address: { "\($0.index)" },
+            peer: { IPAddress(ipv4: $0 == near ? 0x0A01_0203 : 0x0A02_0203, port: 1) })
+        let found = answer.withLock { try? $0?.get() }
+        #expect(found?.clients.map(\.clientID) == ["near"])
+        #expect(try all(link, ClientQuery(protocolVersion: "3.1")) == [])
+        let now = link.shard.wallClockMs
+        #expect(try all(link, ClientQuery(beforeMs: now + 1)) == ["far", "near"])
+        #expect(try all(link, ClientQuery(beforeMs: now)) == [])
+        #expect(try all(link, ClientQuery(fromMs: now)) == ["far", "near"])
+        #expect(try all(link, ClientQuery(fromMs: now + 1)) == [])
+    }
+
     @Test("a client that stays is listed once, however others and itself come and go between pages")
     func stable() throws {
         let link = ShardLink()
@@ -130,7 +183,7 @@ struct ClientListingTests {
             let page = try page(link, query).page
             found += identifiers(page)
             query.cursor = page.next
-            #expect((page.next ?? "").utf8.count <= 2 * ClientCursor.maximumKeyBytes)
+            #expect((page.next ?? "").utf8.count <= 2 * ListCursor.maximumKeyBytes)
         } while query.cursor != nil
         #expect(found.sorted() == names.sorted())
         names.sort()
@@ -149,10 +202,10 @@ struct ClientListingTests {
     @Test("a page's cursor leads to the next page")
     func cursors() {
         for key in [[], [0], [0xFF, 0x00, 0x7A], [UInt8](repeating: 7, count: 512)] as [[UInt8]] {
-            #expect(ClientCursor(text: ClientCursor(key: key).text)?.key == key)
+            #expect(ListCursor(text: ListCursor(key: key).text)?.key == key)
         }
         for text in ["a", "AB", "0x", "g0", " 0", "ä", String(repeating: "00", count: 513)] {
-            #expect(ClientCursor(text: text) == nil, "\(text)")
+            #expect(ListCursor(text: text) == nil, "\(text)")
         }
     }
 }

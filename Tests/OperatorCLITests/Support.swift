@@ -87,6 +87,16 @@ actor StubTransport: AdminTransport {
         return answer
     }
 
+    nonisolated func follow(
+        _ request: AdminRequest, take: (ArraySlice<UInt8>) throws(CommandFailure) -> Void
+    ) async throws(CommandFailure) -> AdminResponse {
+        var answer = try await send(request)
+        guard answer.status == 200 else { return answer }
+        try take(answer.body[...])
+        answer.body = []
+        return answer
+    }
+
     func close() async {}
 }
 
@@ -134,7 +144,7 @@ extension ClientSummary {
             clientID: clientID, userName: userName, connected: connected,
             address: connected ? "127.0.0.1:50000" : nil, protocolVersion: "3.1.1",
             cleanSession: false, keepAliveSeconds: 120, sinceMs: now - 200_000, subscriptions: 1,
-            inFlight: 2, queued: queued, queuedBytes: queued * 100)
+            inFlight: 2, queued: queued, queuedBytes: queued * 100, dropped: 0)
     }
 }
 

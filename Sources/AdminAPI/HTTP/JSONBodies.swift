@@ -146,7 +146,8 @@ extension Problem {
     }
 }
 
-private func jsonLine(_ value: some Encodable) -> ByteBuffer? {
+/// A value as JSON on one line, without the line feed; `nil` for one that JSON cannot express.
+func jsonLine(_ value: some Encodable) -> ByteBuffer? {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     return (try? encoder.encode(value)).map { ByteBuffer(bytes: $0) }

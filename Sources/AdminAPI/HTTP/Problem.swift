@@ -53,6 +53,7 @@ extension Problem {
         case routeNotFound = "route-not-found"
         case clientNotFound = "client-not-found"
         case receiptNotFound = "receipt-not-found"
+        case notRetained = "not-retained"
         case notScheduled = "not-scheduled"
         case alreadyScheduled = "already-scheduled"
         case tooManyScheduled = "too-many-scheduled"
@@ -95,8 +96,8 @@ extension Problem {
             case .unauthorized: .unauthorized
             case .crossOrigin, .missingScope, .topicNotAllowed, .boundToken: .forbidden
             case .tooManyFailures, .rateExceeded: .tooManyRequests
-            case .routeNotFound, .clientNotFound, .receiptNotFound, .tokenNotFound, .notScheduled,
-                .pushNotFound, .deviceNotFound:
+            case .routeNotFound, .clientNotFound, .receiptNotFound, .notRetained, .tokenNotFound,
+                .notScheduled, .pushNotFound, .deviceNotFound:
                 .notFound
             case .methodNotAllowed: .methodNotAllowed
             case .requestTimeout: .requestTimeout
@@ -140,6 +141,7 @@ extension Problem {
             case .routeNotFound: "There is no such route"
             case .clientNotFound: "There is no such client"
             case .receiptNotFound: "There is no receipt of such a message"
+            case .notRetained: "There is no retained message of that topic"
             case .notScheduled: "No such message is scheduled"
             case .alreadyScheduled: "Such a message is scheduled already"
             case .tooManyScheduled: "No more messages can be scheduled"

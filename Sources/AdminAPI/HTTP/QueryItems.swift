@@ -84,6 +84,29 @@ struct QueryItems: Equatable {
         return number
     }
 
+    /// A parameter that is one of some words; `nil` when it is not given.
+    func choice(_ name: String, of words: [String]) throws(Problem) -> String? {
+        guard let value = values[name] else { return nil }
+        guard words.contains(value) else {
+            throw Problem(
+                .invalidQuery, "The query parameter \(name) is \"\(value.visible())\".",
+                field: name,
+                fix: "It may be \(words.joined(separator: ", ")).")
+        }
+        return value
+    }
+
+    /// The parameter `cursor` of a sorted list.
+    func listCursor() throws(Problem) -> String? {
+        guard let text = values["cursor"] else { return nil }
+        guard ListCursor(text: text) != nil else {
+            throw Problem(
+                .invalidQuery, "The cursor is \"\(text.visible())\", which no page has named.",
+                field: "cursor", fix: "Pass the `next` of the page before, as it is.")
+        }
+        return text
+    }
+
     /// The parameter `limit` of a list.
     func pageSize() throws(Problem) -> Int {
         try integer("limit", in: 1...Int64(PageSize.largest)).map { Int($0) } ?? PageSize.usual

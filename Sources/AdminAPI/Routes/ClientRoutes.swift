@@ -1,3 +1,4 @@
+import Addresses
 import BrokerAPI
 import Hummingbird
 import PlainText
@@ -13,25 +14,39 @@ struct ClientRoutes: Sendable {
     private var list: Route {
         Route(
             method: .get, path: "/v1/clients", access: .scope(.read),
-            query: ["connected", "prefix", "user_name", "limit", "cursor"]
+            query: [
+                "connected", "prefix", "user_name", "address", "protocol", "before_ms", "from_ms",
+                "sort", "limit", "cursor",
+            ]
         ) { request throws(Problem) in
-            var query = ClientQuery()
-            query.connected = try request.query.bool("connected")
-            query.prefix = request.query["prefix"]
-            query.userName = request.query["user_name"]
-            query.limit = try request.query.pageSize()
-            query.cursor = try cursor(request.query)
+            let query = try Self.query(request.query)
             let page: ClientPage = try await broker.ask { .clients(query, $0) }
             return try Response.json(page)
         }
     }
 
-    private func cursor(_ query: QueryItems) throws(Problem) -> String? {
-        guard let text = query["cursor"] else { return nil }
-        guard ClientCursor(text: text) != nil else {
+    private static func query(_ items: QueryItems) throws(Problem) -> ClientQuery {
+        var query = ClientQuery()
+        query.connected = try items.bool("connected")
+        query.prefix = items["prefix"]
+        query.userName = items["user_name"]
+        query.address = try address(items)
+        query.protocolVersion = try items.choice("protocol", of: ["3.1", "3.1.1"])
+        query.beforeMs = try items.integer("before_ms", in: 0...Int64.max)
+        query.fromMs = try items.integer("from_ms", in: 0...Int64.max)
+        let order = try items.choice("sort", of: ClientQuery.Order.allCases.map(\.rawValue))
+        query.order = order.flatMap { ClientQuery.Order(rawValue: $0) } ?? .clientID
+        query.limit = try items.pageSize()
+        query.cursor = try items.listCursor()
+        return query
+    }
+
+    private static func address(_ items: QueryItems) throws(Problem) -> String? {
+        guard let text = items["address"] else { return nil }
+        guard IPNetwork(text) != nil else {
             throw Problem(
-                .invalidQuery, "The cursor is \"\(text.visible())\", which no page has named.",
-                field: "cursor", fix: "Pass the `next` of the page before, as it is.")
+                .invalidQuery, "The address is \"\(text.visible())\", which is none.",
+                field: "address", fix: "Give an address or a network, as 10.1.2.3 or 10.1.0.0/16.")
         }
         return text
     }

@@ -8,17 +8,17 @@ extension QueryItems {
     /// `cursor`, because a page of the data plane ends after a bounded search.
     ///
     /// - Returns: The items, and the cursor of what follows them.
-    func gather<Item: Sendable>(
-        _ ask: (UInt32, Int) async throws(Problem) -> ([Item], String?)
+    func gather<Item: Sendable, Place: FixedWidthInteger & UnsignedInteger>(
+        _ ask: (Place, Int) async throws(Problem) -> ([Item], String?)
     ) async throws(Problem) -> ([Item], String?) {
         let limit = try pageSize()
-        let cursor = try integer("cursor", in: 0...Int64(UInt32.max)) ?? 0
-        var place = UInt32(cursor)
+        let cursor = try integer("cursor", in: 0...Int64(clamping: Place.max)) ?? 0
+        var place = Place(cursor)
         var items: [Item] = []
         for _ in 0..<Self.mostRounds {
             let (found, next) = try await ask(place, limit - items.count)
             items += found
-            guard let next, let following = UInt32(next) else { return (items, nil) }
+            guard let next, let following = Place(next) else { return (items, nil) }
             place = following
             if items.count >= limit { break }
         }

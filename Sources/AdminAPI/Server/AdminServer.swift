@@ -84,6 +84,8 @@ package struct AdminServer: Sendable {
             + TagRoutes(broker: broker, counters: counters).routes
             + ArrivalRoutes(broker: broker).routes
             + DeviceRoutes(broker: broker, senders: configuration.wakes).routes
+            + SubscriptionRoutes(broker: broker, maximumTopicLevels: levels).routes
+            + RetainedRoutes(broker: broker).routes + [.trace(broker)]
         return publishing + messages + clients
             + StoreRoutes(broker: broker).routes
             + TokenRoutes(path: configuration.tokens?.path, now: unixMilliseconds).routes

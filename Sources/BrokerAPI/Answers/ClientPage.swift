@@ -18,6 +18,8 @@ public struct ClientSummary: Codable, Sendable, Equatable {
     /// Messages waiting for the in-flight window.
     public var queued: Int
     public var queuedBytes: Int
+    /// Messages that it has lost since its session began.
+    public var dropped: UInt64
 
     enum CodingKeys: String, CodingKey {
         case clientID = "client_id"
@@ -31,12 +33,13 @@ public struct ClientSummary: Codable, Sendable, Equatable {
         case inFlight = "in_flight"
         case queued
         case queuedBytes = "queued_bytes"
+        case dropped = "messages_dropped"
     }
 
     public init(
         clientID: String, userName: String?, connected: Bool, address: String?,
         protocolVersion: String, cleanSession: Bool, keepAliveSeconds: Int, sinceMs: Int64,
-        subscriptions: Int, inFlight: Int, queued: Int, queuedBytes: Int
+        subscriptions: Int, inFlight: Int, queued: Int, queuedBytes: Int, dropped: UInt64
     ) {
         self.clientID = clientID
         self.userName = userName
@@ -50,6 +53,7 @@ public struct ClientSummary: Codable, Sendable, Equatable {
         self.inFlight = inFlight
         self.queued = queued
         self.queuedBytes = queuedBytes
+        self.dropped = dropped
     }
 }
 

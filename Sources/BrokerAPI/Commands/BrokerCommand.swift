@@ -1,3 +1,5 @@
+import MQTTCodec
+
 /// One command of the admin plane, with a closure for its answer.
 ///
 /// An HTTP route creates it, a mailbox passes it on, and the shard answers it. Its values keep
@@ -7,10 +9,26 @@ public enum BrokerCommand: Sendable {
     /// Counters and gauges; the caller adds figures of process and store.
     case figures(Reply<BrokerFigures>)
     case clients(ClientQuery, Reply<ClientPage>)
+    case subscriptions(SubscriptionQuery, Reply<SubscriptionPage>)
+    /// Whom a message on a topic would reach now, with the first `limit` of them; `nil` when so many
+    /// filters match that the search would hold up clients.
+    case topicReceivers(topic: String, qos: QoS, limit: Int, Reply<TopicReceivers?>)
+    case retainedList(RetainedQuery, Reply<RetainedPage>)
+    /// `nil` without one.
+    case retained(topic: String, Reply<RetainedMessage?>)
+    /// Removes a topic's retained message, which subscribers are not told, and answers once that is
+    /// stored: false without one.
+    case removeRetained(topic: String, Reply<Bool>)
     /// `nil` without a connection or session of that client identifier.
     case client(String, Reply<ClientDetail?>)
     /// What happened to a client lately, with or without a session.
     case history(clientID: String, Reply<ClientHistory>)
+    /// Begins a live trace and answers with its number; `nil` when there are too many. It ends by its
+    /// time, by ``endTrace(_:)``, or when nobody asks for its lines for 15 s.
+    case beginTrace(TraceRequest, Reply<UInt32?>)
+    /// The lines of a trace since the last answer.
+    case traceLines(UInt32, Reply<TraceLines>)
+    case endTrace(UInt32)
     /// Closes the client's connection like a network failure, so that its will is published and its
     /// session stays; false when it was offline.
     case disconnect(String, Reply<Bool>)
@@ -88,8 +106,16 @@ public enum BrokerCommand: Sendable {
         case .status(let reply): reply(.failure(error))
         case .figures(let reply): reply(.failure(error))
         case .clients(_, let reply): reply(.failure(error))
+        case .subscriptions(_, let reply): reply(.failure(error))
+        case .topicReceivers(_, _, _, let reply): reply(.failure(error))
+        case .retainedList(_, let reply): reply(.failure(error))
+        case .retained(_, let reply): reply(.failure(error))
+        case .removeRetained(_, let reply): reply(.failure(error))
         case .client(_, let reply): reply(.failure(error))
         case .history(_, let reply): reply(.failure(error))
+        case .beginTrace(_, let reply): reply(.failure(error))
+        case .traceLines(_, let reply): reply(.failure(error))
+        case .endTrace: return
         case .disconnect(_, let reply): reply(.failure(error))
         case .endSession(_, let reply): reply(.failure(error))
         case .queue(_, let reply): reply(.failure(error))

@@ -1,11 +1,35 @@
 /// The clients to list.
 public struct ClientQuery: Codable, Sendable, Equatable {
+    /// What clients are sorted by.
+    public enum Order: String, Codable, Sendable, CaseIterable {
+        /// The bytes of the client identifiers.
+        case clientID = "client_id"
+        /// The longest connected or longest offline first.
+        case since
+        /// The most waiting messages first.
+        case queued
+        case queuedBytes = "queued_bytes"
+        case inFlight = "in_flight"
+        /// The most lost messages first.
+        case dropped
+        case subscriptions
+    }
+
     /// True for connected clients only, false for offline ones; `nil` for both.
     public var connected: Bool?
     /// Prefix of the client identifiers.
     public var prefix: String?
     /// User name of the clients.
     public var userName: String?
+    /// Connected clients with this address, or with one of this network (`10.1.0.0/16`).
+    public var address: String?
+    /// "3.1" or "3.1.1".
+    public var protocolVersion: String?
+    /// Clients whose connection or absence began before this UNIX time in milliseconds.
+    public var beforeMs: Int64?
+    /// Clients whose connection or absence began at this UNIX time in milliseconds, or later.
+    public var fromMs: Int64?
+    public var order: Order
     /// At most ``PageSize/largest``.
     public var limit: Int
     /// The `next` of the previous page.
@@ -13,53 +37,19 @@ public struct ClientQuery: Codable, Sendable, Equatable {
 
     public init(
         connected: Bool? = nil, prefix: String? = nil, userName: String? = nil,
-        limit: Int = PageSize.usual, cursor: String? = nil
+        address: String? = nil, protocolVersion: String? = nil, beforeMs: Int64? = nil,
+        fromMs: Int64? = nil, order: Order = .clientID, limit: Int = PageSize.usual,
+        cursor: String? = nil
     ) {
         self.connected = connected
         self.prefix = prefix
         self.userName = userName
+        self.address = address
+        self.protocolVersion = protocolVersion
+        self.beforeMs = beforeMs
+        self.fromMs = fromMs
+        self.order = order
         self.limit = limit
         self.cursor = cursor
-    }
-}
-
-/// The end of a page of clients, as the hexadecimal sort key of its last client.
-public struct ClientCursor: Sendable, Equatable {
-    /// The sort key of the last client on the previous page.
-    public let key: [UInt8]
-
-    /// Fits any key, and short enough for a URL.
-    public static let maximumKeyBytes = 512
-
-    public init(key: [UInt8]) {
-        self.key = key
-    }
-
-    /// `nil` for text that is no cursor.
-    public init?(text: String) {
-        let digits = text.utf8
-        guard digits.count.isMultiple(of: 2), digits.count <= 2 * Self.maximumKeyBytes else {
-            return nil
-        }
-        var key: [UInt8] = []
-        key.reserveCapacity(digits.count / 2)
-        var high: UInt8?
-        for digit in digits {
-            let value: UInt8
-            switch digit {
-            case UInt8(ascii: "0")...UInt8(ascii: "9"): value = digit - UInt8(ascii: "0")
-            case UInt8(ascii: "a")...UInt8(ascii: "f"): value = digit - UInt8(ascii: "a") + 10
-            default: return nil
-            }
-            if let first = high.take() { key.append(first << 4 | value) } else { high = value }
-        }
-        self.key = key
-    }
-
-    public var text: String {
-        let digits = Array("0123456789abcdef".utf8)
-        return String(
-            decoding: key.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 0xF)]] },
-            as: UTF8.self)
     }
 }

@@ -2,6 +2,7 @@ import BrokerAPI
 import MQTTCodec
 import MQTTCore
 import Store
+import Structures
 
 /// Requests of the admin plane that wait for a commit, for the store or for their turn, and the
 /// sequence numbers of the channels.
@@ -24,11 +25,13 @@ struct AdminRequests {
     private var questions: [UInt64: Question] = [:]
     /// Lists of clients in progress; they are made one at a time.
     private var listings: [ClientListing] = []
+    /// Lists of retained messages in progress; they too are made one at a time.
+    private var retainedListings: [RetainedListing] = []
     /// The last number given in each channel.
     private var sequences: [[UInt8]: UInt64] = [:]
 
-    /// True when a list of clients continues without any event.
-    var hasWork: Bool { !listings.isEmpty }
+    /// True when a list continues without any event.
+    var hasWork: Bool { !listings.isEmpty || !retainedListings.isEmpty }
 
     // MARK: Commits
 
@@ -84,7 +87,7 @@ struct AdminRequests {
 
     mutating func restore(channel: [UInt8], number: UInt64) { sequences[channel] = number }
 
-    // MARK: Lists of clients
+    // MARK: Lists
 
     mutating func add(_ listing: ClientListing) { listings.append(listing) }
 
@@ -95,15 +98,25 @@ struct AdminRequests {
 
     mutating func putBack(_ listing: ClientListing) { listings.insert(listing, at: 0) }
 
+    mutating func add(_ listing: RetainedListing) { retainedListings.append(listing) }
+
+    /// Takes the list in progress; ``putBack(_:)`` returns it if it is unfinished.
+    mutating func takeRetainedListing() -> RetainedListing? {
+        retainedListings.isEmpty ? nil : retainedListings.removeFirst()
+    }
+
+    mutating func putBack(_ listing: RetainedListing) { retainedListings.insert(listing, at: 0) }
+
     // MARK: The end
 
     /// Answers every waiting request with an error, because the shard stops.
-    mutating func abandonAll() {
+    mutating func abandonAll(pool: BytePool) {
         for reply in replies.values { reply(false) }
         replies.removeAll()
         for question in questions.values { question.reply(.failure(.stopping)) }
         questions.removeAll()
         for listing in takeAll(&listings) { listing.reply(.failure(.stopping)) }
+        for var listing in takeAll(&retainedListings) { listing.abandon(pool: pool) }
     }
 }
 

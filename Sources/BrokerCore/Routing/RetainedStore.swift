@@ -42,7 +42,7 @@ struct RetainedStore: ~Copyable {
             context.keepsNothingNew || byteCount + message.count > context.limits.retainedBytes
                 || weight + message.topic.count / 8 + 1 > context.limits.maxRetained
         else { return (.keep, nil) }
-        let former = messages.byteCount(of: message.topic)
+        let former = messages.message(of: message.topic)?.count
         guard let limit = limit(of: message, replacing: former, context) else {
             return (.keep, nil)
         }
@@ -65,6 +65,9 @@ struct RetainedStore: ~Copyable {
     mutating func keep(_ message: Message) { messages.update(message) }
 
     mutating func remove(_ topic: UnsafeRawBufferPointer) { messages.remove(topic) }
+
+    /// The retained message of a topic, borrowed until the next change; `nil` without one.
+    func message(of topic: UnsafeRawBufferPointer) -> Message? { messages.message(of: topic) }
 
     /// Keeps one of the broker's own messages.
     mutating func keepSystem(_ message: Message) {

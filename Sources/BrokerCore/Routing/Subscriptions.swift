@@ -133,7 +133,23 @@ struct Subscriptions: ~Copyable {
 
     /// All filters of a session; shared ones include `$share/` and the group.
     func filters(of list: SessionSubscriptions) -> [(filter: [UInt8], qos: QoS)] {
-        trie.subscriptions(of: list.filters) + shared.subscriptions(of: list.shared)
+        var filters: [(filter: [UInt8], qos: QoS)] = []
+        _ = forEachFilter(of: list, from: 0) { filter, qos in
+            filters.append((filter, qos))
+            return true
+        }
+        return filters
+    }
+
+    /// Calls `body` for the filters of a session behind the first `skipped`, until it returns false;
+    /// returns whether it never did.
+    func forEachFilter(
+        of list: SessionSubscriptions, from skipped: UInt32, _ body: ([UInt8], QoS) -> Bool
+    ) -> Bool {
+        let plain = list.filters.count
+        return trie.forEachSubscription(of: list.filters, from: skipped, body)
+            && shared.forEachSubscription(
+                of: list.shared, from: skipped > plain ? skipped - plain : 0, body)
     }
 
     // MARK: Matching

@@ -23,6 +23,8 @@ struct Session: BitwiseCopyable {
     /// True when a password or certificate proved the user name; an unproven one gives no rights.
     private(set) var isUserProven = false
     private(set) var version = Connect.Version.v3_1_1
+    /// The protocol version as the admin plane names it.
+    var versionText: String { version == .v3_1 ? "3.1" : "3.1.1" }
     /// The session's number in the store; never reused.
     let number: UInt64
     private(set) var clientIdentifier: CompactBytes

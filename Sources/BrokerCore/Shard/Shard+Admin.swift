@@ -6,14 +6,12 @@ import Structures
 
 /// The commands of the admin plane.
 extension Shard {
-    /// Sessions visited per turn for client lists, so that a million sessions delay nobody.
-    private static var listedPerTurn: Int { 8_192 }
     /// Messages dropped per turn, so that a long queue delays nobody.
     private static var dropsPerTurn: Int { 10_000 }
 
     /// Answers all waiting requests with an error, because the shard stops.
     public mutating func abandonReplies() {
-        requests.abandonAll()
+        requests.abandonAll(pool: pool)
         groups.abandonAll()
         pushes.abandonAll()
         receipts.events.answer(.failure(.stopping))
@@ -102,8 +100,13 @@ extension Shard {
     // MARK: Clients
 
     /// The session of a client identifier.
-    private func find(_ clientID: String) -> UInt32? {
+    func find(_ clientID: String) -> UInt32? {
         Array(clientID.utf8).withUnsafeBytes { sessions.find($0) }
+    }
+
+    /// The connection of a client; `nil` while it is offline.
+    public func connection(of clientID: String) -> Handle? {
+        find(clientID).flatMap { sessions[$0].connection }
     }
 
     /// Closes a connection without DISCONNECT, so its will is published; false when offline.
@@ -167,17 +170,17 @@ extension Shard {
             report: report(of: clientID), device: device(of: clientID).map { DeviceModel($0) })
     }
 
-    private func summary(_ index: UInt32, _ address: (Handle) -> String) -> ClientSummary {
+    func summary(_ index: UInt32, _ address: (Handle) -> String) -> ClientSummary {
         let session = sessions[index]
         return ClientSummary(
             clientID: Self.text(session.clientIdentifier.array),
             userName: session.hasUserName ? Self.text(session.userName.array) : nil,
             connected: session.connection != nil, address: session.connection.map(address),
-            protocolVersion: session.version == .v3_1 ? "3.1" : "3.1.1",
+            protocolVersion: session.versionText,
             cleanSession: !session.isPersistent, keepAliveSeconds: Int(session.keepAlive),
             sinceMs: session.sinceMs, subscriptions: session.subscriptions.count,
             inFlight: Int(session.outbound.inFlight), queued: Int(session.outbound.waiting),
-            queuedBytes: session.outbound.waitingBytes)
+            queuedBytes: session.outbound.waitingBytes, dropped: sessions.drops(of: index).total)
     }
 
     /// `nil` when no other peer takes the session over repeatedly.
@@ -199,76 +202,5 @@ extension Shard {
         takeOvers.name(report.clientIdentifier.withUnsafeBytes { hash($0) }, peers)
     }
 
-    private static func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
-
-    // MARK: Lists of clients
-
-    /// Begins a page of clients. ``continueListings(address:)`` calls `reply` with it, or with an
-    /// error when the shard stops. Pages are made one at a time.
-    public mutating func listClients(
-        _ query: ClientQuery, reply: @escaping Reply<ClientPage>
-    ) {
-        requests.add(ClientListing(query, reply: reply))
-    }
-
-    /// Continues the requested lists by one slice.
-    public mutating func continueListings(address: (Handle) -> String) {
-        var steps = Self.listedPerTurn
-        while steps > 0, var listing = requests.takeListing() {
-            let begin = listing.position
-            let end = min(sessions.endIndex, begin + UInt32(steps))
-            while listing.position < end {
-                let index = listing.position
-                listing.position += 1
-                guard matches(listing, index) else { continue }
-                sessions[index].clientIdentifier.withBytes { listing.offer($0, index, hash) }
-            }
-            // At least one step, so that empty tables end the loop too.
-            steps -= max(1, Int(listing.position - begin))
-            guard listing.position >= sessions.endIndex else {
-                requests.putBack(listing)
-                return
-            }
-            finish(&listing, address)
-        }
-    }
-
-    private func finish(_ listing: inout ClientListing, _ address: (Handle) -> String) {
-        let (page, hasMore) = listing.finish()
-        var clients: [ClientSummary] = []
-        clients.reserveCapacity(page.count)
-        for candidate in page {
-            // Skip sessions that have ended since they were visited.
-            guard let index = session(of: candidate), matches(listing, index) else { continue }
-            clients.append(summary(index, address))
-        }
-        let next = hasMore ? page.last.map { ClientCursor(key: $0.key).text } : nil
-        listing.reply(.success(ClientPage(clients: clients, next: next)))
-    }
-
-    private func session(of candidate: ClientListing.Candidate) -> UInt32? {
-        guard candidate.key.count > ClientListing.prefixBytes else {
-            return candidate.key.withUnsafeBytes { sessions.find($0) }
-        }
-        let identifier = sessions[candidate.session].clientIdentifier
-        guard sessions[candidate.session].generation != 0,
-            identifier.withBytes({ ClientListing.key($0, hash) }) == candidate.key
-        else { return nil }
-        return candidate.session
-    }
-
-    private func matches(_ listing: ClientListing, _ index: UInt32) -> Bool {
-        let session = sessions[index]
-        guard session.generation != 0 else { return false }
-        if let connected = listing.query.connected, connected != (session.connection != nil) {
-            return false
-        }
-        if !listing.prefix.isEmpty {
-            guard session.clientIdentifier.withBytes({ $0.starts(with: listing.prefix) }) else {
-                return false
-            }
-        }
-        guard let userName = listing.userName else { return true }
-        return session.hasUserName && userName.withUnsafeBytes { session.userName.equals($0) }
-    }
+    static func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
 }

@@ -145,6 +145,11 @@ extension Shard {
             end(handle, .topicLevels)
             return
         }
+        if context.topicTraces.isActive {
+            tracePublish(
+                topic, bytes[publish.payload], qos: publish.delivery.qos, retain: publish.retain,
+                from: session)
+        }
         guard !Self.isDeviceTopic(topic) else {
             receiveRegistration(handle, publish, frame, bytes)
             return

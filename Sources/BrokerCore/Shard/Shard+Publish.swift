@@ -71,6 +71,14 @@ extension Shard {
         guard !commits.holdsMessages || !mustStore else {
             return (.refused(.storeRefuses), false)
         }
+        if context.topicTraces.isActive {
+            publication.topic.withUnsafeBytes { topic in
+                publication.payload.withUnsafeBytes { payload in
+                    tracePublish(
+                        topic, payload, qos: publication.qos, retain: publication.retain, from: nil)
+                }
+            }
+        }
         let superseded = replaceQueued(by: publication)
         var suffix: [UInt8] = []
         var sequences = superseded ?? []

@@ -14,7 +14,7 @@ extension Shard {
     ) -> Bool {
         let size = PublishEncoder.size(
             topicCount: topic.count, payloadCount: payload.count, qos: .atMostOnce)
-        guard size == Int(frame.packet.count) else { return false }
+        guard size == Int(frame.packet.count), !context.topicTraces.isActive else { return false }
         // The packet begins before its topic, by the fixed header and the topic's length.
         guard let topicBase = topic.baseAddress else { return false }
         let packet = topicBase - (size - topic.count - payload.count)
@@ -95,6 +95,9 @@ extension Shard {
                 delivery.group = choice.group
                 deliver(&delivery, to: choice.session, qos: min(message.qos, choice.qos), &counts)
             }
+        }
+        if context.topicTraces.isActive {
+            traceDeliveries(message, to: matches, choices, needsCommit: needsCommit)
         }
         connections.fansOut = false
         spend(

@@ -6,7 +6,7 @@ import Structures
 /// Hands owed wakes to their senders, and takes the answers.
 extension Shard {
     /// The most wakes of one turn, and entries of a list that it looks at.
-    private static var wakesPerTurn: Int { 128 }
+    private static var wakesPerTurn: Int { 32 }
     private static var looksPerTurn: Int { 4_096 }
     /// Queues that are read for wakes at the same time.
     private static var mostReading: Int { 16 }

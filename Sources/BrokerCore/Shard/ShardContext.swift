@@ -21,6 +21,7 @@ struct ShardContext: ~Copyable {
     var budget = WorkBudget()
     var counters = BrokerCounters()
     var notices = Notices()
+    var topicTraces = TopicTraces()
     let pool = BytePool()
     let hash: KeyedHash
     /// True in tests that end the process at a chosen place.

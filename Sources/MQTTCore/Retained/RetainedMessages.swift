@@ -50,10 +50,10 @@ public struct RetainedMessages: ~Copyable {
         }
     }
 
-    /// Bytes of a topic's retained message; `nil` when it has none.
-    public func byteCount(of topic: UnsafeRawBufferPointer) -> Int? {
+    /// A topic's retained message, borrowed until the next change; `nil` when it has none.
+    public func message(of topic: UnsafeRawBufferPointer) -> Message? {
         guard let node = tree.find(topic), tree[node].value != noIndex else { return nil }
-        return records[tree[node].value].message?.count
+        return records[tree[node].value].message
     }
 
     /// Removes a topic's retained message; false when it has none.

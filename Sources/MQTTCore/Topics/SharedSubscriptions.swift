@@ -208,15 +208,20 @@ public struct SharedSubscriptions: ~Copyable {
         moves.put(move)
     }
 
-    /// The shared subscriptions of a session as the client wrote them, with their QoS.
-    public func subscriptions(of list: List) -> [(filter: [UInt8], qos: QoS)] {
-        var result: [(filter: [UInt8], qos: QoS)] = []
+    /// Calls `body` for the session's subscriptions behind the first `skipped`, until it returns
+    /// false; returns whether it never did.
+    public func forEachSubscription(
+        of list: List, from skipped: UInt32, _ body: ([UInt8], QoS) -> Bool
+    ) -> Bool {
+        var place: UInt32 = 0
         var index = list.members.first
         while index != noIndex {
-            result.append((groups[members[index].group].text.array, members[index].qos))
-            index = members[index].inSession.next
+            let member = members[index]
+            if place >= skipped, !body(groups[member.group].text.array, member.qos) { return false }
+            place += 1
+            index = member.inSession.next
         }
-        return result
+        return true
     }
 
     /// The group with this text; `nil` when it has no members.

@@ -161,16 +161,22 @@ public struct SubscriptionTrie: ~Copyable {
         sliced.note(subscriptions[index].session, filter, subscriptions[index].qos, -1)
     }
 
-    /// The topic filters of a session, with their QoS.
-    public func subscriptions(of list: List) -> [(filter: [UInt8], qos: QoS)] {
-        var result: [(filter: [UInt8], qos: QoS)] = []
+    /// Calls `body` for the session's subscriptions behind the first `skipped`, until it returns
+    /// false; returns whether it never did.
+    public func forEachSubscription(
+        of list: List, from skipped: UInt32, _ body: ([UInt8], QoS) -> Bool
+    ) -> Bool {
+        var place: UInt32 = 0
         var index = list.members.first
         while index != noIndex {
             let subscription = subscriptions[index]
-            result.append((tree.path(of: subscription.node), subscription.qos))
+            if place >= skipped, !body(tree.path(of: subscription.node), subscription.qos) {
+                return false
+            }
+            place += 1
             index = subscription.inSession.next
         }
-        return result
+        return true
     }
 
     // MARK: Matching

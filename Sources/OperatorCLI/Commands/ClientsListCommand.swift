@@ -20,6 +20,39 @@ struct ClientsListCommand: OperatorCommand {
     @Option(help: ArgumentHelp("Only this user's clients.", valueName: "name"))
     var user: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "Only clients connected from this address or network (10.1.0.0/16).",
+            valueName: "address"))
+    var address: String?
+
+    @Option(
+        name: .customLong("protocol"),
+        help: ArgumentHelp("Only clients of MQTT 3.1 or 3.1.1.", valueName: "version"))
+    var protocolVersion: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Only clients that have been connected or away for longer, such as 2h.",
+            valueName: "time"),
+        transform: { try SpanArgument.parse($0, option: "--longer-than", upToDays: 36_500) })
+    var longerThan: SpanArgument?
+
+    @Option(
+        help: ArgumentHelp(
+            "Only clients that came or went within this time, such as 10m.", valueName: "time"),
+        transform: { try SpanArgument.parse($0, option: "--within", upToDays: 36_500) })
+    var within: SpanArgument?
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            What comes first: client-id, since (the longest connected or away), queued, \
+            queued-bytes, in-flight, dropped or subscriptions (the most).
+            """, valueName: "order"),
+        transform: ClientOrderArgument.parse)
+    var sort: ClientQuery.Order?
+
     @Option(help: ArgumentHelp("How many to show at most.", valueName: "count"))
     var limit: Int = 100
 
@@ -30,6 +63,9 @@ struct ClientsListCommand: OperatorCommand {
         if connected && away {
             throw ValidationError("Give either --connected or --away: no client is both.")
         }
+        guard ["3.1", "3.1.1", nil].contains(protocolVersion) else {
+            throw ValidationError("--protocol takes 3.1 or 3.1.1.")
+        }
         guard (1...1_000_000).contains(limit) else {
             throw ValidationError("--limit takes 1 to 1000000.")
         }
@@ -38,7 +74,10 @@ struct ClientsListCommand: OperatorCommand {
     func run(in context: CommandContext) async throws(CommandFailure) {
         let query = ClientQuery(
             connected: connected ? true : away ? false : nil, prefix: prefix, userName: user,
-            limit: limit)
+            address: address, protocolVersion: protocolVersion,
+            beforeMs: longerThan.map { max(0, context.now() - $0.seconds * 1_000) },
+            fromMs: within.map { max(0, context.now() - $0.seconds * 1_000) },
+            order: sort ?? .clientID, limit: limit)
         try await connection.withClient(in: context) { client throws(CommandFailure) in
             let page = try await client.clients(query)
             guard !output.json else {

@@ -152,6 +152,11 @@ struct AdminClient: Sendable {
         if let connected = query.connected { items.append(("connected", "\(connected)")) }
         if let prefix = query.prefix { items.append(("prefix", prefix)) }
         if let userName = query.userName { items.append(("user_name", userName)) }
+        if let address = query.address { items.append(("address", address)) }
+        if let version = query.protocolVersion { items.append(("protocol", version)) }
+        if let beforeMs = query.beforeMs { items.append(("before_ms", "\(beforeMs)")) }
+        if let fromMs = query.fromMs { items.append(("from_ms", "\(fromMs)")) }
+        if query.order != .clientID { items.append(("sort", query.order.rawValue)) }
         if let cursor = query.cursor { items.append(("cursor", cursor)) }
         return items
     }
@@ -232,8 +237,10 @@ struct AdminClient: Sendable {
     }
 
     /// Deletes what has no answer but its absence.
-    func remove(_ segments: [String]) async throws(CommandFailure) {
-        _ = try await send(.delete, segments)
+    func remove(
+        _ segments: [String], query: [(name: String, value: String)] = []
+    ) async throws(CommandFailure) {
+        _ = try await send(.delete, segments, query: query)
     }
 
     func post<Model: Decodable>(
@@ -265,7 +272,7 @@ struct AdminClient: Sendable {
     }
 
     /// The failure in the broker's own words, if it sent a problem document.
-    private func refusal(_ response: AdminResponse) -> CommandFailure {
+    func refusal(_ response: AdminResponse) -> CommandFailure {
         guard response.mediaType == ProblemModel.contentType,
             let problem = try? JSONDecoder().decode(
                 ProblemModel.self, from: Data(response.body))

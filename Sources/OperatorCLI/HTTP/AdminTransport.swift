@@ -45,6 +45,16 @@ package protocol AdminTransport: Sendable {
         _ request: AdminRequest, from descriptor: CInt, named name: String,
         take: (ArraySlice<UInt8>) throws(CommandFailure) -> Void
     ) async throws(CommandFailure) -> AdminResponse
+    /// Sends a request whose answer goes on for as long as the broker wants.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - take: Gets the body of a successful answer, in parts.
+    /// - Returns: The answer, without that body.
+    /// - Throws: ``ExitStatus/unreachable`` when the connection fails, and what `take` throws.
+    func follow(
+        _ request: AdminRequest, take: (ArraySlice<UInt8>) throws(CommandFailure) -> Void
+    ) async throws(CommandFailure) -> AdminResponse
     /// Closes connections and ends threads. Nothing may be sent afterwards.
     func close() async
 }

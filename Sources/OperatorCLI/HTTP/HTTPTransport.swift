@@ -62,8 +62,23 @@ struct HTTPTransport: AdminTransport {
         outgoing.headers.replaceOrAdd(name: "Content-Type", value: "application/x-ndjson")
         outgoing.body = .stream(
             DescriptorParts(descriptor: descriptor, name: name), length: .unknown)
+        // A stream lasts as long as its source; the broker ends one that stands still.
+        return try await answer(to: outgoing, take)
+    }
+
+    func follow(
+        _ request: AdminRequest, take: (ArraySlice<UInt8>) throws(CommandFailure) -> Void
+    ) async throws(CommandFailure) -> AdminResponse {
+        try await answer(to: outgoing(request), take)
+    }
+
+    /// Sends a request, and gives the body of a successful answer away in parts, however long it
+    /// goes on.
+    private func answer(
+        to outgoing: HTTPClientRequest,
+        _ take: (ArraySlice<UInt8>) throws(CommandFailure) -> Void
+    ) async throws(CommandFailure) -> AdminResponse {
         do {
-            // A stream lasts as long as its source; the broker ends one that stands still.
             let response = try await client.execute(outgoing, deadline: .distantFuture)
             var answer = AdminResponse(
                 status: Int(response.status.code),

@@ -176,7 +176,7 @@ final class ShardHarness {
         while true {
             let answer = Mutex<ClientPage?>(nil)
             shard.listClients(query) { page in answer.withLock { $0 = try? page.get() } }
-            shard.continueListings { "\($0.index)" }
+            shard.continueListings(address: { "\($0.index)" }, peer: { _ in .unknown })
             // So few sessions need one step.
             guard let page = answer.withLock({ $0 }) else {
                 preconditionFailure("a list of clients without an answer")

@@ -1,0 +1,184 @@
+import BrokerAPI
+import BrokerCore
+import BrokerTesting
+import HermesTesting
+import MQTTCodec
+import Structures
+import Synchronization
+import Testing
+
+/// Lists of subscriptions and retained messages, and the receivers of a topic.
+@Suite("Lists of subscriptions and retained messages")
+struct ListTests {
+    // MARK: Subscriptions
+
+    private func subscriptions(
+        _ link: ShardLink, clientID: String? = nil, prefix: String = "", limit: Int = 2
+    ) -> [String] {
+        var query = SubscriptionQuery(clientID: clientID, prefix: prefix, limit: limit)
+        var found: [String] = []
+        while true {
+            let page = link.shard.subscriptionPage(query)
+            #expect(page.subscriptions.count <= limit)
+            found += page.subscriptions.map { "\($0.clientID) \($0.filter) \($0.qos)" }
+            guard let next = page.next.flatMap({ UInt64($0) }) else { return found.sorted() }
+            #expect(next > query.from, "a page advances")
+            query.from = next
+        }
+    }
+
+    @Test("every subscription is listed once, whatever the size of a page", arguments: 1...7)
+    func subscriptions(limit: Int) throws {
+        let link = ShardLink()
+        let a = try link.connect("a", cleanSession: false)
+        try link.send(a, .subscribe("x/#", .exactlyOnce))
+        try link.send(a, .subscribe("$share/g/x", .atLeastOnce))
+        try link.send(a, .subscribe("y", .atMostOnce))
+        link.lose(a)
+        _ = try link.connect("b")
+        let c = try link.connect("c")
+        try link.send(c, .subscribe("x/1", .atMostOnce))
+        let all = ["a $share/g/x 1", "a x/# 2", "a y 0", "c x/1 0"]
+        #expect(subscriptions(link, limit: limit) == all)
+        #expect(subscriptions(link, clientID: "a", limit: limit) == Array(all.prefix(3)))
+        #expect(subscriptions(link, prefix: "x/", limit: limit) == [all[1], all[3]])
+        #expect(subscriptions(link, clientID: "nobody", limit: limit) == [])
+        #expect(subscriptions(link, clientID: "b", limit: limit) == [])
+    }
+
+    @Test("one answer looks at a bounded part of very many subscriptions")
+    func bounded() throws {
+        let link = ShardLink()
+        let handle = try link.connect("a")
+        for number in 0..<3_000 { try link.send(handle, .subscribe("\(number)", .atMostOnce)) }
+        let page = link.shard.subscriptionPage(SubscriptionQuery(prefix: "none", limit: 1_000))
+        #expect(page.subscriptions.isEmpty)
+        #expect(page.next != nil)
+        #expect(subscriptions(link, limit: 1_000).count == 3_000)
+    }
+
+    // MARK: Receivers
+
+    @Test("receivers are told apart by what would become of the message")
+    func receivers() throws {
+        let link = ShardLink()
+        for (name, cleanSession, qos) in [
+            ("here", true, QoS.exactlyOnce), ("away", false, .atLeastOnce),
+            ("careless", false, .atMostOnce),
+        ] {
+            let handle = try link.connect(name, cleanSession: cleanSession)
+            try link.send(handle, .subscribe("a/+", qos), .subscribe("a/b", .atMostOnce))
+            if name != "here" { link.lose(handle) }
+        }
+        let member = try link.connect("member")
+        try link.send(member, .subscribe("$share/g/a/#", .atMostOnce))
+        let whole = link.shard.topicReceivers(of: "a/b", qos: .atLeastOnce, limit: 100)
+        let answer = try #require(whole)
+        let found = answer.receivers.map { "\($0.clientID) \($0.qos) \($0.outcome.rawValue)" }
+        #expect(found.sorted() == ["away 1 queued", "careless 0 lost", "here 1 sent"])
+        #expect(answer.groups == ["$share/g/a/#"])
+        let cut = link.shard.topicReceivers(of: "a/b", qos: .atMostOnce, limit: 1)
+        #expect(cut?.matched == 3)
+        #expect(cut?.receivers.count == 1)
+        let nobody = link.shard.topicReceivers(of: "b", qos: .atMostOnce, limit: 1)
+        #expect(nobody?.matched == 0)
+    }
+
+    // MARK: Retained messages
+
+    private func page(_ link: ShardLink, _ query: RetainedQuery) throws -> RetainedPage {
+        let answer = Mutex<BrokerAnswer<RetainedPage>?>(nil)
+        link.shard.listRetained(query) { page in answer.withLock { $0 = page } }
+        #expect(link.shard.nextDeadline == link.shard.now, "the loop goes on with it at once")
+        for _ in 0..<1_000 {
+            link.shard.continueListings(address: { _ in "" }, peer: { _ in .unknown })
+            if let page = answer.withLock({ $0 }) { return try page.get() }
+        }
+        throw NoAnswer()
+    }
+
+    private struct NoAnswer: Error {}
+
+    private func retain(_ link: ShardLink, _ publisher: Handle, _ topics: [String]) throws {
+        for topic in topics { try link.send(publisher, .publish(topic, "v", retain: true)) }
+    }
+
+    @Test("retained messages are listed by topic, each once", arguments: 1...6)
+    func retained(limit: Int) throws {
+        let link = ShardLink()
+        let publisher = try link.connect("p")
+        let long = "a/" + String(repeating: "x", count: 300)
+        try retain(link, publisher, ["b", "a/2", long + "2", "a", "ä", "a/1", long + "1"])
+        for (filter, topics) in [
+            ("#", ["a", "a/1", "a/2", long + "1", long + "2", "b", "ä"]), ("+", ["a", "b", "ä"]),
+            ("a/1", ["a/1"]), ("none/#", []),
+        ] {
+            var query = RetainedQuery(filter: filter, limit: limit)
+            var found: [String] = []
+            repeat {
+                let page = try page(link, query)
+                found += page.retained.map(\.topic)
+                query.cursor = page.next
+            } while query.cursor != nil
+            // Of long topics with one beginning the hash decides.
+            #expect(found.map { String($0.prefix(256)) } == topics.map { String($0.prefix(256)) })
+            #expect(Set(found) == Set(topics))
+        }
+    }
+
+    @Test("a page holds what it lists, and frees it, while messages change")
+    func changes() throws {
+        let link = ShardLink(isDurable: false)
+        let publisher = try link.connect("p")
+        try retain(link, publisher, (0..<10_000).map { "t/\($0)" })
+        let before = link.shard.pool.bytesInUse
+        let answer = Mutex<BrokerAnswer<RetainedPage>?>(nil)
+        link.shard.listRetained(RetainedQuery(limit: 3)) { page in answer.withLock { $0 = page } }
+        link.shard.continueListings(address: { _ in "" }, peer: { _ in .unknown })
+        #expect(answer.withLock { $0 } == nil, "10,000 topics take several turns")
+        for number in 0..<10_000 {
+            try link.send(publisher, .publish("t/\(number)", "", retain: true))
+        }
+        while answer.withLock({ $0 }) == nil {
+            link.shard.continueListings(address: { _ in "" }, peer: { _ in .unknown })
+        }
+        try retain(link, publisher, (0..<10_000).map { "t/\($0)" })
+        #expect(link.shard.pool.bytesInUse == before)
+    }
+
+    @Test("a retained message is shown and deleted, and nobody is told")
+    func deleted() throws {
+        let link = ShardLink()
+        let publisher = try link.connect("p")
+        try retain(link, publisher, ["a"])
+        let subscriber = try link.connect("s")
+        try link.send(subscriber, .subscribe("a", .atMostOnce))
+        let shown = link.shard.retainedMessage(of: "a")
+        #expect(shown?.payload == Array("v".utf8))
+        let absent = link.shard.retainedMessage(of: "b")
+        #expect(absent == nil)
+        let received = try link.take(subscriber).count
+        #expect(received > 0)
+        for expected in [true, false] {
+            let answer = Mutex<BrokerAnswer<Bool>?>(nil)
+            link.shard.removeRetained("a") { wasThere in answer.withLock { $0 = wasThere } }
+            link.turn()
+            #expect(answer.withLock { $0 } == .success(expected))
+        }
+        let deleted = link.shard.retainedMessage(of: "a")
+        #expect(deleted == nil)
+        let later = try link.take(subscriber)
+        #expect(later.isEmpty)
+    }
+
+    @Test("a waiting list gets an error when the shard stops")
+    func stop() throws {
+        let link = ShardLink()
+        let publisher = try link.connect("p")
+        try retain(link, publisher, ["a"])
+        let answer = Mutex<BrokerAnswer<RetainedPage>?>(nil)
+        link.shard.listRetained(RetainedQuery()) { page in answer.withLock { $0 = page } }
+        link.shard.abandonReplies()
+        #expect(answer.withLock { $0 } == .failure(.stopping))
+    }
+}
