@@ -173,7 +173,7 @@ class WithoutServiceManager(Machine):
         # What systemd does for RuntimeDirectory=.
         self.run("install", "-d", f"--owner={user}", f"--group={group}", "--mode=0700",
                  f"/run/{values['RuntimeDirectory']}")
-        log = self.root / "var/tmp/hermesd.log"
+        log = self.root / "var/tmp/broker.log"
         with log.open("a") as stream:
             self.process = subprocess.Popen(
                 ["nsenter", f"--target={self.leader}", *self.namespaces(),
@@ -204,7 +204,7 @@ class WithoutServiceManager(Machine):
         return self.process.pid if self.process is not None else None
 
     def log(self) -> str:
-        return (self.root / "var/tmp/hermesd.log").read_text()
+        return (self.root / "var/tmp/broker.log").read_text()
 
 
 def await_true(what: str, condition: Callable[[], object]) -> None:

@@ -156,8 +156,8 @@ class Proof:
         self.machine.service("start")
         assert self.queue() == ["first"]
         run("rm", "-r", f"{DATA}.newer")
-        self.done("went back from a newer data format: refused with a clear error, nothing changed; "
-                  "the backup serves")
+        self.done("went back from a newer data format: refused with a clear error, nothing "
+                  "changed; the backup serves")
 
     def remove_and_come_back(self) -> None:
         run = self.machine.run
@@ -181,7 +181,8 @@ class Proof:
         assert self.broker_is_gone()
         left = {path for path in self.files() - before if "hermes" in path}
         backup = {f"{BACKUPS}/before-upgrade/hermes.sqlite", f"{BACKUPS}/before-upgrade", BACKUPS}
-        assert left == backup, f"left behind: {sorted(left - backup)}; gone: {sorted(backup - left)}"
+        assert left == backup, (
+            f"left behind: {sorted(left - backup)}; gone: {sorted(backup - left)}")
         lost = {path for path in before - self.files() if not is_volatile(path)}
         assert not lost, f"files of others are gone: {sorted(lost)}"
         self.done("purged: nothing is left but the operator's backup")
