@@ -102,6 +102,7 @@ def test_what_is_installed_where(package):
         "usr/lib/tmpfiles.d/hermes.conf",
         "usr/share/man/man8/hermesd.8.gz", "usr/share/man/man1/hermesctl.1.gz",
         "usr/share/bash-completion/completions/hermesctl",
+        "usr/share/doc/hermes/grafana/hermes.json", "usr/share/doc/hermes/grafana/alerts.yaml",
         "usr/share/zsh/vendor-completions/_hermesctl",
         "usr/share/fish/vendor_completions.d/hermesctl.fish",
     } <= rows.keys()
