@@ -83,7 +83,7 @@ let package = Package(
             ]),
         module("Authorization", ["PlainText", "Structures", "SystemFiles"]),
         // What both planes say to each other.
-        module("BrokerAPI", ["MQTTCodec"]),
+        module("BrokerAPI", ["MQTTCodec", "Structures"]),
         // The shard: the protocol without input and output.
         module(
             "BrokerCore",
@@ -106,7 +106,7 @@ let package = Package(
             "AdminAPI",
             [
                 "Addresses", "AdminTLS", "BrokerAPI", "COpenAPI", "Credentials", "HermesMessages",
-                "MQTTCodec", "OperatorLog", "PlainText", "RequestText", "SystemFiles",
+                "MQTTCodec", "OperatorLog", "PlainText", "RequestText", "Structures", "SystemFiles",
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
@@ -263,7 +263,7 @@ let package = Package(
             "AdminAPITests",
             [
                 "Addresses", "AdminAPI", "AdminTLS", "BrokerAPI", "CHermesProtos", "Credentials",
-                "MQTTCodec", "RequestText",
+                "MQTTCodec", "RequestText", "Structures",
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
             ]),

@@ -87,6 +87,11 @@ extension BrokerLoop {
             shard.outside.authenticationsWaiting = authenticator?.waitingCount ?? 0
             var figures = shard.figures
             addTLS(to: &figures)
+            for (number, address) in reactor.listenerAddresses.enumerated() {
+                figures.listeners[number].address = address
+            }
+            figures.turns = turns.histogram
+            figures.longestTurnMicroseconds = turns.longestMicroseconds(at: shard.now)
             figures.memory = memoryFigures
             figures.memoryPressure = Int(memory.pressure.rawValue)
             return figures

@@ -137,6 +137,6 @@ extension BrokerLoop {
     ) -> BrokerFigures.ExpiringFile {
         let now = Double(shard.wallClockMs) / 1_000
         return BrokerFigures.ExpiringFile(
-            listener: listener, file: file, daysLeft: (Double(end) - now) / 86_400)
+            listener: listener, file: file, daysLeft: (Double(end) - now) / 86_400, expiresAt: end)
     }
 }

@@ -88,6 +88,7 @@ package struct BrokerLoop: ~Copyable {
     private var lingerDeadlines = RingBuffer<LingerDeadline>()
     var drainDeadline: MonotonicTime?
     var memory = MemoryWatch()
+    var turns = TurnTimes()
     /// By connection index: sockets that failed while input of their clients was unread.
     var failures: [UInt32: FailedSocket] = [:]
     private var reportedShortages: UInt64 = 0
@@ -178,7 +179,10 @@ package struct BrokerLoop: ~Copyable {
             eventCount = try reactor.wait(milliseconds: timeout())
             handledEvents = 0
         }
-        shard.beginTurn(at: Self.clock(), wallClockMs: hermes_wall_ms())
+        let begin = hermes_monotonic_us()
+        shard.beginTurn(
+            at: MonotonicTime(milliseconds: begin / 1_000), microseconds: begin,
+            wallClockMs: hermes_wall_ms())
         tellShard()
         handleEvents()
         acceptWaiting()
@@ -188,6 +192,7 @@ package struct BrokerLoop: ~Copyable {
         takeSteps()
         resumeAccepting()
         endLingering()
+        turns.add(from: begin, to: hermes_monotonic_us())
         return !isDrained
     }
 

@@ -46,6 +46,8 @@ extension StoreStatus {
         syncMicroseconds = figures.syncMicroseconds
         longestSyncMicroseconds = figures.longestSyncMicroseconds
         longestCommitMicroseconds = figures.longestCommitMicroseconds
+        commitTimes = figures.commitTimes
+        syncTimes = figures.syncTimes
         movedSegments = figures.movedSegments
         movedMessages = figures.movedMessages
         waitingSegments = figures.waitingSegments

@@ -1,6 +1,7 @@
 import BrokerAPI
 import FoundationEssentials
 import Logging
+import Structures
 import Testing
 
 @testable import AdminAPI
@@ -44,6 +45,25 @@ struct MetricsTests {
             text.contains(
                 #"hermes_tls_revocation_list_days_left{listener="2",file="/etc/c.crl"} 6.5"#
                     + "\n"))
+        for line in [
+            #"hermes_tls_certificate_expiry_timestamp_seconds{listener="1",file="/etc/a \"b\".crt"} 1700000001"#,
+            #"hermes_tls_certificate_expiry_timestamp_seconds{listener="admin",file="/etc/b.crt"} 1700000003"#,
+            #"hermes_tls_revocation_list_expiry_timestamp_seconds{listener="2",file="/etc/c.crl"} 1700000002"#,
+            #"hermes_listener_connections{listener="0",address="127.0.0.1:1883"} 304"#,
+            #"hermes_listener_connections_opened_total{listener="0",address="127.0.0.1:1883"} 300"#,
+            #"hermes_listener_connections_admitted_total{listener="0",address="127.0.0.1:1883"} 305"#,
+            #"hermes_listener_connections_refused_total{listener="0",address="127.0.0.1:1883"} 302"#,
+            #"hermes_listener_connections_closed_total{listener="0",address="127.0.0.1:1883"} 303"#,
+            #"hermes_turn_seconds_bucket{le="5e-05"} 1"#,
+            "hermes_turn_longest_seconds 0.0045",
+            #"hermes_acknowledge_seconds_bucket{le="0.0001"} 2"#,
+            #"hermes_acknowledged_delivery_seconds_bucket{qos="2",le="0.001"} 1"#,
+            #"hermes_store_commit_seconds_bucket{le="0.0001"} 3"#,
+            #"hermes_store_fdatasync_seconds_bucket{le="5e-05"} 0"#,
+            #"hermes_store_fdatasync_seconds_bucket{le="0.0001"} 4"#,
+        ] {
+            #expect(text.contains("\n\(line)\n"), "\(line)")
+        }
         #expect(text.contains(#"hermes_tls_versions_total{version="1.3"} 210"# + "\n"))
         #expect(text.contains("\nprocess_start_time_seconds 1700000000.25\n"))
         #expect(

@@ -1,6 +1,7 @@
 import AdminAPI
 import BrokerAPI
 import Dispatch
+import Structures
 import Synchronization
 
 /// A data plane that records requests and gives prepared answers.
@@ -403,13 +404,27 @@ final class StubBroker: BrokerControl {
         figures.tlsHandshakes = [BrokerFigures.Count("full", 203)]
         figures.tlsHandshakeFailures = [BrokerFigures.Count("not_tls", 204)]
         figures.certificates = [
-            BrokerFigures.ExpiringFile(listener: 1, file: "/etc/a \"b\".crt", daysLeft: -2.5)
+            BrokerFigures.ExpiringFile(
+                listener: 1, file: "/etc/a \"b\".crt", daysLeft: -2.5, expiresAt: 1_700_000_001)
         ]
         figures.revocationLists = [
-            BrokerFigures.ExpiringFile(listener: 2, file: "/etc/c.crl", daysLeft: 6.5)
+            BrokerFigures.ExpiringFile(
+                listener: 2, file: "/etc/c.crl", daysLeft: 6.5, expiresAt: 1_700_000_002)
         ]
         figures.tlsVersions = [BrokerFigures.Count("1.2", 209), BrokerFigures.Count("1.3", 210)]
-        figures.admin.certificate = .init(file: "/etc/b.crt", daysLeft: -0.5)
+        figures.admin.certificate = .init(
+            file: "/etc/b.crt", daysLeft: -0.5, expiresAt: 1_700_000_003)
+        var listener = BrokerFigures.Listener()
+        listener.address = "127.0.0.1:1883"
+        (listener.opened, listener.admitted, listener.refused) = (300, 305, 302)
+        (listener.closed, listener.admittedClosed) = (303, 1)
+        figures.listeners = [listener]
+        figures.turns.add(microseconds: 40)
+        figures.acknowledgements.add(microseconds: 60, count: 2)
+        figures.acknowledgedDeliveriesExactlyOnce.add(microseconds: 600)
+        figures.store.commitTimes.add(microseconds: 70, count: 3)
+        figures.store.syncTimes.add(microseconds: 50, count: 4)
+        figures.longestTurnMicroseconds = 4_500
         figures.admin.webhook = WebhookFigures(
             events: ["refused": 221, "delivered": 220], lastSuccessAtMs: 1_700_000_000_500)
         var push = PushFigures()

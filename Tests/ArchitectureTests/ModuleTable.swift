@@ -49,7 +49,7 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
         ModuleRow("MQTTCore", own: "MQTTCodec Structures"),
 
         // Commands, answers, figures and limits, for the data plane and the admin plane.
-        ModuleRow("BrokerAPI", own: "MQTTCodec"),
+        ModuleRow("BrokerAPI", own: "MQTTCodec Structures"),
 
         // Sockets, the disk and the operator's files, without the protocol.
         ModuleRow(
@@ -108,7 +108,7 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
             "AdminAPI",
             own: """
                 Addresses AdminTLS BrokerAPI COpenAPI Credentials HermesMessages MQTTCodec \
-                OperatorLog PlainText RequestText SystemFiles
+                OperatorLog PlainText RequestText Structures SystemFiles
                 """,
             outside: """
                 FoundationEssentials Glibc Hummingbird HummingbirdCore Logging NIOCore NIOHTTP1 \

@@ -150,6 +150,79 @@ struct CountersTests {
         #expect(figures.inFlight == 0)
     }
 
+    @Test("acknowledgements are counted by what they waited, and deliveries from there")
+    func acknowledgementTimes() throws {
+        let link = ShardLink(isImmediate: false)
+        let phone = try link.connect("phone", cleanSession: false)
+        let publisher = try link.connect("publisher")
+        try link.send(phone, .subscribe("a/#", .atLeastOnce))
+        link.store.completeAll()
+        link.turn()
+        _ = try link.take(phone)
+        let before = link.shard.figures.acknowledgements
+        for identifier: PacketIdentifier in [1, 2, 3] {
+            try link.send(
+                publisher, .publish("a/b", "x", qos: .atLeastOnce, identifier, retain: false))
+        }
+        // The commit takes 20 ms, the receiver another 5.
+        link.store.completeAll()
+        link.advance(milliseconds: 20)
+        #expect(try link.take(publisher).count == 3)
+        var figures = link.shard.figures
+        #expect(figures.acknowledgements.count == before.count + 3)
+        #expect(abs(figures.acknowledgements.seconds - before.seconds - 0.060) < 1e-9)
+        let packets = try link.take(phone)
+        link.advance(milliseconds: 5)
+        for case .publish(let publish) in packets {
+            guard case .atLeastOnce(let identifier, _) = publish.delivery else { continue }
+            try link.send(phone, .puback(identifier))
+        }
+        figures = link.shard.figures
+        #expect(figures.deliveriesAtLeastOnce.count == 3)
+        #expect(abs(figures.deliveriesAtLeastOnce.seconds - 3 * 0.025_5) < 1e-9)
+        #expect(figures.acknowledgedDeliveriesAtLeastOnce.count == 3)
+        #expect(abs(figures.acknowledgedDeliveriesAtLeastOnce.seconds - 3 * 0.005_5) < 1e-9)
+    }
+
+    @Test("a message that nothing is stored for is delivered from its arrival on")
+    func unstoredDelivery() throws {
+        let link = ShardLink()
+        let phone = try link.connect("phone")
+        let publisher = try link.connect("publisher")
+        try link.send(phone, .subscribe("a/#", .atLeastOnce))
+        let before = link.shard.figures.acknowledgements.count
+        try link.send(publisher, .publish("a/b", "x", qos: .atLeastOnce, 1, retain: false))
+        link.advance(milliseconds: 2_000)
+        for case .publish(let publish) in try link.take(phone) {
+            guard case .atLeastOnce(let identifier, _) = publish.delivery else { continue }
+            try link.send(phone, .puback(identifier))
+        }
+        let figures = link.shard.figures
+        #expect(figures.acknowledgements.count == before)
+        #expect(figures.acknowledgedDeliveriesAtLeastOnce == figures.deliveriesAtLeastOnce)
+    }
+
+    @Test("commits that complete out of order count each acknowledgement once")
+    func acknowledgementsOutOfOrder() throws {
+        let link = ShardLink(isImmediate: false)
+        let phone = try link.connect("phone", cleanSession: false)
+        let publisher = try link.connect("publisher")
+        try link.send(phone, .subscribe("a/#", .atLeastOnce))
+        link.store.completeAll()
+        link.turn()
+        let before = link.shard.figures.acknowledgements.count
+        for identifier: PacketIdentifier in [1, 2, 3, 4] {
+            try link.send(
+                publisher, .publish("a/b", "x", qos: .atLeastOnce, identifier, retain: false))
+            link.advance(milliseconds: 1)
+        }
+        for ticket in link.store.pending.reversed() {
+            link.store.complete(ticket)
+            link.advance(milliseconds: 1)
+        }
+        #expect(link.shard.figures.acknowledgements.count == before + 4)
+    }
+
     @Test("connections are counted as opened, admitted, refused and closed, and their most")
     func connections() throws {
         let link = ShardLink({ $0.maxSessions = 1 })
@@ -168,6 +241,10 @@ struct CountersTests {
         #expect((figures.connections, figures.connectionsPending) == (1, 1))
         #expect(figures.connectionsPeak == 2)
         #expect((figures.sessions, figures.persistentSessions) == (2, 1))
+        #expect(figures.listeners.count == 1)
+        #expect((figures.listeners[0].opened, figures.listeners[0].admitted) == (4, 2))
+        #expect((figures.listeners[0].refused, figures.listeners[0].closed) == (1, 2))
+        #expect(figures.listeners[0].connected == 1)
         link.send(pending, [0xFF])
         figures = link.shard.figures
         #expect(figures.protocolViolations == 1)

@@ -3,8 +3,8 @@ import BrokerAPI
 extension MetricFamily {
     /// All metrics, in the order of output; docs/metrics.md describes them.
     static let all: [MetricFamily] =
-        software + connections + sessions + traffic + limits + waiting + tls + store + admin
-        + webhook + reports + wakes + process
+        software + connections + listeners + sessions + traffic + limits + waiting + times + tls
+        + store + admin + webhook + reports + wakes + process
 
     private static let software: [MetricFamily] = [
         .information(
@@ -253,12 +253,13 @@ extension MetricFamily {
         .real(
             "hermes_store_sync_seconds_total", .counter, "Time spent waiting for fdatasync."
         ) { Double($0.store.syncMicroseconds) / 1e6 },
-        .real("hermes_store_sync_longest_seconds", .gauge, "The longest fdatasync.") {
-            Double($0.store.longestSyncMicroseconds) / 1e6
-        },
+        .real(
+            "hermes_store_sync_longest_seconds", .gauge,
+            "The longest fdatasync of the last minute."
+        ) { Double($0.store.longestSyncMicroseconds) / 1e6 },
         .real(
             "hermes_store_commit_longest_seconds", .gauge,
-            "The longest commit, whatever held it up."
+            "The longest commit of the last minute, whatever held it up."
         ) { Double($0.store.longestCommitMicroseconds) / 1e6 },
         .counter(
             "hermes_store_moved_segments_total", "Journal segments moved to the database."

@@ -1,4 +1,5 @@
 import BrokerAPI
+import Structures
 
 /// One metric with all its series, for `GET /metrics`.
 struct MetricFamily: Sendable {

@@ -1,4 +1,5 @@
 import BrokerAPI
+import Structures
 import Synchronization
 
 /// Counts the answered requests of each route and their times, for any thread. The routes are known

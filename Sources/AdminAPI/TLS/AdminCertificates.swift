@@ -65,9 +65,10 @@ package final class AdminCertificates: Sendable {
 
     /// The certificate in use, for the metrics.
     var figures: AdminFigures.Certificate {
-        let left = state.withLock { $0.certificate.expires } - Int64(time(nil))
+        let end = state.withLock { $0.certificate.expires }
         return AdminFigures.Certificate(
-            file: settings.certificate, daysLeft: Double(left) / Double(Self.secondsOfDay))
+            file: settings.certificate,
+            daysLeft: Double(end - Int64(time(nil))) / Double(Self.secondsOfDay), expiresAt: end)
     }
 
     /// The TLS context for a new connection. Costs two or three looks at file stamps.

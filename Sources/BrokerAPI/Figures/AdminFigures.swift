@@ -1,3 +1,5 @@
+import Structures
+
 /// Figures of the admin plane.
 public struct AdminFigures: Sendable, Equatable {
     /// Rejected requests, by reason.
@@ -40,10 +42,13 @@ public struct AdminFigures: Sendable, Equatable {
         public var file: String
         /// Days until it expires; negative once it has.
         public var daysLeft: Double
+        /// When it expires, in seconds since 1970.
+        public var expiresAt: Int64
 
-        public init(file: String, daysLeft: Double) {
+        public init(file: String, daysLeft: Double, expiresAt: Int64) {
             self.file = file
             self.daysLeft = daysLeft
+            self.expiresAt = expiresAt
         }
     }
 

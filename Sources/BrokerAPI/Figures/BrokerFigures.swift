@@ -1,3 +1,5 @@
+import Structures
+
 /// All figures at one moment, for `GET /metrics` and `$SYS`. Counters run since the start.
 public struct BrokerFigures: Sendable, Equatable {
     /// The count of one case, such as a reason. Fixed cases bound the number of series.
@@ -34,12 +36,33 @@ public struct BrokerFigures: Sendable, Equatable {
         public var file: String
         /// Days until the first certificate or list in the file expires; negative once it has.
         public var daysLeft: Double
+        /// When it expires, in seconds since 1970.
+        public var expiresAt: Int64
 
-        public init(listener: Int, file: String, daysLeft: Double) {
+        public init(listener: Int, file: String, daysLeft: Double, expiresAt: Int64) {
             self.listener = listener
             self.file = file
             self.daysLeft = daysLeft
+            self.expiresAt = expiresAt
         }
+    }
+
+    /// Connections of one listener, since the start.
+    public struct Listener: Sendable, Equatable {
+        /// Where it listens, such as `127.0.0.1:1883`; set by the owner of the sockets.
+        public var address = ""
+        public var opened: UInt64 = 0
+        /// CONNECTs answered with code 0, and with another.
+        public var admitted: UInt64 = 0
+        public var refused: UInt64 = 0
+        public var closed: UInt64 = 0
+        /// Of those that were closed, the ones whose CONNECT had been admitted.
+        public var admittedClosed: UInt64 = 0
+
+        /// Clients that are connected.
+        public var connected: UInt64 { admitted - admittedClosed }
+
+        public init() {}
     }
 
     public var version = ""
@@ -55,6 +78,8 @@ public struct BrokerFigures: Sendable, Equatable {
     /// The largest number of clients connected at one time.
     public var connectionsPeak = 0
     public var connectionsLimit = 0
+    /// By the listener's number in the configuration.
+    public var listeners: [Listener] = []
     public var connectionsOpened: UInt64 = 0
     /// CONNECTs answered with code 0.
     public var connectionsAdmitted: UInt64 = 0
@@ -103,6 +128,15 @@ public struct BrokerFigures: Sendable, Equatable {
     public var deliveriesAtLeastOnce = TimeHistogram()
     /// From the arrival of a QoS 2 message at the broker to its receiver's PUBCOMP.
     public var deliveriesExactlyOnce = TimeHistogram()
+    /// The same, from the acknowledgement to the sender.
+    public var acknowledgedDeliveriesAtLeastOnce = TimeHistogram()
+    public var acknowledgedDeliveriesExactlyOnce = TimeHistogram()
+    /// From the arrival of a client's packet to its acknowledgement, where that waits for a commit.
+    public var acknowledgements = TimeHistogram(.fiftyMicroseconds)
+    /// Turns of the broker's thread by their length, without the wait for events.
+    public var turns = TimeHistogram(.fiftyMicroseconds)
+    /// The longest turn of the last minute.
+    public var longestTurnMicroseconds: UInt64 = 0
     /// Number of times each limit was met.
     public var limitsReached: [Count] = []
 

@@ -1,3 +1,5 @@
+import Structures
+
 /// The state of the durable store, for `GET /v1/status` and `GET /metrics`.
 public struct StoreStatus: Codable, Sendable, Equatable {
     /// The reason why storing fails, or damage that needs an operator; `nil` when all is well.
@@ -7,10 +9,10 @@ public struct StoreStatus: Codable, Sendable, Equatable {
     public var committedBytes: UInt64 = 0
     /// Failed writes and syncs.
     public var failures: UInt64 = 0
-    /// Time spent waiting for the disk, and the longest wait, in microseconds.
+    /// Time spent waiting for the disk, and the longest wait of the last minute, in microseconds.
     public var syncMicroseconds: UInt64 = 0
     public var longestSyncMicroseconds: UInt64 = 0
-    /// The longest time between submission and commit of a group.
+    /// The longest time between submission and commit of a group in the last minute.
     public var longestCommitMicroseconds: UInt64 = 0
     /// Journal segments moved to the database, their messages, and segments that wait to be moved.
     public var movedSegments: UInt64 = 0
@@ -29,6 +31,9 @@ public struct StoreStatus: Codable, Sendable, Equatable {
     public var isReady: Bool { notReadyReason == nil }
     /// True when the disk has no space for new messages; not part of the answer.
     public var isFull = false
+    /// Each commit and each fdatasync by its time; not part of the answer.
+    public var commitTimes = TimeHistogram(.fiftyMicroseconds)
+    public var syncTimes = TimeHistogram(.fiftyMicroseconds)
 
     enum CodingKeys: String, CodingKey {
         case notReadyReason = "not_ready_reason"

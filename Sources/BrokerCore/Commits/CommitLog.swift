@@ -10,6 +10,14 @@ struct CommitLog: ~Copyable {
         case reply(UInt64)
         /// A slice of this group of the admin plane is stored.
         case group(UInt64)
+
+        @inline(__always)
+        var isAcknowledgement: Bool {
+            switch self {
+            case .acknowledge: true
+            case .none, .reply, .group: false
+            }
+        }
     }
 
     struct Entry: BitwiseCopyable {

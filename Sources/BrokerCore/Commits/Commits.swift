@@ -26,6 +26,7 @@ struct Commits: ~Copyable {
     private let store: any Store
     private var log = CommitLog()
     private var backlog = StoreBacklog()
+    private(set) var times = AcknowledgementTimes()
     private var openings = RingBuffer<Opening>()
     /// Repeats of messages whose keys are not stored yet.
     private var repeats = RingBuffer<Repeat>()
@@ -116,8 +117,11 @@ struct Commits: ~Copyable {
     mutating func read(_ request: QueueRead) { reads.append(request) }
 
     /// Submits the turn's groups of records and the reads to the store, without waiting.
-    mutating func submit() {
+    mutating func submit(_ context: borrowing ShardContext) {
         if !records.isEmpty {
+            times.submitted(
+                through: records.lastTicket, atMicroseconds: context.nowMicroseconds,
+                arrivalStamp: context.now.arrivalStamp)
             backlog.add(bytes: records.byteCount, through: records.lastTicket)
             store.submit(&records)
         }
@@ -129,7 +133,7 @@ struct Commits: ~Copyable {
     // MARK: Completions
 
     /// Asks the store for completed commits; false when there are none. The caller then takes each
-    /// with ``nextCompletion()`` and calls ``finishCompletions(bound:)``.
+    /// with ``nextCompletion(_:)`` and calls ``finishCompletions(_:)``.
     mutating func fetchCompletions() -> Bool {
         if !completions.isEmpty { completions.removeAll(keepingCapacity: true) }
         store.takeCompletions(&completions)
@@ -140,7 +144,7 @@ struct Commits: ~Copyable {
     }
 
     /// The action of the next completed commit; `nil` after the last.
-    mutating func nextCompletion() -> CommitLog.Action? {
+    mutating func nextCompletion(_ context: borrowing ShardContext) -> CommitLog.Action? {
         guard completedRange < completions.count else { return nil }
         let ticket = completedTicket
         if ticket < completions[completedRange].upperBound {
@@ -151,11 +155,18 @@ struct Commits: ~Copyable {
                 completedTicket = completions[completedRange].lowerBound
             }
         }
-        return log.complete(ticket)
+        let action = log.complete(ticket)
+        times.completed(
+            ticket, isAcknowledgement: action.isAcknowledgement,
+            atMicroseconds: context.nowMicroseconds, stamp: context.now.arrivalStamp)
+        return action
     }
 
-    /// Removes completed batches from the backlog; `bound` is the backlog's, in bytes.
-    mutating func finishCompletions(bound: Int) {
+    /// Removes completed batches from the backlog.
+    mutating func finishCompletions(_ context: borrowing ShardContext) {
+        let bound = context.limits.storeBacklogBytes
+        times.endCompletions(
+            atMicroseconds: context.nowMicroseconds, stamp: context.now.arrivalStamp)
         backlog.complete(log)
         if backlogBytes <= bound / 2 { isBacklogFull = false }
     }

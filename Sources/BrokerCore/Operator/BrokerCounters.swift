@@ -33,6 +33,9 @@ public struct BrokerCounters: Sendable {
 
     public var deliveriesAtLeastOnce = TimeHistogram()
     public var deliveriesExactlyOnce = TimeHistogram()
+    /// The same, from the acknowledgement to the sender.
+    public var acknowledgedDeliveriesAtLeastOnce = TimeHistogram()
+    public var acknowledgedDeliveriesExactlyOnce = TimeHistogram()
 
     public var dropped = DropCounts<UInt64>()
     public var limits = Counts<Limit>()
@@ -40,17 +43,37 @@ public struct BrokerCounters: Sendable {
     /// A gauge: publishers that are not read at the moment.
     public var publishersPaused = 0
 
-    public init() {}
+    /// By listener.
+    public var listeners: [BrokerFigures.Listener] = []
+
+    init(listenerCount: Int) {
+        listeners = Array(repeating: BrokerFigures.Listener(), count: listenerCount)
+    }
+
+    /// Counts a connection that was taken.
+    mutating func opened(listener: UInt8) {
+        connectionsOpened += 1
+        listeners[Int(listener)].opened += 1
+    }
 
     /// Counts an accepted CONNECT; `connected` is the new number of connected clients.
-    mutating func admitted(connected: Int) {
+    mutating func admitted(connected: Int, listener: UInt8) {
         connectionsAdmitted += 1
+        listeners[Int(listener)].admitted += 1
         connectionsPeak = max(connectionsPeak, connected)
     }
 
+    /// Counts a CONNECT that was answered with another code than 0.
+    mutating func refused(listener: UInt8) {
+        connectionsRefused += 1
+        listeners[Int(listener)].refused += 1
+    }
+
     /// Counts an ended connection; `wasOpen` means that its CONNECT had been accepted.
-    mutating func closed(_ reason: CloseReason, wasOpen: Bool) {
+    mutating func closed(_ reason: CloseReason, wasOpen: Bool, listener: UInt8) {
         closed.add(reason.kind)
+        listeners[Int(listener)].closed += 1
+        if wasOpen { listeners[Int(listener)].admittedClosed += 1 }
         if case .protocolViolation = reason { protocolViolations += 1 }
         if let limit = reason.limit(wasOpen: wasOpen) { limits.add(limit) }
     }
@@ -75,15 +98,21 @@ public struct BrokerCounters: Sendable {
         }
     }
 
-    /// Counts a receiver's last acknowledgement, unless the message's arrival is unknown.
-    mutating func delivered(_ qos: QoS, arrivedMs: UInt32, at now: MonotonicTime) {
+    /// Counts a receiver's last acknowledgement, unless the message's arrival is unknown. The sender
+    /// was acknowledged at `acknowledgedMs`.
+    mutating func delivered(
+        _ qos: QoS, arrivedMs: UInt32, acknowledgedMs: UInt32, at now: MonotonicTime
+    ) {
         guard arrivedMs != 0 else { return }
         // The time is that of the turns, in whole milliseconds: the middle of one is as true.
         let microseconds = UInt64(now.arrivalStamp &- arrivedMs) * 1_000 + 500
+        let sinceAcknowledged = UInt64(now.arrivalStamp &- acknowledgedMs) * 1_000 + 500
         if qos == .atLeastOnce {
             deliveriesAtLeastOnce.add(microseconds: microseconds)
+            acknowledgedDeliveriesAtLeastOnce.add(microseconds: sinceAcknowledged)
         } else {
             deliveriesExactlyOnce.add(microseconds: microseconds)
+            acknowledgedDeliveriesExactlyOnce.add(microseconds: sinceAcknowledged)
         }
     }
 

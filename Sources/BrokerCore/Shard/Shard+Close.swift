@@ -84,7 +84,7 @@ extension Shard {
             countLoss(of: connection, reason)
             detach(session, reason)
         }
-        context.counters.closed(reason, wasOpen: wasOpen)
+        context.counters.closed(reason, wasOpen: wasOpen, listener: connection.listener)
         if connection.intake.isPausedAtLimit { context.counters.publishersPaused -= 1 }
         if isReported {
             context.notices.append(

@@ -42,9 +42,9 @@ extension Shard {
 
     private mutating func takeCommits() {
         guard commits.fetchCompletions() else { return }
-        while let action = commits.nextCompletion() { carryOut(action) }
+        while let action = commits.nextCompletion(context) { carryOut(action) }
         while let action = commits.nextRepeat() { carryOut(action) }
-        commits.finishCompletions(bound: context.limits.storeBacklogBytes)
+        commits.finishCompletions(context)
         while let handle = commits.nextOpening() { finishCommit(handle) }
         sessions.takeAwaitingCommit(&committed)
         // A stored message to very many is released to all of them here.

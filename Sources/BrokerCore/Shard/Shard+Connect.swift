@@ -235,7 +235,8 @@ extension Shard {
     mutating func finishOpening(_ handle: Handle, sessionPresent: Bool) {
         let session = connections[handle].session
         connections.noteOpened()
-        context.counters.admitted(connected: connections.activeCount)
+        context.counters.admitted(
+            connected: connections.activeCount, listener: connections[handle].listener)
         context.counters.otherPacketsSent += 1
         subscriptions.setOnline(sessions[session].subscriptions, true)
         connections[handle].outlet.append(
@@ -271,7 +272,7 @@ extension Shard {
     ) {
         connections[handle].outlet.append(
             word: PacketEncoder.fourBytes(.refused(code)), pool: pool)
-        context.counters.connectionsRefused += 1
+        context.counters.refused(listener: connections[handle].listener)
         context.counters.otherPacketsSent += 1
         context.notices.append(
             .refused(handle, clientIdentifier: identifier, userName: userName, reason))

@@ -275,7 +275,9 @@ extension Shard {
         }
         guard case .accepted(let position, let arrivedMs) = received else { return }
         context.counters.delivered(
-            type == .puback ? .atLeastOnce : .exactlyOnce, arrivedMs: arrivedMs, at: context.now)
+            type == .puback ? .atLeastOnce : .exactlyOnce, arrivedMs: arrivedMs,
+            acknowledgedMs: commits.times.acknowledgementStamp(ofArrival: arrivedMs),
+            at: context.now)
         sessions[session].publishesAcknowledged += 1
         sessions.totals.finished()
         finished(session, position, .acknowledged)

@@ -18,6 +18,7 @@ extension Shard {
         figures.connectionsPending = connections.pendingCount
         figures.connectionsPeak = counters.connectionsPeak
         figures.connectionsLimit = context.limits.mostConnections
+        figures.listeners = counters.listeners
         figures.connectionsOpened = counters.connectionsOpened
         figures.connectionsAdmitted = counters.connectionsAdmitted
         figures.connectionsRefused = counters.connectionsRefused
@@ -84,6 +85,9 @@ extension Shard {
         figures.inFlight = sessions.totals.inFlight
         figures.deliveriesAtLeastOnce = counters.deliveriesAtLeastOnce
         figures.deliveriesExactlyOnce = counters.deliveriesExactlyOnce
+        figures.acknowledgedDeliveriesAtLeastOnce = counters.acknowledgedDeliveriesAtLeastOnce
+        figures.acknowledgedDeliveriesExactlyOnce = counters.acknowledgedDeliveriesExactlyOnce
+        figures.acknowledgements = commits.times.histogram
         figures.limitsReached = counters.limits.figures
         figures.accessRefusals = counters.accessRefusals.figures
     }

@@ -55,7 +55,7 @@ struct TurnMachine {
     }
 }
 
-/// One turn. ``beginTurn(at:wallClockMs:)`` starts it; then come events of sockets
+/// One turn. ``beginTurn(at:microseconds:wallClockMs:)`` starts it; then come events of sockets
 /// (``open(_:listener:origin:)``, ``receive(_:_:)``, ``lost(_:_:)``, ``drained(_:)``) and admin
 /// plane; then ``nextStep()`` until the turn has ended.
 ///
@@ -73,9 +73,13 @@ extension Shard {
     private static var sendsPerTurn: Int { 128 }
     private static var bytesPerSendShift: Int { 13 }
 
-    /// Begins a turn; `wallClockMs` is UNIX time in milliseconds.
-    public mutating func beginTurn(at now: MonotonicTime, wallClockMs: Int64) {
+    /// Begins a turn; `wallClockMs` is UNIX time in milliseconds. `microseconds` is `now` in a finer
+    /// unit, for what takes less than a millisecond.
+    public mutating func beginTurn(
+        at now: MonotonicTime, microseconds: UInt64? = nil, wallClockMs: Int64
+    ) {
         context.now = now
+        context.nowMicroseconds = microseconds ?? now.milliseconds &* 1_000
         context.wallClockMs = wallClockMs
     }
 
@@ -169,7 +173,7 @@ extension Shard {
         runRetainedWalks()
         closeEndingWithinBudget()
         if commits.records.hasUncommittedRecords { commit() }
-        commits.submit()
+        commits.submit(context)
         takeCompletions()
         answerReceiptEvents()
         feedWakes()

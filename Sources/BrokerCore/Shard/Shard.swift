@@ -68,7 +68,9 @@ public struct Shard: ~Copyable {
         now: MonotonicTime, wallClockMs: Int64
     ) {
         let hash = KeyedHash(seed: seed)
-        context = ShardContext(limits: limits, now: now, wallClockMs: wallClockMs, hash: hash)
+        context = ShardContext(
+            limits: limits, listenerCount: allowsAnonymous.count, now: now,
+            wallClockMs: wallClockMs, hash: hash)
         connections = Connections(now: now)
         sessions = Sessions(hash: hash, seed: seed, now: now)
         subscriptions = Subscriptions(hash: hash, pool: context.pool)
@@ -126,7 +128,7 @@ public struct Shard: ~Copyable {
             handle, listener: listener, origin: origin, now: context.now,
             deadline: context.now.advanced(
                 byMilliseconds: context.limits.connectTimeout.wholeMilliseconds))
-        context.counters.connectionsOpened += 1
+        context.counters.opened(listener: UInt8(truncatingIfNeeded: listener))
     }
 
     /// The key of a connection's address; 0 when it is unknown.

@@ -15,11 +15,13 @@ struct ShardContext: ~Copyable {
     var keepsNothingNew = false
     /// Set at the start of a turn.
     var now: MonotonicTime
+    /// The same in microseconds.
+    var nowMicroseconds: UInt64
     /// UNIX time in milliseconds; set at the start of a turn.
     var wallClockMs: Int64
     /// The work that this turn may still do for clients' packets.
     var budget = WorkBudget()
-    var counters = BrokerCounters()
+    var counters: BrokerCounters
     var notices = Notices()
     var topicTraces = TopicTraces()
     let pool = BytePool()
@@ -33,9 +35,14 @@ struct ShardContext: ~Copyable {
         isConnected ? 60_000 : limits.queueMessages
     }
 
-    init(limits: BrokerLimits, now: MonotonicTime, wallClockMs: Int64, hash: KeyedHash) {
+    init(
+        limits: BrokerLimits, listenerCount: Int, now: MonotonicTime, wallClockMs: Int64,
+        hash: KeyedHash
+    ) {
+        counters = BrokerCounters(listenerCount: listenerCount)
         self.limits = limits
         self.now = now
+        nowMicroseconds = now.milliseconds &* 1_000
         self.wallClockMs = wallClockMs
         self.hash = hash
     }

@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import Structures
 import Threads
 
 /// The store's writing thread. All batches that wait become one write and one fdatasync.
@@ -223,7 +224,8 @@ final class Committer {
         Failpoint.beforeSync.reach()
         let begin = hermes_monotonic_us()
         try journal.sync()
-        let took = hermes_monotonic_us() - begin
+        let end = hermes_monotonic_us()
+        let took = end - begin
         Failpoint.afterSync.reach()
         let (frames, bytes) = (UInt64(unsynced.count), UInt64(unsyncedBytes))
         var tickets: ClosedRange<UInt64>?
@@ -242,14 +244,17 @@ final class Committer {
             figures.commits += frames
             figures.committedBytes += bytes
             figures.syncMicroseconds += took
-            figures.longestSyncMicroseconds = max(figures.longestSyncMicroseconds, took)
+            figures.syncTimes.add(microseconds: took)
+            figures.longestSync.add(took, at: MonotonicTime(milliseconds: end / 1_000))
             if tickets != nil { noteCommit(&figures) }
         }
     }
 
     private func noteCommit(_ figures: inout StoreFigures) {
-        let took = hermes_monotonic_us() - waitingSinceUs
-        figures.longestCommitMicroseconds = max(figures.longestCommitMicroseconds, took)
+        let now = hermes_monotonic_us()
+        figures.commitTimes.add(microseconds: now - waitingSinceUs)
+        figures.longestCommit.add(
+            now - waitingSinceUs, at: MonotonicTime(milliseconds: now / 1_000))
     }
 
     private func apply(_ frame: Frame) {

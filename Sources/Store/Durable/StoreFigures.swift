@@ -1,4 +1,5 @@
 import PlainText
+import Structures
 
 /// The state of a durable store, for status, metrics and readiness.
 public struct StoreFigures: Sendable {
@@ -21,11 +22,16 @@ public struct StoreFigures: Sendable {
     public var failures: UInt64 = 0
     /// Microseconds spent in fdatasync, in total.
     public var syncMicroseconds: UInt64 = 0
-    /// The longest fdatasync, in microseconds.
-    public var longestSyncMicroseconds: UInt64 = 0
-    /// The longest time from taking a batch until it was durable, in microseconds, whatever delayed
-    /// it.
-    public var longestCommitMicroseconds: UInt64 = 0
+    /// Each fdatasync by its time.
+    public var syncTimes = TimeHistogram(.fiftyMicroseconds)
+    /// The longest fdatasync of the last minute, in microseconds.
+    public var longestSync = RecentMaximum()
+    /// Each commit by the time from taking a batch until it was durable, whatever delayed it.
+    public var commitTimes = TimeHistogram(.fiftyMicroseconds)
+    /// The longest of these times in the last minute, in microseconds.
+    public var longestCommit = RecentMaximum()
+    /// When these figures were read.
+    public var readAt = MonotonicTime(milliseconds: 0)
     /// Microseconds that the current commit has taken so far; 0 when there is none.
     public var currentCommitMicroseconds: UInt64 = 0
     /// Number of segments that were moved to the database.
@@ -48,6 +54,13 @@ public struct StoreFigures: Sendable {
 
     /// True when new messages can be stored.
     public var isAccepting: Bool { failure == nil && !isBelowReserve && !isCongested }
+
+    /// The longest fdatasync of the last minute.
+    public var longestSyncMicroseconds: UInt64 { longestSync.value(at: readAt) }
+    /// The longest commit of the last minute; one under way counts.
+    public var longestCommitMicroseconds: UInt64 {
+        max(longestCommit.value(at: readAt), currentCommitMicroseconds)
+    }
 
     /// True when a commit takes longer than on a working disk.
     public var isHanging: Bool { currentCommitMicroseconds > Self.longestUsualCommitMicroseconds }

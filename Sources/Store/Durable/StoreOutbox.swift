@@ -1,4 +1,5 @@
 import CLinux
+import Structures
 import Synchronization
 
 /// The results of the store's threads, for the submitting thread and for readers of figures.
@@ -32,8 +33,9 @@ final class StoreOutbox: Sendable {
     var figures: StoreFigures {
         var figures = state.withLock { $0.figures }
         let began = commitBeganMicroseconds.load(ordering: .relaxed)
+        let now = hermes_monotonic_us()
+        figures.readAt = MonotonicTime(milliseconds: now / 1_000)
         if began > 0 {
-            let now = hermes_monotonic_us()
             figures.currentCommitMicroseconds = now > began ? now - began : 0
         }
         return figures
