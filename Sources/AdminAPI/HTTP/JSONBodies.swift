@@ -131,7 +131,7 @@ extension Problem {
     }
 
     /// The document without its line feed.
-    fileprivate var line: ByteBuffer {
+    var line: ByteBuffer {
         guard let line = jsonLine(model) else {
             preconditionFailure("a problem document holds only text and numbers")
         }
@@ -146,7 +146,8 @@ extension Problem {
     }
 }
 
-private func jsonLine(_ value: some Encodable) -> ByteBuffer? {
+/// A value as JSON without a line feed; `nil` when it cannot be written.
+func jsonLine(_ value: some Encodable) -> ByteBuffer? {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     return (try? encoder.encode(value)).map { ByteBuffer(bytes: $0) }
