@@ -406,9 +406,12 @@ async function search() {
   if (token === null) return;
   list.request += 1;
   const request = list.request;
-  const query = new URLSearchParams({ limit: String(list.limit) });
-  if (byID("prefix").value) query.set("prefix", byID("prefix").value);
-  if (byID("state").value) query.set("connected", byID("state").value);
+  // Not URLSearchParams, which writes a space as `+`.
+  const query = [["limit", list.limit], ["prefix", byID("prefix").value],
+    ["connected", byID("state").value]]
+    .filter(([, value]) => value !== "")
+    .map(([name, value]) => `${name}=${encodeURIComponent(value)}`)
+    .join("&");
   try {
     const { clients, next } = await get(`/v1/clients?${query}`);
     if (request !== list.request || token === null) return;

@@ -40,7 +40,8 @@ checks.positive_data_acceptance.enabled = false
 def test_every_route_behaves_as_the_document_says(start_broker, client, names, tmp_path):
     """Requests that fit the document, and some that do not quite, and every answer compared with it.
 
-    The fuzzer cannot write the lines of a batch (application/x-ndjson).
+    The fuzzer cannot write the lines of a batch (application/x-ndjson), and waits for the end of an
+    answer, which GET /v1/events has none of.
     """
     broker = start_broker()
     client("phone", broker, clean_session=False).disconnect()
@@ -53,7 +54,7 @@ def test_every_route_behaves_as_the_document_says(start_broker, client, names, t
         [TOOLS / "schemathesis", "--config-file", configuration, "--no-color", "run",
          f"{broker.admin_url}/v1/openapi.json", "--header", f"Authorization: Bearer {ADMIN_TOKEN}",
          "--generation-deterministic", "--phases", "coverage,fuzzing", "--max-examples", "10",
-         "--max-time", "40", "--request-timeout", "30", "--exclude-path-regex", "/batch$"],
+         "--max-time", "40", "--request-timeout", "30", "--exclude-path-regex", "(/batch|/v1/events)$"],
         cwd=tmp_path, capture_output=True, text=True, check=False, timeout=140,
     )
     assert done.returncode == 0, done.stdout + done.stderr
