@@ -38,7 +38,8 @@ function bytes(count) {
     value /= 1024;
     unit += 1;
   }
-  return `${unit > 0 && value < 10 ? tenths.format(value) : whole.format(Math.floor(value))} ${units[unit]}`;
+  const text = unit > 0 && value < 10 ? tenths.format(value) : whole.format(Math.floor(value));
+  return `${text} ${units[unit]}`;
 }
 
 function microseconds(count) {
@@ -156,18 +157,25 @@ async function call(method, path, signal) {
   throw new Refusal(response.status, await response.json().catch(() => null));
 }
 
-const get = async (path) => (await call("GET", path)).json();
+const get = async (path) => (
+  await call("GET", path, AbortSignal.timeout(longestSilence))).json();
 
 /** Why a request failed, in words with a cure. */
 function reason(error) {
-  return error instanceof Refusal
-    ? error.text : "The broker does not answer. See whether hermesd runs and its address is reached.";
+  if (error instanceof Refusal) return error.text;
+  return "The broker does not answer. See whether hermesd runs and its address is reached.";
 }
 
 // MARK: Live figures
 
-/** The moment and the problem of the stream. */
-const live = { lastAt: null, problem: "", wait: 1_000 };
+/** Milliseconds of silence after which a connection or an answer is given up. */
+const longestSilence = 10_000;
+
+/**
+ * The state of the stream: when figures came last, what is wrong with it, when anything came last,
+ * the connection under way, and the time before the next one.
+ */
+const live = { lastAt: null, problem: "", heardAt: 0, attempt: null, wait: 1_000 };
 
 /** Snapshots of the last minute, the newest last. */
 let snapshots = [];
@@ -199,9 +207,13 @@ async function follow() {
   const own = new AbortController();
   stream = own;
   while (!own.signal.aborted) {
+    live.attempt = new AbortController();
+    live.heardAt = Date.now();
     try {
-      const response = await call("GET", "/v1/events", own.signal);
+      const signal = AbortSignal.any([own.signal, live.attempt.signal]);
+      const response = await call("GET", "/v1/events", signal);
       for await (const [name, data] of events(response.body)) {
+        live.heardAt = Date.now();
         const value = JSON.parse(data);
         if (name === "snapshot") take(value);
         else live.problem = new Refusal(value.status, value).text;
@@ -226,9 +238,8 @@ function take(snapshot) {
   live.lastAt = new Date();
   live.problem = "";
   live.wait = 1_000;
-  if (snapshots.length > 0 && snapshots.at(-1).status.started_at_ms !== snapshot.status.started_at_ms) {
-    snapshots = [];
-  }
+  // The counters of another start are no measure for these.
+  if (snapshots.at(-1)?.status.started_at_ms !== snapshot.status.started_at_ms) snapshots = [];
   snapshots.push(snapshot);
   while (snapshot.clock_ms - snapshots[0].clock_ms > 61_000) snapshots.shift();
   showSnapshot(snapshot);
@@ -245,6 +256,7 @@ function take(snapshot) {
 /** Tells whether what is shown is of now. */
 function watch() {
   if (token === null) return;
+  if (Date.now() - live.heardAt > longestSilence) live.attempt.abort();
   const silent = live.lastAt === null || Date.now() - live.lastAt > 3_500;
   const isStale = silent || live.problem !== "";
   const state = byID("live");
@@ -282,16 +294,17 @@ function showSnapshot(snapshot) {
   put("uptime", `Up for ${span(status.uptime_s)}.`);
   showClients(snapshot);
   showMessages(snapshot);
-  showStore(status.store ?? null, snapshot);
+  showStore(status.store ?? null, snapshot.commits_pending);
   showMemory(status.memory ?? null);
   showCertificates(snapshot.certificates);
-  showLosses(snapshot);
+  showLosses();
 }
 
 function durability({ durability, durability_interval_ms: interval }) {
   switch (durability) {
     case "sync": return "Durability sync: what is acknowledged is on the disk.";
-    case "interval": return `Durability interval: a power failure loses at most ${interval ?? "?"} ms.`;
+    case "interval":
+      return `Durability interval: a power failure loses at most ${interval ?? "?"} ms.`;
     default: return "Durability none: a restart loses sessions and queues.";
   }
 }
@@ -317,11 +330,12 @@ function showMessages({ status }) {
   put("retained", whole.format(status.retained));
 }
 
-function showStore(store) {
+function showStore(store, pending) {
   if (store === null) {
     put("sync-time", "–");
     put("sync-label", "nothing is stored");
-    for (const id of ["commit-rate", "sync-longest", "commit-longest", "disk-free"]) put(id, "–");
+    const figures = ["commit-rate", "commit-pending", "sync-longest", "commit-longest", "disk-free"];
+    for (const id of figures) put(id, "–");
     return;
   }
   const commits = growth((one) => one.status.store.commits, 5);
@@ -329,6 +343,7 @@ function showStore(store) {
   put("sync-time", commits.count > 0 ? microseconds(syncing.count / commits.count) : "–");
   put("sync-label", commits.count > 0 ? "fdatasync for a commit" : "no commit lately");
   put("commit-rate", commits.seconds > 0 ? rate(commits.count / commits.seconds) : "–");
+  put("commit-pending", whole.format(pending));
   put("sync-longest", microseconds(store.longest_sync_us));
   put("commit-longest", microseconds(store.longest_commit_us));
   put("disk-free", bytes(store.free_bytes));
@@ -400,11 +415,12 @@ function showLosses() {
 
 /** The search that is shown: how many clients at most, and whether there are more. */
 const mostListed = 1_000;
-const list = { limit: 25, hasMore: false, request: 0 };
+const list = { limit: 25, hasMore: false, request: 0, isBusy: false };
 
 async function search() {
   if (token === null) return;
   list.request += 1;
+  list.isBusy = true;
   const request = list.request;
   // Not URLSearchParams, which writes a space as `+`.
   const query = [["limit", list.limit], ["prefix", byID("prefix").value],
@@ -419,6 +435,8 @@ async function search() {
     showList(clients);
   } catch (error) {
     if (request === list.request && token !== null) put("found", reason(error));
+  } finally {
+    if (request === list.request) list.isBusy = false;
   }
 }
 
@@ -437,7 +455,7 @@ function showList(clients) {
         kind: client.connected ? "short state-on" : "short state-off",
       },
       number(client.queued), number(client.in_flight), number(client.subscriptions),
-      client.user_name === undefined || client.user_name === null ? "–" : visible(client.user_name),
+      visible(client.user_name ?? "–"),
       short(client.address ?? "–"),
     ],
   })));
@@ -452,6 +470,9 @@ function age(milliseconds) {
 // MARK: One client
 
 let shown = null;
+
+/** The client that is being read, so that no second request is sent while one is under way. */
+let reading = null;
 
 const linkTo = (clientID) => `#client=${encodeURIComponent(clientID)}`;
 
@@ -480,8 +501,9 @@ function select() {
 }
 
 async function readClient() {
-  if (token === null || shown === null) return;
+  if (token === null || shown === null || reading === shown) return;
   const clientID = shown;
+  reading = clientID;
   const path = `/v1/clients/${encodeURIComponent(clientID)}`;
   try {
     const [detail, explanation] = await Promise.all([
@@ -494,6 +516,8 @@ async function readClient() {
     if (clientID === shown) showClient(detail, explanation);
   } catch (error) {
     if (clientID === shown && token !== null) put("client-result", reason(error));
+  } finally {
+    if (reading === clientID) reading = null;
   }
 }
 
@@ -565,7 +589,9 @@ async function disconnect() {
   const clientID = byID("confirm").dataset.clientID;
   byID("confirm").close();
   try {
-    const answer = await (await call("DELETE", `/v1/clients/${encodeURIComponent(clientID)}`)).json();
+    const answer = await (
+      await call("DELETE", `/v1/clients/${encodeURIComponent(clientID)}`,
+        AbortSignal.timeout(longestSilence))).json();
     if (clientID !== shown) return;
     put("client-result", answer.disconnected
       ? `Its connection was closed at ${clockTime(new Date())}.` : "It was not connected.");
@@ -640,6 +666,6 @@ setInterval(watch, 1_000);
 setInterval(() => {
   if (token === null || document.hidden || live.problem !== "") return;
   readClient();
-  search();
+  if (!list.isBusy) search();
 }, 3_000);
 byID("token").focus();

@@ -222,8 +222,20 @@ def test_tokens_that_do_not_do_are_told(browser, start_broker):
     assert page.driver.execute_script(kept) == [0, 0, ""]
 
 
-def test_a_broker_that_hangs_or_stops_is_told(browser, start_broker):
-    broker = start_broker()
+class SameAddress(Hermesd):
+    """A broker whose HTTP API comes back at its old address."""
+
+    def command(self) -> list[str]:
+        command = super().command()
+        command[command.index("--admin-port") + 1] = str(self.admin_address[1])
+        return command
+
+
+def test_a_broker_that_hangs_or_stops_is_told(browser, broker_class, request):
+    broker = SameAddress()
+    broker.start()
+    request.addfinalizer(broker.remove_files)
+    request.addfinalizer(broker.stop)
     page = OperatorPage(browser, broker).open()
     assert broker.process is not None
     broker.process.send_signal(signal.SIGSTOP)
@@ -242,6 +254,11 @@ def test_a_broker_that_hangs_or_stops_is_told(browser, start_broker):
     assert page.text("banner").startswith("These figures are of ")
     assert page.text("banner").endswith("Trying again.")
     assert page.element("board").is_displayed()
+
+    # It comes back by itself, as the broker does.
+    broker.start()
+    eventually(lambda: page.text("live") == "Live", "live figures of the new start")
+    assert not page.element("banner").is_displayed()
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
@@ -293,7 +310,7 @@ return [...document.body.querySelectorAll("*")]
 def test_it_works_without_a_mouse(browser, start_broker):
     broker = start_broker()
     with closing(RawClient(broker.address)) as phone:
-        phone.connect("phone")
+        phone.connect("phone", clean_session=False)
         page = OperatorPage(browser, broker)
         focused = lambda: page.driver.switch_to.active_element  # noqa: E731
         assert focused().get_attribute("id") == "token"

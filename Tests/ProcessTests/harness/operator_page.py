@@ -21,6 +21,7 @@ CHROMEDRIVER = Path("/usr/bin/chromedriver")
 SWITCHES = (
     # A container has no user namespaces for the sandbox, and often a small /dev/shm.
     "--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu",
+    "--hide-scrollbars",
     # Nothing leaves this machine.
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
     "--no-first-run", "--no-default-browser-check", "--lang=en",
