@@ -445,6 +445,11 @@ function showList(clients) {
   const more = list.hasMore ? "the first " : "";
   put("found", count === 0 ? "No client's identifier begins like this."
     : `Showing ${more}${whole.format(count)} ${count === 1 ? "client" : "clients"}.`);
+  // Also of a client that never got in something is known.
+  const sought = byID("prefix").value;
+  show(byID("unknown"), count === 0 && sought !== "");
+  byID("unknown-link").href = linkTo(sought);
+  put("unknown-link", `What is known of ${visible(sought)}`);
   show(byID("more"), list.hasMore && list.limit < mostListed);
   fill(byID("list"), clients.map((client) => ({
     key: client.client_id,

@@ -147,8 +147,12 @@ def test_an_unknown_client_and_a_refused_one_are_explained(browser, start_broker
         assert stranger.connect("stranger", user_name="ann", password=b"no").return_code != 0
     page = OperatorPage(browser, broker).open()
     for client, words in [("stranger", "wrong user name or password"), ("ghost", "knows no client")]:
-        browser.driver.execute_script("location.hash = arguments[0]", f"#client={client}")
+        page.search(client)
+        eventually(
+            lambda: page.text("unknown-link") == f"What is known of {client}", "a link to it")
+        page.element("unknown-link").click()
         eventually(lambda: words in page.text("sentences"), words)
+        assert page.text("client-id") == client
         assert not page.element("disconnect").is_enabled()
     # The browser notes the 404 of a client without a session, and nothing else.
     assert all("404" in complaint for complaint in page.complaints())
