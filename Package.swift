@@ -63,6 +63,7 @@ let package = Package(
         .systemLibrary(
             name: "CNgHTTP2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
         .target(name: "COpenAPI", exclude: ["openapi.json"]),
+        .target(name: "COperatorPage", exclude: ["page.css", "page.html", "page.js"]),
         .target(name: "CChecksum", cSettings: [.unsafeFlags(["-O2"])]),
 
         // The data plane: pure values first, input and output around them.
@@ -105,8 +106,9 @@ let package = Package(
         module(
             "AdminAPI",
             [
-                "Addresses", "AdminTLS", "BrokerAPI", "COpenAPI", "Credentials", "HermesMessages",
-                "MQTTCodec", "OperatorLog", "PlainText", "RequestText", "Structures", "SystemFiles",
+                "Addresses", "AdminTLS", "BrokerAPI", "COpenAPI", "COperatorPage", "Credentials",
+                "Explanations", "HermesMessages", "MQTTCodec", "OperatorLog", "PlainText",
+                "RequestText", "Structures", "SystemFiles",
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
@@ -161,13 +163,15 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
             ]),
         module("HermesMessages", ["CHermesProtos"]),
+        // What became of clients and messages, in plain words.
+        module("Explanations", ["Authorization", "BrokerAPI"]),
         module("RequestText", ["PlainText"]),
         module(
             "OperatorCLI",
             [
                 "APNs", "Addresses", "AdminTLS", "Authorization", "BrokerAPI", "ConfiguredFiles",
-                "Credentials", "OperatorConfiguration", "PlainText", "Store", "SystemFiles", "TLS",
-                "Webhook",
+                "Credentials", "Explanations", "OperatorConfiguration", "PlainText", "Store",
+                "SystemFiles", "TLS", "Webhook",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -276,7 +280,7 @@ let package = Package(
         tests(
             "OperatorCLITests",
             [
-                "BrokerAPI", "Credentials", "OperatorCLI", "SystemFiles",
+                "BrokerAPI", "Credentials", "Explanations", "OperatorCLI", "SystemFiles",
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ]),
         tests(
@@ -285,6 +289,7 @@ let package = Package(
                 "BrokerAPI", "Credentials", "HermesTesting", "Webhook",
                 .product(name: "Logging", package: "swift-log"),
             ]),
+        tests("ExplanationsTests", ["BrokerAPI", "Explanations"]),
         tests("HermesMessagesTests", ["CHermesProtos", "HermesMessages"]),
     ]
 )

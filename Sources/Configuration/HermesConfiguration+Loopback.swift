@@ -8,6 +8,15 @@ extension HermesConfiguration.Listener {
 extension HermesConfiguration.Admin {
     /// True for `localhost`, 127.0.0.0/8 and `::1`.
     package var isLoopback: Bool { IPAddress(listener: address)?.isLoopback ?? false }
+
+    /// True when the operator's page is served.
+    package var servesPage: Bool {
+        switch page {
+        case .auto: isLoopback
+        case .on: true
+        case .off: false
+        }
+    }
 }
 
 extension HermesConfiguration {

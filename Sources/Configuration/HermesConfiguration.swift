@@ -86,6 +86,14 @@ package struct HermesConfiguration: Sendable, Equatable {
         package var tls = TLS()
         /// True when plain HTTP is allowed beyond loopback addresses.
         package var allowPlain = false
+        package var page = Page.auto
+
+        /// Whether the operator's page is served.
+        package enum Page: String, Sendable, Equatable, CaseIterable {
+            /// On a loopback address only.
+            case auto
+            case on, off
+        }
 
         package struct TLS: Sendable, Equatable {
             /// PEM file with the certificate and its chain; `nil` for plain HTTP.

@@ -381,6 +381,7 @@ struct Server {
         result.tokens = tokens
         result.certificates = adminCertificates
         result.maximumFailuresPerMinute = configuration.admin.maxFailures
+        result.servesPage = configuration.admin.servesPage
         result.maximumBodyBytes = configuration.limits.maxPacketBytes
         result.maximumTopicLevels = configuration.limits.maxTopicLevels
         result.orderTopicTemplate = configuration.orders.topicTemplate

@@ -73,6 +73,7 @@ struct ScopeTests {
         ("PUT", "/v1/clients/a/tags", .publish), ("GET", "/v1/tags", .read),
         ("GET", "/v1/tags/a/clients", .read), ("GET", "/v1/arrivals", .read),
         ("GET", "/v1/clients/a/history", .read),
+        ("GET", "/v1/clients/a/explain", .read), ("GET", "/v1/events", .read),
         ("GET", "/v1/lost-connections", .read), ("POST", "/v1/pushes", .publish),
         ("POST", "/v1/pushes/batch", .publish), ("GET", "/v1/pushes", .read),
         ("GET", "/v1/pushes/a", .read),
@@ -101,7 +102,11 @@ struct ScopeTests {
             #expect(route.access == .scope(scope), "\(path)")
         }
         let open = server.routes.routes.filter { $0.access == .open }.map(\.path)
-        #expect(Set(open) == ["/healthz", "/readyz", "/v1/openapi.json"])
+        #expect(
+            Set(open) == [
+                "/healthz", "/readyz", "/v1/openapi.json", "/ui", "/ui/", "/ui/page.css",
+                "/ui/page.js",
+            ])
         #expect(server.routes.routes.count == Self.requests.count - 1 + open.count)
     }
 

@@ -15,6 +15,7 @@ final class StubBroker: BrokerControl {
         /// By payload: messages that are not simply published.
         var outcomes: [[UInt8]: PublishOutcome] = [:]
         var disconnected: [String] = []
+        var statusRequests = 0
         var queries: [ClientQuery] = []
         /// If set, the answer to every request.
         var unavailable: BrokerUnavailable?
@@ -85,6 +86,7 @@ final class StubBroker: BrokerControl {
     var publications: [Publication] { state.withLock { $0.publications } }
     var groups: [Int] { state.withLock { $0.groups } }
     var disconnected: [String] { state.withLock { $0.disconnected } }
+    var statusRequests: Int { state.withLock { $0.statusRequests } }
     var queries: [ClientQuery] { state.withLock { $0.queries } }
     var queueQueries: [QueueQuery] { state.withLock { $0.queueQueries } }
     var backups: [String] { state.withLock { $0.backups } }
@@ -116,7 +118,9 @@ final class StubBroker: BrokerControl {
 
     private func answer(_ command: BrokerCommand) {
         switch command {
-        case .status(let reply): reply(.success(Self.status))
+        case .status(let reply):
+            state.withLock { $0.statusRequests += 1 }
+            reply(.success(Self.status))
         case .figures(let reply): reply(.success(Self.figures))
         case .clients(let query, let reply):
             reply(

@@ -31,6 +31,7 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
         ModuleRow("CNgHTTP2"),
         ModuleRow("COpenAPI"),
         ModuleRow("COpenSSL"),
+        ModuleRow("COperatorPage"),
         ModuleRow("CProtobufC"),
         ModuleRow("CSQLite"),
         ModuleRow("CYAML"),
@@ -91,6 +92,7 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
                 """,
             outside: "Glibc"),
         ModuleRow("HermesMessages", own: "CHermesProtos"),
+        ModuleRow("Explanations", own: "Authorization BrokerAPI"),
 
         // The data plane, the admin plane, and the programs.
         ModuleRow(
@@ -107,8 +109,8 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
         ModuleRow(
             "AdminAPI",
             own: """
-                Addresses AdminTLS BrokerAPI COpenAPI Credentials HermesMessages MQTTCodec \
-                OperatorLog PlainText RequestText Structures SystemFiles
+                Addresses AdminTLS BrokerAPI COpenAPI COperatorPage Credentials Explanations \
+                HermesMessages MQTTCodec OperatorLog PlainText RequestText Structures SystemFiles
                 """,
             outside: """
                 FoundationEssentials Glibc Hummingbird HummingbirdCore Logging NIOCore NIOHTTP1 \
@@ -118,7 +120,7 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
             "OperatorCLI",
             own: """
                 APNs Addresses AdminTLS Authorization BrokerAPI ConfiguredFiles Credentials \
-                OperatorConfiguration PlainText Store SystemFiles TLS Webhook
+                Explanations OperatorConfiguration PlainText Store SystemFiles TLS Webhook
                 """,
             outside: """
                 ArgumentParser AsyncHTTPClient FoundationEssentials Glibc NIOCore NIOPosix NIOSSL

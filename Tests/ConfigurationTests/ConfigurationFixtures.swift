@@ -54,6 +54,7 @@ let changedValues: [String: String] = [
     "admin.tls.minimum_version": "1.3",
     "admin.tls.client_ca_file": "/ca.crt",
     "admin.allow_plain": "true",
+    "admin.page": "off",
     "limits.connect_timeout": "250ms",
     "limits.max_keep_alive": "20m",
     "limits.max_connect_packet": "64KiB",

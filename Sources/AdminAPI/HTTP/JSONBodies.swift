@@ -131,7 +131,7 @@ extension Problem {
     }
 
     /// The document without its line feed.
-    fileprivate var line: ByteBuffer {
+    var line: ByteBuffer {
         guard let line = jsonLine(model) else {
             preconditionFailure("a problem document holds only text and numbers")
         }

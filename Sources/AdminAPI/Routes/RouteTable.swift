@@ -32,6 +32,8 @@ struct Route: Sendable {
     var body: RouteBody = .none
     /// Names of the query parameters; others are errors.
     var query: [String] = []
+    /// True for an answer that goes on until somebody ends it.
+    var isStream = false
     var handler: @Sendable (RouteRequest) async throws(Problem) -> Response
 
     /// True for what an operator wants to know the author of: every administrative request, and
@@ -50,6 +52,9 @@ struct RouteRequest: Sendable {
     var body: [UInt8]
     /// The body to read, for such a route.
     var stream: BodyStream?
+    /// For a route whose answer goes on: throws when the caller may not use it any more, as after
+    /// its token was revoked.
+    var admitAgain: (@Sendable () throws(Problem) -> Void)?
     /// `nil` on open routes.
     var caller: Caller?
     /// The header Idempotency-Key, on routes that publish one message.

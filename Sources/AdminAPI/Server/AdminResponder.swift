@@ -43,6 +43,9 @@ struct AdminResponder: Sendable {
             } else {
                 routeRequest.body = try await read(request.body, admitted)
             }
+            if admitted.route.isStream {
+                routeRequest.admitAgain = admission(of: request, admitted, channel)
+            }
             response = try await admitted.route.handler(routeRequest)
             if admitted.route.isChange { logChange(request, admitted, from: channel) }
         } catch {
@@ -240,8 +243,15 @@ struct AdminResponder: Sendable {
         of request: Request, _ admitted: Admitted, _ channel: any Channel
     ) -> BodyStream {
         BodyStream(
-            body: request.body, declaredBytes: admitted.declaredBytes, channel: channel
-        ) { [route = admitted.route] () throws(Problem) in
+            body: request.body, declaredBytes: admitted.declaredBytes, channel: channel,
+            admitAgain: admission(of: request, admitted, channel))
+    }
+
+    /// Checks again whether the caller may use the route.
+    private func admission(
+        of request: Request, _ admitted: Admitted, _ channel: any Channel
+    ) -> @Sendable () throws(Problem) -> Void {
+        { [route = admitted.route] () throws(Problem) in
             let headers = RequestHeaders(request.headers)
             _ = try caller(headers.authorization, for: route, channel)
         }

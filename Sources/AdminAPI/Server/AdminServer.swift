@@ -15,6 +15,8 @@ package struct AdminServer: Sendable {
     private let logger: Logger
     private let gatekeeper: Gatekeeper
     private let counters = AdminCounters()
+    private let feed: SnapshotFeed
+    private let snapshots: SnapshotMaker
 
     /// - Throws: ``AdminServerError`` for an invalid template in the configuration.
     package init(
@@ -26,8 +28,14 @@ package struct AdminServer: Sendable {
             adminToken: configuration.token, tokens: configuration.tokens,
             failuresPerMinute: configuration.maximumFailuresPerMinute, counters: counters,
             logger: logger)
+        feed = SnapshotFeed(mostViewers: configuration.limits.viewers)
+        snapshots = SnapshotMaker(
+            broker: broker, certificates: configuration.certificates,
+            webhook: configuration.webhook, now: unixMilliseconds)
         do {
-            routes = RouteTable(try Self.routes(configuration, broker, counters, logger))
+            let api = try Self.routes(configuration, broker, counters, logger)
+            routes = RouteTable(
+                api + [.events(feed)] + PageRoutes(isServed: configuration.servesPage).routes)
         } catch {
             throw .template(error)
         }
@@ -83,6 +91,7 @@ package struct AdminServer: Sendable {
             ClientRoutes(broker: broker).routes + QueueRoutes(broker: broker).routes
             + TagRoutes(broker: broker, counters: counters).routes
             + ArrivalRoutes(broker: broker).routes
+            + [ExplainRoute(broker: broker, now: unixMilliseconds).route]
             + DeviceRoutes(broker: broker, senders: configuration.wakes).routes
             + SubscriptionRoutes(broker: broker, maximumTopicLevels: levels).routes
             + RetainedRoutes(broker: broker).routes + [.trace(broker)]
@@ -121,10 +130,15 @@ package struct AdminServer: Sendable {
 
         // Not a child task: requests in progress get time before its cancellation.
         let serving = Task(executorPreference: executor) { [listeners] in
+            // Is cancelled when this task ends.
+            async let _: Void = feed.run(every: configuration.limits.snapshotInterval) {
+                await snapshots.event()
+            }
             try await withThrowingTaskGroup(of: Void.self) { tasks in
                 for listener in listeners { tasks.addTask { try await run(listener) } }
                 let first = await tasks.nextResult()
                 // When one listener ends, the others end too.
+                feed.stop()
                 await stopper.stop()
                 while await tasks.nextResult() != nil {}
                 try first?.get()
@@ -133,6 +147,8 @@ package struct AdminServer: Sendable {
         let result = await withTaskCancellationHandler {
             await serving.result
         } onCancel: {
+            // Its viewers would stay for as long as they are let.
+            feed.stop()
             stopper.start()
             eventLoop.scheduleTask(in: configuration.limits.drain.timeAmount) { serving.cancel() }
         }

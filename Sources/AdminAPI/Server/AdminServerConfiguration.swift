@@ -35,6 +35,8 @@ package struct AdminServerConfiguration: Sendable {
     /// The version of Hermes.
     package var version: String
     package var limits = HTTPLimits()
+    /// True when the operator's page is served.
+    package var servesPage = true
     /// Reads the figures of the webhook; `nil` without one.
     package var webhook: (@Sendable () -> WebhookFigures)?
     /// Reads the figures of the senders of notifications.

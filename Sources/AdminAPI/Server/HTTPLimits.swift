@@ -20,6 +20,10 @@ package struct HTTPLimits: Sendable, Equatable {
     package var bodyBytesPerSecond = 4 * 1024
     /// Batches under way at a time, of all listeners.
     package var batches = 16
+    /// Viewers of the broker's figures at a time (`GET /v1/events`), of all listeners.
+    package var viewers = 32
+    /// Time between two snapshots of the broker's figures for these.
+    package var snapshotInterval: Duration = .seconds(1)
     /// Time in which a client must take at least one byte of an answer.
     package var writeStall: Duration = .seconds(30)
     /// The kernel's send buffer, which it doubles. It accepts more once a third is free, so that a

@@ -119,6 +119,10 @@ extension Setting {
             "admin.allow_plain", \.admin.allowPlain, .boolean,
             "Allows HTTP without TLS on an address that other machines reach: tokens and messages can then be read on the network."
         ),
+        .single(
+            "admin.page", \.admin.page, .word(noun: "a choice"),
+            "Serves the operator's page at /ui/. With auto it is served when admin.address is loopback."
+        ),
     ]
 
     private static let limitSettings: [Setting] = [

@@ -22,6 +22,7 @@ struct ExplainCommand: OperatorCommand {
     @OptionGroup var output: OutputOptions
 
     func validate() throws {
+        if topic?.isEmpty == true { throw ValidationError("The topic is empty.") }
         if message?.isEmpty == true { throw ValidationError("The message's identifier is empty.") }
         if message != nil, topic != nil {
             throw ValidationError("Give either --message or --topic: a message has its own topic.")
@@ -30,37 +31,18 @@ struct ExplainCommand: OperatorCommand {
 
     func run(in context: CommandContext) async throws(CommandFailure) {
         try await connection.withClient(in: context) { client throws(CommandFailure) in
-            let about = try await about(client, now: context.now())
-            let explanation = Explanation(
-                clientID: target.clientID, detail: try await client.knownClient(target.clientID),
-                history: try await client.history(of: target.clientID),
-                topic: topic ?? about?.topic,
-                now: context.now())
+            let explanation = try await client.explanation(
+                of: target.clientID, topic: topic, message: message)
             let answer = Answer(
-                clientID: target.clientID,
-                sentences: (about?.sentences ?? []) + explanation.sentences,
-                events: explanation.history.events)
+                clientID: target.clientID, sentences: explanation.sentences,
+                events: explanation.events)
             try context.console.print(
                 output.json
                     ? JSONOutput.line(answer)
                     : Self.rendered(
                         answer, now: context.now(), width: context.console.outputColumns))
-            if explanation.isUnknown { throw CommandFailure(.refused, "") }
+            if !explanation.known { throw CommandFailure(.refused, "") }
         }
-    }
-
-    /// What became of the message that the operator asks about; `nil` for none.
-    private func about(
-        _ client: AdminClient, now: Int64
-    ) async throws(CommandFailure) -> MessageExplanation? {
-        guard let message else { return nil }
-        let receipt = try await client.knownReceipt(message)
-        let isListed = receipt?.receivers?.contains { $0.clientID == target.clientID } ?? false
-        let queue = isListed ? nil : try await client.knownQueue(target.clientID, limit: 10_000)
-        return MessageExplanation(
-            messageID: message, clientID: target.clientID, receipt: receipt,
-            queued: queue?.messages.first { $0.messageID == message },
-            isQueueLonger: queue?.next != nil, now: now)
     }
 
     /// What `--json` prints.

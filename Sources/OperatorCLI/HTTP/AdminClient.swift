@@ -23,37 +23,16 @@ struct AdminClient: Sendable {
         try await get(["v1", "clients", clientID])
     }
 
-    /// A client; `nil` without a connection and a session.
-    func knownClient(_ clientID: String) async throws(CommandFailure) -> ClientDetail? {
-        try await known(["v1", "clients", clientID])
-    }
-
-    /// The receipt of a message; `nil` for one that was not followed.
-    func knownReceipt(_ messageID: String) async throws(CommandFailure) -> MessageReceipt? {
-        try await known(["v1", "messages", messageID])
-    }
-
-    /// The first messages of a client's queue; `nil` without a session.
-    func knownQueue(_ clientID: String, limit: Int) async throws(CommandFailure) -> QueuePage? {
-        guard try await knownClient(clientID) != nil else { return nil }
-        return try await queue(clientID, limit: limit)
-    }
-
-    /// What is there; `nil` for what is not.
-    private func known<Model: Decodable & Sendable>(
-        _ segments: [String]
-    ) async throws(CommandFailure) -> Model? {
-        let response = try await transport.send(
-            AdminRequest(method: .get, url: endpoint.url(segments, query: []), token: token))
-        if response.status == 404 { return nil }
-        guard (200..<300).contains(response.status) else { throw refusal(response) }
-        let answer: Answer<Model> = try decode(response)
-        return answer.model
-    }
-
-    /// What happened to a client lately.
-    func history(of clientID: String) async throws(CommandFailure) -> ClientHistory {
-        let answer: Answer<ClientHistory> = try await get(["v1", "clients", clientID, "history"])
+    /// What a client is doing, in plain words; also whether a topic is for it, or what became of a
+    /// message for it.
+    func explanation(
+        of clientID: String, topic: String?, message: String?
+    ) async throws(CommandFailure) -> ClientExplanation {
+        var query: [(name: String, value: String)] = []
+        if let topic { query.append(("topic", topic)) }
+        if let message { query.append(("message", message)) }
+        let answer: Answer<ClientExplanation> = try await get(
+            ["v1", "clients", clientID, "explain"], query: query)
         return answer.model
     }
 

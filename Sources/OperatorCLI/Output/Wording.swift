@@ -1,3 +1,4 @@
+import Explanations
 import FoundationEssentials
 
 /// The form of numbers and times in tables.
@@ -5,29 +6,11 @@ enum Wording {
     /// The text for a missing value.
     static let absent = "-"
 
-    /// A span in its two largest units: `45s`, `3m 20s`, `2h 5m`, `12d 3h`. Negative spans, which
-    /// clocks that disagree produce, count as 0.
-    static func span(seconds: Int64) -> String {
-        let seconds = max(0, seconds)
-        let units: [(suffix: String, length: Int64)] = [
-            ("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1),
-        ]
-        guard let first = units.firstIndex(where: { seconds >= $0.length }) else { return "0s" }
-        let large = units[first]
-        var text = "\(seconds / large.length)\(large.suffix)"
-        if first + 1 < units.count {
-            let small = units[first + 1]
-            let rest = seconds % large.length / small.length
-            if rest > 0 { text += " \(rest)\(small.suffix)" }
-        }
-        return text
-    }
+    /// A span in its two largest units, as in explanations.
+    static func span(seconds: Int64) -> String { Spans.span(seconds: seconds) }
 
     /// The time since a moment; both in milliseconds since 1970.
-    static func age(of moment: Int64, now: Int64) -> String {
-        let (difference, overflow) = now.subtractingReportingOverflow(moment)
-        return span(seconds: overflow ? 0 : difference / 1_000)
-    }
+    static func age(of moment: Int64, now: Int64) -> String { Spans.age(of: moment, now: now) }
 
     /// A moment as seen from now, both in milliseconds since 1970: `in 3m 20s`, `5s ago`.
     static func relative(_ moment: Int64, now: Int64) -> String {
@@ -42,20 +25,8 @@ enum Wording {
         return "\(date.formatted(.iso8601)) (\(age(of: milliseconds, now: now)) ago)"
     }
 
-    /// Bytes in the largest binary unit that leaves at least 1, with one decimal below 10:
-    /// `512 B`, `1.5 KiB`, `20 MiB`.
-    static func bytes(_ count: some BinaryInteger) -> String {
-        var value = Double(count)
-        var unit = "B"
-        for larger in ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"] {
-            guard value >= 1_024 else { break }
-            value /= 1_024
-            unit = larger
-        }
-        if unit == "B" { return "\(count) B" }
-        let tenths = Int((value * 10).rounded(.down))
-        return tenths < 100 ? "\(tenths / 10).\(tenths % 10) \(unit)" : "\(tenths / 10) \(unit)"
-    }
+    /// Bytes in the largest binary unit that leaves at least 1, as in explanations.
+    static func bytes(_ count: some BinaryInteger) -> String { Spans.bytes(count) }
 
     /// A short span with three digits at most: `850 us`, `1.2 ms`, `3.5 s`.
     static func microseconds(_ count: UInt64) -> String {

@@ -1,7 +1,7 @@
 import BrokerAPI
 
 /// Says in plain words what became of one message for one client.
-struct MessageExplanation {
+package struct MessageExplanation {
     let messageID: String
     let clientID: String
     /// `nil` for a message that was not followed.
@@ -13,10 +13,22 @@ struct MessageExplanation {
     /// UNIX time in milliseconds.
     let now: Int64
 
-    /// The topic, if the broker knows the message.
-    var topic: String? { receipt?.topic ?? queued?.topic }
+    package init(
+        messageID: String, clientID: String, receipt: MessageReceipt?, queued: QueuedMessage?,
+        isQueueLonger: Bool, now: Int64
+    ) {
+        self.messageID = messageID
+        self.clientID = clientID
+        self.receipt = receipt
+        self.queued = queued
+        self.isQueueLonger = isQueueLonger
+        self.now = now
+    }
 
-    var sentences: [String] {
+    /// The topic, if the broker knows the message.
+    package var topic: String? { receipt?.topic ?? queued?.topic }
+
+    package var sentences: [String] {
         if let receiver = receipt?.receivers?.first(where: { $0.clientID == clientID }) {
             return [words(of: receiver)]
         }
@@ -69,5 +81,5 @@ struct MessageExplanation {
         }
     }
 
-    private func ago(_ moment: Int64) -> String { Wording.age(of: moment, now: now) + " ago" }
+    private func ago(_ moment: Int64) -> String { Spans.age(of: moment, now: now) + " ago" }
 }

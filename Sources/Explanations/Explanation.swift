@@ -2,7 +2,7 @@ import Authorization
 import BrokerAPI
 
 /// Says in plain words what a client is doing, and why it may not have got a message.
-struct Explanation {
+package struct Explanation {
     let clientID: String
     /// `nil` without a connection and a session.
     let detail: ClientDetail?
@@ -12,11 +12,21 @@ struct Explanation {
     /// UNIX time in milliseconds.
     let now: Int64
 
+    package init(
+        clientID: String, detail: ClientDetail?, history: ClientHistory, topic: String?, now: Int64
+    ) {
+        self.clientID = clientID
+        self.detail = detail
+        self.history = history
+        self.topic = topic
+        self.now = now
+    }
+
     /// True when the broker knows nothing of the client.
-    var isUnknown: Bool { detail == nil && history.events.isEmpty }
+    package var isUnknown: Bool { detail == nil && history.events.isEmpty }
 
     /// Sentences, the most general first.
-    var sentences: [String] {
+    package var sentences: [String] {
         guard let detail else { return withoutSession }
         return state(detail) + subscriptions(detail) + queue(detail) + losses(detail)
             + refusals + device(detail) + report(detail)
@@ -50,7 +60,7 @@ struct Explanation {
             var line = "It is connected since \(span(client.sinceMs))"
             if let address = client.address { line += ", from \(address)" }
             if let age = detail.lastPacketMsAgo {
-                line += "; its last packet came \(Wording.span(seconds: age / 1_000)) ago"
+                line += "; its last packet came \(Spans.span(seconds: age / 1_000)) ago"
             }
             lines.append(line + ".")
         } else {
@@ -145,7 +155,7 @@ struct Explanation {
             }
             if detail.unsentBytes > 0 {
                 lines.append(
-                    "It does not read: \(Wording.bytes(detail.unsentBytes)) wait in its connection."
+                    "It does not read: \(Spans.bytes(detail.unsentBytes)) wait in its connection."
                 )
             }
             if detail.readingPaused {
@@ -303,7 +313,7 @@ struct Explanation {
         count == 1 ? "1 message is" : "\(count) messages are"
     }
 
-    private func span(_ moment: Int64) -> String { Wording.age(of: moment, now: now) }
+    private func span(_ moment: Int64) -> String { Spans.age(of: moment, now: now) }
 
     private func ago(_ moment: Int64) -> String { span(moment) + " ago" }
 }

@@ -1,0 +1,94 @@
+import BrokerAPI
+import Explanations
+import Hummingbird
+
+/// `GET /v1/clients/{id}/explain`: the state of a client in plain words.
+struct ExplainRoute: Sendable {
+    let broker: any BrokerControl
+    /// UNIX time in milliseconds.
+    let now: @Sendable () -> Int64
+
+    /// Queued messages that are looked through for the one that is asked about.
+    static let mostQueued = 10_000
+
+    var route: Route {
+        Route(
+            method: .get, path: "/v1/clients/{id}/explain", access: .scope(.read),
+            query: ["topic", "message"]
+        ) { request throws(Problem) in
+            try Response.json(try await explanation(request))
+        }
+    }
+
+    private func explanation(_ request: RouteRequest) async throws(Problem) -> ClientExplanation {
+        let clientID = request.parameter("id")
+        _ = try ClientIdentifierText(clientID, field: "id")
+        let topic = try text("topic", of: request)
+        let messageID = try text("message", of: request)
+        if topic != nil, messageID != nil {
+            throw Problem(
+                .invalidQuery, "The query has both a topic and a message.", field: "topic",
+                fix: "Give one of them: a message has its own topic.")
+        }
+        var about: MessageExplanation?
+        if let messageID { about = try await message(messageID, for: clientID, request) }
+        let detail: ClientDetail? = try await broker.ask { .client(clientID, $0) }
+        let history: ClientHistory = try await broker.ask { .history(clientID: clientID, $0) }
+        let explanation = Explanation(
+            clientID: clientID, detail: detail, history: history, topic: topic ?? about?.topic,
+            now: now())
+        return ClientExplanation(
+            clientID: clientID, known: !explanation.isUnknown,
+            sentences: (about?.sentences ?? []) + explanation.sentences, events: history.events)
+    }
+
+    private func text(_ name: String, of request: RouteRequest) throws(Problem) -> String? {
+        guard let text = request.query[name] else { return nil }
+        guard !text.isEmpty else {
+            throw Problem(
+                .invalidQuery, "The query parameter \(name) is empty.", field: name,
+                fix: "Give it a value, or leave it out.")
+        }
+        return text
+    }
+
+    /// What became of a message for the client.
+    private func message(
+        _ messageID: String, for clientID: String, _ request: RouteRequest
+    ) async throws(Problem) -> MessageExplanation {
+        var receipt: MessageReceipt? = try await broker.ask { .receipt(messageID: messageID, $0) }
+        if let known = receipt, !request.maySee(known.topic) { receipt = nil }
+        let isListed = receipt?.receivers?.contains { $0.clientID == clientID } ?? false
+        let (queued, isLonger) =
+            isListed ? (nil, false) : try await find(messageID, in: clientID, request)
+        return MessageExplanation(
+            messageID: messageID, clientID: clientID, receipt: receipt, queued: queued,
+            isQueueLonger: isLonger, now: now())
+    }
+
+    /// Looks for a message in the queue of a client.
+    ///
+    /// - Returns: The message, if it was found, and whether the queue is longer than what was
+    ///   looked through.
+    private func find(
+        _ messageID: String, in clientID: String, _ request: RouteRequest
+    ) async throws(Problem) -> (QueuedMessage?, Bool) {
+        var query = QueueQuery(clientID: clientID, limit: PageSize.largest)
+        var seen = 0
+        while seen < Self.mostQueued {
+            let asked = query
+            let page: QueuePage? = try await broker.ask { .queue(asked, $0) }
+            guard let page else { return (nil, false) }
+            let found = page.messages.first { $0.messageID == messageID }
+            // The topic is missing once only the last step of QoS 2 is left.
+            if let found { return (request.maySee(found.topic ?? "") ? found : nil, false) }
+            guard let next = page.next.flatMap({ UInt64($0) }), next > query.from else {
+                return (nil, false)
+            }
+            query.from = next
+            // A page of none counts too, so that this ends.
+            seen += max(1, page.messages.count)
+        }
+        return (nil, true)
+    }
+}

@@ -1,0 +1,105 @@
+import BrokerAPI
+import Testing
+
+@testable import AdminAPI
+
+@Suite("GET /v1/clients/{id}/explain")
+struct ExplainRouteTests {
+    private static func broker() -> StubBroker {
+        StubBroker { state in
+            state.details["p"] = StubBroker.detail("p", connected: false)
+            state.events["p"] = [
+                ClientEvent(
+                    kind: .lostMessages, firstMs: 1, lastMs: 2, count: 3, reason: "queue_full")
+            ]
+            state.queues["p"] = QueuePage(
+                clientID: "p",
+                messages: [
+                    QueuedMessage(
+                        position: 7, state: .waiting, topic: "orders/7/x", qos: 1, retain: false,
+                        payloadBytes: 1, messageID: "queued"),
+                    QueuedMessage(
+                        position: 8, state: .waiting, topic: "secret", qos: 1, retain: false,
+                        payloadBytes: 1, messageID: "hidden"),
+                ])
+            var counts = MessageReceipt.Counts()
+            counts.receivers = 1
+            state.receipts["taken"] = MessageReceipt(
+                messageID: "taken", topic: "orders/7/y", publishedAtMs: 1, counts: counts,
+                receivers: [
+                    MessageReceipt.Receiver(clientID: "p", state: .acknowledged, atMs: 2)
+                ])
+        }
+    }
+
+    private static func ask(_ server: TestServer, _ query: String = "") throws -> [String] {
+        let response = try server.request("GET", "/v1/clients/p/explain\(query)")
+        #expect(response.status == 200)
+        let explanation = try response.json(ClientExplanation.self)
+        #expect(explanation.known)
+        #expect(explanation.events.count == 1)
+        return explanation.sentences
+    }
+
+    @Test("a client's state, whether a topic is for it, and what became of a message")
+    func sentences() async throws {
+        try await TestServer.run(Self.broker()) { server in
+            let plain = try Self.ask(server)
+            #expect(plain.first?.hasPrefix("It is away since ") == true)
+            #expect(plain.contains("It subscribes to orders/7/# (QoS 1)."))
+            #expect(
+                try Self.ask(server, "?topic=a/b").contains(
+                    "None of its subscriptions (1) matches a/b."))
+            let queued = try Self.ask(server, "?message=queued")
+            #expect(queued.first == "The message queued waits in its queue, at position 7.")
+            #expect(
+                queued.contains("Its subscription orders/7/# (QoS 1) matches orders/7/x."))
+            #expect(
+                try Self.ask(server, "?message=taken").first?.hasPrefix(
+                    "It acknowledged the message taken ") == true)
+            #expect(
+                try Self.ask(server, "?message=none").first?.hasPrefix(
+                    "The broker does not know what became of the message none") == true)
+            #expect(server.broker.queueQueries.allSatisfy { $0.limit == PageSize.largest })
+        }
+    }
+
+    @Test("a client that nothing is known of")
+    func unknown() async throws {
+        try await TestServer.run { server in
+            let response = try server.request("GET", "/v1/clients/nobody/explain?message=m")
+            let explanation = try response.json(ClientExplanation.self)
+            #expect(!explanation.known)
+            #expect(explanation.sentences.count == 2)
+            #expect(explanation.sentences.last?.hasPrefix("The broker knows no client") == true)
+        }
+    }
+
+    @Test("a token that is bound to topics learns nothing of other messages")
+    func bound() async throws {
+        try await withBoundToken(Self.broker()) { server, token in
+            func first(_ message: String) throws -> String? {
+                try server.request(
+                    "GET", "/v1/clients/p/explain?message=\(message)", token: token
+                ).json(ClientExplanation.self).sentences.first
+            }
+            let (own, hidden) = (try first("queued"), try first("hidden"))
+            #expect(own == "The message queued waits in its queue, at position 7.")
+            #expect(hidden?.hasPrefix("The broker does not know what") == true)
+        }
+    }
+
+    @Test(
+        "wrong questions are refused by name",
+        arguments: [
+            ("topic=a&message=b", "topic"), ("topic=", "topic"), ("message=", "message"),
+            ("messages=a", "messages"),
+        ])
+    func wrong(query: String, field: String) async throws {
+        try await TestServer.run(Self.broker()) { server in
+            let problem = try server.request("GET", "/v1/clients/p/explain?\(query)").problem()
+            #expect(problem.status == 400)
+            #expect(problem.field == field)
+        }
+    }
+}

@@ -1,0 +1,153 @@
+import BrokerAPI
+import Explanations
+import Testing
+
+@Suite("Explanations of clients")
+struct ExplanationTests {
+    private static func detail(
+        connected: Bool = true, inFlight: Int = 0, queued: Int = 0, filters: [(String, Int)] = [],
+        clean: Bool = false, _ change: (inout ClientDetail) -> Void = { _ in }
+    ) -> ClientDetail {
+        var detail = ClientDetail(
+            summary: ClientSummary(
+                clientID: "p", userName: "ann", connected: connected,
+                address: connected ? "192.0.2.1:5" : nil, protocolVersion: "3.1.1",
+                cleanSession: clean, keepAliveSeconds: 60, sinceMs: 40_000,
+                subscriptions: filters.count, inFlight: inFlight, queued: queued, queuedBytes: 0,
+                dropped: 0),
+            subscriptionList: filters.map { ClientSubscription(filter: $0.0, qos: $0.1) },
+            sessionBytes: 0, willTopic: nil, lastPacketMsAgo: connected ? 3_000 : nil,
+            inboundQoS2: 0, unacknowledgedPublishes: 0, unsentBytes: 0, readingPaused: false,
+            publishesReceived: 0, publishesSent: 0, publishesAcknowledged: 0, dropped: [:],
+            lastDisconnectReason: connected ? nil : "keep_alive")
+        change(&detail)
+        return detail
+    }
+
+    private static func event(
+        _ kind: ClientEvent.Kind, _ reason: String, lastMs: Int64 = 95_000, count: UInt64 = 1,
+        address: String? = nil, userName: String? = nil, topic: String? = nil
+    ) -> ClientEvent {
+        ClientEvent(
+            kind: kind, firstMs: 1, lastMs: lastMs, count: count, reason: reason, address: address,
+            userName: userName, topic: topic)
+    }
+
+    private static func explained(
+        _ detail: ClientDetail?, _ events: [ClientEvent] = [], topic: String? = nil
+    ) -> [String] {
+        Explanation(
+            clientID: "p", detail: detail, history: ClientHistory(clientID: "p", events: events),
+            topic: topic, now: 100_000
+        ).sentences
+    }
+
+    @Test("a client that does not acknowledge")
+    func slow() {
+        #expect(
+            Self.explained(Self.detail(inFlight: 20, queued: 3, filters: [("a/#", 1)])) == [
+                "It is connected since 1m, from 192.0.2.1:5; its last packet came 3s ago.",
+                "It subscribes to a/# (QoS 1).",
+                "20 messages are sent and not acknowledged; 3 more wait behind (limits.max_in_flight).",
+            ])
+    }
+
+    @Test("a client that is away, with a full queue")
+    func away() {
+        let detail = Self.detail(connected: false, queued: 1, filters: [("a/#", 1)]) {
+            $0.dropped = ["queue_full": 7, "acl": 0]
+        }
+        let event = Self.event(.lostMessages, "queue_full", count: 7, topic: "a/1")
+        #expect(
+            Self.explained(detail, [event]) == [
+                "It is away since 1m: it was silent for longer than one and a half times its keep alive, so its network or phone was gone.",
+                "It subscribes to a/# (QoS 1).", "1 message is kept until it comes back.",
+                "It lost 7 of its messages: its queue was full (limits.queue_messages, limits.queue_bytes), last 5s ago, such as one on a/1.",
+            ])
+    }
+
+    @Test(
+        "the device and its last notification",
+        arguments: [
+            (DeviceDetail.WakeState.none, "Its device (apns) is owed no notification."),
+            (
+                .watched,
+                "Its device is woken if 2 messages are not acknowledged for long (push.unanswered)."
+            ),
+            (
+                .waiting,
+                "Its device is woken for 2 messages in a while (push.merge, push.reconnect_window)."
+            ),
+            (
+                .ready,
+                "Its device is to be woken for 2 messages, and no sender has taken that yet (hermesctl devices status)."
+            ),
+            (.sent, "A notification for 2 messages is on its way to its device."),
+            (
+                .setAside,
+                "Its device gets no notifications, because the push service does not know its token, until it registers again."
+            ),
+        ])
+    func device(state: DeviceDetail.WakeState, words: String) {
+        let device = Device(
+            kind: .apns, token: [1], bundle: "b", environment: .production, registeredAtMs: 0)
+        let detail = Self.detail(inFlight: 0, filters: [("a", 1)]) {
+            $0.device = DeviceModel(
+                DeviceDetail(
+                    clientID: "p", device: device, wake: state, waiting: 2, lastOutcome: "later",
+                    lastReason: "Shutdown", lastAnsweredAtMs: 97_000))
+        }
+        #expect(
+            Self.explained(detail).last == words + " The last one was put off (Shutdown) 3s ago.")
+    }
+
+    @Test(
+        "whether a topic is for the client",
+        arguments: [
+            ("a/b", ["Its subscription a/+ (QoS 1) matches a/b."]),
+            (
+                "x",
+                [
+                    "Its subscription x (QoS 0) matches x.",
+                    "At QoS 0 a message is not kept while it is away, nor when it reads too slowly.",
+                ]
+            ),
+            (
+                "s/1",
+                [
+                    "Its subscription $share/g/s/# (QoS 2) matches s/1.",
+                    "The subscription is shared: another member may have got the message.",
+                ]
+            ),
+            ("a", ["None of its subscriptions (3) matches a."]),
+            ("$SYS/x", ["None of its subscriptions (3) matches $SYS/x."]),
+        ])
+    func topics(topic: String, sentences: [String]) {
+        let detail = Self.detail(filters: [("a/+", 1), ("x", 0), ("$share/g/s/#", 2)])
+        #expect(Self.explained(detail, topic: topic).dropFirst() == sentences[...])
+    }
+
+    @Test("refusals, denials and a client without a session")
+    func refusals() {
+        let events = [
+            Self.event(
+                .refused, "bad_user_name_or_password", count: 3, address: "192.0.2.9:1",
+                userName: "eve"),
+            Self.event(.denied, "publish", topic: "b/1"),
+            Self.event(.filterRefused, "max_subscriptions"),
+            Self.event(.disconnected, "disconnect"),
+        ]
+        #expect(
+            Self.explained(nil, events) == [
+                "It has no session, so nothing is kept for it and nothing reaches it.",
+                "Its CONNECT as user eve was refused 3 times, last 5s ago from 192.0.2.9:1: wrong user name or password.",
+                "The access rules denied 5s ago: to publish to b/1.",
+                "A subscription was refused 5s ago at the limit max_subscriptions.",
+            ])
+        #expect(
+            Self.explained(nil, [Self.event(.expired, "session_expiry")]).last
+                == "Its session expired 5s ago (limits.session_expiry), and what waited for it was dropped."
+        )
+        #expect(Self.explained(nil).first?.hasPrefix("The broker knows no client") == true)
+    }
+}
