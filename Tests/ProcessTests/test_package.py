@@ -56,6 +56,8 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Package]:
     if not shutil.which("dpkg-query"):
         pytest.skip("this is no Debian system")
     build = Hermesd.executable().parent
+    if not (build / "hermesd.product").exists():
+        pytest.skip(f"{build} is no build folder")
     if "libswiftCore" in run("ldd", build / "hermesd"):
         pytest.skip(f"{build} was not built by scripts/build, which links the Swift runtime in")
     folder = tmp_path_factory.mktemp("package")
