@@ -21,7 +21,7 @@ from harness.broker import REPOSITORY, Hermesd, inherited_environment
 pytestmark = [
     pytest.mark.hermesd("hermesd's own package"),
     # Making it compresses and strips 200 MB, once for all tests here.
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(900),
 ]
 
 OWN_LICENSES = REPOSITORY / "packaging/debian/copyright"
@@ -44,7 +44,7 @@ class Package:
 
 def run(*command: object) -> str:
     done = subprocess.run(
-        [str(word) for word in command], capture_output=True, text=True, timeout=240,
+        [str(word) for word in command], capture_output=True, text=True, timeout=800,
         env=inherited_environment(), check=False)
     assert done.returncode == 0, (
         f"{command} ended with {done.returncode}\n{done.stdout}{done.stderr}")
@@ -56,6 +56,8 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Package]:
     if not shutil.which("dpkg-query"):
         pytest.skip("this is no Debian system")
     build = Hermesd.executable().parent
+    if not (build / "hermesd.product").exists():
+        pytest.skip(f"{build} is no build folder")
     if "libswiftCore" in run("ldd", build / "hermesd"):
         pytest.skip(f"{build} was not built by scripts/build, which links the Swift runtime in")
     folder = tmp_path_factory.mktemp("package")
