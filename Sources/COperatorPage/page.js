@@ -25,6 +25,9 @@ function visible(text) {
   });
 }
 
+/** The same for text that the broker has escaped already: backslashes stay single. */
+const printable = (text) => text.split("\\").map(visible).join("\\");
+
 /** A rate: one decimal below 10, whole above. */
 function rate(value) {
   return value < 10 && value > 0 ? tenths.format(value) : whole.format(Math.round(value));
@@ -144,7 +147,7 @@ class Refusal extends Error {
       return "The broker does not know this token. Paste it whole, or make another: "
         + "hermesctl tokens create NAME --scope read.";
     }
-    return visible(`${this.message} ${this.fix}`.trim());
+    return printable(`${this.message} ${this.fix}`.trim());
   }
 }
 
@@ -255,7 +258,7 @@ function take(snapshot) {
 
 /** Tells whether what is shown is of now. */
 function watch() {
-  if (token === null) return;
+  if (token === null || document.hidden) return;
   if (Date.now() - live.heardAt > longestSilence) live.attempt.abort();
   const silent = live.lastAt === null || Date.now() - live.lastAt > 3_500;
   const isStale = silent || live.problem !== "";
@@ -289,7 +292,7 @@ function showSnapshot(snapshot) {
   put("where", `${status.version} · ${location.host}`);
   byID("readiness").className = snapshot.ready ? "readiness" : "readiness bad";
   put("ready", snapshot.ready ? "Ready" : "Not ready");
-  put("ready-reason", snapshot.ready ? "" : visible(snapshot.not_ready_reason ?? ""));
+  put("ready-reason", snapshot.ready ? "" : printable(snapshot.not_ready_reason ?? ""));
   put("durability", durability(status));
   put("uptime", `Up for ${span(status.uptime_s)}.`);
   showClients(snapshot);
@@ -625,7 +628,11 @@ function forget(problem) {
   shown = null;
   snapshots = [];
   for (const id of ["board", "forget", "live", "banner"]) show(byID(id), false);
-  for (const id of ["list", "events", "subscriptions"]) byID(id).tBodies[0].replaceChildren();
+  // What was shown goes too.
+  for (const table of byID("board").querySelectorAll("table.list")) fill(table, []);
+  for (const id of ["sentences", "facts"]) byID(id).replaceChildren();
+  for (const id of ["client-id", "client-result", "confirm-id", "unknown-link"]) put(id, "");
+  byID("prefix").value = "";
   document.body.classList.remove("stale");
   byID("confirm").close();
   show(byID("entry"), true);
@@ -666,6 +673,14 @@ byID("disconnect").addEventListener("click", () => {
 });
 byID("confirm-no").addEventListener("click", () => byID("confirm").close());
 byID("confirm-yes").addEventListener("click", disconnect);
+
+// A page that nobody sees leaves its place among the viewers, and its connection: a browser opens
+// six to one address.
+document.addEventListener("visibilitychange", () => {
+  if (token === null) return;
+  if (document.hidden) stream.abort();
+  else follow();
+});
 
 setInterval(watch, 1_000);
 setInterval(() => {

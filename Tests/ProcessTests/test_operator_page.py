@@ -218,6 +218,9 @@ def test_tokens_that_do_not_do_are_told(browser, start_broker):
         eventually(lambda: page.element("entry").is_displayed(), "the form for a token")
         assert page.text("token-error").startswith("The broker does not know this token.")
         assert not page.element("board").is_displayed()
+        # Nor is anything left behind of the client that was shown.
+        left = page.driver.execute_script("return document.body.textContent")
+        assert "phone" not in left and "It is connected" not in left
     # Nothing of the token outlives the page.
     page.open()
     page.driver.refresh()
@@ -376,6 +379,29 @@ def test_another_site_cannot_hold_it_in_a_frame(browser, start_broker):
         server.shutdown()
 
 
+VISIBILITY = """
+Object.defineProperty(document, "hidden", {value: arguments[0], configurable: true});
+document.dispatchEvent(new Event("visibilitychange"));
+"""
+
+
+def test_a_page_that_nobody_sees_leaves_its_place(browser, start_broker):
+    broker = start_broker()
+    page = OperatorPage(browser, broker).open()
+    with ExitStack() as viewers:
+        for _ in range(VIEWERS - 1):
+            viewers.enter_context(closing(Stream(broker)))
+        assert enter(broker) is None
+        page.driver.execute_script(VISIBILITY, True)
+        viewers.enter_context(closing(eventually(lambda: enter(broker), "the page's place")))
+        page.driver.execute_script(VISIBILITY, False)
+        eventually(
+            lambda: f"{VIEWERS} viewers follow the broker, which is the limit."
+            in page.text("banner"), "the reason why there are no figures")
+        assert page.text("live") == "Not live"
+    eventually(lambda: page.text("live") == "Live", "a place of its own")
+
+
 # --- Without a browser -------------------------------------------------------------------
 
 
@@ -418,6 +444,12 @@ class Stream:
         self._connection.close()
 
 
+def enter(broker: Hermesd) -> Stream | None:
+    """A viewer; `None` when there is no place for one."""
+    stream = Stream(broker)
+    return stream if stream.response.status == 200 else stream.close()
+
+
 def test_so_many_viewers_and_no_more(start_broker):
     broker = start_broker()
     with ExitStack() as viewers:
@@ -428,11 +460,8 @@ def test_so_many_viewers_and_no_more(start_broker):
         assert problem["detail"] == f"{VIEWERS} viewers follow the broker, which is the limit."
         streams[0].close()
 
-        def enters() -> Stream | None:
-            stream = Stream(broker)
-            return stream if stream.response.status == 200 else stream.close()
-
-        viewers.enter_context(closing(eventually(enters, "the place of the one that left")))
+        viewers.enter_context(
+            closing(eventually(lambda: enter(broker), "the place of the one that left")))
         # One snapshot for all: the same text for each that took it.
         first, second = ([stream.event()[1] for _ in range(3)] for stream in streams[1:3])
         assert [one for one in first if one in second]
