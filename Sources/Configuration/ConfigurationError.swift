@@ -6,6 +6,8 @@ package enum ConfigurationOrigin: Hashable, Sendable {
     case environment(String)
     /// A command-line flag, with its dashes.
     case flag(String)
+    /// A request to the running broker.
+    case runTime
 }
 
 extension ConfigurationOrigin: CustomStringConvertible {
@@ -15,6 +17,7 @@ extension ConfigurationOrigin: CustomStringConvertible {
         case .file(let name, line: nil): shown(name)
         case .environment(let name): shown(name)
         case .flag(let flag): flag
+        case .runTime: "run time"
         }
     }
 }

@@ -25,6 +25,8 @@ package struct ConfigurationLoader: Sendable {
     /// All variables of the process; those without the prefix `HERMES_` are ignored.
     package var environment: [String: String]
     package var overrides: CommandLineOverrides
+    /// Values that were given to the running broker, by key; they win over all layers.
+    package var runTime: [String: String] = [:]
     /// Variables with the prefix that are no settings; other parts of Hermes read them.
     package var foreignVariables: Set<String>
 
@@ -51,14 +53,26 @@ package struct ConfigurationLoader: Sendable {
     package func load(
         whileRunning running: HermesConfiguration? = nil
     ) throws(ConfigurationError) -> HermesConfiguration {
+        try read(whileRunning: running).configuration
+    }
+
+    /// As ``load(whileRunning:)``, with the layer that each value comes from.
+    package func read(
+        whileRunning running: HermesConfiguration? = nil
+    ) throws(ConfigurationError) -> (configuration: HermesConfiguration, origins: EffectiveSettings)
+    {
         var draft = ConfigurationDraft()
         applySource(to: &draft)
         EnvironmentLayer(variables: environment, foreignNames: foreignVariables).apply(to: &draft)
         overrides.apply(to: &draft)
+        for setting in Setting.all where !setting.isOfListener {
+            guard let text = runTime[setting.pattern] else { continue }
+            draft.assign(setting, text, from: .runTime)
+        }
         draft.deriveDefaults(running: running)
         draft.checkContradictions()
         if let error = draft.problems.error { throw error }
-        return draft.configuration
+        return (draft.configuration, EffectiveSettings(draft))
     }
 
     private func applySource(to draft: inout ConfigurationDraft) {

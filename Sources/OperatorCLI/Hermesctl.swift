@@ -32,7 +32,7 @@ package struct Hermesctl: ParsableCommand {
     /// code. Output and messages go to the context's console.
     package static func run(_ arguments: [String], in context: CommandContext) async -> CInt {
         do {
-            var command = try parseAsRoot(arguments)
+            var command = try parseAsRoot(ArgumentOrder.commandFirst(arguments))
             if let command = command as? any OperatorCommand {
                 try await command.run(in: context)
             } else {

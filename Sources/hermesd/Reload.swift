@@ -1,10 +1,11 @@
+import BrokerAPI
 import Logging
 import OperatorConfiguration
 import OperatorLog
 
 /// Reads the configuration and its files again at SIGHUP. All are checked first and then replaced
 /// together; after any error the running configuration stays.
-struct Reload {
+struct Reload: Sendable {
     /// One thing that a reload renews.
     struct Part: Sendable {
         /// The name for the log, such as "password file".
@@ -21,8 +22,11 @@ struct Reload {
         var use: @Sendable () -> Bool
     }
 
-    private let loader: ConfigurationLoader
+    private var loader: ConfigurationLoader
     private var running: HermesConfiguration
+    /// The layers of the last configuration that was read; `nil` when the file of the start can no
+    /// longer be read.
+    private var origins: EffectiveSettings?
     private let log: OperatorLog
     private let logger: Logger
     private let parts: [Part]
@@ -39,34 +43,55 @@ struct Reload {
         self.logger = logger
         self.parts = parts
         self.apply = apply
+        origins = try? loader.read(whileRunning: running).origins
     }
 
-    mutating func run() {
+    /// The configuration in force.
+    var settings: [ConfiguredSetting] { origins?.list(running: running) ?? [] }
+
+    /// Gives keys other values until the next start; `nil` gives a key back its configured one. All
+    /// or nothing: returns the problems.
+    mutating func change(_ values: [String: String?]) -> [String] {
+        let refused = values.keys.sorted().compactMap { EffectiveSettings.refusal(ofChanging: $0) }
+        guard refused.isEmpty else { return refused }
+        let former = loader.runTime
+        for (key, value) in values { loader.runTime[key] = value }
+        let problems = run()
+        if !problems.isEmpty { loader.runTime = former }
+        return problems
+    }
+
+    /// Reads everything again; returns the problems, none when all is in force.
+    @discardableResult
+    mutating func run() -> [String] {
         let change: ConfigurationChange
+        let read: EffectiveSettings
         do throws(ConfigurationError) {
-            change = ConfigurationChange(
-                from: running, to: try loader.load(whileRunning: running))
+            let (configuration, origins) = try loader.read(whileRunning: running)
+            change = ConfigurationChange(from: running, to: configuration)
+            read = origins
         } catch {
             logger.error("Configuration unusable", problems: error)
             logger.error("Reload refused, everything stays as it was")
-            return
+            return "\(error)".split(separator: "\n").map { String($0) }
         }
         var prepared: [Prepared] = []
-        var isUsable = true
+        var problems: [String] = []
         for part in parts {
             do {
                 prepared.append(try part.prepare())
             } catch {
-                isUsable = false
+                problems.append("Unusable \(part.name): \(error)")
                 logger.error("Unusable \(part.name)", problems: error)
             }
         }
-        guard isUsable else {
+        guard problems.isEmpty else {
             logger.error("Reload refused, everything stays as it was")
-            return
+            return problems
         }
         let formerLimits = running.limits
         running = change.configuration
+        origins = read
         let used = prepared.filter { $0.use() }
         log.level = Logger.Level(running.logging.level)
         var changed = change.applied + used.compactMap(\.changed)
@@ -74,6 +99,7 @@ struct Reload {
             // So that the next reload compares with the limits in use.
             running.limits = formerLimits
             changed.removeAll { $0.hasPrefix("limits.") }
+            problems.append("The broker is too busy to take the new limits; try again.")
         }
         logger.notice(
             "Configuration read again",
@@ -85,6 +111,7 @@ struct Reload {
                 "These keys take effect at the next start",
                 metadata: ["keys": "\(change.deferred.joined(separator: " "))"])
         }
+        return problems
     }
 }
 

@@ -133,17 +133,18 @@ struct Server {
         // Before this point a signal ends the process at once.
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
         let listeners = try startBroker(broker, store, settings)
-        let adminConfiguration = adminConfiguration(token)
+        var adminConfiguration = adminConfiguration(token)
+        let stop = BrokerStop(
+            broker, notification, logger: logger,
+            drainTimeout: configuration.limits.drainTimeout,
+            margin: adminConfiguration.limits.drain + Self.stopMargin)
+        let inForce = ConfigurationInForce(reload(broker, stop))
+        adminConfiguration.control = inForce
         let admin = try AdminServer(
             configuration: adminConfiguration,
             broker: BrokerBridge(broker: broker, durableStore: store as? DurableStore),
             logger: logger)
 
-        let stop = BrokerStop(
-            broker, notification, logger: logger,
-            drainTimeout: configuration.limits.drainTimeout,
-            margin: adminConfiguration.limits.drain + Self.stopMargin)
-        let reload = reload(broker, stop)
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask {
                 try await admin.run { endpoints in
@@ -159,12 +160,11 @@ struct Server {
                 }
             }
             tasks.addTask {
-                var reload = reload
                 for await _ in hangups {
                     if stop.hasBegun {
                         logger.notice("Reload passed over, the broker is stopping")
                     } else {
-                        reload.run()
+                        inForce.reload()
                     }
                 }
             }

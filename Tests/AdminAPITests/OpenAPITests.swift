@@ -70,9 +70,10 @@ struct OpenAPITests {
                     let schema = operation.answer(200)
                 else { continue }
                 let target = Self.target(operation.path)
+                let needsTopic = ["/v1/publish", "/v1/receivers", "/v1/retained/message"].contains(
+                    operation.path)
                 let response = try server.request(
-                    operation.method,
-                    operation.path == "/v1/publish" ? target + "?topic=a" : target,
+                    operation.method, needsTopic ? target + "?topic=a" : target,
                     body: operation.method == "POST" ? [1] : nil)
                 #expect(response.status == 200, "\(target)")
                 let answer = try JSONParser.parse(response.body)
@@ -180,6 +181,13 @@ struct OpenAPITests {
         StubBroker { state in
             state.page = ClientPage(clients: [StubBroker.summary("a")], next: "61")
             state.details["a"] = StubBroker.detail("a")
+            state.subscriptions = [
+                ListedSubscription(
+                    clientID: "a", userName: "u", connected: true, filter: "f", qos: 1)
+            ]
+            state.retained["a"] = RetainedMessage(
+                summary: RetainedSummary(topic: "a", qos: 1, payloadBytes: 1, expiresAtMs: 9),
+                payload: [1])
             state.details["a"]?.heartbeatSeconds = 240
             state.details["a"]?.report = StubBroker.report("a")
             state.events["a"] = [

@@ -19,11 +19,14 @@ struct TraceRouteTests {
             ]
         }
         try await TestServer.run(stub) { server in
-            let response = try server.request(
-                "GET", "/v1/trace?client_id=a&seconds=5&rate=7&payloads=true")
-            #expect(response.status == 200)
+            let connection = try server.connect()
+            try connection.send(
+                TestServer.head("GET", "/v1/trace?client_id=a&seconds=5&rate=7&payloads=true"))
+            let head = try connection.readHead()
+            #expect(head.status == 200)
+            #expect(head["Content-Type"] == "application/x-ndjson")
             #expect(
-                String(decoding: response.body, as: UTF8.self) == """
+                String(decoding: try connection.readChunks(), as: UTF8.self) == """
                     {"at_ms":1,"client_id":"a","kind":"event","text":"one"}
                     {"at_ms":1,"client_id":"a","kind":"event","text":"two"}
                     {"at_ms":1,"client_id":"a","kind":"event","text":"three"}

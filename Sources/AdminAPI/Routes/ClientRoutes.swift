@@ -5,6 +5,9 @@ import PlainText
 
 /// Connected clients, and sessions of offline ones.
 struct ClientRoutes: Sendable {
+    /// UNIX times in milliseconds that any JSON parser reads exactly.
+    private static let times: ClosedRange<Int64> = 0...(1 << 53 - 1)
+
     let broker: any BrokerControl
 
     /// `GET /v1/clients`, `GET` and `DELETE /v1/clients/{id}`, `GET /v1/clients/{id}/history`,
@@ -32,8 +35,8 @@ struct ClientRoutes: Sendable {
         query.userName = items["user_name"]
         query.address = try address(items)
         query.protocolVersion = try items.choice("protocol", of: ["3.1", "3.1.1"])
-        query.beforeMs = try items.integer("before_ms", in: 0...Int64.max)
-        query.fromMs = try items.integer("from_ms", in: 0...Int64.max)
+        query.beforeMs = try items.integer("before_ms", in: Self.times)
+        query.fromMs = try items.integer("from_ms", in: Self.times)
         let order = try items.choice("sort", of: ClientQuery.Order.allCases.map(\.rawValue))
         query.order = order.flatMap { ClientQuery.Order(rawValue: $0) } ?? .clientID
         query.limit = try items.pageSize()

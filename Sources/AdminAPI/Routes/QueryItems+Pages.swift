@@ -4,6 +4,11 @@ extension QueryItems {
     /// Pages of the data plane that are asked for to fill one of an answer.
     private static let mostRounds = 64
 
+    /// The highest place that a cursor may name.
+    static func most<Place: FixedWidthInteger>(_: Place.Type) -> Int64 {
+        min(Int64(clamping: Place.max), 1 << 62)
+    }
+
     /// Asks for pages until they hold as many items as the caller wants by the parameters `limit` and
     /// `cursor`, because a page of the data plane ends after a bounded search.
     ///
@@ -12,7 +17,7 @@ extension QueryItems {
         _ ask: (Place, Int) async throws(Problem) -> ([Item], String?)
     ) async throws(Problem) -> ([Item], String?) {
         let limit = try pageSize()
-        let cursor = try integer("cursor", in: 0...Int64(clamping: Place.max)) ?? 0
+        let cursor = try integer("cursor", in: 0...Self.most(Place.self)) ?? 0
         var place = Place(cursor)
         var items: [Item] = []
         for _ in 0..<Self.mostRounds {

@@ -95,7 +95,8 @@ package struct AdminServer: Sendable {
             + DeviceRoutes(broker: broker, senders: configuration.wakes).routes
             + SubscriptionRoutes(broker: broker, maximumTopicLevels: levels).routes
             + RetainedRoutes(broker: broker).routes + [.trace(broker)]
-        return publishing + messages + clients
+        let control = configuration.control.map { ConfigurationRoutes(control: $0).routes } ?? []
+        return publishing + messages + clients + control
             + StoreRoutes(broker: broker).routes
             + TokenRoutes(path: configuration.tokens?.path, now: unixMilliseconds).routes
             + StatusRoutes(

@@ -15,6 +15,8 @@ package struct AdminServerConfiguration: Sendable {
     package var unixSocketPath: String?
     /// The administrator's token.
     package var token: AdminToken
+    /// The configuration of the broker; `nil` offers none.
+    package var control: (any ConfigurationControl)?
     /// The other tokens; `nil` for none.
     package var tokens: TokenChecks?
     /// Unknown tokens per minute and address; then the address has to wait. At least 1.

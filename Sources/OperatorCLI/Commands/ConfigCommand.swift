@@ -11,8 +11,9 @@ import Webhook
 
 struct ConfigCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "config", abstract: "Check the broker's configuration.",
-        subcommands: [ConfigCheckCommand.self])
+        commandName: "config",
+        abstract: "Check a configuration file; see and change that of the running broker.",
+        subcommands: [ConfigCheckCommand.self, ConfigShowCommand.self, ConfigSetCommand.self])
 }
 
 struct ConfigCheckCommand: OperatorCommand {

@@ -267,6 +267,7 @@ struct AdminClient: Sendable {
             response.status == 401 || response.status == 403 ? .unauthorized : .refused
         return CommandFailure(
             status,
-            VisibleText.printable("\(problem.title): \(problem.detail) \(problem.fix)"))
+            VisibleText.printable(
+                "\(problem.title): \(problem.detail) \(CommandWords.translated(problem.fix))"))
     }
 }

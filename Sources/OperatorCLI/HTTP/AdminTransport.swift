@@ -4,6 +4,7 @@ package struct AdminRequest: Sendable, Equatable {
         case get = "GET"
         case post = "POST"
         case put = "PUT"
+        case patch = "PATCH"
         case delete = "DELETE"
     }
 

@@ -1,0 +1,14 @@
+import BrokerAPI
+
+extension AdminClient {
+    func configuration() async throws(CommandFailure) -> Answer<ConfiguredSettings> {
+        try await get(["v1", "config"])
+    }
+
+    /// Gives keys other values, or back their configured ones; all or nothing.
+    func changeConfiguration(
+        _ values: [String: String?]
+    ) async throws(CommandFailure) -> Answer<ConfiguredSettings> {
+        try await send(.patch, ["v1", "config"], json: values)
+    }
+}
