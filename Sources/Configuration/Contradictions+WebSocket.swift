@@ -7,7 +7,7 @@ extension ConfigurationDraft {
             let section = "listeners[\(index)].websocket"
             guard
                 areUsable("listeners[\(index)].protocol", "\(section).path", "\(section).origins"),
-                let key = [section, "\(section).path", "\(section).origins"].first(
+                let key = ["\(section).path", "\(section).origins", section].first(
                     where: givenKeys.contains)
             else { continue }
             problems.add(

@@ -41,7 +41,7 @@ struct WebSocketSettingTests {
         arguments: [
             (
                 "app.example.org",
-                "app.example.org is no origin, which begins with https:// or http://. Give an origin such as https://app.example.org or http://localhost:3000."
+                "\"app.example.org\" is no origin, which begins with https:// or http://. Give an origin such as https://app.example.org or http://localhost:3000."
             ),
             (
                 "https://app.example.org/",

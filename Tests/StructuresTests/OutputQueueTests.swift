@@ -77,7 +77,7 @@ struct OutputQueueTests {
         #expect(queue.head != chunk)
         #expect(unsent(queue) == [4, 5, 6, 7, 8, 9, 9])
         queue.consume(3, pool: owner.pool)
-        put([1, 2, 3])
+        put([1, 2])
         #expect(queue.head == chunk)
         queue.removeAll(in: owner.pool)
         // An empty one.

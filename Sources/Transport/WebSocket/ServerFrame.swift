@@ -11,7 +11,7 @@ enum ServerFrame {
     static func prependBinary(
         _ payload: Int, to output: inout OutputQueue, pool: BytePool
     ) -> Int {
-        let first = isFinal | FrameHeader.Opcode.binary.rawValue
+        let first = isFinal | ClientFrameHeader.Opcode.binary.rawValue
         if payload <= 125 {
             let header = UInt16(first) | UInt16(truncatingIfNeeded: payload) << 8
             output.prepend(2, pool: pool).storeBytes(of: header.littleEndian, as: UInt16.self)
@@ -30,11 +30,11 @@ enum ServerFrame {
     }
 
     static func pong(_ payload: UnsafeRawBufferPointer) -> [UInt8] {
-        [isFinal | FrameHeader.Opcode.pong.rawValue, UInt8(payload.count)] + payload
+        [isFinal | ClientFrameHeader.Opcode.pong.rawValue, UInt8(payload.count)] + payload
     }
 
     static func close(_ code: WebSocketCloseCode) -> [UInt8] {
-        let first = isFinal | FrameHeader.Opcode.close.rawValue
+        let first = isFinal | ClientFrameHeader.Opcode.close.rawValue
         guard code != .none else { return [first, 0] }
         return [first, 2, UInt8(code.rawValue >> 8), UInt8(truncatingIfNeeded: code.rawValue)]
     }
