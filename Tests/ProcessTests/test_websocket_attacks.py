@@ -121,10 +121,11 @@ def test_an_announced_length_allocates_nothing(web, broker):
 
 def test_half_frames_take_little_memory_and_are_counted(web, broker):
     many = [web(connected=f"c{number}") for number in range(200)]
+    api = AdminAPI(broker)
+    api.metric("hermes_unfinished_packet_bytes")
     before = broker.resident_bytes()
     for one in many:
         one.send(frame(PING, bytes(125))[:-1])
-    api = AdminAPI(broker)
     eventually(
         lambda: api.metric("hermes_unfinished_packet_bytes") == 200 * 192,
         "the memory of half frames")

@@ -82,6 +82,14 @@ struct WebSocketStage: BitwiseCopyable {
         }
     }
 
+    /// True until the peer is told of the end: what it sent before its own end or mistake is answered.
+    private var sendsData: Bool {
+        switch phase {
+        case .open, .peerClosed, .broken: true
+        case .upgrading, .refused, .ended: false
+        }
+    }
+
     // MARK: Reading
 
     /// Reads once, when the request has come. Data comes after the kept input.
@@ -291,7 +299,7 @@ struct WebSocketStage: BitwiseCopyable {
                 guard !output.isEmpty else {
                     return carrierSend(descriptor, &output, &records, &bench)
                 }
-                guard phase == .open else { break }
+                guard sendsData else { break }
                 let payload = min(output.count, ServerFrame.largestPayload)
                 let header = ServerFrame.prependBinary(payload, to: &output, pool: bench.pool)
                 framed = UInt32(header + payload)
