@@ -33,7 +33,7 @@ MASK = b"\x37\xfa\x21\x3d"
 
 def frame(payload: bytes) -> bytes:
     size = len(payload)
-    head = struct.pack("!BB", 0x82, 0x80 | size) if size < 126 else struct.pack("!BBH", 0x82, 0xFE, size)
+    head = bytes([0x82, 0x80 | size]) if size < 126 else struct.pack("!BBH", 0x82, 0xFE, size)
     pad = (MASK * (size // 4 + 1))[:size]
     mixed = int.from_bytes(payload, "big") ^ int.from_bytes(pad, "big")
     return head + MASK + mixed.to_bytes(size, "big")
@@ -47,17 +47,19 @@ class Broker:
         program = os.environ.get("HERMESD", REPOSITORY / ".build/release/hermesd")
         self.log = Path(self.folder.name, "log").open("w+")
         self.process = subprocess.Popen(
-            [str(program), "--port", "0", "--port", "0", "--admin-port", "0", "--durability", "none",
-             "--data-dir", f"{self.folder.name}/data", "--log-level", "info"],
+            [str(program), "--port", "0", "--port", "0", "--admin-port", "0",
+             "--durability", "none", "--data-dir", f"{self.folder.name}/data"],
             env={**os.environ, "HERMES_LISTENERS_1_PROTOCOL": "websocket",
                  "HERMES_LOGGING_CONNECTIONS": "debug",
                  "HERMES_ADMIN_TOKEN": "benchmark-token-0123456789abcdef"},
             stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
         deadline = time.monotonic() + 60
-        while len(ports := re.findall(
-            r"listener ready listener.address=127.0.0.1:(\d+)", Path(self.log.name).read_text())) < 2:
+        ports: list[str] = []
+        while len(ports) < 2:
+            text = Path(self.log.name).read_text()
             if time.monotonic() > deadline or self.process.poll() is not None:
-                raise SystemExit(f"hermesd did not start: {Path(self.log.name).read_text()[-2000:]}")
+                raise SystemExit(f"hermesd did not start: {text[-2000:]}")
+            ports = re.findall(r"listener ready listener.address=127.0.0.1:(\d+)", text)
             time.sleep(0.01)
         self.ports = {"plain": int(ports[0]), "websocket": int(ports[1])}
 
@@ -105,7 +107,9 @@ def drain(one: socket.socket, end: bytes) -> None:
         tail = (tail + data)[-len(end):]
 
 
-def microseconds_per_message(broker: Broker, kind: str, messages: int, batch: int, size: int) -> float:
+def microseconds_per_message(
+    broker: Broker, kind: str, messages: int, batch: int, size: int
+) -> float:
     """One publisher and one subscriber at QoS 0, `batch` messages in each write of the publisher."""
     publisher, subscriber = connect(broker, kind, "publisher"), connect(broker, kind, "subscriber")
     wrap = frame if kind == "websocket" else lambda packet: packet
