@@ -74,7 +74,8 @@ let package = Package(
         module("MQTTCodec"),
         module("MQTTCore", ["Structures", "MQTTCodec"]),
         module("TLS", ["CLinux", "COpenSSL", "PlainText", "SystemFiles"]),
-        module("Transport", ["Addresses", "CLinux", "Structures", "SystemFiles", "TLS"]),
+        module(
+            "Transport", ["Addresses", "CLinux", "COpenSSL", "Structures", "SystemFiles", "TLS"]),
         module("Threads", ["CLinux"]),
         module(
             "Store",

@@ -32,7 +32,8 @@ let package = Package(
         .systemLibrary(
             name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         module("TLS", ["CLinux", "COpenSSL", "PlainText", "SystemFiles"]),
-        module("Transport", ["Addresses", "CLinux", "Structures", "SystemFiles", "TLS"]),
+        module(
+            "Transport", ["Addresses", "CLinux", "COpenSSL", "Structures", "SystemFiles", "TLS"]),
         module("Threads", ["CLinux"]),
         module(
             "Store",

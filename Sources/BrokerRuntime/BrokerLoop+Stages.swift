@@ -18,7 +18,11 @@ extension BrokerLoop {
     /// Sets the stages of a new connection.
     mutating func begin(_ handle: Handle, onListener listener: Int, isProxied: Bool) {
         let context = contexts[listener]
-        reactor.begin(handle, proxyHeader: isProxied, tls: context)
+        let speaksWebSocket =
+            listener < settings.listeners.count && settings.listeners[listener].webSocket != nil
+        reactor.begin(
+            handle, proxyHeader: isProxied, tls: context,
+            webSocket: speaksWebSocket ? listener : nil)
         if context != nil { handshakeOrder.begin(handle, at: shard.now) }
     }
 }

@@ -115,6 +115,7 @@ package struct BrokerLoop: ~Copyable {
         }
         var reactor = try Reactor(pool: shard.pool)
         try reactor.register(mailbox)
+        Self.setWebSocket(settings, &reactor)
         for (index, listener) in settings.listeners.enumerated() {
             do throws(SystemError) {
                 _ = try reactor.listen(
@@ -315,6 +316,7 @@ package struct BrokerLoop: ~Copyable {
             keep(handle, bytes, from: consumed)
         case .proxyHeader: if admitProxied(handle) { read(handle) }
         case .malformedProxyHeader(let error): end(handle, .proxyHeader(flaw: error.rawValue))
+        case .brokenWebSocket(let flaw): end(handle, .webSocket(flaw: flaw.rawValue))
         case .endOfStream: end(handle, failure(of: handle) ?? .peerClosed)
         case .failed(let error):
             let alert = reactor.brokenRecordAlert(of: handle)
@@ -374,7 +376,8 @@ package struct BrokerLoop: ~Copyable {
     // MARK: Closing
 
     mutating func close(_ closing: Closing) {
-        guard closing.afterOutput else {
+        let tellsPeer = setCloseCode(of: closing)
+        guard closing.afterOutput || tellsPeer else {
             drop(closing.connection, origin: closing.origin)
             return
         }

@@ -6,6 +6,19 @@ import Transport
 
 /// The settings of the data plane.
 package struct BrokerSettings: Sendable {
+    /// What a listener asks of WebSocket.
+    package struct WebSocket: Sendable {
+        /// The path of the request, from `/`.
+        package var path: String
+        /// Origins whose pages may connect.
+        package var origins: [String]
+
+        package init(path: String, origins: [String]) {
+            self.path = path
+            self.origins = origins
+        }
+    }
+
     package struct Listener: Sendable {
         package var address: String
         package var port: UInt16
@@ -14,16 +27,19 @@ package struct BrokerSettings: Sendable {
         package var tls: TLSContext?
         /// Networks whose connections begin with a PROXY header.
         package var proxies: [IPNetwork]
+        /// What is asked of WebSocket; `nil` for MQTT without it.
+        package var webSocket: WebSocket?
 
         package init(
             address: String, port: UInt16, allowsAnonymous: Bool, tls: TLSContext? = nil,
-            proxies: [IPNetwork] = []
+            proxies: [IPNetwork] = [], webSocket: WebSocket? = nil
         ) {
             self.address = address
             self.port = port
             self.allowsAnonymous = allowsAnonymous
             self.tls = tls
             self.proxies = proxies
+            self.webSocket = webSocket
         }
     }
 

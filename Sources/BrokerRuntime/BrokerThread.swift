@@ -49,6 +49,8 @@ package final class BrokerThread: Sendable {
                         "MQTT listener ready",
                         metadata: [
                             LogKeys.listener: "\(address)",
+                            LogKeys.listenerProtocol:
+                                listener.webSocket == nil ? "mqtt" : "websocket",
                             LogKeys.listenerTLS: listener.tls == nil ? "off" : "on",
                             LogKeys.listenerAnonymous: "\(listener.allowsAnonymous)",
                         ])

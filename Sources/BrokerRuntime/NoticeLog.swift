@@ -155,7 +155,18 @@ struct NoticeLog {
     /// The key that raises the limit which ended a connection, or that would have let it begin.
     private static func setting(_ reason: CloseReason) -> String? {
         if case .proxyHeader = reason { return "listeners[].proxy_from" }
+        if case .webSocket(let flaw) = reason { return setting(WebSocketFlaw(rawValue: flaw)) }
         return reason.limit.map { setting($0) }
+    }
+
+    /// The key that decides about a request for WebSocket or a frame; `nil` for other flaws.
+    private static func setting(_ flaw: WebSocketFlaw?) -> String? {
+        switch flaw {
+        case .path: "listeners[].websocket.path"
+        case .origin: "listeners[].websocket.origins"
+        case .frameTooLong: "limits.max_packet"
+        default: nil
+        }
     }
 
     private static func setting(_ limit: Limit) -> String {
@@ -340,6 +351,10 @@ struct NoticeLog {
         if case .proxyHeader(let number) = reason, let flaw = MalformedProxyHeader(rawValue: number)
         {
             metadata[LogKeys.proxyFailure] = "\(flaw.explanation)"
+            kind += " \(flaw)"
+        }
+        if case .webSocket(let number) = reason, let flaw = WebSocketFlaw(rawValue: number) {
+            metadata[LogKeys.webSocketFailure] = "\(flaw.explanation)"
             kind += " \(flaw)"
         }
         if case .tlsRecord(let number) = reason, let alert = SecureChannel.Alert(rawValue: number) {

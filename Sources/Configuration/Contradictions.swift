@@ -8,6 +8,7 @@ extension ConfigurationDraft {
         checkAdminTLS()
         checkSomebodyMayConnect()
         checkTLS()
+        checkWebSocket()
         checkPacketSizes()
         checkWebhooks()
         checkPush()

@@ -35,8 +35,27 @@ package struct HermesConfiguration: Sendable, Equatable {
         package var allowAnonymous: Bool?
         /// Addresses and networks, such as 10.0.0.0/8, whose connections begin with a PROXY header.
         package var proxyFrom: [String] = []
+        package var transport = Transport.mqtt
+        package var webSocket = WebSocket()
         /// TLS settings; plain TCP without a certificate.
         package var tls = TLS()
+
+        package init() {}
+
+        /// What carries the packets.
+        package enum Transport: String, Sendable, Equatable, CaseIterable {
+            /// The connection itself.
+            case mqtt
+            /// Frames of WebSocket.
+            case webSocket = "websocket"
+        }
+    }
+
+    package struct WebSocket: Sendable, Equatable {
+        /// The path of the request, from `/`.
+        package var path = "/mqtt"
+        /// Origins whose pages may connect, in lower case: `https://app.example.org`.
+        package var origins: [String] = []
 
         package init() {}
     }

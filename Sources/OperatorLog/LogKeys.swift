@@ -14,6 +14,7 @@ package enum LogKeys {
     // MARK: Data plane
     package static let listener = "listener.address"
     package static let listenerTLS = "listener.tls"
+    package static let listenerProtocol = "listener.protocol"
     /// True when clients without a user name may connect.
     package static let listenerAnonymous = "listener.anonymous"
     package static let connection = "connection.id"
@@ -31,6 +32,7 @@ package enum LogKeys {
     package static let explanation = "mqtt.violation"
     package static let tlsFailure = "tls.failure"
     package static let proxyFailure = "proxy.failure"
+    package static let webSocketFailure = "websocket.failure"
     package static let user = "user.name"
     package static let topic = "topic"
     /// The publisher's identifier of a message.

@@ -31,6 +31,9 @@ public struct OutputQueue: BitwiseCopyable {
     static var headerBytes: Int { MemoryLayout<Chunk>.size }
     static var smallestChunk: Int { 384 }
     static var largestChunk: Int { 64 * 1_024 }
+    /// Room in a first chunk before its bytes, for ``prepend(_:pool:)``: the header of a usual frame of
+    /// WebSocket.
+    static var headroom: Int { 4 }
 
     var head: UnsafeMutablePointer<Chunk>?
     var tail: UnsafeMutablePointer<Chunk>?
@@ -73,6 +76,30 @@ public struct OutputQueue: BitwiseCopyable {
                 allocated: UInt32(Self.headerBytes), shared: shared))
         link(chunk)
         addToCount(size)
+    }
+
+    /// Makes room for `size` contiguous bytes before all others; the caller fills them at once. There is
+    /// room in the first chunk for up to 4 bytes if nothing was put before it since it was empty.
+    public mutating func prepend(_ size: Int, pool: BytePool) -> UnsafeMutableRawPointer {
+        addToCount(size)
+        if let head, head.pointee.shared == nil {
+            let buffer = UnsafeMutableRawPointer(head) + Self.headerBytes
+            if head.pointee.start - buffer >= size {
+                head.pointee.start -= size
+                head.pointee.count += UInt32(truncatingIfNeeded: size)
+                return head.pointee.start
+            }
+        }
+        let raw = pool.allocate(Self.headerBytes + size)
+        let chunk = raw.bindMemory(to: Chunk.self, capacity: 1)
+        let start = raw + Self.headerBytes
+        chunk.initialize(
+            to: Chunk(
+                next: head, start: start, count: UInt32(size), room: 0,
+                allocated: UInt32(Self.headerBytes + size), shared: nil))
+        head = chunk
+        if tail == nil { tail = chunk }
+        return start
     }
 
     /// Writes the first unsent runs into `segments` and returns how many it wrote.
@@ -119,20 +146,19 @@ public struct OutputQueue: BitwiseCopyable {
     /// Adds a chunk for `size` bytes. It is as large as the bytes that already wait, within 384
     /// bytes and 64 KiB, so that a long queue has few chunks.
     mutating func appendChunk(for size: Int, pool: BytePool) -> UnsafeMutableRawPointer {
+        let before = Self.headerBytes + (head == nil ? Self.headroom : 0)
         let wanted = max(
             size,
-            min(
-                Self.largestChunk - Self.headerBytes,
-                max(Self.smallestChunk - Self.headerBytes, count)))
-        let capacity = BytePool.capacity(for: wanted + Self.headerBytes)
-        let raw = pool.allocate(wanted + Self.headerBytes)
+            min(Self.largestChunk - before, max(Self.smallestChunk - before, count)))
+        let capacity = BytePool.capacity(for: wanted + before)
+        let raw = pool.allocate(wanted + before)
         let chunk = raw.bindMemory(to: Chunk.self, capacity: 1)
-        let start = raw + Self.headerBytes
+        let start = raw + before
         chunk.initialize(
             to: Chunk(
                 next: nil, start: start, count: UInt32(size),
-                room: UInt32(capacity - Self.headerBytes - size),
-                allocated: UInt32(wanted + Self.headerBytes), shared: nil))
+                room: UInt32(capacity - before - size),
+                allocated: UInt32(wanted + before), shared: nil))
         link(chunk)
         count += size
         return start

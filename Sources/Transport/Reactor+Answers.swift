@@ -38,6 +38,8 @@ extension Reactor {
         case proxyHeader
         /// The stream does not begin with a PROXY header: the owner closes the connection.
         case malformedProxyHeader(MalformedProxyHeader)
+        /// The peer broke a rule of WebSocket: the owner closes the connection, which tells the peer.
+        case brokenWebSocket(WebSocketFlaw)
         case failed(SystemError)
     }
 

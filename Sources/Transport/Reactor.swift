@@ -9,7 +9,7 @@ import TLS
 ///
 /// The owner calls ``wait(milliseconds:)``, then ``event(_:)`` for each event, then
 /// ``receive(_:)``, ``accept(_:isOneShot:)`` or ``send(_:_:)`` as the event requires. Bytes pass
-/// the stages chosen by ``begin(_:proxyHeader:tls:)``; the calls are the same in each. See
+/// the stages chosen by ``begin(_:proxyHeader:tls:webSocket:)``; the calls are the same in each. See
 /// ``Stage``. An idle plain connection takes one ``StagedSocket`` of 32 bytes and no buffer.
 public struct Reactor: ~Copyable {
     /// Never read. It makes the type address-only, so that methods that do not mutate get its
@@ -24,7 +24,7 @@ public struct Reactor: ~Copyable {
     private var connections = Slab<StagedSocket>()
     private var lastGeneration: UInt32 = 0
     private var handshakes = Handshakes()
-    private var records = Slab<RecordStage>()
+    private var tables = StageTables()
     private var proxiedAddresses = ProxiedAddresses()
     private var bench: Workbench
     private var knownShortages: UInt64 = 0
@@ -49,7 +49,7 @@ public struct Reactor: ~Copyable {
     /// Unfinished handshakes, also of closed connections with a running step; each holds a socket.
     public var handshakeCount: Int { handshakes.count }
     /// Connections whose TLS handshake has succeeded.
-    public var securedCount: Int { records.count }
+    public var securedCount: Int { tables.records.count }
     public var bytesReceived: UInt64 { bench.bytesReceived }
     public var bytesSent: UInt64 { bench.bytesSent }
     /// Memory of all buffers with packets and TLS records whose rest the peers owe.
@@ -111,7 +111,7 @@ public struct Reactor: ~Copyable {
     /// Closes the listeners; established connections continue.
     public mutating func closeListeners() { listeners.closeAll() }
 
-    /// Accepts one connection, plain until ``begin(_:proxyHeader:tls:)``. With `isOneShot`, for one
+    /// Accepts one connection, plain until ``begin(_:proxyHeader:tls:webSocket:)``. With `isOneShot`, for one
     /// that begins with TLS, its socket is reported once, as the handshake needs.
     public mutating func accept(_ listener: Int, isOneShot: Bool = false) -> Accepted {
         let descriptor: CInt
@@ -134,12 +134,16 @@ public struct Reactor: ~Copyable {
     }
 
     /// Chooses the stages of a new connection before any read: a PROXY header, whose arrival
-    /// ``receive(_:)`` reports, and TLS with `context`.
+    /// ``receive(_:)`` reports, TLS with `context`, and WebSocket as ``setWebSocket(_:ofListener:)`` has
+    /// it for a listener.
     public mutating func begin(
-        _ handle: Handle, proxyHeader: Bool = false, tls context: TLSContext? = nil
+        _ handle: Handle, proxyHeader: Bool = false, tls context: TLSContext? = nil,
+        webSocket listener: Int? = nil
     ) {
         guard isOpen(handle) else { return }
-        connections[handle.index].begin(proxyHeader: proxyHeader, isSecured: context != nil)
+        connections[handle.index].begin(
+            proxyHeader: proxyHeader, isSecured: context != nil,
+            webSocket: listener.map { UInt8(truncatingIfNeeded: $0) }, &tables)
         if let context {
             handshakes.begin(handle.index, context, connections[handle.index].descriptor)
         }
@@ -159,9 +163,9 @@ public struct Reactor: ~Copyable {
         let index = handle.index
         let former = connections[index].interest
         let wasHeldBack = connections[index].isHeldBack
-        connections[index].setHeldBack(false, records, &bench)
-        let input = connections[index].receive(index, &records, &bench)
-        connections[index].setHeldBack(wasHeldBack, records, &bench)
+        connections[index].setHeldBack(false, tables, &bench)
+        let input = connections[index].receive(index, &tables, &bench)
+        connections[index].setHeldBack(wasHeldBack, tables, &bench)
         updateInterest(handle, former)
         switch input {
         case .bytes(let bytes): return .bytes(bytes)
@@ -174,6 +178,7 @@ public struct Reactor: ~Copyable {
         case .stepIsDue:
             requestStep(handle)
             return .wouldBlock
+        case .brokenWebSocket(let flaw): return .brokenWebSocket(flaw)
         case .brokenRecord: return .failed(failure("TLS record", EBADMSG, handle))
         case .failed(let code): return .failed(failure("recv", code, handle))
         }
@@ -185,13 +190,13 @@ public struct Reactor: ~Copyable {
 
     /// True when input that came with the handshake waits for ``receive(_:)`` without an event.
     public func holdsUnopenedInput(_ handle: Handle) -> Bool {
-        recordPlace(handle).map { records[$0].isUnopened } ?? false
+        recordPlace(handle).map { tables.records[$0].isUnopened } ?? false
     }
 
     /// The alert to send after ``receive(_:)`` failed on a TLS record; `closeNotify` if the peer
     /// itself sent an alert; `nil` if no record caused the failure.
     public func brokenRecordAlert(of handle: Handle) -> SecureChannel.Alert? {
-        recordPlace(handle).flatMap { records[$0].brokenRecordAlert }
+        recordPlace(handle).flatMap { tables.records[$0].brokenRecordAlert }
     }
 
     /// Input kept by ``keep(_:_:from:)``, without reading; empty when there is none.
@@ -207,16 +212,16 @@ public struct Reactor: ~Copyable {
         isHeldBack: Bool = false
     ) {
         guard isOpen(handle) else { return }
-        connections[handle.index].setHeldBack(false, records, &bench)
+        connections[handle.index].setHeldBack(false, tables, &bench)
         connections[handle.index].keep(bytes, from: consumed, handle.index, &bench)
-        connections[handle.index].setHeldBack(isHeldBack, records, &bench)
+        connections[handle.index].setHeldBack(isHeldBack, tables, &bench)
     }
 
     /// Drops the kept input of a connection that is about to close. An incomplete TLS record stays,
     /// so that the bytes after it are not mistaken for a record.
     public mutating func discardKeptInput(_ handle: Handle) {
         guard isOpen(handle) else { return }
-        connections[handle.index].setHeldBack(false, records, &bench)
+        connections[handle.index].setHeldBack(false, tables, &bench)
         connections[handle.index].releaseInput(handle.index, &bench)
     }
 
@@ -227,7 +232,7 @@ public struct Reactor: ~Copyable {
         for index in 0..<connections.endIndex
         where connections[index].isUsed && !connections[index].isHeldBack {
             let handle = Handle(index: index, generation: connections[index].generation)
-            let bytes = connections[index].heldBytes(records)
+            let bytes = connections[index].heldBytes(tables)
             guard bytes > 0 else { continue }
             let order = bench.held.order(of: index)
             inputs.append(UnfinishedInput(connection: handle, bytes: bytes, order: order))
@@ -259,7 +264,7 @@ public struct Reactor: ~Copyable {
 
     private mutating func setReading(_ handle: Handle, _ reading: Interest, isHeldBack: Bool) {
         guard isOpen(handle) else { return }
-        connections[handle.index].setHeldBack(isHeldBack, records, &bench)
+        connections[handle.index].setHeldBack(isHeldBack, tables, &bench)
         let former = connections[handle.index].interest
         connections[handle.index].setReading(reading)
         updateInterest(handle, former)
@@ -314,10 +319,10 @@ public struct Reactor: ~Copyable {
             watchOnce(handle, EPOLLOUT.rawValue)
             return .underWay
         case .established(let peer):
-            let place = records.insert(RecordStage())
-            records[place].begin(handshakes.remove(handle.index), &bench)
+            let place = tables.records.insert(RecordStage())
+            tables.records[place].begin(handshakes.remove(handle.index), &bench)
             let former = connections[handle.index].interest
-            connections[handle.index].establish(RecordStage.Index(number: place))
+            connections[handle.index].establish(RecordStage.Index(number: place), &tables)
             updateInterest(handle, former)
             return .established(peer)
         case .failed(let failure): return .failed(failure)
@@ -338,7 +343,7 @@ public struct Reactor: ~Copyable {
             return .all
         }
         let former = connections[handle.index].interest
-        let outcome = connections[handle.index].send(&output, &records, &bench)
+        let outcome = connections[handle.index].send(&output, &tables, &bench)
         updateInterest(handle, former)
         switch outcome {
         case .all: return .all
@@ -353,7 +358,33 @@ public struct Reactor: ~Copyable {
     /// Ends the broker's direction after all output.
     public mutating func finishSending(_ handle: Handle) {
         guard isOpen(handle) else { return }
-        connections[handle.index].finishSending(&records, &bench)
+        connections[handle.index].finishSending(&tables, &bench)
+    }
+
+    // MARK: WebSocket
+
+    /// What a listener asks of WebSocket, before its connections ``begin(_:proxyHeader:tls:webSocket:)``.
+    public mutating func setWebSocket(_ rules: WebSocketRules, ofListener listener: Int) {
+        tables.setRules(rules, ofListener: listener)
+    }
+
+    /// The longest payload of one frame of WebSocket.
+    public var mostFramePayload: Int {
+        get { bench.mostFramePayload }
+        set { bench.mostFramePayload = newValue }
+    }
+
+    /// Open connections of WebSocket, including those whose request has not come.
+    public var webSocketCount: Int { tables.webSockets.count }
+
+    /// Sets the status code of the close frame that ends a connection of WebSocket. True when the peer
+    /// has to be told of the end, and may still send: the owner gives it time to read.
+    public mutating func setCloseCode(_ handle: Handle, _ code: WebSocketCloseCode) -> Bool {
+        guard isOpen(handle), let place = connections[handle.index].webSocketPlace else {
+            return false
+        }
+        tables.webSockets[place].setCloseCode(code)
+        return tables.webSockets[place].owesAnswer
     }
 
     // MARK: Closing
@@ -364,7 +395,7 @@ public struct Reactor: ~Copyable {
         let index = handle.index
         let descriptor = connections[index].descriptor
         poller.forget(handle)
-        switch connections[index].end(index, &records, &bench) {
+        switch connections[index].end(index, &tables, &bench) {
         case .now: _ = Glibc.close(descriptor)
         case .duringHandshake:
             _ = handshakes.remove(index)
@@ -396,6 +427,6 @@ public struct Reactor: ~Copyable {
     }
 
     private func recordPlace(_ handle: Handle) -> UInt32? {
-        isOpen(handle) ? connections[handle.index].recordPlace : nil
+        isOpen(handle) ? connections[handle.index].recordPlace(tables) : nil
     }
 }

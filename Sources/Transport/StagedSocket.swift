@@ -30,10 +30,12 @@ struct StagedSocket: BitwiseCopyable {
     var isUsed: Bool { descriptor >= 0 }
 
     /// Sets the first stage, before anything is read or sent.
-    mutating func begin(proxyHeader: Bool, isSecured: Bool) {
+    mutating func begin(
+        proxyHeader: Bool, isSecured: Bool, webSocket: UInt8?, _ tables: inout StageTables
+    ) {
         guard case .plain = stage else { preconditionFailure("a connection began twice") }
-        let header = ProxyHeaderStage(isSecured: isSecured)
-        stage = proxyHeader ? .proxyHeader(header) : header.next
+        let header = ProxyHeaderStage(isSecured: isSecured, webSocket: webSocket)
+        stage = proxyHeader ? .proxyHeader(header) : header.next(&tables)
     }
 
     // MARK: Bytes
@@ -41,20 +43,29 @@ struct StagedSocket: BitwiseCopyable {
     /// Reads from the socket; `index` is the connection's index.
     @inline(__always)
     mutating func receive(
-        _ index: UInt32, _ records: inout Slab<RecordStage>, _ bench: inout Workbench
+        _ index: UInt32, _ tables: inout StageTables, _ bench: inout Workbench
     ) -> StageInput {
         let former = input.capacity
         let received: StageInput
         switch stage {
         case .plain: received = PlainStage.receive(descriptor, &input, &bench)
         case .records(let place):
-            received = records[place.number].receive(descriptor, &input, &bench)
-            if records[place.number].owesKeyUpdate { interest.insert(.room) }
+            received = tables.records[place.number].receive(descriptor, &input, &bench)
+            if tables.records[place.number].owesKeyUpdate { interest.insert(.room) }
+        case .webSocket(let place):
+            if let rules = tables.rules(awaitedBy: place) {
+                received = tables.webSockets[place.number].receiveRequest(
+                    descriptor, &input, &tables.records, rules, &bench)
+            } else {
+                received = tables.webSockets[place.number].receive(
+                    descriptor, &input, &tables.records, &bench)
+            }
+            if tables.owesRoom(place) { interest.insert(.room) }
         case .handshake(let handshake):
             received = beginStep(handshake) ? .stepIsDue : .wouldBlock
         case .proxyHeader(let header):
             received = header.receive(descriptor, &input, &bench)
-            if case .proxyHeader = received { stage = header.next }
+            if case .proxyHeader = received { stage = header.next(&tables) }
         }
         noteInput(index, former, isNew: false, &bench)
         return received
@@ -63,14 +74,16 @@ struct StagedSocket: BitwiseCopyable {
     /// Sends output, at the owner's request or because the socket has room.
     @inline(__always)
     mutating func send(
-        _ output: inout OutputQueue, _ records: inout Slab<RecordStage>,
-        _ bench: inout Workbench
+        _ output: inout OutputQueue, _ tables: inout StageTables, _ bench: inout Workbench
     ) -> StageOutput {
         let sent: StageOutput
         switch stage {
         case .plain: sent = bench.send(descriptor, &output)
         case .records(let place):
-            sent = records[place.number].send(descriptor, &output, &bench)
+            sent = tables.records[place.number].send(descriptor, &output, &bench)
+        case .webSocket(let place):
+            sent = tables.webSockets[place.number].send(
+                descriptor, &output, &tables.records, &bench)
         case .handshake(let handshake): return beginStep(handshake) ? .stepIsDue : .blocked
         case .proxyHeader:
             // The broker sends nothing before the PROXY header has arrived.
@@ -86,11 +99,12 @@ struct StagedSocket: BitwiseCopyable {
     }
 
     /// Ends the broker's direction after all output.
-    mutating func finishSending(
-        _ records: inout Slab<RecordStage>, _ bench: inout Workbench
-    ) {
-        if case .records(let place) = stage {
-            records[place.number].sendCloseNotify(descriptor, &bench)
+    mutating func finishSending(_ tables: inout StageTables, _ bench: inout Workbench) {
+        if case .webSocket(let place) = stage {
+            tables.webSockets[place.number].sendEnd(descriptor, &tables.records, &bench)
+        }
+        if let place = recordPlace(tables) {
+            tables.records[place].sendCloseNotify(descriptor, &bench)
         }
         _ = shutdown(descriptor, CInt(SHUT_WR))
     }
@@ -109,11 +123,11 @@ struct StagedSocket: BitwiseCopyable {
     /// Sets whether the owner holds the input back. Buffers do not change while it does.
     @inline(__always)
     mutating func setHeldBack(
-        _ isHeldBack: Bool, _ records: borrowing Slab<RecordStage>, _ bench: inout Workbench
+        _ isHeldBack: Bool, _ tables: borrowing StageTables, _ bench: inout Workbench
     ) {
         guard isHeldBack != self.isHeldBack else { return }
         self.isHeldBack = isHeldBack
-        let capacity = heldBytes(records)
+        let capacity = heldBytes(tables)
         bench.held.noteHeldBack(isHeldBack ? capacity : -capacity)
     }
 
@@ -139,14 +153,27 @@ struct StagedSocket: BitwiseCopyable {
         interest = interest.subtracting([.input, .end, .once]).union(reading)
     }
 
-    /// Memory of the buffers for incomplete packets and TLS records.
-    func heldBytes(_ records: borrowing Slab<RecordStage>) -> Int {
-        input.capacity + (recordPlace.map { records[$0].heldBytes } ?? 0)
+    /// Memory of the buffers for incomplete packets, TLS records and frames.
+    func heldBytes(_ tables: borrowing StageTables) -> Int {
+        var bytes = input.capacity
+        if case .plain = stage { return bytes }
+        if let place = recordPlace(tables) { bytes += tables.records[place].heldBytes }
+        if let place = webSocketPlace { bytes += tables.webSockets[place].heldBytes }
+        return bytes
     }
 
-    /// The index of the record stage; `nil` in any other stage.
-    var recordPlace: UInt32? {
-        if case .records(let place) = stage { place.number } else { nil }
+    /// The index of the record stage, also of one that carries WebSocket; `nil` in any other stage.
+    func recordPlace(_ tables: borrowing StageTables) -> UInt32? {
+        switch stage {
+        case .records(let place): place.number
+        case .webSocket(let place): tables.webSockets[place.number].recordPlace
+        case .plain, .handshake, .proxyHeader: nil
+        }
+    }
+
+    /// The index of the WebSocket stage; `nil` in any other stage.
+    var webSocketPlace: UInt32? {
+        if case .webSocket(let place) = stage { place.number } else { nil }
     }
 
     // MARK: The handshake
@@ -156,34 +183,43 @@ struct StagedSocket: BitwiseCopyable {
         switch stage {
         case .handshake: true
         case .proxyHeader(let header): header.isSecured
-        case .records, .plain: false
+        case .records, .webSocket, .plain: false
         }
     }
 
     /// True when the handshake waits for its client; no step is running.
     var awaitsClient: Bool {
-        if case .handshake(.stepping) = stage { return false }
+        if case .handshake(let handshake) = stage, handshake.isStepping { return false }
         return isShakingHands
     }
 
     /// Starts a step; false when one is running.
     private mutating func beginStep(_ handshake: HandshakeStage) -> Bool {
-        guard case .awaitingClient = handshake else { return false }
-        stage = .handshake(.stepping)
+        guard !handshake.isStepping else { return false }
+        setStepping(handshake, true)
         return true
     }
 
     /// Ends a step, after which the kernel is asked for one event; false when none was running.
     mutating func endStep() -> Bool {
-        guard case .handshake(.stepping) = stage else { return false }
-        stage = .handshake(.awaitingClient)
+        guard case .handshake(let handshake) = stage, handshake.isStepping else { return false }
+        setStepping(handshake, false)
         interest.insert(.once)
         return true
     }
 
-    /// Moves to the record stage after a successful handshake.
-    mutating func establish(_ records: RecordStage.Index) {
-        stage = .records(records)
+    private mutating func setStepping(_ handshake: HandshakeStage, _ isStepping: Bool) {
+        var handshake = handshake
+        handshake.isStepping = isStepping
+        stage = .handshake(handshake)
+    }
+
+    /// Moves to the record stage, and to WebSocket over it, after a successful handshake.
+    mutating func establish(_ records: RecordStage.Index, _ tables: inout StageTables) {
+        guard case .handshake(let handshake) = stage else {
+            preconditionFailure("a connection without a handshake was established")
+        }
+        stage = tables.last(over: records, webSocket: handshake.webSocket)
         interest.remove(.once)
     }
 
@@ -200,18 +236,20 @@ struct StagedSocket: BitwiseCopyable {
 
     /// Ends the connection and releases its memory except the handshake.
     mutating func end(
-        _ index: UInt32, _ records: inout Slab<RecordStage>, _ bench: inout Workbench
+        _ index: UInt32, _ tables: inout StageTables, _ bench: inout Workbench
     ) -> Ending {
-        setHeldBack(false, records, &bench)
+        setHeldBack(false, tables, &bench)
         releaseInput(index, &bench)
         switch stage {
         case .plain: return .now
         case .records(let place):
-            records[place.number].close(descriptor, &bench)
-            records.remove(place.number)
+            tables.closeRecords(place.number, descriptor, &bench)
             return .now
-        case .handshake(.stepping): return .afterStep
-        case .handshake(.awaitingClient): return .duringHandshake
+        case .webSocket(let place):
+            tables.closeWebSocket(place.number, descriptor, &bench)
+            return .now
+        case .handshake(let handshake):
+            return handshake.isStepping ? .afterStep : .duringHandshake
         case .proxyHeader(let header): return header.isSecured ? .duringHandshake : .now
         }
     }

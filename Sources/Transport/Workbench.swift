@@ -13,11 +13,15 @@ struct Workbench: ~Copyable {
     private static var littleInputBytes: Int { 4 * 1_024 }
     /// Opened records of one read must fit after the kept input.
     static var recordBytes: Int { inputBytes - KeptInput.movableBytes }
+    /// The most bytes that a stage may leave free between kept input and what is read.
+    static var largestGap: Int { FrameDecoder.mostUnread }
     private static var segmentCapacity: Int { 64 }
 
     let pool: BytePool
     /// Input for the owner, unless the connection has a large buffer of its own.
     let input: UnsafeMutableRawPointer
+    /// The payload of a control frame of WebSocket.
+    let control: UnsafeMutableRawPointer
     private let segments: UnsafeMutablePointer<OutputQueue.Segment>
     /// Allocated for the first TLS connection.
     private var storedRecords: UnsafeMutableRawPointer?
@@ -27,6 +31,8 @@ struct Workbench: ~Copyable {
     var readsLittle = false
     /// While owners hold back this much, too.
     var heldBackBound = Int.max
+    /// The longest payload of one frame of WebSocket.
+    var mostFramePayload = Int.max
     private(set) var bytesReceived: UInt64 = 0
     private(set) var bytesSent: UInt64 = 0
     /// Calls that failed because the kernel lacked memory.
@@ -34,13 +40,15 @@ struct Workbench: ~Copyable {
 
     init(pool: BytePool) {
         self.pool = pool
-        input = .allocate(byteCount: Self.inputBytes, alignment: 64)
+        input = .allocate(byteCount: Self.inputBytes + Self.largestGap, alignment: 64)
+        control = .allocate(byteCount: FrameDecoder.largestControlPayload, alignment: 16)
         segments = .allocate(capacity: Self.segmentCapacity)
         segments.initialize(repeating: OutputQueue.Segment(), count: Self.segmentCapacity)
     }
 
     deinit {
         input.deallocate()
+        control.deallocate()
         segments.deallocate()
         storedRecords?.deallocate()
     }
@@ -108,6 +116,28 @@ struct Workbench: ~Copyable {
             guard sent >= 0 else { return sendFailed(code) }
             bytesSent += UInt64(sent)
             output.consume(sent, pool: pool)
+        }
+        return .all
+    }
+
+    /// As ``send(_:_:)``, but only the first `most` bytes.
+    mutating func send(
+        _ descriptor: CInt, _ output: inout OutputQueue, atMost most: Int
+    ) -> StageOutput {
+        var left = most
+        while left > 0, !output.isEmpty {
+            var (count, size) = (0, 0)
+            let filled = output.fill(segments, capacity: Self.segmentCapacity)
+            while count < filled, size < left {
+                segments[count].count = min(segments[count].count, left - size)
+                size += segments[count].count
+                count += 1
+            }
+            let (sent, code) = retrying { hermes_send_vector(descriptor, segments, count) }
+            guard sent >= 0 else { return sendFailed(code) }
+            bytesSent += UInt64(sent)
+            output.consume(sent, pool: pool)
+            left -= sent
         }
         return .all
     }

@@ -23,7 +23,10 @@ extension BrokerSettings {
                         preconditionFailure("\(text) was checked to be a network")
                     }
                     return network
-                })
+                },
+                webSocket: listener.transport == .webSocket
+                    ? WebSocket(
+                        path: listener.webSocket.path, origins: listener.webSocket.origins) : nil)
         }
         systemTopicInterval = configuration.sysInterval
         connectionLogLevel = Logger.Level(configuration.logging.connections)

@@ -7,6 +7,8 @@ package enum FuzzCheck: String, CaseIterable, Sendable {
     case packets
     /// Any bytes yield a header of the PROXY protocol or ``MalformedProxyHeader``.
     case proxy
+    /// A client's frames of WebSocket yield exactly its data, and any bytes are a request or a flaw.
+    case websocket
     /// A TLS connection yields exactly the data that its peer sealed, in order and once.
     case records
     /// Subscriptions and retained messages match as a matcher of ten lines does.
@@ -42,6 +44,7 @@ package enum FuzzCheck: String, CaseIterable, Sendable {
         switch self {
         case .packets: try PacketCheck.run(input, trace: trace)
         case .proxy: try ProxyHeaderCheck.run(input, trace: trace)
+        case .websocket: try WebSocketCheck.run(input, trace: trace)
         case .records: try RecordCheck.run(input, trace: trace)
         case .topics: try TopicCheck.run(input, trace: trace)
         case .json: try JSONCheck.run(input, trace: trace)

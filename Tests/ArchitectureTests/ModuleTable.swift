@@ -56,7 +56,7 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
         ModuleRow(
             "TLS", own: "CLinux COpenSSL PlainText SystemFiles", outside: "Glibc Synchronization"),
         ModuleRow(
-            "Transport", own: "Addresses CLinux Structures SystemFiles TLS",
+            "Transport", own: "Addresses CLinux COpenSSL Structures SystemFiles TLS",
             outside: "Glibc Synchronization"),
         ModuleRow(
             "Store", own: "CChecksum CLinux CSQLite PlainText Structures SystemFiles Threads",

@@ -31,6 +31,9 @@ let changedValues: [String: String] = [
     "listeners[].port": "1884",
     "listeners[].allow_anonymous": "true",
     "listeners[].proxy_from": "10.0.0.0/8,::1",
+    "listeners[].protocol": "websocket",
+    "listeners[].websocket.path": "/broker",
+    "listeners[].websocket.origins": "https://app.example.org,http://localhost:3000",
     "listeners[].tls.certificate": "/c1.crt,/c2.crt",
     "listeners[].tls.key": "/c1.key,/c2.key",
     "listeners[].tls.minimum_version": "1.3",
@@ -140,6 +143,9 @@ extension Setting: CustomTestStringConvertible {
     var companions: [String: String] {
         // Behind a proxy, loopback does not admit anonymous clients.
         if pattern == "listeners[].proxy_from" { return ["listeners[].allow_anonymous": "true"] }
+        if pattern.hasPrefix("listeners[].websocket.") {
+            return ["listeners[].protocol": "websocket"]
+        }
         for section in ["webhook", "push.webhook"] where pattern.hasPrefix("\(section).") {
             return [
                 "\(section).url": "https://office.example", "\(section).secret_file": "/secret",
@@ -187,6 +193,7 @@ extension Setting: CustomTestStringConvertible {
     var anotherValue: String {
         switch pattern {
         case "listeners[].proxy_from": "192.0.2.1"
+        case "listeners[].websocket.origins": "http://localhost"
         case "webhook.url", "push.webhook.url": "http://localhost"
         case "push.apns.key_id", "push.apns.team_id": "BBBBBBBBB1"
         case "push.rules": "alert b/#"
@@ -202,9 +209,13 @@ extension Setting: CustomTestStringConvertible {
         let names = pattern.replacing("[]", with: "").split(separator: ".")
         if names.count == 3 {
             let others = companions.sorted { $0.key < $1.key }.map {
-                "      \($0.key.split(separator: ".")[2]): \($0.value)\n"
+                let path = $0.key.split(separator: ".")
+                // A key of the listener itself stands beside the section.
+                return path.count == 3
+                    ? "      \(path[2]): \($0.value)\n" : "    \(path[1]): \($0.value)\n"
             }
-            let section = isOfListener ? "listeners:\n  - tls:\n" : "\(names[0]):\n  \(names[1]):\n"
+            let section =
+                isOfListener ? "listeners:\n  - \(names[1]):\n" : "\(names[0]):\n  \(names[1]):\n"
             return "\(section)      \(names[2]): \(value)\n\(others.joined())"
         }
         if isOfListener {

@@ -36,7 +36,13 @@ struct OutputQueueTests {
                 queue.append(shared, offset: offset, count: count, pool: owner.pool)
                 shared.release(in: owner.pool)
                 model += bytes[offset..<offset + count]
-            case 7 where random.once(in: 20):
+            case 7 where random.once(in: 3):
+                // The header of a frame.
+                let bytes = random.bytes(random.pick([1, 2, 4, 10]))
+                queue.prepend(bytes.count, pool: owner.pool)
+                    .copyMemory(from: bytes, byteCount: bytes.count)
+                model = bytes + model
+            case 7 where random.once(in: 14):
                 queue.removeAll(in: owner.pool)
                 model.removeAll()
             default:
@@ -51,6 +57,33 @@ struct OutputQueueTests {
         }
         #expect(unsent(queue) == model, "replay with seed \(seed)")
         queue.removeAll(in: owner.pool)
+        #expect(queue.isEmpty && queue.head == nil && queue.tail == nil)
+    }
+
+    @Test("what is put before the bytes of one chunk stands in it, up to 4 bytes")
+    func prepending() {
+        let owner = TestPool()
+        var queue = OutputQueue()
+        func put(_ bytes: [UInt8]) {
+            queue.prepend(bytes.count, pool: owner.pool)
+                .copyMemory(from: bytes, byteCount: bytes.count)
+        }
+        ([9, 9] as [UInt8]).withUnsafeBytes { queue.append($0, pool: owner.pool) }
+        let chunk = queue.head
+        put([7, 8])
+        put([5, 6])
+        #expect(queue.head == chunk)
+        put([4])
+        #expect(queue.head != chunk)
+        #expect(unsent(queue) == [4, 5, 6, 7, 8, 9, 9])
+        queue.consume(3, pool: owner.pool)
+        put([1, 2])
+        #expect(queue.head == chunk)
+        queue.removeAll(in: owner.pool)
+        // An empty one.
+        put([1])
+        #expect(unsent(queue) == [1])
+        queue.consume(1, pool: owner.pool)
         #expect(queue.isEmpty && queue.head == nil && queue.tail == nil)
     }
 

@@ -18,6 +18,7 @@ struct EchoServer: ~Copyable {
         var isHungUp = false
         var hasProxyHeader = false
         var malformedHeader: MalformedProxyHeader?
+        var flaw: WebSocketFlaw?
         /// True when frames are echoed.
         var echoes = true
         /// Most frames taken per turn; the rest stays in the reactor's input.
@@ -38,6 +39,10 @@ struct EchoServer: ~Copyable {
     var accepts = true
     /// True when connections begin with a PROXY header.
     var expectsProxyHeader = false
+    /// What connections of WebSocket must ask for; `nil` for plain ones.
+    var webSocket: WebSocketRules? {
+        didSet { if let webSocket { reactor.setWebSocket(webSocket, ofListener: 0) } }
+    }
 
     init(address: String = "127.0.0.1") throws(SystemError) {
         let pool = BytePool()
@@ -80,7 +85,11 @@ struct EchoServer: ~Copyable {
             switch reactor.accept(listener) {
             case .connection(let handle):
                 connections[handle] = Connection()
-                if expectsProxyHeader { reactor.begin(handle, proxyHeader: true) }
+                if expectsProxyHeader || webSocket != nil {
+                    reactor.begin(
+                        handle, proxyHeader: expectsProxyHeader,
+                        webSocket: webSocket == nil ? nil : 0)
+                }
                 handles.append(handle)
             case .refused: refused += 1
             case .gone: continue
@@ -102,6 +111,9 @@ struct EchoServer: ~Copyable {
         case .proxyHeader: connections[handle]?.hasProxyHeader = true
         case .malformedProxyHeader(let error):
             connections[handle]?.malformedHeader = error
+            close(handle)
+        case .brokenWebSocket(let flaw):
+            connections[handle]?.flaw = flaw
             close(handle)
         case .failed(let error):
             connections[handle]?.failure = error

@@ -20,6 +20,8 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
     /// A TLS record after the handshake broke a rule. `alert` is the description of the alert sent
     /// (RFC 8446, section 6); 0 when the client itself sent an alert.
     case tlsRecord(alert: UInt8)
+    /// The request for WebSocket, or a frame, broke a rule; `flaw` is the transport's code.
+    case webSocket(flaw: UInt8)
     case keepAlive
     case takenOver
     case notAuthorized
@@ -58,7 +60,7 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case topicLevels, outputLimit, publishDenied, administrator, storeFailure, shutdown
         case tlsHandshake, tlsOnPlainListener, proxyHeader, memoryShortage, unfinishedPackets
         case addressLimit, certificateRevoked, tlsRecord, unsubscribeFilters
-        case clientIdentifierTooLong, userNameTooLong, noRoom
+        case clientIdentifierTooLong, userNameTooLong, noRoom, webSocket
 
         public var name: String {
             switch self {
@@ -94,6 +96,7 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
             case .clientIdentifierTooLong: "client_identifier_too_long"
             case .userNameTooLong: "user_name_too_long"
             case .noRoom: "no_room"
+            case .webSocket: "websocket"
             }
         }
     }
@@ -132,6 +135,7 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .clientIdentifierTooLong: .clientIdentifierTooLong
         case .userNameTooLong: .userNameTooLong
         case .noRoom: .noRoom
+        case .webSocket: .webSocket
         }
     }
 
@@ -156,7 +160,7 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
             .notAuthorized, .badUserNameOrPassword, .identifierRejected,
             .unacceptableProtocolVersion, .authenticationBusy, .publishDenied, .administrator,
             .storeFailure, .shutdown, .tlsHandshake, .tlsOnPlainListener, .certificateRevoked,
-            .proxyHeader, .addressLimit, .tlsRecord:
+            .proxyHeader, .addressLimit, .tlsRecord, .webSocket:
             nil
         }
     }
@@ -177,7 +181,8 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .peerClosed, .networkError, .protocolViolation, .connectTimeout, .keepAlive,
             .takenOver, .tooManyInboundQoS2, .topicLevels, .unsubscribeFilters, .outputLimit,
             .administrator, .storeFailure, .tlsHandshake, .tlsOnPlainListener, .proxyHeader,
-            .memoryShortage, .unfinishedPackets, .addressLimit, .certificateRevoked, .tlsRecord:
+            .memoryShortage, .unfinishedPackets, .addressLimit, .certificateRevoked, .tlsRecord,
+            .webSocket:
             false
         }
     }
@@ -210,6 +215,7 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .proxyHeader:
             Announcement(.notice, "Connection closed, its proxy sent no valid PROXY header")
         case .tlsRecord: Announcement(.notice, "Connection closed, its TLS was broken")
+        case .webSocket: Announcement(.notice, "Connection closed, its WebSocket was broken")
         case .certificateRevoked:
             Announcement(.notice, "Connection closed, its certificate counts no more")
         // A rejected CONNECT is reported, with its client, where that happens.

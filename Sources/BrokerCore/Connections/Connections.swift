@@ -108,7 +108,9 @@ struct Connections: ~Copyable {
 
     /// Frees a connection's record and returns it. The caller has dealt with its will and its
     /// output. With `owesOutput` the unsent bytes stay until ``discardOutput(_:pool:)``.
-    mutating func close(_ handle: Handle, owesOutput: Bool, pool: BytePool) -> Connection {
+    mutating func close(
+        _ handle: Handle, _ reason: CloseReason, owesOutput: Bool, pool: BytePool
+    ) -> Connection {
         var connection = records[handle.index]
         if connection.machine.isOpen { activeCount -= 1 } else { pendingCount -= 1 }
         if connection.timer != noIndex { timers.cancel(connection.timer) }
@@ -120,7 +122,9 @@ struct Connections: ~Copyable {
         unused.outlet = connection.outlet.afterClose
         records[handle.index] = unused
         closing.append(
-            Closing(connection: handle, afterOutput: owesOutput, origin: connection.origin))
+            Closing(
+                connection: handle, reason: reason, afterOutput: owesOutput,
+                origin: connection.origin))
         return connection
     }
 
@@ -291,6 +295,7 @@ struct Connections: ~Copyable {
 /// A connection that the caller of the turn has to close.
 public struct Closing: Sendable {
     public let connection: Handle
+    public let reason: CloseReason
     /// Send the output first, and give the peer time to read it.
     public let afterOutput: Bool
     /// The key of the peer's address, as ``Shard/open(_:listener:origin:)`` got it.

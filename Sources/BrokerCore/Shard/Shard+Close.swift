@@ -61,7 +61,7 @@ extension Shard {
         guard connections.isCurrent(handle) else { return }
         // Unsent packets are still sent, unless the peer closed or broke the protocol.
         let owesOutput = !connections[handle].outlet.isEmpty && reason.sendsOutputFirst
-        let connection = connections.close(handle, owesOutput: owesOutput, pool: pool)
+        let connection = connections.close(handle, reason, owesOutput: owesOutput, pool: pool)
         if !filterRequests.isEmpty { filterRequests.remove(handle, pool: pool) }
         let (session, wasOpen) = (connection.session, connection.machine.isOpen)
         if let will = connection.will, session != noIndex {

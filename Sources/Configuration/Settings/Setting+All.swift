@@ -24,6 +24,18 @@ extension Setting {
             "Proxies in front of this listener. A connection from these addresses must begin with a PROXY header (version 1 or 2, before TLS), and the address in it is the client's; any other connection must not. 0.0.0.0/0 and ::/0 stand for every address."
         ),
         .listener(
+            "protocol", \.transport, .word(noun: "a protocol"),
+            "What carries the packets of MQTT: the connection itself, or frames of WebSocket in it, for web pages. TLS and proxy_from go with both."
+        ),
+        .listener(
+            "websocket.path", \.webSocket.path, .requestPath,
+            "The path at which WebSocket is served; every other one is answered with 404. A query behind it is ignored."
+        ),
+        .listener(
+            "websocket.origins", \.webSocket.origins, .origins,
+            "Origins whose web pages may connect. A request with an Origin that is not listed is answered with 403; one without, which no browser sends, is not held to it."
+        ),
+        .listener(
             "tls.certificate", \.tls.certificates, .paths("a PEM file"),
             "Serves TLS with this certificate; the certificates that signed it follow in the file. With several, the server name that a client asks for chooses one; the first serves all other names."
         ),

@@ -36,6 +36,7 @@ struct Setting: Sendable {
 
     private static let lists: Set<String> = [
         "listeners[].tls.certificate", "listeners[].tls.key", "listeners[].proxy_from",
+        "listeners[].websocket.origins",
         "receipts.topics", "push.rules",
     ]
 

@@ -3,11 +3,14 @@ import Structures
 import TLS
 
 /// A TLS handshake. The reactor watches the socket; its owner runs the steps on another thread.
-enum HandshakeStage: BitwiseCopyable {
-    /// Waiting for bytes from the client; the kernel reports them once.
-    case awaitingClient
-    /// Another thread runs a step: the socket stays open, and the kernel reports nothing.
-    case stepping
+struct HandshakeStage: BitwiseCopyable {
+    /// True while another thread runs a step: the socket stays open, and the kernel reports nothing.
+    /// Otherwise the stage waits for bytes from the client, which the kernel reports once.
+    var isStepping = false
+    /// The listener whose rules for WebSocket the connection must meet; `nil` without WebSocket.
+    let webSocket: UInt8?
+
+    init(webSocket: UInt8?) { self.webSocket = webSocket }
 }
 
 /// The unfinished handshakes of one reactor, each of which holds a socket.

@@ -6,8 +6,15 @@ struct ProxyHeaderStage: BitwiseCopyable {
     /// True when TLS follows the header.
     let isSecured: Bool
 
+    /// The listener whose rules for WebSocket the connection must meet; `nil` without WebSocket.
+    let webSocket: UInt8?
+
     /// The stage after the header.
-    var next: Stage { isSecured ? .handshake(.awaitingClient) : .plain }
+    func next(_ tables: inout StageTables) -> Stage {
+        isSecured
+            ? .handshake(HandshakeStage(webSocket: webSocket))
+            : tables.last(over: nil, webSocket: webSocket)
+    }
 
     /// Reads the available part of the header and nothing after it.
     func receive(

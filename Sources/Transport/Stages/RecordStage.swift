@@ -55,9 +55,10 @@ struct RecordStage: BitwiseCopyable {
 
     // MARK: Reading
 
-    /// Reads once, and opens the complete records after the kept input.
+    /// Reads once, and opens the complete records `gap` bytes behind the kept input; the caller fills
+    /// the gap, of at most ``Workbench/largestGap``.
     mutating func receive(
-        _ descriptor: CInt, _ kept: inout KeptInput, _ bench: inout Workbench
+        _ descriptor: CInt, _ kept: inout KeptInput, gap: Int = 0, _ bench: inout Workbench
     ) -> StageInput {
         if let end { return end }
         let records = bench.records
@@ -74,8 +75,9 @@ struct RecordStage: BitwiseCopyable {
             guard count > 0 else { return .nothing(count, code) }
             arrived = UnsafeRawBufferPointer(start: records, count: begunCount + count)
         }
-        let room = kept.room(for: arrived.count, bench)
-        let opened = channel.open(arrived, into: room.base + room.kept, &bench.ciphers)
+        let room = kept.room(for: gap + arrived.count, bench)
+        let begin = room.kept + gap
+        let opened = channel.open(arrived, into: room.base + begin, &bench.ciphers)
         keep(arrived, from: opened.consumed, &bench)
         guard opened.produced > 0 else { return end ?? .wouldBlock }
         if !channel.isOpen {
@@ -83,7 +85,7 @@ struct RecordStage: BitwiseCopyable {
             _ = shutdown(descriptor, CInt(SHUT_RD))
         }
         return .bytes(
-            UnsafeRawBufferPointer(start: room.base, count: room.kept + opened.produced))
+            UnsafeRawBufferPointer(start: room.base, count: begin + opened.produced))
     }
 
     /// The peer has sent a fatal alert: nothing is sent any more.
@@ -115,16 +117,18 @@ struct RecordStage: BitwiseCopyable {
     /// records; more is sent alone.
     private static var movableSealedBytes: Int { 2 * 1_024 }
 
-    /// Seals and sends the output in pieces of the shared buffer. Records that the socket does not
+    /// Seals and sends the output's first `most` bytes in pieces of the shared buffer. Records that the socket does not
     /// take are kept, and no more are sealed before they are sent.
     mutating func send(
-        _ descriptor: CInt, _ output: inout OutputQueue, _ bench: inout Workbench
+        _ descriptor: CInt, _ output: inout OutputQueue, atMost most: Int = .max,
+        _ bench: inout Workbench
     ) -> StageOutput {
         if isAborted {
             output.removeAll(in: bench.pool)
             sealed.removeAll(in: bench.pool)
             return .all
         }
+        var left = most
         while true {
             let records = bench.records
             var size = 0
@@ -134,7 +138,7 @@ struct RecordStage: BitwiseCopyable {
                 let outcome = bench.send(descriptor, &sealed)
                 guard case .all = outcome else { return outcome }
             }
-            size = seal(&output, into: records, from: size, &bench)
+            size = seal(&output, atMost: &left, into: records, from: size, &bench)
             guard size > 0 else { return .all }
             let (taken, outcome) = bench.send(descriptor, records, count: size)
             guard case .all = outcome else {
@@ -147,14 +151,14 @@ struct RecordStage: BitwiseCopyable {
         }
     }
 
-    /// Seals output after the `begun` bytes in the buffer; returns the total size.
+    /// Seals output, `left` bytes at most, after the `begun` bytes in the buffer; returns the total size.
     private mutating func seal(
-        _ output: inout OutputQueue, into records: UnsafeMutableRawPointer, from begun: Int,
-        _ bench: inout Workbench
+        _ output: inout OutputQueue, atMost left: inout Int, into records: UnsafeMutableRawPointer,
+        from begun: Int, _ bench: inout Workbench
     ) -> Int {
         var size = begun
         while true {
-            let wanted = min(output.count, channel.largestFragment)
+            let wanted = min(output.count, left, channel.largestFragment)
             // Leaves room for a KeyUpdate before it.
             guard size + wanted + 3 * SecureChannel.largestOverhead <= Workbench.recordBytes else {
                 break
@@ -165,6 +169,7 @@ struct RecordStage: BitwiseCopyable {
             guard wanted > 0 else { break }
             let content = records + size + channel.contentOffset
             let count = bench.move(&output, atMost: wanted, to: content)
+            left -= count
             size += channel.seal(count, in: records + size, &bench.ciphers)
         }
         return size

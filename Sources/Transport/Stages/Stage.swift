@@ -3,16 +3,14 @@ import Glibc
 /// The stage at which a connection's bytes are taken from its socket.
 ///
 /// ```
-/// accepted ──> [proxyHeader] ──┬──> handshake ──> records ──┬──> owner
+/// accepted ──> [proxyHeader] ──┬──> handshake ──> records ──┬──> [webSocket] ──> owner
 ///                              └──> plain ──────────────────┘
 /// ```
-/// ``Reactor/begin(_:proxyHeader:tls:)`` chooses the way, a stage's type does its work in a file of its
+/// ``Reactor/begin(_:proxyHeader:tls:webSocket:)`` chooses the way, a stage's type does its work in a file of its
 /// own, and ``StagedSocket`` moves to the next stage.
 ///
-/// A WebSocket stage stands between the owner and ``records(_:)`` or ``plain``. It becomes a case
-/// `webSocket` with the index of its record, which holds the carrying stage (records or plain) and the
-/// state of its frames, as ``RecordStage`` holds that of TLS records. `begin` gets a parameter for it.
-/// The compiler then names every event of ``StagedSocket`` that the stage must answer.
+/// A stage of WebSocket stands between the owner and the stage that carries its frames, ``records(_:)``
+/// or ``plain``, and passes that stage's events on.
 enum Stage: BitwiseCopyable {
     /// Waiting for the PROXY header.
     case proxyHeader(ProxyHeaderStage)
@@ -20,6 +18,8 @@ enum Stage: BitwiseCopyable {
     case handshake(HandshakeStage)
     /// TLS records carry the application's bytes.
     case records(RecordStage.Index)
+    /// Frames of WebSocket, over TLS records or not, carry the application's bytes.
+    case webSocket(WebSocketStage.Index)
     /// The application's bytes are sent and received unchanged.
     case plain
 }
@@ -37,6 +37,8 @@ enum StageInput: BitwiseCopyable {
     case stepIsDue
     /// A TLS record of the peer ended the connection.
     case brokenRecord
+    /// The peer broke a rule of WebSocket.
+    case brokenWebSocket(WebSocketFlaw)
     case failed(code: CInt)
 
     /// The result of a `recv` that returned `count` of at most 0, with `code` as `errno`.

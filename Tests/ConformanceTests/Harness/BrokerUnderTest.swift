@@ -33,9 +33,9 @@ final class BrokerUnderTest {
         case .memory:
             link = ShardLink({ $0.connectTimeout = .milliseconds(Self.connectTimeout) })
             port = 0
-        case .tcp:
+        case .tcp, .webSocket:
             link = nil
-            port = try HermesdProcess.port()
+            port = try HermesdProcess.port(transport)
         }
     }
 
@@ -56,11 +56,20 @@ final class BrokerUnderTest {
     /// A new connection.
     func open() throws -> Client {
         let wire: any ConformanceWire =
-            if let link { MemoryWire(link) } else { try TCPWire(port: port) }
+            if let link {
+                MemoryWire(link)
+            } else if transport == .webSocket {
+                try WebSocketWire(port: port)
+            } else {
+                try TCPWire(port: port)
+            }
         let client = Client(wire, of: self)
         clients.append(client)
         return client
     }
+
+    /// A new connection of WebSocket, whose frames the test makes itself.
+    func openFrames() throws -> WebSocketWire { try WebSocketWire(port: port) }
 
     /// A CONNECT of this test's client `name`.
     func connectPacket(

@@ -7,7 +7,7 @@ import Synchronization
 /// closes, however the tests end.
 enum HermesdProcess {
     private struct Running {
-        var port: UInt16
+        var ports: [UInt16]
         var logPath: String
         /// The broker runs while this pipe is open.
         var lifeline: CInt
@@ -16,12 +16,12 @@ enum HermesdProcess {
     private static let running = Mutex<Result<Running, ConformanceFailure>?>(nil)
     private static let startPatience = 30_000
 
-    /// The port of its MQTT listener on 127.0.0.1.
-    static func port() throws -> UInt16 {
+    /// The port of its listener on 127.0.0.1 for TCP or WebSocket.
+    static func port(_ transport: Transport) throws -> UInt16 {
         try running.withLock { running in
             let result = running ?? Result { () throws(ConformanceFailure) in try start() }
             running = result
-            return try result.get().port
+            return try result.get().ports[transport == .webSocket ? 1 : 0]
         }
     }
 
@@ -43,7 +43,7 @@ enum HermesdProcess {
             decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
         let script = """
             cd "$1" || exit 1
-            "$2" --port 0 --admin-port 0 --data-dir "$1/data" --log-level info \
+            "$2" --port 0 --port 0 --admin-port 0 --data-dir "$1/data" --log-level info \
                 --connect-timeout \(BrokerUnderTest.connectTimeout)ms </dev/null >hermesd.log 2>&1 &
             read -r _
             kill -TERM $!
@@ -54,13 +54,14 @@ enum HermesdProcess {
         let log = folder + "/hermesd.log"
         let deadline = TCPWire.now + startPatience
         while TCPWire.now < deadline {
-            if let port = announcedPort(read(log)) {
-                return Running(port: port, logPath: log, lifeline: lifeline)
+            let ports = announcedPorts(read(log))
+            if ports.count == 2 {
+                return Running(ports: ports, logPath: log, lifeline: lifeline)
             }
             _ = poll(nil, 0, 10)
         }
         throw ConformanceFailure(
-            "\(executable) announced no MQTT listener within \(startPatience) ms; "
+            "\(executable) announced not both MQTT listeners within \(startPatience) ms; "
                 + "its log:\n\(read(log).suffix(2_000))")
     }
 
@@ -110,6 +111,7 @@ enum HermesdProcess {
 
         let environment = [
             "PATH=/usr/bin:/bin", "HERMES_ADMIN_TOKEN=conformance-tests-0123456789abcdef",
+            "HERMES_LISTENERS_1_PROTOCOL=websocket",
         ]
         var argumentPointers = arguments.map { strdup($0) } + [nil]
         var environmentPointers = environment.map { strdup($0) } + [nil]
@@ -125,12 +127,13 @@ enum HermesdProcess {
     }
 
     /// From `… MQTT listener ready … listener.address=127.0.0.1:40123`.
-    private static func announcedPort(_ log: String) -> UInt16? {
-        for line in log.split(separator: "\n") where line.contains("MQTT listener ready") {
-            guard let key = line.firstRange(of: "listener.address=127.0.0.1:") else { continue }
+    private static func announcedPorts(_ log: String) -> [UInt16] {
+        log.split(separator: "\n").compactMap { line in
+            guard line.contains("MQTT listener ready"),
+                let key = line.firstRange(of: "listener.address=127.0.0.1:")
+            else { return nil }
             return UInt16(line[key.upperBound...].prefix { $0.isNumber })
         }
-        return nil
     }
 
     private static func read(_ path: String) -> String {

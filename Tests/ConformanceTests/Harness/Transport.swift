@@ -6,13 +6,18 @@ enum Transport: CaseIterable, Sendable, CustomTestStringConvertible {
     case memory
     /// TCP on loopback to a real `hermesd`, shared by all tests of the process.
     case tcp
+    /// The same, in frames of WebSocket, on another listener of that `hermesd`.
+    case webSocket
 
     static var all: [Transport] { allCases }
+    /// For what only frames can break or keep (section 6).
+    static var framed: [Transport] { [.webSocket] }
 
     var testDescription: String {
         switch self {
         case .memory: "in memory"
         case .tcp: "over TCP"
+        case .webSocket: "over WebSocket"
         }
     }
 }

@@ -30,8 +30,6 @@ struct UntestedStatement: Sendable {
     enum Excuse: String, Sendable {
         /// A broker cannot observe whether a client complies.
         case bindsClients = "binds clients only"
-        /// Section 6, until hermesd serves WebSocket.
-        case webSocket = "no WebSocket yet"
         /// hermesd accepts connections and makes none.
         case makesNoConnections = "no bridge"
     }
@@ -58,10 +56,6 @@ struct UntestedStatement: Sendable {
             "3.14.4-1", .bindsClients, "a client closes after DISCONNECT; the broker does not wait"),
         UntestedStatement(
             "4.5.0-2", .bindsClients, "a client acknowledges whatever its application does"),
-        UntestedStatement("6.0.0-1", .webSocket, "binary frames"),
-        UntestedStatement("6.0.0-2", .webSocket, "packets across frames"),
-        UntestedStatement("6.0.0-3", .webSocket, "the client offers the sub-protocol"),
-        UntestedStatement("6.0.0-4", .webSocket, "the server selects the sub-protocol"),
         UntestedStatement(
             "7.0.0-1", .makesNoConnections,
             "a program that is server and client at once; hermesd is a server, all else here shows"),

@@ -14,6 +14,10 @@ from .command_line_clients import Received
 from .waiting import PATIENCE, Deadline
 
 
+def _without_origin(headers: dict[str, str]) -> dict[str, str]:
+    return {name: value for name, value in headers.items() if name != "Origin"}
+
+
 class PahoClient:
     """A connected paho client (`protocol` is MQTTv31 or MQTTv311)."""
 
@@ -29,7 +33,9 @@ class PahoClient:
         user_name: str | None = None,
         password: str | None = None,
         context: ssl.SSLContext | None = None,
+        websocket_path: str | None = None,
     ) -> None:
+        """With `websocket_path` over WebSocket, without the Origin that paho adds."""
         self._messages: queue.Queue[Received] = queue.Queue()
         self._connected = threading.Event()
         self._disconnected = threading.Event()
@@ -39,8 +45,11 @@ class PahoClient:
         self.session_present = False
 
         self.client = paho.Client(
-            CallbackAPIVersion.VERSION2, client_id, clean_session, protocol=protocol
+            CallbackAPIVersion.VERSION2, client_id, clean_session, protocol=protocol,
+            transport="tcp" if websocket_path is None else "websockets",
         )
+        if websocket_path is not None:
+            self.client.ws_set_options(websocket_path, headers=_without_origin)
         self.client.on_connect = self._on_connect
         self.client.on_disconnect = lambda *_: self._disconnected.set()
         self.client.on_message = self._on_message
