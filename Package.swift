@@ -132,6 +132,13 @@ let package = Package(
                 "SystemFiles", "TLS", "Webhook",
             ]),
         module("Credentials", ["CArgon2", "COpenSSL", "PlainText", "SystemFiles"]),
+        // Tokens of a company's login, verified without input and output.
+        module(
+            "LoginTokens",
+            [
+                "Authorization", "COpenSSL", "Credentials", "PlainText", "RequestText",
+                "SystemFiles",
+            ]),
         // The sender of receipts to a back office.
         module(
             "Webhook",
@@ -268,6 +275,9 @@ let package = Package(
             ["OperatorLog", "PlainText", .product(name: "Logging", package: "swift-log")]),
         tests("ConfigurationTests", ["BrokerAPI", "OperatorConfiguration"]),
         tests("AuthorizationTests", ["Authorization", "HermesTesting"]),
+        tests(
+            "LoginTokensTests",
+            ["Authorization", "COpenSSL", "Credentials", "HermesTesting", "LoginTokens"]),
         tests("CredentialsTests", ["Credentials", "HermesTesting", "SystemFiles"]),
         tests(
             "OperatorCLITests",

@@ -76,6 +76,10 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
                 """),
         ModuleRow("RequestText", own: "PlainText", outside: "Glibc"),
         ModuleRow(
+            "LoginTokens",
+            own: "Authorization COpenSSL Credentials PlainText RequestText SystemFiles",
+            outside: "Glibc Synchronization"),
+        ModuleRow(
             "APNs",
             own: """
                 BrokerAPI CLinux CNgHTTP2 COpenSSL PlainText RequestText SystemFiles Threads
@@ -142,7 +146,8 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
     static let foldersOfShortFiles = [
         "Client/Sources/HermesClientCore", "Sources/AdminAPI", "Sources/Authorization",
         "Sources/BrokerAPI", "Sources/BrokerCore",
-        "Sources/Configuration", "Sources/MQTTCodec", "Sources/MQTTCore", "Sources/OperatorCLI",
+        "Sources/Configuration", "Sources/LoginTokens", "Sources/MQTTCodec", "Sources/MQTTCore",
+        "Sources/OperatorCLI",
         "Sources/OperatorLog",
         "Sources/Structures", "Sources/TLS", "Sources/Threads", "Sources/Wakes", "Sources/Webhook",
     ]
