@@ -89,9 +89,13 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
             "Wakes", own: "APNs BrokerAPI CLinux OperatorLog PlainText RequestText Webhook",
             outside: "Logging Synchronization"),
         ModuleRow(
+            "LoginKeys", own: "AdminTLS LoginTokens OperatorLog PlainText SystemFiles",
+            outside: "AsyncHTTPClient Logging NIOCore NIOPosix NIOSSL Synchronization"),
+        ModuleRow(
             "ConfiguredFiles",
             own: """
-                APNs AdminTLS Credentials OperatorConfiguration PlainText SystemFiles TLS Webhook
+                APNs AdminTLS Credentials LoginKeys LoginTokens OperatorConfiguration PlainText \
+                SystemFiles TLS Webhook
                 """,
             outside: "Glibc"),
         ModuleRow("HermesMessages", own: "CHermesProtos"),
@@ -121,7 +125,7 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
             "OperatorCLI",
             own: """
                 APNs Addresses AdminTLS Authorization BrokerAPI ConfiguredFiles Credentials \
-                OperatorConfiguration PlainText Store SystemFiles TLS Webhook
+                LoginKeys LoginTokens OperatorConfiguration PlainText Store SystemFiles TLS Webhook
                 """,
             outside: """
                 ArgumentParser AsyncHTTPClient FoundationEssentials Glibc NIOCore NIOPosix NIOSSL
@@ -130,9 +134,9 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
         ModuleRow(
             "hermesd",
             own: """
-                APNs Addresses AdminAPI AdminTLS Authorization BrokerAPI BrokerRuntime CLinux \
-                ConfiguredFiles Credentials OperatorConfiguration OperatorLog PlainText Store \
-                SystemFiles TLS Wakes Webhook
+                APNs Addresses AdminAPI AdminTLS Authorization BrokerAPI BrokerCore BrokerRuntime \
+                CLinux ConfiguredFiles Credentials LoginKeys LoginTokens OperatorConfiguration \
+                OperatorLog PlainText Store SystemFiles TLS Wakes Webhook
                 """,
             outside: "ArgumentParser Glibc Logging Synchronization UnixSignals"),
     ]

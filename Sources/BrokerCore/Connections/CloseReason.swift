@@ -24,6 +24,10 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
     case takenOver
     case notAuthorized
     case badUserNameOrPassword
+    /// CONNECT came with a token that is not accepted.
+    case tokenRefused
+    /// The token by which the client had connected has ended.
+    case tokenExpired
     case identifierRejected
     case unacceptableProtocolVersion
     case tooManySessions
@@ -58,7 +62,7 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case topicLevels, outputLimit, publishDenied, administrator, storeFailure, shutdown
         case tlsHandshake, tlsOnPlainListener, proxyHeader, memoryShortage, unfinishedPackets
         case addressLimit, certificateRevoked, tlsRecord, unsubscribeFilters
-        case clientIdentifierTooLong, userNameTooLong, noRoom
+        case clientIdentifierTooLong, userNameTooLong, noRoom, tokenRefused, tokenExpired
 
         public var name: String {
             switch self {
@@ -94,6 +98,8 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
             case .clientIdentifierTooLong: "client_identifier_too_long"
             case .userNameTooLong: "user_name_too_long"
             case .noRoom: "no_room"
+            case .tokenRefused: "token_refused"
+            case .tokenExpired: "token_expired"
             }
         }
     }
@@ -132,6 +138,8 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .clientIdentifierTooLong: .clientIdentifierTooLong
         case .userNameTooLong: .userNameTooLong
         case .noRoom: .noRoom
+        case .tokenRefused: .tokenRefused
+        case .tokenExpired: .tokenExpired
         }
     }
 
@@ -156,7 +164,7 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
             .notAuthorized, .badUserNameOrPassword, .identifierRejected,
             .unacceptableProtocolVersion, .authenticationBusy, .publishDenied, .administrator,
             .storeFailure, .shutdown, .tlsHandshake, .tlsOnPlainListener, .certificateRevoked,
-            .proxyHeader, .addressLimit, .tlsRecord:
+            .proxyHeader, .addressLimit, .tlsRecord, .tokenRefused, .tokenExpired:
             nil
         }
     }
@@ -172,7 +180,8 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         switch self {
         case .badUserNameOrPassword, .notAuthorized, .identifierRejected, .tooManySessions,
             .clientIdentifierTooLong, .userNameTooLong, .noRoom, .unacceptableProtocolVersion,
-            .authenticationBusy, .publishDenied, .disconnect, .shutdown:
+            .authenticationBusy, .publishDenied, .disconnect, .shutdown, .tokenRefused,
+            .tokenExpired:
             true
         case .peerClosed, .networkError, .protocolViolation, .connectTimeout, .keepAlive,
             .takenOver, .tooManyInboundQoS2, .topicLevels, .unsubscribeFilters, .outputLimit,
@@ -203,7 +212,7 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .tooManyInboundQoS2, .topicLevels, .unsubscribeFilters, .outputLimit,
             .memoryShortage, .unfinishedPackets:
             Announcement(.warning, "Connection closed at a limit")
-        case .connectTimeout, .administrator, .takenOver:
+        case .connectTimeout, .administrator, .takenOver, .tokenExpired:
             Announcement(.info, "Connection closed by the broker")
         case .tlsOnPlainListener:
             Announcement(.notice, "Connection closed, the client speaks TLS")
@@ -216,7 +225,8 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .disconnect, .peerClosed, .networkError, .keepAlive, .notAuthorized,
             .badUserNameOrPassword, .identifierRejected, .unacceptableProtocolVersion,
             .tooManySessions, .authenticationBusy, .publishDenied, .storeFailure, .shutdown,
-            .tlsHandshake, .addressLimit, .clientIdentifierTooLong, .userNameTooLong, .noRoom:
+            .tlsHandshake, .addressLimit, .clientIdentifierTooLong, .userNameTooLong, .noRoom,
+            .tokenRefused:
             nil
         }
     }
