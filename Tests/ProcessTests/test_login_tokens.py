@@ -488,3 +488,81 @@ def test_secrets_stay_out_of_log_and_api(start, login, key):
     for text in (*broker.log.lines, shown):
         assert token.decode() not in text
         assert "do-not-show" not in text
+
+
+# MARK: hermesctl auth check
+
+
+@pytest.fixture
+def logins(tmp_path, key) -> Path:
+    """A configuration with users and tokens."""
+    users = tmp_path / "users"
+    added = hermesctl(
+        "users", "add", "berta", "--password-file", str(users), "--password-stdin",
+        stdin=b"b-secret")
+    assert added.code == 0, added.errors
+    configuration = tmp_path / "hermes.yaml"
+    configuration.write_text(
+        f"password_file: {users}\nauth:\n  jwt:\n"
+        f"    key_file: {key.write(tmp_path / 'login.key')}\n    audience: hermes\n")
+    return configuration
+
+
+@pytest.mark.parametrize(
+    ("user", "claims", "code", "words"),
+    [
+        ("anna", {"aud": "hermes"}, 0, 'let in by jwt as "anna" (ES256, key "key-1") until '),
+        ("-", {"aud": "hermes", "publish": []}, 0, "The token narrows the topics"),
+        ("berta", {"aud": "hermes"}, 1, 'refused by jwt: its token is for the user "anna"'),
+        ("anna", {"aud": "web"}, 1, 'refused by jwt: its token is for "web", and not for "hermes"'),
+        ("anna", {"exp": 1}, 1, "refused by jwt: its token expired at 1970-01-01T00:00:01Z"),
+        ("berta", b"b-secret", 0, 'let in by file as "berta"'),
+        ("berta", b"wrong", 1, "refused by file: the password is wrong"),
+        ("nobody", b"wrong", 1, "refused by file: there is no such user"),
+    ],
+)
+def test_auth_check_says_which_source_decides_and_why(user, claims, code, words, logins, key):
+    secret = claims if isinstance(claims, bytes) else key.named(**claims)
+    for end in (b"", b"\n"):
+        checked = hermesctl(
+            "auth", "check", user, "--config", str(logins), stdin=secret + end)
+        assert (checked.code, checked.errors) == (code, "")
+        assert words in checked.output
+    told = hermesctl("auth", "check", user, "--config", str(logins), "--json", stdin=secret).json
+    assert told["allowed"] is (code == 0)
+    assert told["source"] == ("file" if isinstance(claims, bytes) else "jwt")
+
+
+def test_auth_check_asks_the_url_and_reads_a_file(logins, key, service, tmp_path):
+    token = tmp_path / "token"
+    token.write_bytes(key.named() + b"\n")
+    logins.write_text(f"auth:\n  jwt:\n    jwks_url: {service.url}\n")
+    checked = hermesctl("auth", "check", "anna", "--config", str(logins), "--file", str(token))
+    assert (checked.code, checked.errors) == (0, "")
+    service.close()
+    checked = hermesctl("auth", "check", "anna", "--config", str(logins), "--file", str(token))
+    assert checked.code > 1
+    assert "auth.jwt.jwks_url: " in checked.errors
+    assert "refused" in checked.errors
+
+
+def test_auth_check_without_any_source_says_what_to_do(tmp_path):
+    configuration = tmp_path / "hermes.yaml"
+    configuration.write_text("sys_interval: 10s\n")
+    checked = hermesctl("auth", "check", "anna", "--config", str(configuration), stdin=b"x")
+    assert checked.code > 1
+    assert "neither users nor keys of tokens" in checked.errors
+
+
+@pytest.mark.parametrize(("order", "code"), [("jwt,file", 0), ("file,jwt", 4)])
+def test_the_order_of_sources_decides_who_is_asked(
+    order, code, start_broker, login, key, tmp_path
+):
+    """With the file first, a token is not looked at where the file knows the user."""
+    broker = start_broker(users={"anna": "a-secret"}, environment={
+        "HERMES_AUTH_JWT_KEY_FILE": str(key.write(tmp_path / "login.key")),
+        "HERMES_AUTH_SOURCES": order,
+    })
+    assert login(broker, key.token(), "anna")[1] == code
+    assert login(broker, b"a-secret", "anna")[1] == 0
+    assert login(broker, key.token(sub="berta"), "berta", "other")[1] == 0
