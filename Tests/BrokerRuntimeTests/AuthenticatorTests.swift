@@ -152,6 +152,41 @@ struct AuthenticatorTests {
         #expect(begun == ["guess0", "anna1", "berta", "guess1", "anna2"])
     }
 
+    @Test("tokens wait for one password at most")
+    func tokensBetweenPasswords() throws {
+        let bench = try Bench()
+        defer { bench.end() }
+        #expect(bench.submit("slow1"))
+        #expect(bench.awaitBegun() == ["slow1"])
+        for name in ["slow2", "token1", "slow3", "token2"] { #expect(bench.submit(name)) }
+        bench.leave.post(true)
+        #expect(bench.take(3) == ["slow1 right", "token1 right", "token2 right"])
+        #expect(bench.awaitBegun() == ["slow2"])
+        #expect(bench.submit("token3"))
+        bench.leave.post(true)
+        #expect(bench.take(2) == ["slow2 right", "token3 right"])
+    }
+
+    @Test("a storm of tokens turns none away, and lets passwords have their turns")
+    func stormOfTokens() throws {
+        let bench = try Bench()
+        defer { bench.end() }
+        #expect(bench.submit("slow1"))
+        #expect(bench.awaitBegun() == ["slow1"])
+        #expect(bench.submit("slow2"))
+        let count = LoginQueue.mostTokens + 1_000
+        for number in 0..<count { #expect(bench.submit("token\(number)")) }
+        bench.leave.post(true)
+        // While the second password waits for its permission, the tokens behind it wait too.
+        #expect(bench.awaitBegun() == ["slow2"])
+        bench.leave.post(true)
+        let answers = bench.take(count + 2)
+        #expect(answers.count == count + 2)
+        #expect(answers.allSatisfy { $0.hasSuffix(" right") })
+        let second = answers.firstIndex(of: "slow2 right") ?? 0
+        #expect((1_000...2_000).contains(second), "\(second) answers came before it")
+    }
+
     @Test("a full queue takes places from the address that has most, and none of those without one")
     func displacement() {
         var queue = LoginQueue(capacity: LoginQueue.mostPasswords)

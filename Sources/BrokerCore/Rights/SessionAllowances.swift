@@ -8,9 +8,11 @@ import Structures
 struct SessionAllowances {
     private var entries: [TopicAllowance?] = []
     private var free: [UInt32] = []
+    private var count = 0
 
-    /// True without an entry.
-    var isEmpty: Bool { entries.count == free.count }
+    /// True without an entry. Asked for each PUBLISH.
+    @inline(__always)
+    var isEmpty: Bool { count == 0 }
 
     /// The entry at an index; `nil` at ``noIndex``.
     @inline(__always)
@@ -19,6 +21,7 @@ struct SessionAllowances {
     }
 
     mutating func add(_ allowance: TopicAllowance) -> UInt32 {
+        count += 1
         if let index = free.popLast() {
             entries[Int(index)] = allowance
             return index
@@ -30,6 +33,7 @@ struct SessionAllowances {
     mutating func remove(_ index: UInt32) {
         precondition(entries[Int(index)] != nil, "allowance \(index) was removed twice")
         entries[Int(index)] = nil
+        count -= 1
         free.append(index)
     }
 }

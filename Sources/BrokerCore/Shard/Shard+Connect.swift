@@ -59,7 +59,8 @@ extension Shard {
             openSession(judged)
             return
         }
-        // Argon2 takes tens of milliseconds, and a signature some hundred microseconds, on another thread; the packet is kept meanwhile.
+        // Argon2 takes tens of milliseconds, and a signature some hundred microseconds, on another
+        // thread; the packet is kept meanwhile.
         connections[handle].machine.awaitPasswordCheck(
             HeldConnect(judged.packet, provenUser: nil, pool: pool))
         authentications.append(

@@ -23,7 +23,7 @@ extension Setting {
         ),
         .single(
             "auth.jwt.ca_file", \.auth.jwt.caFile, ValueFormat.path("a PEM file").orUnset(),
-            "Authorities that may have issued the certificate of jwks_url. Left out, those that the system trusts."
+            "Authorities that may have issued the certificate of jwks_url, read at the start. Left out, those that the system trusts."
         ),
         .single(
             "auth.jwt.refresh", \.auth.jwt.refresh, .duration(.seconds(10)...(.seconds(86_400))),
@@ -63,7 +63,8 @@ extension Setting {
             "Refuses tokens without an end (exp)."),
         .single(
             "auth.jwt.expired", \.auth.jwt.expired, .word(noun: "a rule for expired tokens"),
-            "Whether the end of its token closes a connection."),
+            "Whether the end of its token closes a connection; a reload changes it for new connections."
+        ),
     ]
 }
 
