@@ -134,10 +134,28 @@ let package = Package(
         module(
             "ConfiguredFiles",
             [
-                "APNs", "AdminTLS", "Credentials", "OperatorConfiguration", "PlainText",
-                "SystemFiles", "TLS", "Webhook",
+                "APNs", "AdminTLS", "Credentials", "LoginKeys", "LoginTokens",
+                "OperatorConfiguration", "PlainText", "SystemFiles", "TLS", "Webhook",
             ]),
         module("Credentials", ["CArgon2", "COpenSSL", "PlainText", "SystemFiles"]),
+        // Tokens of a company's login, verified without input and output.
+        module(
+            "LoginTokens",
+            [
+                "Authorization", "COpenSSL", "Credentials", "PlainText", "RequestText",
+                "SystemFiles",
+            ]),
+        // Their keys, where a login service publishes them.
+        module(
+            "LoginKeys",
+            [
+                "AdminTLS", "LoginTokens", "OperatorLog", "PlainText", "SystemFiles",
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ]),
         // The sender of receipts to a back office.
         module(
             "Webhook",
@@ -171,8 +189,8 @@ let package = Package(
             "OperatorCLI",
             [
                 "APNs", "Addresses", "AdminTLS", "Authorization", "BrokerAPI", "ConfiguredFiles",
-                "Credentials", "Explanations", "OperatorConfiguration", "PlainText", "Store",
-                "SystemFiles", "TLS", "Webhook",
+                "Credentials", "Explanations", "LoginKeys", "LoginTokens",
+                "OperatorConfiguration", "PlainText", "Store", "SystemFiles", "TLS", "Webhook",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -201,7 +219,7 @@ let package = Package(
             "FuzzChecks",
             [
                 "APNs", "Addresses", "Authorization", "BrokerAPI", "BrokerCore", "Credentials",
-                "HermesClientCore", "HermesTesting", "MQTTCodec", "MQTTCore",
+                "HermesClientCore", "HermesTesting", "LoginTokens", "MQTTCodec", "MQTTCore",
                 "OperatorConfiguration", "PlainText", "RequestText",
                 "Store", "Structures", "TLS", "Transport",
             ]),
@@ -210,9 +228,10 @@ let package = Package(
             "hermesd",
             [
                 "APNs", "Addresses", "AdminAPI", "AdminTLS", "Authorization", "BrokerAPI",
-                "BrokerRuntime",
-                "CLinux", "ConfiguredFiles", "Credentials", "OperatorConfiguration", "OperatorLog",
-                "PlainText", "Store", "SystemFiles", "TLS", "Wakes", "Webhook",
+                "BrokerCore", "BrokerRuntime",
+                "CLinux", "ConfiguredFiles", "Credentials", "LoginKeys", "LoginTokens",
+                "OperatorConfiguration", "OperatorLog", "PlainText", "Store", "SystemFiles", "TLS",
+                "Wakes", "Webhook",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
@@ -277,6 +296,12 @@ let package = Package(
             ["OperatorLog", "PlainText", .product(name: "Logging", package: "swift-log")]),
         tests("ConfigurationTests", ["BrokerAPI", "OperatorConfiguration"]),
         tests("AuthorizationTests", ["Authorization", "HermesTesting"]),
+        tests(
+            "LoginTokensTests",
+            ["Authorization", "COpenSSL", "Credentials", "HermesTesting", "LoginTokens"]),
+        tests(
+            "LoginKeysTests",
+            ["LoginKeys", "LoginTokens", .product(name: "Logging", package: "swift-log")]),
         tests("CredentialsTests", ["Credentials", "HermesTesting", "SystemFiles"]),
         tests(
             "OperatorCLITests",

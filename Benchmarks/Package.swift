@@ -20,6 +20,7 @@ let package = Package(
     products: [
         .executable(name: "hermes-bench", targets: ["hermes-bench"]),
         .executable(name: "store-bench", targets: ["store-bench"]),
+        .executable(name: "login-bench", targets: ["login-bench"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0")
@@ -47,6 +48,20 @@ let package = Package(
                 "CChecksum", "CLinux", "CSQLite", "PlainText", "Structures", "SystemFiles",
                 "Threads",
             ]),
+        .systemLibrary(
+            name: "CArgon2", pkgConfig: "libargon2", providers: [.apt(["libargon2-dev"])]),
+        module("Credentials", ["CArgon2", "COpenSSL", "PlainText", "SystemFiles"]),
+        module("Authorization", ["PlainText", "Structures", "SystemFiles"]),
+        module("RequestText", ["PlainText"]),
+        module(
+            "LoginTokens",
+            [
+                "Authorization", "COpenSSL", "Credentials", "PlainText", "RequestText",
+                "SystemFiles",
+            ]),
+        .executableTarget(
+            name: "login-bench", dependencies: ["COpenSSL", "LoginTokens"],
+            swiftSettings: swiftSettings),
         .executableTarget(
             name: "store-bench",
             dependencies: [

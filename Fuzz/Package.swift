@@ -56,6 +56,12 @@ let package = Package(
             name: "CArgon2", pkgConfig: "libargon2", providers: [.apt(["libargon2-dev"])]),
         module("Credentials", ["CArgon2", "COpenSSL", "PlainText", "SystemFiles"]),
         module(
+            "LoginTokens",
+            [
+                "Authorization", "COpenSSL", "Credentials", "PlainText", "RequestText",
+                "SystemFiles",
+            ]),
+        module(
             "BrokerCore",
             [
                 "Addresses", "Authorization", "BrokerAPI", "MQTTCodec", "MQTTCore", "Store",
@@ -75,7 +81,8 @@ let package = Package(
             "FuzzChecks",
             [
                 "APNs", "Authorization", "BrokerAPI", "BrokerCore", "Credentials",
-                "HermesClientCore", "HermesTesting", "MQTTCodec", "MQTTCore", "OperatorConfiguration", "PlainText",
+                "HermesClientCore", "HermesTesting", "LoginTokens", "MQTTCodec", "MQTTCore",
+                "OperatorConfiguration", "PlainText",
                 "RequestText", "Store", "Structures", "TLS", "Transport",
             ]),
         // libFuzzer brings `main`; the one that SwiftPM wants of a program gets another name.

@@ -85,6 +85,12 @@ public struct AccessVerdict: Hashable, Sendable, BitwiseCopyable {
     /// The line of the rule that decided. 0 when no rule fits, in which case the answer is no.
     public let line: UInt32
 
+    /// In place of a line: the topics that the client's login allows decided.
+    public static let loginLine = UInt32.max
+
+    /// The rules allow it, or there are none, and the client's login does not.
+    public static let deniedByLogin = AccessVerdict(isAllowed: false, line: loginLine)
+
     public init(isAllowed: Bool, line: UInt32) {
         self.isAllowed = isAllowed
         self.line = line

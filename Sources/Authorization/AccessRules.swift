@@ -234,7 +234,7 @@ struct AccessRulesBuilder {
         result.line = UInt32(clamping: rule.line)
         result.isAllow = rule.isAllow
         result.actions = rule.actions.reduce(0) { $0 | $1.rawValue }
-        result.filter = append(Self.pattern(rule.filter))
+        result.filter = append(RuleFilter.pattern(rule.filter))
         if let identifier = rule.clientIdentifier {
             result.hasClientIdentifier = true
             result.clientIdentifier = append(identifier)
@@ -268,20 +268,6 @@ struct AccessRulesBuilder {
         let start = UInt32(texts.count)
         texts.append(contentsOf: text)
         return AccessRules.Compiled.Text(start: start, count: UInt32(text.count))
-    }
-
-    /// The topic filter with each placeholder as a single byte; see ``TopicPattern``.
-    private static func pattern(_ filter: [UInt8]) -> [UInt8] {
-        let levels = filter.split(
-            separator: TopicPattern.separator, omittingEmptySubsequences: false)
-        return Array(
-            levels.map { level in
-                switch Array(level) {
-                case Array("%u".utf8): [TopicPattern.userPlaceholder]
-                case Array("%c".utf8): [TopicPattern.clientPlaceholder]
-                default: Array(level)
-                }
-            }.joined(separator: [TopicPattern.separator]))
     }
 }
 

@@ -226,45 +226,10 @@ struct AccessRulesParser {
     }
 
     private static func check(_ filter: Word, _ who: AccessRule.Who) throws(Malformed) {
-        let bytes = filter.bytes
-        func refuse(_ complaint: String, _ cure: String) -> Malformed {
-            Malformed("the topic filter \"\(filter.shown)\" \(complaint)", cure)
-        }
-        guard !bytes.isEmpty, bytes.count <= 65_535 else {
-            throw refuse(
-                bytes.isEmpty ? "is empty" : "has more than 65535 bytes",
-                "Write # for all topics.")
-        }
-        let levels = bytes.split(
-            separator: TopicPattern.separator, omittingEmptySubsequences: false)
-        for (index, level) in levels.enumerated() where level.count > 1 {
-            guard !level.contains(TopicPattern.singleLevel),
-                !level.contains(TopicPattern.multiLevel)
-            else {
-                throw refuse(
-                    "has a wildcard beside other characters of its level",
-                    "Let + and # stand alone between the slashes.")
-            }
-            let isPlaceholder = level.elementsEqual("%u".utf8) || level.elementsEqual("%c".utf8)
-            let text = String(decoding: level, as: UTF8.self)
-            guard isPlaceholder || !(text.contains("%u") || text.contains("%c")) else {
-                throw refuse(
-                    "has %u or %c beside other characters of its level",
-                    "Let %u and %c stand alone between the slashes.")
-            }
-            if level.elementsEqual("%u".utf8), who == .anonymous {
-                throw refuse(
-                    "has %u, and an anonymous client has no user name",
-                    "Write the topic without %u, or let the rule be about user *.")
-            }
-            if index == 0, level.elementsEqual("$share".utf8) {
-                throw refuse(
-                    "is one of a shared subscription",
-                    "Write the filter behind $share/group/: rights are the same for both.")
-            }
-        }
-        guard !levels.dropLast().contains(where: { $0.elementsEqual("#".utf8) }) else {
-            throw refuse("has a # before its end", "Let # be the last level.")
+        do throws(RuleFilter.Flaw) {
+            try RuleFilter.check(filter.bytes, hasUser: who != .anonymous)
+        } catch {
+            throw Malformed("the topic filter \"\(filter.shown)\" \(error.complaint)", error.cure)
         }
     }
 }

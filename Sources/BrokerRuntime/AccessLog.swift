@@ -1,3 +1,4 @@
+import Authorization
 import BrokerCore
 import Logging
 import OperatorLog
@@ -28,7 +29,7 @@ struct AccessLog {
         var metadata: Logger.Metadata = [
             LogKeys.client: Self.text(report.clientIdentifier),
             LogKeys.topic: Self.text(report.topic),
-            LogKeys.rule: report.line == 0 ? "none" : "\(report.line)",
+            LogKeys.rule: Self.rule(report.line),
         ]
         if let userName = report.userName { metadata[LogKeys.user] = Self.text(userName) }
         metadata = metadata.suppressing(heldBack.ofGroup)
@@ -52,6 +53,14 @@ struct AccessLog {
         case .will:
             logger.notice(
                 "Will not published, its client may not publish to this topic", metadata: metadata)
+        }
+    }
+
+    private static func rule(_ line: UInt32) -> Logger.MetadataValue {
+        switch line {
+        case 0: "none"
+        case AccessVerdict.loginLine: "token"
+        default: "\(line)"
         }
     }
 

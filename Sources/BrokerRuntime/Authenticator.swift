@@ -2,10 +2,12 @@ import BrokerCore
 import Synchronization
 import Threads
 
-/// Checks passwords on its own thread: Argon2 takes tens of milliseconds.
+/// Checks passwords and tokens on its own thread: Argon2 takes tens of milliseconds, a signature some
+/// hundred microseconds.
 ///
-/// Cached passwords are answered first, between two full checks, so that returning clients do not
-/// wait behind strangers who guess. Both queues are bounded; overflow is answered at once.
+/// What is remembered is answered first, between two full checks, so that returning clients do not
+/// wait behind strangers who guess. Tokens do not wait behind more than one password. All queues are
+/// bounded; overflow is answered at once.
 package final class Authenticator: Sendable {
     /// Requests waiting for the cache lookup, which begins at the latest after the running check.
     package static let arrivedCapacity = 8_192
@@ -14,13 +16,13 @@ package final class Authenticator: Sendable {
     private let arrivedCount = Atomic<Int>(0)
     private let waiting = Atomic<Int>(0)
     private let isStopped = Atomic<Bool>(false)
-    private let check: PasswordCheck
-    private let answer: @Sendable (AuthenticationRequest, PasswordCheck.Outcome) -> Void
+    private let check: LoginCheck
+    private let answer: @Sendable (AuthenticationRequest, LoginAnswer) -> Void
 
     /// Calls `answer` on its thread, once per accepted request, unless ``stop()`` comes first.
     package init(
-        _ check: PasswordCheck,
-        answer: @escaping @Sendable (AuthenticationRequest, PasswordCheck.Outcome) -> Void
+        _ check: LoginCheck,
+        answer: @escaping @Sendable (AuthenticationRequest, LoginAnswer) -> Void
     ) throws {
         self.check = check
         self.answer = answer
@@ -46,29 +48,53 @@ package final class Authenticator: Sendable {
         arrived.close()
     }
 
+    /// Tokens that are verified between two passwords, about as much work as one of these.
+    private static let tokensInARow = 128
+
     private func run() {
-        var queue = PasswordQueue()
-        while let requests = arrived.takeAll(waitMilliseconds: queue.isEmpty ? -1 : 0) {
+        var tokens = LoginQueue(capacity: LoginQueue.mostTokens)
+        var passwords = LoginQueue(capacity: LoginQueue.mostPasswords)
+        while let requests = arrived.takeAll(
+            waitMilliseconds: tokens.isEmpty && passwords.isEmpty ? -1 : 0)
+        {
             for request in requests {
                 guard !isStopped.load(ordering: .relaxed) else { return }
-                recall(request, or: &queue)
+                recall(request, &tokens, &passwords)
             }
-            guard !isStopped.load(ordering: .relaxed), let request = queue.removeFirst() else {
-                continue
+            verify(&tokens, atMost: Self.tokensInARow)
+            guard !isStopped.load(ordering: .relaxed) else { return }
+            if let request = passwords.removeFirst() {
+                waiting.store(tokens.count + passwords.count, ordering: .relaxed)
+                answer(request, check.verify(request))
             }
-            waiting.store(queue.count, ordering: .relaxed)
-            answer(request, check.verify(request.userName, request.password) ? .right : .wrong)
         }
     }
 
-    private func recall(_ request: AuthenticationRequest, or queue: inout PasswordQueue) {
+    private func recall(
+        _ request: AuthenticationRequest, _ tokens: inout LoginQueue, _ passwords: inout LoginQueue
+    ) {
         arrivedCount.subtract(1, ordering: .relaxed)
-        if check.recall(request.userName, request.password) {
-            answer(request, .right)
-        } else {
-            let displaced = queue.append(request)
-            waiting.store(queue.count, ordering: .relaxed)
-            if let displaced { answer(displaced, .busy) }
+        let displaced: AuthenticationRequest?
+        switch check.recall(request) {
+        case .known(let known):
+            answer(request, known)
+            return
+        case .quick:
+            // So many that come at once are no reason to turn any away.
+            if tokens.count == tokens.capacity { verify(&tokens, atMost: Self.tokensInARow) }
+            displaced = tokens.append(request)
+        case .slow: displaced = passwords.append(request)
+        }
+        waiting.store(tokens.count + passwords.count, ordering: .relaxed)
+        if let displaced { answer(displaced, .busy(detail: nil)) }
+    }
+
+    private func verify(_ tokens: inout LoginQueue, atMost count: Int) {
+        for _ in 0..<count {
+            guard !isStopped.load(ordering: .relaxed), let request = tokens.removeFirst() else {
+                return
+            }
+            answer(request, check.verify(request))
         }
     }
 }

@@ -20,8 +20,10 @@ extension BrokerLoop {
                 userName: userName)
         case .closed(let handle, let client?, let userName, let reason, _):
             remember(client, .disconnected, reason: reason.name, of: handle, userName: userName)
-        case .refused(let handle, let client, let userName, let reason):
-            remember(client, .refused, reason: reason.name, of: handle, userName: userName)
+        case .refused(let handle, let client, let userName, let reason, let detail):
+            remember(
+                client, .refused, reason: reason.name, of: handle, userName: userName,
+                detail: detail)
         case .dropping(let client, let reason, let message, let count):
             remember(
                 client, .lostMessages, reason: reason.name, topic: message?.topic, count: count)
@@ -51,7 +53,8 @@ extension BrokerLoop {
 
     private mutating func remember(
         _ client: [UInt8], _ kind: ClientEvent.Kind, reason: String, of handle: Handle? = nil,
-        userName: [UInt8]? = nil, topic: [UInt8]? = nil, count: UInt64 = 1
+        userName: [UInt8]? = nil, topic: [UInt8]? = nil, count: UInt64 = 1,
+        detail: String? = nil
     ) {
         if tracer.isActive {
             let place = topic.map { ", \(String(decoding: $0, as: UTF8.self))" } ?? ""
@@ -65,7 +68,7 @@ extension BrokerLoop {
             ClientHistories.Happening(
                 kind, reason: reason,
                 address: handle.map { rawAddress(of: $0) } ?? [],
-                userName: userName, topic: topic, count: count),
+                userName: userName, topic: topic, count: count, detail: detail),
             to: client, atMs: shard.wallClockMs, limit: settings.limits.historyBytes)
     }
 

@@ -94,18 +94,18 @@ package struct BrokerLoop: ~Copyable {
     private var reportedShortages: UInt64 = 0
 
     /// Restores the store's content and opens the listeners; ``run()`` serves them. Without
-    /// `passwords` user names are unproven; without `access` everything is allowed.
+    /// `logins` user names are unproven; without `access` everything is allowed.
     ///
     /// - Throws: ``SystemError``, ``ListenFailure``, or an error of reading the store.
     package init(
         settings: BrokerSettings, store: any Store, mailbox: Mailbox<ShardMessage>,
-        passwords: PasswordCheck?, access: AccessRules? = nil, identity: Identity,
+        logins: LoginCheck?, access: AccessRules? = nil, identity: Identity,
         logger: Logger
     ) throws {
         var shard = Shard(
             limits: settings.limits, allowsAnonymous: settings.listeners.map(\.allowsAnonymous),
             systemTopicInterval: settings.systemTopicInterval, store: store,
-            verifiesPasswords: passwords != nil, access: access,
+            verifiesPasswords: logins != nil, access: access,
             seed: UInt64.random(in: .min ... .max), now: Self.clock(), wallClockMs: hermes_wall_ms()
         )
         if let store = store as? DurableStore {
@@ -127,16 +127,9 @@ package struct BrokerLoop: ~Copyable {
             }
         }
         var authenticator: Authenticator?
-        if let passwords {
-            authenticator = try Authenticator(passwords) { request, outcome in
-                let refusal: Connack.ReturnCode? =
-                    switch outcome {
-                    case .right: nil
-                    case .wrong: .badUserNameOrPassword
-                    case .busy: .serverUnavailable
-                    }
-                _ = mailbox.post(
-                    .authenticated(request.connection, refusal: refusal), isUrgent: true)
+        if let logins {
+            authenticator = try Authenticator(logins) { request, answer in
+                _ = mailbox.post(.authenticated(request.connection, answer), isUrgent: true)
             }
         }
         let handshakes = try Self.handshakeWorkers(settings, mailbox)
@@ -369,7 +362,7 @@ package struct BrokerLoop: ~Copyable {
         var request = request
         if !sharesByAddress(request.connection) { request.origin = 0 }
         if authenticator?.submit(request) != true {
-            shard.authenticated(request.connection, .serverUnavailable)
+            shard.authenticated(request.connection, .busy(detail: nil))
         }
     }
 
@@ -435,7 +428,7 @@ package struct BrokerLoop: ~Copyable {
 
     private mutating func handle(_ message: ShardMessage) {
         switch message {
-        case .authenticated(let handle, let refusal): shard.authenticated(handle, refusal)
+        case .authenticated(let handle, let answer): shard.authenticated(handle, answer)
         case .handshake(let handle, let outcome): finishStep(handle, outcome)
         case .certificates(let contexts): take(contexts)
         case .command(let command): perform(command)

@@ -29,10 +29,10 @@ package final class BrokerThread: Sendable {
 
     /// Starts the thread; returns the addresses once the listeners accept.
     ///
-    /// - Throws: The error of ``BrokerLoop/init(settings:store:mailbox:passwords:access:identity:logger:)``,
+    /// - Throws: The error of ``BrokerLoop/init(settings:store:mailbox:logins:access:identity:logger:)``,
     ///   or `ThreadFailure`.
     package func start(
-        settings: BrokerSettings, store: any Store, passwords: PasswordCheck?,
+        settings: BrokerSettings, store: any Store, logins: LoginCheck?,
         access: AccessRules?, identity: BrokerLoop.Identity, logger: Logger
     ) throws -> [String] {
         let started = try WorkQueue<Result<[String], any Error>>(name: Self.name)
@@ -42,7 +42,7 @@ package final class BrokerThread: Sendable {
         try WorkerThread.start(name: Self.name, urgency: .prompt) { [self] in
             do {
                 var loop = try BrokerLoop(
-                    settings: settings, store: store, mailbox: mailbox, passwords: passwords,
+                    settings: settings, store: store, mailbox: mailbox, logins: logins,
                     access: access, identity: identity, logger: logger)
                 for (address, listener) in zip(loop.listenerAddresses, settings.listeners) {
                     logger.info(

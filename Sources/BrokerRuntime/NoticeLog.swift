@@ -46,12 +46,13 @@ struct NoticeLog {
                 level: connections, "Client connected", metadata: metadata.suppressing(heldBack))
         case .closed(let handle, let identifier, let userName, let reason, let opening):
             logClosed(handle, identifier, userName, reason, opening, reactor, now)
-        case .refused(let handle, let identifier, let userName, let reason):
+        case .refused(let handle, let identifier, let userName, let reason, let detail):
             var metadata: Logger.Metadata = [
                 LogKeys.connection: "\(handle.index)", LogKeys.client: Self.text(identifier),
                 LogKeys.reason: "\(reason.name)",
             ]
             if let userName { metadata[LogKeys.user] = Self.text(userName) }
+            if let detail { metadata[LogKeys.login] = "\(detail)" }
             if let setting = Self.setting(reason) { metadata[LogKeys.setting] = "\(setting)" }
             write(
                 .notice, "Connection refused", of: reason.name, now, metadata, handle, reactor)

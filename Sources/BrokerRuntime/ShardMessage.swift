@@ -1,12 +1,13 @@
 import BrokerAPI
 import Authorization
-import MQTTCodec
+import BrokerCore
 import Structures
 import TLS
 
 /// Messages from other threads to a broker's loop.
 package enum ShardMessage: Sendable {
-    case authenticated(Handle, refusal: Connack.ReturnCode?)
+    /// A password or token has been checked.
+    case authenticated(Handle, LoginAnswer)
     /// A step of a TLS handshake has ended.
     case handshake(Handle, TLSHandshake.Outcome)
     /// Certificates and rules for new handshakes, by listener; plain listeners stay plain.

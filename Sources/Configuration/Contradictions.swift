@@ -12,6 +12,7 @@ extension ConfigurationDraft {
         checkPacketSizes()
         checkWebhooks()
         checkPush()
+        checkAuth()
     }
 
     /// Rejects two listeners on the same address and port, unless the port is 0 (any free port).
@@ -55,7 +56,7 @@ extension ConfigurationDraft {
 
     /// Rejects a listener that no client could use: it takes no anonymous ones, and there are no users.
     private mutating func checkSomebodyMayConnect() {
-        guard configuration.passwordFile == nil, areUsable("password_file") else { return }
+        guard !configuration.checksLogins, areUsable("password_file") else { return }
         for (index, listener) in configuration.listeners.enumerated() {
             let key = "listeners[\(index)].allow_anonymous"
             guard

@@ -24,6 +24,6 @@ extension HermesConfiguration {
     /// if unset, only loopback listeners without users and proxies accept it.
     package func allowsAnonymous(on listener: Listener) -> Bool {
         listener.allowAnonymous
-            ?? (listener.isLoopback && listener.proxyFrom.isEmpty && passwordFile == nil)
+            ?? (listener.isLoopback && listener.proxyFrom.isEmpty && !checksLogins)
     }
 }

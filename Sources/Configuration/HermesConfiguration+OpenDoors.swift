@@ -58,7 +58,7 @@ extension HermesConfiguration {
                 OpenDoor(
                     key: key,
                     text: "\(listener.address) speaks plain TCP, so messages"
-                        + (passwordFile == nil ? "" : " and passwords")
+                        + (checksLogins ? " and passwords" : "")
                         + " cross the network unencrypted",
                     cure: "Give it tls.certificate and tls.key."))
         }

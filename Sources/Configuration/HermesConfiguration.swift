@@ -19,6 +19,7 @@ package struct HermesConfiguration: Sendable, Equatable {
     package var sysInterval: Duration = .seconds(10)
     package var limits = BrokerLimits()
     package var logging = Logging()
+    package var auth = Auth()
     package var orders = Orders()
     package var webhook = Webhook()
     package var receipts = Receipts()

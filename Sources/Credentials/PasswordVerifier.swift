@@ -17,6 +17,10 @@ package struct PasswordVerifier: Equatable, Sendable {
     /// The number of users; without any, every password is refused.
     package var userCount: Int { hashes.count }
 
+    /// True if there is such a user. Tells it in another time than an unknown one may take, so it is
+    /// for decisions of who is asked, not for answers.
+    package func knows(_ userName: [UInt8]) -> Bool { indexOfUser[userName] != nil }
+
     /// True if there is such a user with that password.
     ///
     /// An unknown name costs as much as a known one: its password is checked against some user's

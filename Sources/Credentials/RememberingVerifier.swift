@@ -35,6 +35,11 @@ package final class RememberingVerifier: Sendable {
         }
     }
 
+    /// As ``PasswordVerifier/knows(_:)``.
+    package func knows(_ userName: [UInt8]) -> Bool {
+        state.withLock { $0.verifier.knows(userName) }
+    }
+
     /// True if a full check lately found this password right; false tells nothing. Takes
     /// microseconds, and as long for a user that is not remembered.
     package func recall(userName: [UInt8], password: [UInt8]) -> Bool {

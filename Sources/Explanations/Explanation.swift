@@ -104,6 +104,7 @@ package struct Explanation {
         case "memory_shortage": "memory was short, and it did not read its messages"
         case "output_limit": "it did not read what was sent to it (limits.output_bytes)"
         case "certificate_revoked": "its certificate counts no more"
+        case "token_expired": "the token by which it had connected ended"
         case "store_failure": "the store could not read its queue"
         default: "the connection ended by \(reason)"
         }
@@ -208,7 +209,7 @@ package struct Explanation {
             case .refused:
                 let user = event.userName.map { " as user \($0)" } ?? ""
                 return "Its CONNECT\(user) was refused\(times) \(ago(event.lastMs))\(address): "
-                    + "\(Self.words(ofRefusal: event.reason))."
+                    + "\(event.detail ?? Self.words(ofRefusal: event.reason))."
             case .filterRefused:
                 return "A subscription was refused\(times) \(ago(event.lastMs)) at the limit "
                     + "\(event.reason)."

@@ -22,7 +22,7 @@ package struct Hermesctl: ParsableCommand {
             DevicesCommand.self,
             ArrivalsCommand.self, LostConnectionsCommand.self,
             StoreCommand.self, BackupCommand.self, UsersCommand.self, TokensCommand.self,
-            AclCommand.self,
+            AclCommand.self, AuthCommand.self,
             ConfigCommand.self,
         ])
 

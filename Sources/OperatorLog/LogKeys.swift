@@ -38,6 +38,11 @@ package enum LogKeys {
     /// The publisher's identifier of a message.
     package static let messageID = "message.id"
     package static let rule = "acl.line"
+    /// Why a login was refused, or not decided.
+    package static let login = "login.refusal"
+    package static let loginKeysURL = "login_keys.url"
+    /// Their number.
+    package static let loginKeys = "login_keys.count"
     package static let payloadBytes = "payload.bytes"
     /// Messages that the line is about.
     package static let count = "messages"

@@ -31,6 +31,12 @@ final class PasswordChecks: Sendable {
         warn(of: users)
     }
 
+    /// True when the file has such a user.
+    func knows(userName: [UInt8]) -> Bool {
+        readIfChanged()
+        return passwords.knows(userName)
+    }
+
     /// True when the password is in the cache of correct ones; takes microseconds.
     func recall(userName: [UInt8], password: [UInt8]) -> Bool {
         readIfChanged()

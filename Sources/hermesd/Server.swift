@@ -28,6 +28,10 @@ struct Server {
     private let adminCertificates: AdminCertificates?
     /// `nil` without a password file.
     private let passwords: PasswordChecks?
+    /// `nil` without keys of tokens.
+    private let tokenLogins: TokenLoginChecks?
+    /// `nil` without either.
+    private let logins: LoginSources?
     private let tokens: TokenChecks
     /// The ACL file and its rules at the start; `nil` without one.
     private let access: (file: AccessFile, rules: AccessRules)?
@@ -76,6 +80,9 @@ struct Server {
             guard let path = configuration.passwordFile else { return nil }
             return try PasswordChecks(path: path, logger: logger)
         }
+        let tokenLogins = refusals.collect { () throws(TokenLoginChecks.Unusable) in
+            try TokenLoginChecks(configuration, logger: logger)
+        }
         let tokens =
             showsItsFiles || configuration.admin.tokensFile != nil
             ? refusals.collect { () throws(TokenFileError) in
@@ -101,8 +108,9 @@ struct Server {
         let push = refusals.collect { () throws(APNsUnusable) in
             try PushCredentials(configuration, logger: logger)
         }
-        guard let certificates, let adminCertificates, let passwords, let tokens, let access,
-            let webhook, let wakeWebhook, let push, refusals.problems.isEmpty
+        guard let certificates, let adminCertificates, let passwords, let tokenLogins,
+            let tokens, let access, let webhook, let wakeWebhook, let push,
+            refusals.problems.isEmpty
         else { throw refusals }
         self.configuration = configuration
         self.loader = loader
@@ -111,6 +119,8 @@ struct Server {
         self.certificates = certificates
         self.adminCertificates = adminCertificates
         self.passwords = passwords
+        self.tokenLogins = tokenLogins
+        logins = LoginSources(configuration, passwords: passwords, tokens: tokenLogins)
         self.tokens = tokens
         self.access = access
         self.webhook = webhook
@@ -182,6 +192,9 @@ struct Server {
                     var watch = CertificateWatch(certificates, logger: logger)
                     await watch.run { use(certificates, broker, $0) }
                 }
+            }
+            if let tokenLogins, tokenLogins.fetches {
+                tasks.addTask { await tokenLogins.run() }
             }
             if let webhook {
                 tasks.addTask { await webhook.run(BrokerFeed(broker: broker)) }
@@ -273,13 +286,8 @@ struct Server {
     private func startBroker(
         _ broker: BrokerThread, _ store: any Store, _ settings: BrokerSettings
     ) throws -> [String] {
-        let check = passwords.map { passwords in
-            PasswordCheck(
-                recall: { passwords.recall(userName: $0, password: $1) },
-                verify: { passwords.verify(userName: $0, password: $1) })
-        }
-        return try broker.start(
-            settings: settings, store: store, passwords: check, access: access?.rules,
+        try broker.start(
+            settings: settings, store: store, logins: logins?.check, access: access?.rules,
             identity: BrokerLoop.Identity(
                 version: Hermesd.version, durability: durabilityName,
                 durabilityIntervalMs: durabilityIntervalMs),
@@ -308,6 +316,7 @@ struct Server {
                 })
         }
         if let passwords { parts.append(passwords.part) }
+        if let tokenLogins { parts.append(tokenLogins.part) }
         if let access { parts.append(access.file.part(broker)) }
         if let adminCertificates { parts.append(adminCertificates.part) }
         if let webhook { parts.append(webhook.credentials.part("webhook")) }
@@ -323,6 +332,7 @@ struct Server {
                 logger.error("The broker is too busy to take the new limits; send SIGHUP again")
                 return false
             }
+            logins?.use(configuration)
             stop.limitDrain(to: configuration.limits.drainTimeout)
             return true
         }

@@ -17,6 +17,8 @@ package final class ShardLink {
     private var blocked: Set<Handle> = []
     package private(set) var closed: Set<Handle> = []
     package private(set) var notices: [BrokerNotice] = []
+    /// Answers password checks; any password is right at first.
+    package var answer: (AuthenticationRequest) -> LoginAnswer = { _ in .rightPassword }
 
     /// With `access` or `verifiesPasswords`, user names are proven and any password is accepted.
     /// Unless `isDurable`, nothing is stored and ``store`` stays empty.
@@ -134,7 +136,7 @@ package final class ShardLink {
                     closed.insert(closing.connection)
                 }
                 for request in result.authentications {
-                    shard.authenticated(request.connection, nil)
+                    shard.authenticated(request.connection, answer(request))
                     hasAuthenticated = true
                 }
             case .finish:

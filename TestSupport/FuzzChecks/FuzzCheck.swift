@@ -28,6 +28,8 @@ package enum FuzzCheck: String, CaseIterable, Sendable {
     case passwords
     /// Any bytes are a file of tokens or a list of malformed lines.
     case tokens
+    /// Any bytes are a token of a login that is refused with a reason, unless a key has signed them.
+    case logins
     /// A shard keeps its promises to several clients, whatever they and the disk do.
     case shard
     /// A client keeps its promises whatever a broker sends, and in whatever pieces that comes.
@@ -54,6 +56,7 @@ package enum FuzzCheck: String, CaseIterable, Sendable {
         case .acl: try AccessRulesCheck.run(input, trace: trace)
         case .passwords: try LineFileCheck<PasswordLines>.run(input, trace: trace)
         case .tokens: try LineFileCheck<TokenLines>.run(input, trace: trace)
+        case .logins: try LoginTokenCheck.run(input, trace: trace)
         case .shard: try ShardCheck.run(input, trace: trace)
         case .client: try ClientCheck.run(input, trace: trace)
         case .apple: try AppleCheck.run(input, trace: trace)

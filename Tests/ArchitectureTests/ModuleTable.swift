@@ -77,6 +77,10 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
                 """),
         ModuleRow("RequestText", own: "PlainText", outside: "Glibc"),
         ModuleRow(
+            "LoginTokens",
+            own: "Authorization COpenSSL Credentials PlainText RequestText SystemFiles",
+            outside: "Glibc Synchronization"),
+        ModuleRow(
             "APNs",
             own: """
                 BrokerAPI CLinux CNgHTTP2 COpenSSL PlainText RequestText SystemFiles Threads
@@ -86,9 +90,13 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
             "Wakes", own: "APNs BrokerAPI CLinux OperatorLog PlainText RequestText Webhook",
             outside: "Logging Synchronization"),
         ModuleRow(
+            "LoginKeys", own: "AdminTLS LoginTokens OperatorLog PlainText SystemFiles",
+            outside: "AsyncHTTPClient Logging NIOCore NIOPosix NIOSSL Synchronization"),
+        ModuleRow(
             "ConfiguredFiles",
             own: """
-                APNs AdminTLS Credentials OperatorConfiguration PlainText SystemFiles TLS Webhook
+                APNs AdminTLS Credentials LoginKeys LoginTokens OperatorConfiguration PlainText \
+                SystemFiles TLS Webhook
                 """,
             outside: "Glibc"),
         ModuleRow("HermesMessages", own: "CHermesProtos"),
@@ -120,7 +128,8 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
             "OperatorCLI",
             own: """
                 APNs Addresses AdminTLS Authorization BrokerAPI ConfiguredFiles Credentials \
-                Explanations OperatorConfiguration PlainText Store SystemFiles TLS Webhook
+                Explanations LoginKeys LoginTokens OperatorConfiguration PlainText Store SystemFiles \
+                TLS Webhook
                 """,
             outside: """
                 ArgumentParser AsyncHTTPClient FoundationEssentials Glibc NIOCore NIOPosix NIOSSL
@@ -129,9 +138,9 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
         ModuleRow(
             "hermesd",
             own: """
-                APNs Addresses AdminAPI AdminTLS Authorization BrokerAPI BrokerRuntime CLinux \
-                ConfiguredFiles Credentials OperatorConfiguration OperatorLog PlainText Store \
-                SystemFiles TLS Wakes Webhook
+                APNs Addresses AdminAPI AdminTLS Authorization BrokerAPI BrokerCore BrokerRuntime \
+                CLinux ConfiguredFiles Credentials LoginKeys LoginTokens OperatorConfiguration \
+                OperatorLog PlainText Store SystemFiles TLS Wakes Webhook
                 """,
             outside: "ArgumentParser Glibc Logging Synchronization UnixSignals"),
     ]
@@ -145,7 +154,8 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
     static let foldersOfShortFiles = [
         "Client/Sources/HermesClientCore", "Sources/AdminAPI", "Sources/Authorization",
         "Sources/BrokerAPI", "Sources/BrokerCore",
-        "Sources/Configuration", "Sources/MQTTCodec", "Sources/MQTTCore", "Sources/OperatorCLI",
+        "Sources/Configuration", "Sources/LoginTokens", "Sources/MQTTCodec", "Sources/MQTTCore",
+        "Sources/OperatorCLI",
         "Sources/OperatorLog",
         "Sources/Structures", "Sources/TLS", "Sources/Threads", "Sources/Wakes", "Sources/Webhook",
     ]

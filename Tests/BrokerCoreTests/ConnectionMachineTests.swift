@@ -73,7 +73,7 @@ struct ConnectionMachineTests {
     }
 
     private var held: HeldConnect {
-        [0x10, 0x00].withUnsafeBytes { HeldConnect($0, certificateUser: nil, pool: pool) }
+        [0x10, 0x00].withUnsafeBytes { HeldConnect($0, provenUser: nil, pool: pool) }
     }
 
     private func apply(_ event: Event, to machine: inout ConnectionMachine) -> String {

@@ -23,15 +23,33 @@ struct AuthenticatorTests {
             self.leave = leave
             self.answers = answers
             authenticator = try Authenticator(
-                PasswordCheck(
-                    recall: { name, _ in name.first == UInt8(ascii: "k") },
-                    verify: { name, password in
-                        begun.post(String(decoding: name, as: UTF8.self))
+                LoginCheck(
+                    recall: { request in
+                        switch request.userName.first {
+                        case UInt8(ascii: "k"): .known(.rightPassword)
+                        case UInt8(ascii: "t"): .quick
+                        default: .slow
+                        }
+                    },
+                    verify: { request in
+                        guard request.userName.first != UInt8(ascii: "t") else {
+                            return .admitted(Login(userName: request.userName))
+                        }
+                        begun.post(String(decoding: request.userName, as: UTF8.self))
                         _ = leave.takeAll()
-                        return password == [1]
+                        return request.password == [1] ? .rightPassword : .wrongPassword
                     })
-            ) { request, outcome in
-                answers.post("\(String(decoding: request.userName, as: UTF8.self)) \(outcome)")
+            ) { request, answer in
+                let name = String(decoding: request.userName, as: UTF8.self)
+                answers.post("\(name) \(Self.word(answer))")
+            }
+        }
+
+        private static func word(_ answer: LoginAnswer) -> String {
+            switch answer {
+            case .admitted: "right"
+            case .wrongPassword, .tokenRefused: "wrong"
+            case .busy: "busy"
             }
         }
 
@@ -98,10 +116,10 @@ struct AuthenticatorTests {
         defer { bench.end() }
         #expect(bench.submit("slow"))
         #expect(bench.awaitBegun() == ["slow"])
-        for number in 0..<PasswordQueue.capacity + 3 { #expect(bench.submit("slow\(number)")) }
+        for number in 0..<LoginQueue.mostPasswords + 3 { #expect(bench.submit("slow\(number)")) }
         #expect(bench.submit("known"))
         bench.leave.post(true)
-        let first = PasswordQueue.capacity
+        let first = LoginQueue.mostPasswords
         #expect(
             bench.take(5) == [
                 "slow right", "slow\(first) busy", "slow\(first + 1) busy", "slow\(first + 2) busy",
@@ -115,11 +133,11 @@ struct AuthenticatorTests {
         defer { bench.end() }
         #expect(bench.submit("guess"))
         #expect(bench.awaitBegun() == ["guess"])
-        for number in 0..<PasswordQueue.capacity { #expect(bench.submit("guess\(number)")) }
+        for number in 0..<LoginQueue.mostPasswords { #expect(bench.submit("guess\(number)")) }
         for name in ["anna1", "anna2"] { #expect(bench.submit(name, origin: 2)) }
         #expect(bench.submit("berta", origin: 3))
         bench.leave.post(true)
-        let last = PasswordQueue.capacity - 1
+        let last = LoginQueue.mostPasswords - 1
         #expect(
             bench.take(4) == [
                 "guess right", "guess\(last) busy", "guess\(last - 1) busy",
@@ -134,9 +152,44 @@ struct AuthenticatorTests {
         #expect(begun == ["guess0", "anna1", "berta", "guess1", "anna2"])
     }
 
+    @Test("tokens wait for one password at most")
+    func tokensBetweenPasswords() throws {
+        let bench = try Bench()
+        defer { bench.end() }
+        #expect(bench.submit("slow1"))
+        #expect(bench.awaitBegun() == ["slow1"])
+        for name in ["slow2", "token1", "slow3", "token2"] { #expect(bench.submit(name)) }
+        bench.leave.post(true)
+        #expect(bench.take(3) == ["slow1 right", "token1 right", "token2 right"])
+        #expect(bench.awaitBegun() == ["slow2"])
+        #expect(bench.submit("token3"))
+        bench.leave.post(true)
+        #expect(bench.take(2) == ["slow2 right", "token3 right"])
+    }
+
+    @Test("a storm of tokens turns none away, and lets passwords have their turns")
+    func stormOfTokens() throws {
+        let bench = try Bench()
+        defer { bench.end() }
+        #expect(bench.submit("slow1"))
+        #expect(bench.awaitBegun() == ["slow1"])
+        #expect(bench.submit("slow2"))
+        let count = LoginQueue.mostTokens + 1_000
+        for number in 0..<count { #expect(bench.submit("token\(number)")) }
+        bench.leave.post(true)
+        // While the second password waits for its permission, the tokens behind it wait too.
+        #expect(bench.awaitBegun() == ["slow2"])
+        bench.leave.post(true)
+        let answers = bench.take(count + 2)
+        #expect(answers.count == count + 2)
+        #expect(answers.allSatisfy { $0.hasSuffix(" right") })
+        let second = answers.firstIndex(of: "slow2 right") ?? 0
+        #expect((1_000...2_000).contains(second), "\(second) answers came before it")
+    }
+
     @Test("a full queue takes places from the address that has most, and none of those without one")
     func displacement() {
-        var queue = PasswordQueue()
+        var queue = LoginQueue(capacity: LoginQueue.mostPasswords)
         /// Adds requests; returns the origins of those that had to leave.
         func add(_ origin: UInt32, times: Int = 1) -> Set<UInt32?> {
             Set(

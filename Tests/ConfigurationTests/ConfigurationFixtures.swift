@@ -44,6 +44,23 @@ let changedValues: [String: String] = [
     "data_directory": "/var/lib/hermes",
     "password_file": "/etc/hermes/users",
     "acl_file": "/etc/hermes/acl",
+    "auth.sources": "file",
+    "auth.jwt.key_file": "/login.pem",
+    "auth.jwt.secret_file": "/login.secret",
+    "auth.jwt.jwks_file": "/login.json",
+    "auth.jwt.jwks_url": "https://login.example/keys",
+    "auth.jwt.ca_file": "/login.ca",
+    "auth.jwt.refresh": "1h",
+    "auth.jwt.allow_plain": "true",
+    "auth.jwt.issuer": "https://login.example",
+    "auth.jwt.audience": "hermes,shop",
+    "auth.jwt.user_claim": "user",
+    "auth.jwt.user_name": "ignore",
+    "auth.jwt.publish_claim": "may_publish",
+    "auth.jwt.subscribe_claim": "may_subscribe",
+    "auth.jwt.leeway": "1m",
+    "auth.jwt.require_expiry": "false",
+    "auth.jwt.expired": "keep",
     "durability": "interval 50ms",
     "disk_reserve": "1GiB",
     "sys_interval": "0",
@@ -161,6 +178,9 @@ extension Setting: CustomTestStringConvertible {
             result[pattern] = nil
             return result
         }
+        if ["issuer", "audience", "ca_file"].contains(where: { pattern == "auth.jwt.\($0)" }) {
+            return ["auth.jwt.jwks_url": "https://login.example"]
+        }
         let tls = isOfListener ? "listeners[].tls" : "admin.tls"
         guard pattern.hasPrefix(tls) else { return [:] }
         var result =
@@ -194,7 +214,7 @@ extension Setting: CustomTestStringConvertible {
         switch pattern {
         case "listeners[].proxy_from": "192.0.2.1"
         case "listeners[].websocket.origins": "http://localhost"
-        case "webhook.url", "push.webhook.url": "http://localhost"
+        case "webhook.url", "push.webhook.url", "auth.jwt.jwks_url": "http://localhost"
         case "push.apns.key_id", "push.apns.team_id": "BBBBBBBBB1"
         case "push.rules": "alert b/#"
         default: "/initial"

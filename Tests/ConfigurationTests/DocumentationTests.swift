@@ -57,6 +57,16 @@ struct DocumentationTests {
         #expect(configuration.limits == BrokerLimits())
     }
 
+    @Test("the example for a company with tokens parses")
+    func exampleOfTokens() throws {
+        let path = Self.samplePath.replacing("hermes.yaml", with: "jwt.yaml")
+        let configuration = try ConfigurationLoader(source: .file(path)).load()
+        #expect(configuration.auth.jwt.jwksURL == "https://login.example/.well-known/jwks.json")
+        #expect(configuration.auth.jwt.issuer == "https://login.example")
+        #expect(configuration.auth.jwt.audience == ["hermes"])
+        #expect(configuration.openDoors.isEmpty)
+    }
+
     @Test("docs/configuration.md describes every key", arguments: Setting.all)
     func documented(setting: Setting) throws {
         let initial = setting.show(HermesConfiguration(), 0)

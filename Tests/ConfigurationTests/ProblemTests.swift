@@ -193,7 +193,7 @@ struct ProblemTests {
         ),
         (
             "\"evil\\e[31m\\nkey\": 1",
-            "hermes.yaml:1: evil\\u{1B}[31m\\nkey: unknown key. Delete it. Known here: acl_file, admin, data_directory, disk_reserve, durability, limits, listeners, logging, orders, password_file, push, receipts, sys_interval, webhook."
+            "hermes.yaml:1: evil\\u{1B}[31m\\nkey: unknown key. Delete it. Known here: acl_file, admin, auth, data_directory, disk_reserve, durability, limits, listeners, logging, orders, password_file, push, receipts, sys_interval, webhook."
         ),
         // Shapes.
         (

@@ -40,7 +40,8 @@ struct SettingTests {
     private static let guards = [
         "acl_file", "password_file", "listeners[].tls.crl_file", "admin.tls.client_ca_file",
         "listeners[].proxy_from", "webhook.ca_file", "push.apns.ca_file",
-        "push.webhook.ca_file",
+        "push.webhook.ca_file", "auth.jwt.key_file", "auth.jwt.secret_file", "auth.jwt.jwks_file",
+        "auth.jwt.jwks_url", "auth.jwt.ca_file", "auth.jwt.issuer", "auth.jwt.audience",
     ]
 
     @Test("shows its default as a text that it reads back", arguments: Setting.all)

@@ -49,6 +49,9 @@ public struct ClientEvent: Codable, Sendable, Equatable {
     public var userName: String?
     /// A topic name or filter; `nil` without one. A long one is cut.
     public var topic: String?
+    /// A clause that says more than the reason, such as "its token expired at
+    /// 2026-11-25T02:00:00Z"; `nil` without one. A long one is cut.
+    public var detail: String?
 
     enum CodingKeys: String, CodingKey {
         case kind
@@ -56,12 +59,13 @@ public struct ClientEvent: Codable, Sendable, Equatable {
         case lastMs = "last_ms"
         case count, reason, address
         case userName = "user_name"
-        case topic
+        case topic, detail
     }
 
     public init(
         kind: Kind, firstMs: Int64, lastMs: Int64, count: UInt64, reason: String,
-        address: String? = nil, userName: String? = nil, topic: String? = nil
+        address: String? = nil, userName: String? = nil, topic: String? = nil,
+        detail: String? = nil
     ) {
         self.kind = kind
         self.firstMs = firstMs
@@ -71,5 +75,6 @@ public struct ClientEvent: Codable, Sendable, Equatable {
         self.address = address
         self.userName = userName
         self.topic = topic
+        self.detail = detail
     }
 }

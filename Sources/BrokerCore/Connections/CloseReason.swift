@@ -26,6 +26,10 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
     case takenOver
     case notAuthorized
     case badUserNameOrPassword
+    /// CONNECT came with a token that is not accepted.
+    case tokenRefused
+    /// The token by which the client had connected has ended.
+    case tokenExpired
     case identifierRejected
     case unacceptableProtocolVersion
     case tooManySessions
@@ -60,7 +64,8 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case topicLevels, outputLimit, publishDenied, administrator, storeFailure, shutdown
         case tlsHandshake, tlsOnPlainListener, proxyHeader, memoryShortage, unfinishedPackets
         case addressLimit, certificateRevoked, tlsRecord, unsubscribeFilters
-        case clientIdentifierTooLong, userNameTooLong, noRoom, webSocket
+        case clientIdentifierTooLong, userNameTooLong, noRoom, webSocket, tokenRefused
+        case tokenExpired
 
         public var name: String {
             switch self {
@@ -97,6 +102,8 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
             case .userNameTooLong: "user_name_too_long"
             case .noRoom: "no_room"
             case .webSocket: "websocket"
+            case .tokenRefused: "token_refused"
+            case .tokenExpired: "token_expired"
             }
         }
     }
@@ -136,6 +143,8 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .userNameTooLong: .userNameTooLong
         case .noRoom: .noRoom
         case .webSocket: .webSocket
+        case .tokenRefused: .tokenRefused
+        case .tokenExpired: .tokenExpired
         }
     }
 
@@ -160,7 +169,7 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
             .notAuthorized, .badUserNameOrPassword, .identifierRejected,
             .unacceptableProtocolVersion, .authenticationBusy, .publishDenied, .administrator,
             .storeFailure, .shutdown, .tlsHandshake, .tlsOnPlainListener, .certificateRevoked,
-            .proxyHeader, .addressLimit, .tlsRecord, .webSocket:
+            .proxyHeader, .addressLimit, .tlsRecord, .webSocket, .tokenRefused, .tokenExpired:
             nil
         }
     }
@@ -176,7 +185,8 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         switch self {
         case .badUserNameOrPassword, .notAuthorized, .identifierRejected, .tooManySessions,
             .clientIdentifierTooLong, .userNameTooLong, .noRoom, .unacceptableProtocolVersion,
-            .authenticationBusy, .publishDenied, .disconnect, .shutdown:
+            .authenticationBusy, .publishDenied, .disconnect, .shutdown, .tokenRefused,
+            .tokenExpired:
             true
         case .peerClosed, .networkError, .protocolViolation, .connectTimeout, .keepAlive,
             .takenOver, .tooManyInboundQoS2, .topicLevels, .unsubscribeFilters, .outputLimit,
@@ -208,7 +218,7 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .tooManyInboundQoS2, .topicLevels, .unsubscribeFilters, .outputLimit,
             .memoryShortage, .unfinishedPackets:
             Announcement(.warning, "Connection closed at a limit")
-        case .connectTimeout, .administrator, .takenOver:
+        case .connectTimeout, .administrator, .takenOver, .tokenExpired:
             Announcement(.info, "Connection closed by the broker")
         case .tlsOnPlainListener:
             Announcement(.notice, "Connection closed, the client speaks TLS")
@@ -222,7 +232,8 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .disconnect, .peerClosed, .networkError, .keepAlive, .notAuthorized,
             .badUserNameOrPassword, .identifierRejected, .unacceptableProtocolVersion,
             .tooManySessions, .authenticationBusy, .publishDenied, .storeFailure, .shutdown,
-            .tlsHandshake, .addressLimit, .clientIdentifierTooLong, .userNameTooLong, .noRoom:
+            .tlsHandshake, .addressLimit, .clientIdentifierTooLong, .userNameTooLong, .noRoom,
+            .tokenRefused:
             nil
         }
     }

@@ -1,24 +1,26 @@
 import MQTTCodec
 import Structures
 
-/// A CONNECT that waits, with the user name that the client's TLS certificate proved.
+/// A CONNECT that waits, with the user name that something else than a password in it proved.
 ///
-/// Layout: the size of the user name in four bytes (`UInt32.max` for none), the user name, the
-/// packet. The owner calls ``release(in:)`` once.
+/// Layout: the size of the user name in four bytes (`UInt32.max` for none), its proof in one byte,
+/// the user name, the packet. The owner calls ``release(in:)`` once.
 struct HeldConnect: BitwiseCopyable {
     private let bytes: SharedBytes
-    private static var headerBytes: Int { 4 }
+    private static var headerBytes: Int { 5 }
     private static var noUser: UInt32 { .max }
 
     /// Copies both.
     init(
-        _ packet: UnsafeRawBufferPointer, certificateUser: UnsafeRawBufferPointer?, pool: BytePool
+        _ packet: UnsafeRawBufferPointer, provenUser: SessionUser?, pool: BytePool
     ) {
-        let userCount = certificateUser?.count ?? 0
+        let userCount = provenUser?.name.count ?? 0
         bytes = SharedBytes(count: Self.headerBytes + userCount + packet.count, pool: pool)
         bytes.bytes.storeBytes(
-            of: certificateUser == nil ? Self.noUser : UInt32(userCount), as: UInt32.self)
-        if let base = certificateUser?.baseAddress {
+            of: provenUser == nil ? Self.noUser : UInt32(userCount), as: UInt32.self)
+        bytes.bytes.storeBytes(
+            of: (provenUser?.proof ?? .none).rawValue, toByteOffset: 4, as: UInt8.self)
+        if let base = provenUser?.name.baseAddress {
             (bytes.bytes + Self.headerBytes).copyMemory(from: base, byteCount: userCount)
         }
         if let base = packet.baseAddress {
@@ -27,16 +29,22 @@ struct HeldConnect: BitwiseCopyable {
         }
     }
 
-    /// The user name proved by the client's TLS certificate, or `nil`. Valid until the release.
-    var certificateUser: UnsafeRawBufferPointer? {
+    /// The user name that a certificate or token proved, or `nil`. Valid until the release.
+    var provenUser: SessionUser? {
         let count = bytes.bytes.load(as: UInt32.self)
-        guard count != Self.noUser else { return nil }
-        return UnsafeRawBufferPointer(start: bytes.bytes + Self.headerBytes, count: Int(count))
+        let proof = bytes.bytes.load(fromByteOffset: 4, as: UInt8.self)
+        guard count != Self.noUser, let proof = SessionUser.Proof(rawValue: proof) else {
+            return nil
+        }
+        return SessionUser(
+            name: UnsafeRawBufferPointer(
+                start: bytes.bytes + Self.headerBytes, count: Int(count)),
+            proof: proof)
     }
 
     /// The whole packet. Valid until the release.
     var packet: UnsafeRawBufferPointer {
-        let offset = Self.headerBytes + (certificateUser?.count ?? 0)
+        let offset = Self.headerBytes + (provenUser?.name.count ?? 0)
         return UnsafeRawBufferPointer(start: bytes.bytes + offset, count: bytes.count - offset)
     }
 

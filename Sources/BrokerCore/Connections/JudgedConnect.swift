@@ -8,25 +8,25 @@ struct JudgedConnect {
     let bytes: UnsafeRawBufferPointer
     /// The whole packet.
     let packet: UnsafeRawBufferPointer
-    /// The user name that the client's TLS certificate proved.
-    let certificateUser: UnsafeRawBufferPointer?
+    /// The user name that the client's TLS certificate proved, or its token.
+    let provenUser: SessionUser?
 
-    /// A CONNECT that was kept while it waited.
-    init(_ handle: Handle, _ held: HeldConnect) {
+    /// A CONNECT that was kept while it waited, with the user name that has been proven meanwhile.
+    init(_ handle: Handle, _ held: HeldConnect, provenUser: SessionUser? = nil) {
         self.init(
             handle: handle, connect: held.connect, bytes: held.packet, packet: held.packet,
-            certificateUser: held.certificateUser)
+            provenUser: provenUser ?? held.provenUser)
     }
 
     init(
         handle: Handle, connect: Connect, bytes: UnsafeRawBufferPointer,
-        packet: UnsafeRawBufferPointer, certificateUser: UnsafeRawBufferPointer?
+        packet: UnsafeRawBufferPointer, provenUser: SessionUser?
     ) {
         self.handle = handle
         self.connect = connect
         self.bytes = bytes
         self.packet = packet
-        self.certificateUser = certificateUser
+        self.provenUser = provenUser
     }
 
     /// The user name in the packet.

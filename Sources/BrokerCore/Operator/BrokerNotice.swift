@@ -13,8 +13,10 @@ public enum BrokerNotice: Sendable {
     case closed(
         Handle, clientIdentifier: [UInt8]?, userName: [UInt8]?, CloseReason,
         opening: ForeignProtocol?)
-    /// A CONNECT was rejected; `userName` is the one it claimed.
-    case refused(Handle, clientIdentifier: [UInt8], userName: [UInt8]?, CloseReason)
+    /// A CONNECT was rejected; `userName` is the one it claimed. `detail` is a clause that says more
+    /// than the reason; `nil` without one.
+    case refused(
+        Handle, clientIdentifier: [UInt8], userName: [UInt8]?, CloseReason, detail: String?)
     /// A session lost so many messages for this reason since the last such notice; one of them, or
     /// `nil` when memory has none.
     case dropping(clientIdentifier: [UInt8], DropReason, ReportedMessage?, count: UInt64)
@@ -67,7 +69,7 @@ public struct ReportedMessage: Sendable, Equatable {
     }
 }
 
-/// A CONNECT whose password is checked on another thread.
+/// A CONNECT whose password, or the token in its place, is checked on another thread.
 public struct AuthenticationRequest: Sendable {
     public let connection: Handle
     /// The key of the peer's address; 0 when it is unknown.

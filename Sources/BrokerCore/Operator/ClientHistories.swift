@@ -14,10 +14,11 @@ public struct ClientHistories: ~Copyable {
         /// The event before; ``noIndex`` without one.
         var older: UInt32
         let reason: CompactBytes
-        /// Address, user name and topic, one after the other.
+        /// Address, user name, topic and detail, one after the other.
         var texts = CompactBytes()
         var addressEnd: UInt16 = 0
         var userNameEnd: UInt16 = 0
+        var topicEnd: UInt16 = 0
         let kind: UInt8
 
         var bytes: Int { MemoryLayout<Self>.stride + reason.count + texts.count }
@@ -61,10 +62,13 @@ public struct ClientHistories: ~Copyable {
         var userName: [UInt8]
         var topic: [UInt8]
         var count: UInt64
+        /// A clause that says more than the reason; empty without one.
+        var detail: [UInt8]
 
         public init(
             _ kind: ClientEvent.Kind, reason: String, address: [UInt8] = [],
-            userName: [UInt8]? = nil, topic: [UInt8]? = nil, count: UInt64 = 1
+            userName: [UInt8]? = nil, topic: [UInt8]? = nil, count: UInt64 = 1,
+            detail: String? = nil
         ) {
             self.kind = kind
             self.reason = reason
@@ -72,12 +76,13 @@ public struct ClientHistories: ~Copyable {
             self.userName = userName ?? []
             self.topic = topic ?? []
             self.count = count
+            self.detail = detail.map { Array($0.utf8) } ?? []
         }
     }
 
     /// Events of one client.
     static let mostEvents: UInt8 = 8
-    /// Bytes of a user name or topic; longer ones are cut.
+    /// Bytes of a user name, topic or detail; longer ones are cut.
     private static let mostText = 256
 
     private let hash: KeyedHash
@@ -176,11 +181,14 @@ public struct ClientHistories: ~Copyable {
 
     private mutating func setTexts(of event: UInt32, _ happening: Happening) {
         let userName = Self.cut(happening.userName)
-        let texts = happening.address + userName + Self.cut(happening.topic)
+        let topic = Self.cut(happening.topic)
+        let texts = happening.address + userName + topic + Self.cut(happening.detail)
         events[event].texts = texts.withUnsafeBytes { CompactBytes($0, pool: pool) }
         events[event].addressEnd = UInt16(clamping: happening.address.count)
         events[event].userNameEnd = UInt16(
             clamping: happening.address.count + userName.count)
+        events[event].topicEnd = UInt16(
+            clamping: happening.address.count + userName.count + topic.count)
     }
 
     private mutating func dropOldest(of place: UInt32) {
@@ -266,13 +274,14 @@ public struct ClientHistories: ~Copyable {
             range.isEmpty ? nil : String(decoding: texts[range], as: UTF8.self)
         }
         let (addressEnd, userNameEnd) = (Int(event.addressEnd), Int(event.userNameEnd))
+        let topicEnd = Int(event.topicEnd)
         return ClientEvent(
             kind: ClientEvent.Kind.allCases[Int(event.kind)],
             firstMs: event.firstMs, lastMs: event.lastMs,
             count: UInt64(event.count), reason: String(decoding: event.reason.array, as: UTF8.self),
             address: addressEnd > 0 ? address(texts[..<addressEnd]) : nil,
             userName: text(addressEnd..<userNameEnd),
-            topic: text(userNameEnd..<texts.count))
+            topic: text(userNameEnd..<topicEnd), detail: text(topicEnd..<texts.count))
     }
 
     private static func number(of kind: ClientEvent.Kind) -> UInt8 {

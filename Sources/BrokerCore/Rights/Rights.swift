@@ -2,7 +2,8 @@ import Authorization
 import BrokerAPI
 import Structures
 
-/// The access rules in force, asked at the moment of each action.
+/// The access rules in force and the topics that logins allow, asked at the moment of each action. A
+/// client may do what both allow.
 ///
 /// Without rules everything is allowed, at the cost of one branch. A PUBLISH is checked on arrival,
 /// a will when it fires, and an outbound message when it is routed; if the rules have changed
@@ -14,15 +15,23 @@ struct Rights {
     private static var deliveriesReportedPerTurn: UInt8 { 8 }
 
     private var rules: AccessRules?
+    private var allowances = SessionAllowances()
     /// Number of rule sets so far; never 0.
     private(set) var generation: UInt32 = 1
     private var deliveriesReported: UInt8 = 0
 
     init(_ rules: AccessRules?) { self.rules = rules }
 
-    /// True with rules. Avoids a retain of the rules, which would cost more.
+    /// True with rules, or while a login narrows what a client may do. Avoids a retain of the rules,
+    /// which would cost more.
     @inline(__always)
-    var areRestricted: Bool { rules != nil }
+    var areRestricted: Bool { rules != nil || !allowances.isEmpty }
+
+    /// The same for one session.
+    @inline(__always)
+    private func areRestricted(_ session: Session) -> Bool {
+        rules != nil || session.allowance != noIndex
+    }
 
     /// Puts other rules into force; `nil` allows everything.
     mutating func replace(_ rules: AccessRules?) {
@@ -35,18 +44,32 @@ struct Rights {
 
     // MARK: Questions
 
-    /// The decision of the rules; `nil` without rules.
+    /// The decision of the rules and of the session's login; `nil` when both say nothing.
     func decide(
         _ action: AccessAction, _ topic: UnsafeRawBufferPointer, for session: Session
     ) -> AccessVerdict? {
-        guard let rules else { return nil }
-        return Self.withSubject(session) { rules.decide(action, topic: topic, for: $0) }
+        guard areRestricted(session) else { return nil }
+        return Self.withSubject(session) { subject in
+            let verdict = rules?.decide(action, topic: topic, for: subject)
+            guard verdict?.isAllowed ?? true, let allowance = allowances[session.allowance],
+                !allowance.allows(action, topic: topic, for: subject)
+            else { return verdict }
+            return .deniedByLogin
+        }
+    }
+
+    /// False when the session's login does not allow to publish to a topic, whatever the rules say.
+    func doesLoginAllowPublish(_ topic: UnsafeRawBufferPointer, _ session: Session) -> Bool {
+        guard let allowance = allowances[session.allowance] else { return true }
+        return Self.withSubject(session) {
+            allowance.allows(.publish, topic: topic, for: $0)
+        }
     }
 
     /// True when the session's client may read messages of a topic.
     @inline(__always)
     func mayReceive(_ topic: UnsafeRawBufferPointer, _ session: Session) -> Bool {
-        guard rules != nil else { return true }
+        guard areRestricted(session) else { return true }
         return decide(.subscribe, topic, for: session)?.isAllowed ?? true
     }
 
@@ -54,24 +77,42 @@ struct Rights {
     /// may hold messages that were queued under other rules.
     @inline(__always)
     func mayStillReceive(_ topic: UnsafeRawBufferPointer, _ session: Session) -> Bool {
-        guard rules != nil, session.accessGeneration != generation else { return true }
+        guard areRestricted(session), session.accessGeneration != generation else { return true }
         return mayReceive(topic, session)
     }
 
     /// True when the queue may hold messages that were queued under other rules.
     func mustRecheck(_ session: Session) -> Bool {
-        rules != nil && session.accessGeneration != generation
+        areRestricted(session) && session.accessGeneration != generation
     }
 
     /// Decides about a filter: it is granted if the client may read any of its topics, and then
-    /// delivers only those. `nil` without rules.
+    /// delivers only those. `nil` when neither rules nor the session's login say anything.
     func decideSubscription(
         _ filter: UnsafeRawBufferPointer, for session: Session, steps: inout Int
     ) -> SubscriptionVerdict? {
-        guard let rules else { return nil }
-        return Self.withSubject(session) {
-            rules.decideSubscription(filter: filter, for: $0, steps: &steps)
+        guard areRestricted(session) else { return nil }
+        return Self.withSubject(session) { subject in
+            let verdict = rules?.decideSubscription(filter: filter, for: subject, steps: &steps)
+            if case .nothing? = verdict { return verdict }
+            guard let allowance = allowances[session.allowance] else { return verdict }
+            switch allowance.extent(ofFilter: filter, for: subject, steps: &steps) {
+            case .whole: return verdict
+            case .part: return .part(line: AccessVerdict.loginLine)
+            case .nothing: return .nothing(line: AccessVerdict.loginLine)
+            }
         }
+    }
+
+    // MARK: Logins
+
+    /// The topics that the login of a session's client allows; `nil` when it says nothing.
+    func allowance(of session: Session) -> TopicAllowance? { allowances[session.allowance] }
+
+    /// Replaces what the login of a session's client allows.
+    mutating func setAllowance(_ allowance: TopicAllowance?, of session: inout Session) {
+        if session.allowance != noIndex { allowances.remove(session.allowance) }
+        session.allowance = allowance.map { allowances.add($0) } ?? noIndex
     }
 
     /// An unproven user name is ignored: its client is anonymous.

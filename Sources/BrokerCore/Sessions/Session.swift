@@ -15,30 +15,39 @@ struct Session: BitwiseCopyable {
         case offline(expiryTimer: UInt32)
     }
 
+    /// What is known of the user name. An unproven one gives no rights.
+    private enum UserName: BitwiseCopyable {
+        case none, claimed
+        /// By a password, a token or a certificate.
+        case proven
+    }
+
+    private struct Flags: OptionSet, BitwiseCopyable {
+        var rawValue: UInt8
+
+        static let awaitsCommit = Flags(rawValue: 1)
+        static let holdsShared = Flags(rawValue: 2)
+        static let follows = Flags(rawValue: 4)
+        static let hasDevice = Flags(rawValue: 8)
+    }
+
     /// 0 while the record is unused.
     let generation: UInt32
-    /// Clean session was 0: the session outlives its connection.
-    let isPersistent: Bool
-    private(set) var hasUserName = false
-    /// True when a password or certificate proved the user name; an unproven one gives no rights.
-    private(set) var isUserProven = false
-    private(set) var version = Connect.Version.v3_1_1
-    /// The protocol version as the admin plane names it.
-    var versionText: String { version == .v3_1 ? "3.1" : "3.1.1" }
+    /// Index of the topics that the client's login allows, in ``Rights``; ``noIndex`` without any.
+    var allowance: UInt32 = noIndex
     /// The session's number in the store; never reused.
     let number: UInt64
     private(set) var clientIdentifier: CompactBytes
     /// The user name that owns the session together with the client identifier.
     private(set) var userName = CompactBytes()
     private var presence = Presence.offline(expiryTimer: noIndex)
-    /// True while the session is listed because its next message waits for a commit.
-    private(set) var awaitsCommit = false
-    /// True when the session's stored queue may hold messages of shared subscriptions.
-    private(set) var holdsShared = false
-    /// True while any queue position of the session may be followed (`Shard+QueueEnds`).
-    var follows = false
-    /// True when the client has a device that is woken for this session.
-    var hasDevice = false
+    /// Clean session was 0: the session outlives its connection.
+    let isPersistent: Bool
+    private var userNameState = UserName.none
+    private(set) var version = Connect.Version.v3_1_1
+    /// The protocol version as the admin plane names it.
+    var versionText: String { version == .v3_1 ? "3.1" : "3.1.1" }
+    private var flags: Flags = []
     private(set) var lastCloseReason: CloseReason.Kind?
     /// Seconds, as in CONNECT.
     private(set) var keepAlive: UInt16 = 0
@@ -68,8 +77,7 @@ struct Session: BitwiseCopyable {
         self.accessGeneration = accessGeneration
         self.clientIdentifier = CompactBytes(clientIdentifier, pool: pool)
         if let user {
-            hasUserName = true
-            isUserProven = user.isProven
+            userNameState = user.isProven ? .proven : .claimed
             userName = CompactBytes(user.name, pool: pool)
         }
     }
@@ -84,6 +92,30 @@ struct Session: BitwiseCopyable {
 
     /// False for a removed session whose subscriptions are still being removed.
     var isUsed: Bool { generation != 0 }
+
+    // MARK: Flags
+
+    /// True while the session is listed because its next message waits for a commit.
+    var awaitsCommit: Bool { flags.contains(.awaitsCommit) }
+
+    /// True when the session's stored queue may hold messages of shared subscriptions.
+    var holdsShared: Bool { flags.contains(.holdsShared) }
+
+    /// True while any queue position of the session may be followed (`Shard+QueueEnds`).
+    var follows: Bool {
+        get { flags.contains(.follows) }
+        set { set(.follows, to: newValue) }
+    }
+
+    /// True when the client has a device that is woken for this session.
+    var hasDevice: Bool {
+        get { flags.contains(.hasDevice) }
+        set { set(.hasDevice, to: newValue) }
+    }
+
+    private mutating func set(_ flag: Flags, to isSet: Bool) {
+        if isSet { flags.insert(flag) } else { flags.remove(flag) }
+    }
 
     // MARK: Presence
 
@@ -114,7 +146,7 @@ struct Session: BitwiseCopyable {
     /// Restores an offline session from the store; `sinceMs` is the time at which it went offline.
     mutating func restore(sinceMs: Int64, holdsShared: Bool, queue: OutboundQueue) {
         self.sinceMs = sinceMs
-        self.holdsShared = holdsShared
+        set(.holdsShared, to: holdsShared)
         outbound = queue
     }
 
@@ -127,6 +159,11 @@ struct Session: BitwiseCopyable {
     }
 
     // MARK: Ownership
+
+    var hasUserName: Bool { userNameState != .none }
+
+    /// True when a password, token or certificate proved the user name.
+    var isUserProven: Bool { userNameState == .proven }
 
     /// True when the user owns the session: the names are equal, and a proven name stays proven.
     func isOwned(by user: SessionUser?) -> Bool {
@@ -146,12 +183,12 @@ struct Session: BitwiseCopyable {
     // MARK: The queue
 
     /// Notes that the session's stored queue holds a message of a shared subscription.
-    mutating func noteShared() { holdsShared = true }
+    mutating func noteShared() { flags.insert(.holdsShared) }
 
     /// Sets whether the session's next message waits for a commit; false without a change.
     mutating func setAwaitsCommit(_ awaits: Bool) -> Bool {
         guard awaitsCommit != awaits else { return false }
-        awaitsCommit = awaits
+        set(.awaitsCommit, to: awaits)
         return true
     }
 

@@ -1,9 +1,11 @@
+import Authorization
 import BrokerAPI
 import MQTTCore
 import Structures
 
 /// The memory that the sessions' own state counts for `limits.session_bytes` and
-/// `limits.session_bytes_per_user`: records, names, wills, subscriptions, and the packet identifiers
+/// `limits.session_bytes_per_user`: records, names, topics that
+/// logins allow, wills, subscriptions, and the packet identifiers
 /// of QoS 2 that an offline client has not released.
 ///
 /// All sizes follow from lengths alone, so that what is subtracted is what was added, however many
@@ -55,6 +57,9 @@ struct SessionBytes: ~Copyable {
     }
 
     static func of(will: Message) -> Int { rounded(will.count) }
+
+    /// Counted in full for each session, though those with equal lists share one.
+    static func of(_ allowance: TopicAllowance?) -> Int { rounded(allowance?.byteCount ?? 0) }
 
     static func of(_ inbound: InboundQoS2) -> Int { rounded(inbound.byteCount) }
 

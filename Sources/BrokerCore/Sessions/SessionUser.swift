@@ -1,8 +1,9 @@
 /// A client's user name, and what proved it. Borrows its bytes for one call.
 struct SessionUser {
-    enum Proof: Hashable {
+    enum Proof: UInt8 {
         /// Only claimed.
         case none
+        /// A password, or a token in its place.
         case password
         case certificate
     }
@@ -21,7 +22,7 @@ extension SessionUser {
     /// The form in a session's record.
     var stored: [UInt8] { proof == .certificate ? [Self.mark] + name : [UInt8](name) }
 
-    /// Reads a record. A name without the mark is proven if passwords are checked, since nobody
+    /// Reads a record. A name without the mark is proven if passwords or tokens are checked, since nobody
     /// could have connected with it otherwise.
     init(stored: UnsafeRawBufferPointer, verifiesPasswords: Bool) {
         guard stored.first == Self.mark else {

@@ -62,6 +62,7 @@ extension Shard {
         // Unsent packets are still sent, unless the peer closed or broke the protocol.
         let owesOutput = !connections[handle].outlet.isEmpty && reason.sendsOutputFirst
         let connection = connections.close(handle, reason, owesOutput: owesOutput, pool: pool)
+        if !logins.isEmpty { logins.remove(handle) }
         if !filterRequests.isEmpty { filterRequests.remove(handle, pool: pool) }
         let (session, wasOpen) = (connection.session, connection.machine.isOpen)
         if let will = connection.will, session != noIndex {
@@ -144,6 +145,7 @@ extension Shard {
             receipts.sessionEnded(sessions[session].number)
             collapse.sessionEnded(sessions[session].number)
         }
+        dropAllowance(of: session)
         sessions.remove(session, keepsIndex: !isEmptied, pool: pool)
     }
 

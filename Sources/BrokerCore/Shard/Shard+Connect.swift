@@ -30,8 +30,10 @@ extension Shard {
         case .authenticate(let certificateUser):
             let judged = JudgedConnect(
                 handle: handle, connect: connect, bytes: bytes, packet: bytes[frame.packet],
-                certificateUser: certificateUser.map {
-                    UnsafeRawBufferPointer(start: $0.bytes, count: $0.count)
+                provenUser: certificateUser.map {
+                    SessionUser(
+                        name: UnsafeRawBufferPointer(start: $0.bytes, count: $0.count),
+                        proof: .certificate)
                 })
             if let refusal = refusalOfNames(judged) {
                 refuseConnect(judged, refusal.code, refusal.reason)
@@ -43,13 +45,13 @@ extension Shard {
     }
 
     private mutating func authenticate(_ judged: JudgedConnect) {
-        guard judged.certificateUser == nil else {
+        guard judged.provenUser == nil else {
             openSession(judged)
             return
         }
         let handle = judged.handle
         guard let userName = judged.userName, verifiesPasswords else {
-            // Without a password file, a user name is unproven, so the client is anonymous.
+            // Where no login is checked, a user name is unproven, so the client is anonymous.
             guard allowsAnonymous[Int(connections[handle].listener)] else {
                 refuseConnect(judged, .notAuthorized, .notAuthorized)
                 return
@@ -57,9 +59,10 @@ extension Shard {
             openSession(judged)
             return
         }
-        // Argon2 takes tens of milliseconds on another thread; the packet is kept meanwhile.
+        // Argon2 takes tens of milliseconds, and a signature some hundred microseconds, on another
+        // thread; the packet is kept meanwhile.
         connections[handle].machine.awaitPasswordCheck(
-            HeldConnect(judged.packet, certificateUser: nil, pool: pool))
+            HeldConnect(judged.packet, provenUser: nil, pool: pool))
         authentications.append(
             AuthenticationRequest(
                 connection: handle, origin: connections[handle].origin,
@@ -67,20 +70,38 @@ extension Shard {
                 password: judged.connect.password.map { [UInt8](judged.bytes[$0]) } ?? []))
     }
 
-    /// Takes the answer to an ``AuthenticationRequest``; `nil` accepts the CONNECT.
-    public mutating func authenticated(_ handle: Handle, _ refusal: Connack.ReturnCode?) {
+    /// Takes the answer to an ``AuthenticationRequest``.
+    public mutating func authenticated(_ handle: Handle, _ answer: LoginAnswer) {
         guard connections.isCurrent(handle),
             let held = connections[handle].machine.endPasswordCheck()
         else { return }
         defer { held.release(in: pool) }
         let judged = JudgedConnect(handle, held)
-        switch refusal {
-        case nil: openSession(judged)
-        case .badUserNameOrPassword?:
+        switch answer {
+        case .admitted(let login): admit(handle, held, login)
+        case .wrongPassword:
             refuseConnect(judged, .badUserNameOrPassword, .badUserNameOrPassword)
-        case .serverUnavailable?: refuseConnect(judged, .serverUnavailable, .authenticationBusy)
-        case .accepted?, .unacceptableProtocolVersion?, .identifierRejected?, .notAuthorized?:
-            refuseConnect(judged, .notAuthorized, .notAuthorized)
+        case .tokenRefused(let detail):
+            refuseConnect(judged, .badUserNameOrPassword, .tokenRefused, detail: detail)
+        case .busy(let detail):
+            refuseConnect(judged, .serverUnavailable, .authenticationBusy, detail: detail)
+        }
+    }
+
+    private mutating func admit(_ handle: Handle, _ held: HeldConnect, _ login: Login) {
+        logins.add(handle, login, now: context.now, wallClockMs: context.wallClockMs)
+        guard let userName = login.userName else {
+            openSession(JudgedConnect(handle, held))
+            return
+        }
+        userName.withUnsafeBytes { name in
+            let judged = JudgedConnect(
+                handle, held, provenUser: SessionUser(name: name, proof: .password))
+            if let refusal = refusalOfNames(judged) {
+                refuseConnect(judged, refusal.code, refusal.reason)
+            } else {
+                openSession(judged)
+            }
         }
     }
 
@@ -88,7 +109,7 @@ extension Shard {
 
     mutating func openSession(_ judged: JudgedConnect) {
         let user =
-            judged.certificateUser.map { SessionUser(name: $0, proof: .certificate) }
+            judged.provenUser
             ?? judged.userName.map {
                 SessionUser(name: $0, proof: verifiesPasswords ? .password : .none)
             }
@@ -163,6 +184,7 @@ extension Shard {
         sessions[session].attach(handle, connect, atMs: context.wallClockMs)
         if devices.count > 0 { setDevice(of: session) }
         if sessions[session].hasDevice { cancelWake(of: session) }
+        setAllowance(logins.allowance(of: handle), of: session, isNew: existing == nil)
         connections[handle].session = session
         connections[handle].machine.attached(sessionPresent: existing != nil)
         if commits.isDurable, sessions[session].outbound.isStoring {
@@ -175,7 +197,7 @@ extension Shard {
         if keepAlive != UInt32(connect.keepAlive) * 1_000 {
             context.counters.limits.add(.maxKeepAlive)
         }
-        if let will = connect.will {
+        if let will = connect.will, mayKeepWill(judged.bytes[will.topic.range], session) {
             keepWill(will, judged.bytes, handle, session)
             needsCommit = true
         }
@@ -258,24 +280,26 @@ extension Shard {
     }
 
     private mutating func refuseConnect(
-        _ judged: JudgedConnect, _ code: Connack.ReturnCode, _ reason: CloseReason
+        _ judged: JudgedConnect, _ code: Connack.ReturnCode, _ reason: CloseReason,
+        detail: String? = nil
     ) {
         refuseConnect(
             judged.handle, code, reason, [UInt8](judged.clientIdentifier),
-            userName: judged.claimedUserName)
+            userName: judged.claimedUserName, detail: detail)
     }
 
     /// Sends CONNACK with a non-zero code and ends the connection [MQTT-3.2.2-5].
     mutating func refuseConnect(
         _ handle: Handle, _ code: Connack.ReturnCode, _ reason: CloseReason,
-        _ identifier: [UInt8], userName: [UInt8]?
+        _ identifier: [UInt8], userName: [UInt8]?, detail: String? = nil
     ) {
         connections[handle].outlet.append(
             word: PacketEncoder.fourBytes(.refused(code)), pool: pool)
         context.counters.refused(listener: connections[handle].listener)
         context.counters.otherPacketsSent += 1
         context.notices.append(
-            .refused(handle, clientIdentifier: identifier, userName: userName, reason))
+            .refused(
+                handle, clientIdentifier: identifier, userName: userName, reason, detail: detail))
         end(handle, reason)
     }
 }

@@ -13,6 +13,41 @@ extension Shard {
         system.resume()
     }
 
+    /// Puts what the client's login allows into force for its session. What waits for a client that
+    /// comes with another allowance is checked again before it is sent.
+    mutating func setAllowance(
+        _ allowance: TopicAllowance?, of session: UInt32, isNew: Bool
+    ) {
+        let former = rights.allowance(of: sessions[session])
+        switch (former, allowance) {
+        case (nil, nil): return
+        case (let former?, let allowance?) where allowance.isEquivalent(to: former): return
+        default: break
+        }
+        sessions.count(session, SessionBytes.of(allowance) - SessionBytes.of(former))
+        rights.setAllowance(allowance, of: &sessions[session])
+        guard !isNew else { return }
+        sessions[session].accessGeneration = 0
+        // Matches were cached under the former allowance.
+        if sessions[session].subscriptions.weight > 0 { subscriptions.forgetPermissions() }
+    }
+
+    /// Forgets what the login of a session allowed that is about to be removed.
+    mutating func dropAllowance(of session: UInt32) {
+        guard let former = rights.allowance(of: sessions[session]) else { return }
+        sessions.count(session, -SessionBytes.of(former))
+        rights.setAllowance(nil, of: &sessions[session])
+    }
+
+    /// False when the client's login does not allow its will, which then is not kept: so it is not
+    /// published after a restart either, when the login is not known any more.
+    mutating func mayKeepWill(_ topic: UnsafeRawBufferPointer, _ session: UInt32) -> Bool {
+        guard !rights.doesLoginAllowPublish(topic, sessions[session]) else { return true }
+        rights.refuse(
+            .will, sessions[session], topic, line: AccessVerdict.loginLine, &context)
+        return false
+    }
+
     /// True when a connection may publish to a topic; otherwise it is closed [MQTT-3.3.5-2].
     @inline(__always)
     mutating func mayPublish(_ handle: Handle, _ topic: UnsafeRawBufferPointer) -> Bool {

@@ -26,7 +26,7 @@ extension Shard {
         _ judged: JudgedConnect
     ) -> (code: Connack.ReturnCode, reason: CloseReason)? {
         let identifier = judged.clientIdentifier
-        let userName = judged.certificateUser ?? judged.userName
+        let userName = judged.provenUser?.name ?? judged.userName
         let refusal: (Connack.ReturnCode, CloseReason)
         if identifier.count > context.limits.maxClientIdentifierBytes {
             // [MQTT-3.1.3-9]
@@ -50,6 +50,7 @@ extension Shard {
         if isNew, !connect.cleanSession {
             guard sessions.persistentCount < context.limits.maxSessions else { return .maxSessions }
             added = SessionBytes.of(identifier: identifier, user: user)
+            added += SessionBytes.of(logins.allowance(of: judged.handle))
         }
         if let will = connect.will {
             let bytes = Int(will.topic.range.count) + Int(will.message.count)
@@ -73,6 +74,7 @@ extension Shard {
     func sessionBytes(of session: UInt32) -> Int {
         let record = sessions[session]
         var bytes = SessionBytes.of(record) + record.subscriptions.byteCount
+        bytes += SessionBytes.of(rights.allowance(of: record))
         if let connection = record.connection {
             if let will = connections[connection].will { bytes += SessionBytes.of(will: will) }
         } else if record.isPersistent {

@@ -26,7 +26,7 @@ extension Shard {
             let time = takeOvers.takeOver(key, from: former, by: newcomer, now: context.now)
         else { return false }
         connections[handle].machine.delay(
-            HeldConnect(judged.packet, certificateUser: judged.certificateUser, pool: pool))
+            HeldConnect(judged.packet, provenUser: judged.provenUser, pool: pool))
         connections.setTimer(handle, at: time)
         if let other = takeOvers.setWaiting(key, handle), connections.isCurrent(other),
             connections[other].machine.isDelayed

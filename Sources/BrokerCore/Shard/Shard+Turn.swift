@@ -221,17 +221,25 @@ extension Shard {
                     MonotonicTime.earliest(
                         wakes.nextDeadline,
                         MonotonicTime.earliest(pushesDue, dropReports.deadline)),
-                    MonotonicTime.earliest(system.deadline, groupsDue))))
+                    MonotonicTime.earliest(
+                        MonotonicTime.earliest(system.deadline, groupsDue),
+                        logins.nextDeadline))))
     }
 
     // MARK: Timers
 
-    /// Handles expired timers: CONNECT deadlines and session expiry at once, keep alives after a
+    /// Handles expired timers: CONNECT deadlines, ends of tokens and session expiry at once, keep alives after a
     /// last read of the socket. Timers beyond the bound are left to the next turn.
     private mutating func expireTimers() {
         var left = Self.timersPerTurn
         while left > 0, let handle = connections.popExpired(now: context.now) {
             connectionTimerFired(handle)
+            left -= 1
+        }
+        while left > 0,
+            let handle = logins.popExpired(now: context.now, wallClockMs: context.wallClockMs)
+        {
+            if connections.isLive(handle) { end(handle, .tokenExpired) }
             left -= 1
         }
         while left > 0, let session = sessions.popExpired(now: context.now) {

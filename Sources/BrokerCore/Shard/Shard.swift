@@ -19,6 +19,7 @@ public struct Shard: ~Copyable {
     private let addressOnly: any Sendable = ()
     var context: ShardContext
     var connections: Connections
+    var logins: Logins
     var filterRequests = FilterRequests()
     var takeOvers = TakeOverDamper()
     var sessions: Sessions
@@ -50,13 +51,13 @@ public struct Shard: ~Copyable {
     var matchPublisher: MatchPublisher?
     var system: SystemTopics
     var turn = TurnMachine()
-    /// CONNECTs whose passwords must be checked.
+    /// CONNECTs whose passwords or tokens must be checked.
     var authentications: [AuthenticationRequest] = []
     /// Sessions being restored during a start.
     var restoration = Restoration()
     /// Sessions whose next message waited for a commit, while they are processed.
     var committed = GrowableBuffer<UInt32>()
-    /// True with a password file; otherwise user names are unproven.
+    /// True when passwords or tokens are checked; otherwise user names are unproven.
     let verifiesPasswords: Bool
     /// By listener: true when clients without a proven user name may connect.
     let allowsAnonymous: [Bool]
@@ -72,6 +73,7 @@ public struct Shard: ~Copyable {
             limits: limits, listenerCount: allowsAnonymous.count, now: now,
             wallClockMs: wallClockMs, hash: hash)
         connections = Connections(now: now)
+        logins = Logins(now: now)
         sessions = Sessions(hash: hash, seed: seed, now: now)
         subscriptions = Subscriptions(hash: hash, pool: context.pool)
         retained = RetainedStore(hash: hash, pool: context.pool)

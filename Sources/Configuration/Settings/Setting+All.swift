@@ -1,7 +1,7 @@
 extension Setting {
     /// All keys, in the order of the documentation.
     static let all: [Setting] =
-        listenerSettings + topSettings + adminSettings
+        listenerSettings + topSettings + authSettings + adminSettings
         + limitSettings + loggingSettings + orderSettings + receiptSettings
         + webhookSettings + pushSettings
 
@@ -17,7 +17,7 @@ extension Setting {
         .listener(
             "allow_anonymous", \.allowAnonymous, ValueFormat.boolean.optional("auto"),
             flag: "--allow-anonymous",
-            "Whether clients without a user name are admitted. auto admits them on a loopback address while there is neither a password_file nor proxy_from."
+            "Whether clients without a user name are admitted. auto admits them on a loopback address while there is neither a password_file nor auth.jwt nor proxy_from."
         ),
         .listener(
             "proxy_from", \.proxyFrom, .networks,

@@ -36,8 +36,8 @@ struct Setting: Sendable {
 
     private static let lists: Set<String> = [
         "listeners[].tls.certificate", "listeners[].tls.key", "listeners[].proxy_from",
-        "listeners[].websocket.origins",
-        "receipts.topics", "push.rules",
+        "listeners[].websocket.origins", "receipts.topics", "push.rules", "auth.sources",
+        "auth.jwt.audience",
     ]
 
     /// True for keys of a listener.
@@ -46,6 +46,7 @@ struct Setting: Sendable {
     /// True when a reload applies a new value; other keys wait for the next start.
     var isReloadable: Bool {
         pattern == "logging.level" || Self.pushKeysOfTheShard.contains(pattern)
+            || Self.tokenKeys.contains(pattern)
             || pattern.hasPrefix("limits.") && !Self.limitsOfTheStart.contains(pattern)
     }
 
@@ -53,6 +54,13 @@ struct Setting: Sendable {
     private static let pushKeysOfTheShard: Set<String> = [
         "push.rules", "push.merge", "push.reconnect_window", "push.unanswered",
     ]
+
+    /// Keys of the `auth` section that say what a token must be.
+    private static let tokenKeys = Set(
+        [
+            "issuer", "audience", "user_claim", "user_name", "publish_claim", "subscribe_claim",
+            "leeway", "require_expiry", "expired",
+        ].map { "auth.jwt.\($0)" })
 
     /// Limits that the HTTP API and packets in progress also rely on, so they need a restart.
     private static let limitsOfTheStart: Set<String> = [

@@ -1,9 +1,12 @@
 import APNs
+import AdminTLS
 import ArgumentParser
 import Authorization
 import ConfiguredFiles
 import Credentials
 import Glibc
+import LoginKeys
+import LoginTokens
 import OperatorConfiguration
 import PlainText
 import SystemFiles
@@ -21,7 +24,7 @@ struct ConfigCheckCommand: OperatorCommand {
         commandName: "check",
         abstract: "Check a configuration file, and the files it names.",
         discussion: """
-            Password, ACL, token, TLS and webhook files are read as the broker reads them. \
+            Password, ACL, token, TLS and webhook files and keys of logins are read as the broker reads them. \
             Variables of the environment count as they do for the broker. All problems are shown \
             at once, each with its line and what to do.
             """)
@@ -57,6 +60,7 @@ struct ConfigCheckCommand: OperatorCommand {
             }
         }
         if let warning = tokens??.accessWarning { context.console.complain("warning: \(warning)") }
+        checkLogins(configuration.auth.jwt, &refusals)
         if let settings = APNsSettings(configuration) {
             _ = refusals.collect { () throws(APNsUnusable) in try APNsCredentials.load(settings) }
         }
@@ -77,6 +81,37 @@ struct ConfigCheckCommand: OperatorCommand {
             throw CommandFailure(.localFile, problems.joined(separator: "\n"))
         }
         try context.console.print("\(VisibleText.escaped(file)): ok\n")
+    }
+
+    /// Reads the keys of tokens, and of a URL only what vouches for it.
+    private func checkLogins(_ jwt: HermesConfiguration.JWT, _ refusals: inout FileRefusals) {
+        if let file = KeyFile(jwt) {
+            _ = refusals.collect { () throws(LoginFileUnusable) in
+                do throws(KeyFile.Unusable) {
+                    return try file.load()
+                } catch {
+                    throw LoginFileUnusable(
+                        description: "\(file.setting): \(error.description)",
+                        isTransient: error.isTransient)
+                }
+            }
+        }
+        guard let url = KeyURL(jwt) else { return }
+        _ = refusals.collect { () throws(LoginFileUnusable) in
+            do throws(PEMFile.Unusable) {
+                try url.authorities()
+            } catch {
+                throw LoginFileUnusable(
+                    description: "auth.jwt.ca_file: \(error.description)",
+                    isTransient: error.isTransient)
+            }
+        }
+    }
+
+    /// A file of the section `auth.jwt` cannot be used.
+    private struct LoginFileUnusable: FileRefusal {
+        let description: String
+        let isTransient: Bool
     }
 
     /// Checks the data directory. The broker resolves a relative path, and its working directory

@@ -121,7 +121,8 @@ final class ShardHarness {
     func decide(_ choice: Int, _ refusal: Connack.ReturnCode?) {
         guard !authentications.isEmpty else { return }
         let request = authentications.remove(at: choice % authentications.count)
-        shard.authenticated(request.connection, refusal)
+        shard.authenticated(
+            request.connection, refusal == nil ? .rightPassword : .wrongPassword)
     }
 
     private func close(_ closing: Closing) {

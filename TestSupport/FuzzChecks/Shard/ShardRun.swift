@@ -222,7 +222,7 @@ final class ShardRun {
         case .drained: harness.shard.drained(handle)
         case .receive:
             _ = [UInt8]([0xC0, 0x00]).withUnsafeBytes { harness.shard.receive(handle, $0) }
-        case .authenticated: harness.shard.authenticated(handle, nil)
+        case .authenticated: harness.shard.authenticated(handle, .rightPassword)
         }
     }
 

@@ -1,13 +1,19 @@
 import BrokerCore
 
-/// Waiting requests for a full password check. Their addresses take turns; when the queue is full,
-/// the address with the most requests loses one. So a client that guesses passwords delays others
-/// by one or two checks only.
+/// Waiting requests for a full check. Their addresses take turns; when the queue is full, the address
+/// with the most requests loses one. So a client that guesses passwords delays others by one or two
+/// checks only.
 ///
 /// Origin 0, for clients without an address of their own, never loses a request.
-struct PasswordQueue {
-    /// Longest queue; at about 20 ms each, further requests would miss the CONNECT deadline.
-    static let capacity = 512
+struct LoginQueue {
+    /// Longest queue of passwords; at about 20 ms each, further requests would miss the CONNECT
+    /// deadline.
+    static let mostPasswords = 512
+    /// Longest queue of tokens, of up to 8 KiB each: what is verified within a second.
+    static let mostTokens = 4_096
+
+    /// The most requests that wait.
+    let capacity: Int
 
     /// Requests by origin; no list is empty.
     private var lines: [UInt32: [AuthenticationRequest]] = [:]
@@ -17,9 +23,11 @@ struct PasswordQueue {
 
     var isEmpty: Bool { count == 0 }
 
+    init(capacity: Int) { self.capacity = capacity }
+
     /// Adds a request; returns the one that must leave, if any, which may be another.
     mutating func append(_ request: AuthenticationRequest) -> AuthenticationRequest? {
-        guard count == Self.capacity else {
+        guard count == capacity else {
             place(request)
             return nil
         }

@@ -1,0 +1,51 @@
+/// Rules over the keys of the section `auth`.
+extension ConfigurationDraft {
+    /// One place of keys, and each source that is set up is one that is asked.
+    mutating func checkAuth() {
+        let jwt = configuration.auth.jwt
+        checkKeys(of: jwt)
+        let url = "auth.jwt.jwks_url"
+        if areUsable(url, "auth.jwt.allow_plain"), jwt.isPlainBeyondLoopback, !jwt.allowPlain {
+            problems.add(
+                "the keys would be fetched from another machine without TLS, where others could change them",
+                cure:
+                    "Give a URL of https, or set auth.jwt.allow_plain: true where the way is safe.",
+                key: url, at: origin(url))
+        }
+        guard areUsable("auth.sources") else { return }
+        let sources = configuration.auth.sources
+        if jwt.isOn, !sources.contains(.jwt) {
+            problems.add(
+                "tokens are set up (auth.jwt) and nobody asks for them",
+                cure: "Add jwt, or delete the key of auth.jwt.", key: "auth.sources",
+                at: origin("auth.sources"))
+        }
+        if configuration.passwordFile != nil, !sources.contains(.file) {
+            problems.add(
+                "there is a password_file and nobody looks into it",
+                cure: "Add file, or delete password_file.", key: "auth.sources",
+                at: origin("auth.sources"))
+        }
+    }
+
+    private mutating func checkKeys(of jwt: HermesConfiguration.JWT) {
+        let given = jwt.givenKeys.map { "auth.jwt.\($0.key)" }
+        guard given.allSatisfy({ areUsable($0) }) else { return }
+        if given.count > 1 {
+            problems.add(
+                "there are keys in \(given.joined(separator: " and ")), and only one is used",
+                cure: "Keep one of them; a JSON Web Key Set holds several keys.",
+                key: given[1], at: origin(given[1]))
+        }
+        let others = ["issuer", "audience", "ca_file"].map { "auth.jwt.\($0)" }
+        if given.isEmpty, let set = others.first(where: { givenKeys.contains($0) }), areUsable(set),
+            jwt.issuer != nil || !jwt.audience.isEmpty || jwt.caFile != nil
+        {
+            problems.add(
+                "there is no key that tokens could be verified with",
+                cure:
+                    "Give auth.jwt.key_file, secret_file, jwks_file or jwks_url, or delete auth.jwt.",
+                key: set, at: origin(set))
+        }
+    }
+}

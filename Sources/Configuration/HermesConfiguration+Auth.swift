@@ -1,0 +1,84 @@
+import Addresses
+
+extension HermesConfiguration {
+    /// How clients prove who they are, besides certificates (`auth`).
+    package struct Auth: Sendable, Equatable {
+        /// Who is asked about a password, in this order, until one knows the login.
+        package var sources: [Source] = [.jwt, .file]
+        package var jwt = JWT()
+
+        package enum Source: String, Sendable, Equatable, CaseIterable {
+            /// Tokens of a company's login (`auth.jwt`).
+            case jwt
+            /// The password file.
+            case file
+        }
+
+        package init() {}
+    }
+
+    /// Tokens as the password of CONNECT (`auth.jwt`). At most one of the four places of keys is set.
+    package struct JWT: Sendable, Equatable {
+        /// PEM file with a public key.
+        package var keyFile: String?
+        /// File whose one line is the secret of HS256.
+        package var secretFile: String?
+        /// JSON Web Key Set.
+        package var jwksFile: String?
+        /// URL of a JSON Web Key Set.
+        package var jwksURL: String?
+        /// PEM file with the authorities of the URL's certificate; `nil` for those that the system
+        /// trusts.
+        package var caFile: String?
+        /// Interval of fetching the URL, 10 s to a day.
+        package var refresh: Duration = .seconds(600)
+        /// True when plain HTTP is allowed beyond loopback addresses.
+        package var allowPlain = false
+        /// The issuer of all tokens; `nil` for any.
+        package var issuer: String?
+        /// A token is for one of these; empty for tokens that are for nobody in particular.
+        package var audience: [String] = []
+        package var userClaim = "sub"
+        package var publishClaim = "publish"
+        package var subscribeClaim = "subscribe"
+        /// 0 to 300 s.
+        package var leeway: Duration = .seconds(30)
+        package var requireExpiry = true
+        package var expired = Expired.close
+        package var userName = UserName.match
+
+        package enum Expired: String, Sendable, Equatable, CaseIterable {
+            case close, keep
+        }
+
+        /// What the user name in CONNECT has to be.
+        package enum UserName: String, Sendable, Equatable, CaseIterable {
+            /// The one that the token names, or empty.
+            case match
+            case ignore
+        }
+
+        package init() {}
+
+        /// True when tokens are verified.
+        package var isOn: Bool { !givenKeys.isEmpty }
+
+        /// The places of keys that are set, by the names of their keys.
+        package var givenKeys: [(key: String, value: String)] {
+            let places = [
+                ("key_file", keyFile), ("secret_file", secretFile), ("jwks_file", jwksFile),
+                ("jwks_url", jwksURL),
+            ]
+            return places.compactMap { place in place.1.map { (key: place.0, value: $0) } }
+        }
+
+        /// True when the URL's host is another machine, or may be, and there is no TLS.
+        var isPlainBeyondLoopback: Bool {
+            guard let jwksURL, let parts = WebURL(jwksURL) else { return false }
+            return !parts.isSecure && !IPAddress.isLoopback(host: parts.host)
+        }
+    }
+
+    /// True when user names are proven by a password or a token.
+    package var checksLogins: Bool { passwordFile != nil || auth.jwt.isOn }
+}
