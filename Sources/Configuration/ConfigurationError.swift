@@ -92,13 +92,14 @@ struct ProblemList {
         return ConfigurationError(problems: ordered.map(\.element), omittedCount: omittedCount)
     }
 
-    /// Sort key: the file by line (below 2^20, its size limit), then environment, then flags.
+    /// Sort key: the file by line (below 2^20, its size limit), then environment, flags, run time.
     private static func rank(_ problem: ConfigurationProblem) -> Int {
         switch problem.origin {
         case .file(_, line: let line): line ?? 0
         case .environment: 1 << 40
         case .flag: 1 << 41
-        case nil: 1 << 42
+        case .runTime: 1 << 42
+        case nil: 1 << 43
         }
     }
 }
