@@ -83,7 +83,7 @@ let package = Package(
             ]),
         module("Authorization", ["PlainText", "Structures", "SystemFiles"]),
         // What both planes say to each other.
-        module("BrokerAPI", ["MQTTCodec"]),
+        module("BrokerAPI", ["Addresses", "MQTTCodec"]),
         // The shard: the protocol without input and output.
         module(
             "BrokerCore",

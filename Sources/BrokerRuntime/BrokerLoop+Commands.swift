@@ -14,6 +14,10 @@ extension BrokerLoop {
             reply(.success(history(of: clientID)))
         case .disconnect(let clientID, let reply): reply(.success(shard.disconnect(clientID)))
         case .endSession(let clientID, let reply): shard.endSession(of: clientID, reply: reply)
+        case .setBans(let table, let reply): shard.setBans(table, reply: reply)
+        case .lockouts(let reply): reply(.success(currentLockouts))
+        case .clearLockouts(let network, let reply):
+            reply(.success(lockouts.clear(network, at: shard.now)))
         case .queue(let query, let reply): shard.queue(query, reply: reply)
         case .dropQueue(let clientID, let bound, let reply):
             shard.dropQueue(of: clientID, below: bound, reply: reply)
@@ -76,6 +80,8 @@ extension BrokerLoop {
             shard.outside.authenticationsWaiting = authenticator?.waitingCount ?? 0
             var figures = shard.figures
             addTLS(to: &figures)
+            figures.lockouts = lockouts.count(at: shard.now)
+            figures.lockoutsBegun = lockouts.begun
             figures.memory = memoryFigures
             figures.memoryPressure = Int(memory.pressure.rawValue)
             return figures

@@ -36,6 +36,11 @@ package enum LogKeys {
     /// The publisher's identifier of a message.
     package static let messageID = "message.id"
     package static let rule = "acl.line"
+    /// Wrong passwords that began a lock, and how long it lasts.
+    package static let wrongPasswords = "lockout.wrong_passwords"
+    package static let lockSeconds = "lockout.seconds"
+    /// The identifier of a ban.
+    package static let ban = "ban.id"
     package static let payloadBytes = "payload.bytes"
     /// Messages that the line is about.
     package static let count = "messages"

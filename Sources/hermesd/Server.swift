@@ -29,6 +29,7 @@ struct Server {
     /// `nil` without a password file.
     private let passwords: PasswordChecks?
     private let tokens: TokenChecks
+    private let bans: BanBook
     /// The ACL file and its rules at the start; `nil` without one.
     private let access: (file: AccessFile, rules: AccessRules)?
     /// `nil` when receipts are posted nowhere.
@@ -81,6 +82,10 @@ struct Server {
             ? refusals.collect { () throws(TokenFileError) in
                 try TokenChecks(path: configuration.tokensPath, logger: logger)
             } : nil
+        let bans =
+            showsItsFiles
+            ? refusals.collect { () throws(BanFileError) in try BanBook(dataDirectory: folder) }
+            : nil
         let access = refusals.collect { () throws(AccessRulesError) -> (AccessFile, AccessRules)? in
             guard let path = configuration.aclFile else { return nil }
             let file = AccessFile(path: path, logger: logger)
@@ -101,7 +106,7 @@ struct Server {
         let push = refusals.collect { () throws(APNsUnusable) in
             try PushCredentials(configuration, logger: logger)
         }
-        guard let certificates, let adminCertificates, let passwords, let tokens, let access,
+        guard let certificates, let adminCertificates, let passwords, let tokens, let bans, let access,
             let webhook, let wakeWebhook, let push, refusals.problems.isEmpty
         else { throw refusals }
         self.configuration = configuration
@@ -112,6 +117,7 @@ struct Server {
         self.adminCertificates = adminCertificates
         self.passwords = passwords
         self.tokens = tokens
+        self.bans = bans
         self.access = access
         self.webhook = webhook
         self.wakeWebhook = wakeWebhook
@@ -280,7 +286,7 @@ struct Server {
         }
         return try broker.start(
             settings: settings, store: store, passwords: check, access: access?.rules,
-            identity: BrokerLoop.Identity(
+            bans: bans.table, identity: BrokerLoop.Identity(
                 version: Hermesd.version, durability: durabilityName,
                 durabilityIntervalMs: durabilityIntervalMs),
             logger: logger)
@@ -379,6 +385,7 @@ struct Server {
         result.port = configuration.admin.port
         result.unixSocketPath = configuration.admin.unixSocket
         result.tokens = tokens
+        result.bans = bans
         result.certificates = adminCertificates
         result.maximumFailuresPerMinute = configuration.admin.maxFailures
         result.maximumBodyBytes = configuration.limits.maxPacketBytes

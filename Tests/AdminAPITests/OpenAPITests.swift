@@ -63,7 +63,12 @@ struct OpenAPITests {
     func answers() async throws {
         let document = try document()
         let tokens = try TokenChecks(path: "/nonexistent/tokens", logger: Logger(label: "test"))
-        try await TestServer.run(Self.broker(), with: .init { $0.tokens = tokens }) { server in
+        let bans = try BanBook(dataDirectory: "/nonexistent")
+        let changes = TestServer.Changes {
+            $0.tokens = tokens
+            $0.bans = bans
+        }
+        try await TestServer.run(Self.broker(), with: changes) { server in
             for operation in document.operations {
                 guard operation.method == "GET" || operation.path == "/v1/publish",
                     let schema = operation.answer(200)
@@ -87,7 +92,8 @@ struct OpenAPITests {
     func queryLimits() async throws {
         var checked = 0
         let operations = try document().operations.filter { $0.method == "GET" }
-        try await TestServer.run(Self.broker()) { server in
+        let bans = try BanBook(dataDirectory: "/nonexistent")
+        try await TestServer.run(Self.broker(), with: .init { $0.bans = bans }) { server in
             for operation in operations {
                 for parameter in operation.parameters(in: "query") {
                     guard let name = parameter["name"]?.text,
@@ -107,7 +113,7 @@ struct OpenAPITests {
                 }
             }
         }
-        #expect(checked == 15)
+        #expect(checked == 17)
     }
 
     @Test("fields of requests, names and sizes are those of the code")

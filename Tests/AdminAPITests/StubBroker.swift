@@ -1,3 +1,4 @@
+import Addresses
 import AdminAPI
 import BrokerAPI
 import Dispatch
@@ -27,6 +28,13 @@ final class StubBroker: BrokerControl {
         var queues: [String: QueuePage] = [:]
         var receipts: [String: MessageReceipt] = [:]
         var scheduled: [String: ScheduledMessage] = [:]
+        var lockouts: [Lockout] = []
+        /// For each request to clear them, the network; `nil` for all.
+        var clearedNetworks: [IPNetwork?] = []
+        /// All tables of bans that came.
+        var banTables: [BanTable] = []
+        /// Connections that each of them closes.
+        var bannedConnections = 0
         /// By client identifier.
         var tags: [String: [String]] = [:]
         /// The answer to every change of tags; `nil` carries it out.
@@ -71,6 +79,8 @@ final class StubBroker: BrokerControl {
     var disconnected: [String] { state.withLock { $0.disconnected } }
     var queries: [ClientQuery] { state.withLock { $0.queries } }
     var queueQueries: [QueueQuery] { state.withLock { $0.queueQueries } }
+    var clearedNetworks: [IPNetwork?] { state.withLock { $0.clearedNetworks } }
+    var banTables: [BanTable] { state.withLock { $0.banTables } }
     var backups: [String] { state.withLock { $0.backups } }
 
     var previews: [PushTarget] { state.withLock { $0.previews } }
@@ -121,6 +131,21 @@ final class StubBroker: BrokerControl {
                     }))
         case .endSession(let clientID, let reply):
             reply(.success(state.withLock { $0.details.removeValue(forKey: clientID) != nil }))
+        case .lockouts(let reply): reply(.success(state.withLock { $0.lockouts }))
+        case .clearLockouts(let network, let reply):
+            reply(
+                .success(
+                    state.withLock { state in
+                        state.clearedNetworks.append(network)
+                        return state.lockouts.count
+                    }))
+        case .setBans(let table, let reply):
+            reply(
+                .success(
+                    state.withLock { state in
+                        state.banTables.append(table)
+                        return state.bannedConnections
+                    }))
         case .queue(let query, let reply):
             reply(
                 .success(
@@ -298,6 +323,10 @@ final class StubBroker: BrokerControl {
         figures.inFlight = 134
         figures.limitsReached = [BrokerFigures.Count("max_packet", 135)]
         figures.accessRefusals = [BrokerFigures.Count("publish", 199)]
+        figures.bans = 260
+        figures.lockouts = 262
+        figures.lockoutsBegun = 263
+        figures.bansMet = [BrokerFigures.Count("address", 261)]
         figures.publishersPaused = 136
         figures.scheduledMessages = 231
         figures.scheduledFired = 232

@@ -68,6 +68,9 @@ extension Problem {
         case tokenExists = "token-exists"
         case tooManyTokens = "too-many-tokens"
         case tokenFile = "token-file"
+        case banNotFound = "ban-not-found"
+        case tooManyBans = "too-many-bans"
+        case banFile = "ban-file"
         case methodNotAllowed = "method-not-allowed"
         case requestTimeout = "request-timeout"
         case tooLarge = "too-large"
@@ -96,7 +99,7 @@ extension Problem {
             case .crossOrigin, .missingScope, .topicNotAllowed, .boundToken: .forbidden
             case .tooManyFailures, .rateExceeded: .tooManyRequests
             case .routeNotFound, .clientNotFound, .receiptNotFound, .tokenNotFound, .notScheduled,
-                .pushNotFound, .deviceNotFound:
+                .pushNotFound, .deviceNotFound, .banNotFound:
                 .notFound
             case .methodNotAllowed: .methodNotAllowed
             case .requestTimeout: .requestTimeout
@@ -108,11 +111,11 @@ extension Problem {
             case .keyReused: .unprocessableContent
             case .headersTooLarge: .requestHeaderFieldsTooLarge
             case .backupFolder, .tokenExists, .tooManyTokens, .alreadyScheduled, .tooManyTags,
-                .pushExists:
+                .pushExists, .tooManyBans:
                 .conflict
             case .internalError, .unreadable, .backupFailed: .internalServerError
             case .overloaded, .stopping, .tooManyConnections, .storeRefuses, .notReady,
-                .tokenFile:
+                .tokenFile, .banFile:
                 .serviceUnavailable
             case .diskFull, .tooManyScheduled, .tagsFull, .tooManyPushes, .devicesFull:
                 HTTPResponse.Status(code: 507, reasonPhrase: "Insufficient Storage")
@@ -155,6 +158,9 @@ extension Problem {
             case .tokenExists: "There is such a token already"
             case .tooManyTokens: "There are as many tokens as there can be"
             case .tokenFile: "The token file cannot be used"
+            case .banNotFound: "There is no such ban"
+            case .tooManyBans: "There are as many bans as there can be"
+            case .banFile: "The file of bans cannot be used"
             case .methodNotAllowed: "The route does not have this method"
             case .requestTimeout: "The request did not arrive in time"
             case .tooLarge: "The request is too large"

@@ -86,6 +86,8 @@ package struct AdminServer: Sendable {
             + DeviceRoutes(broker: broker, senders: configuration.wakes).routes
         return publishing + messages + clients
             + StoreRoutes(broker: broker).routes
+            + BanRoutes(book: configuration.bans, broker: broker, now: unixMilliseconds).routes
+            + LockoutRoutes(broker: broker).routes
             + TokenRoutes(path: configuration.tokens?.path, now: unixMilliseconds).routes
             + StatusRoutes(
                 broker: broker, version: configuration.version,

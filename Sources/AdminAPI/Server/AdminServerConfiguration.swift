@@ -17,6 +17,8 @@ package struct AdminServerConfiguration: Sendable {
     package var token: AdminToken
     /// The other tokens; `nil` for none.
     package var tokens: TokenChecks?
+    /// Clients, users and addresses that are shut out; `nil` without a data directory.
+    package var bans: BanBook?
     /// Unknown tokens per minute and address; then the address has to wait. At least 1.
     package var maximumFailuresPerMinute = 30
     /// Bytes of a request body, and of the resulting PUBLISH packet.

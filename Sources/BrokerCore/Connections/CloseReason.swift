@@ -46,6 +46,12 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
     /// The access rules deny the topic of a PUBLISH.
     case publishDenied
     case administrator
+    /// Too many wrong passwords came before, by this limit; this one was not looked at.
+    case lockedOut(Limit)
+    /// A ban refuses the CONNECT.
+    case banned(Ban.ID)
+    /// A ban closed the connection, or refuses its address.
+    case closedByBan(Ban.ID)
     /// The store could not read the session's queue.
     case storeFailure
     case shutdown
@@ -58,7 +64,7 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case topicLevels, outputLimit, publishDenied, administrator, storeFailure, shutdown
         case tlsHandshake, tlsOnPlainListener, proxyHeader, memoryShortage, unfinishedPackets
         case addressLimit, certificateRevoked, tlsRecord, unsubscribeFilters
-        case clientIdentifierTooLong, userNameTooLong, noRoom
+        case clientIdentifierTooLong, userNameTooLong, noRoom, banned, lockedOut
 
         public var name: String {
             switch self {
@@ -94,6 +100,8 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
             case .clientIdentifierTooLong: "client_identifier_too_long"
             case .userNameTooLong: "user_name_too_long"
             case .noRoom: "no_room"
+            case .banned: "banned"
+            case .lockedOut: "locked_out"
             }
         }
     }
@@ -132,11 +140,20 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .clientIdentifierTooLong: .clientIdentifierTooLong
         case .userNameTooLong: .userNameTooLong
         case .noRoom: .noRoom
+        case .banned, .closedByBan: .banned
+        case .lockedOut: .lockedOut
         }
     }
 
     /// A word for tables, logs and metrics.
     public var name: String { kind.name }
+
+    /// The ban that ended the connection; `nil` if none did.
+    public var ban: Ban.ID? {
+        if case .banned(let ban) = self { return ban }
+        if case .closedByBan(let ban) = self { return ban }
+        return nil
+    }
 
     /// The limit that ended the connection; `nil` if none did, or if ``limit(wasOpen:)`` tells.
     public var limit: Limit? {
@@ -145,7 +162,7 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .tooManySessions: .maxSessions
         case .clientIdentifierTooLong: .maxClientIdentifier
         case .userNameTooLong: .maxUserName
-        case .noRoom(let limit): limit
+        case .noRoom(let limit), .lockedOut(let limit): limit
         case .tooManyInboundQoS2: .maxInboundQoS2
         case .topicLevels: .maxTopicLevels
         case .unsubscribeFilters: .unsubscribeFilters
@@ -156,7 +173,7 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
             .notAuthorized, .badUserNameOrPassword, .identifierRejected,
             .unacceptableProtocolVersion, .authenticationBusy, .publishDenied, .administrator,
             .storeFailure, .shutdown, .tlsHandshake, .tlsOnPlainListener, .certificateRevoked,
-            .proxyHeader, .addressLimit, .tlsRecord:
+            .proxyHeader, .addressLimit, .tlsRecord, .banned, .closedByBan:
             nil
         }
     }
@@ -172,12 +189,14 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         switch self {
         case .badUserNameOrPassword, .notAuthorized, .identifierRejected, .tooManySessions,
             .clientIdentifierTooLong, .userNameTooLong, .noRoom, .unacceptableProtocolVersion,
-            .authenticationBusy, .publishDenied, .disconnect, .shutdown:
+            .authenticationBusy, .publishDenied, .disconnect, .shutdown, .banned,
+            .lockedOut:
             true
         case .peerClosed, .networkError, .protocolViolation, .connectTimeout, .keepAlive,
             .takenOver, .tooManyInboundQoS2, .topicLevels, .unsubscribeFilters, .outputLimit,
             .administrator, .storeFailure, .tlsHandshake, .tlsOnPlainListener, .proxyHeader,
-            .memoryShortage, .unfinishedPackets, .addressLimit, .certificateRevoked, .tlsRecord:
+            .memoryShortage, .unfinishedPackets, .addressLimit, .certificateRevoked, .tlsRecord,
+            .closedByBan:
             false
         }
     }
@@ -203,7 +222,7 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .tooManyInboundQoS2, .topicLevels, .unsubscribeFilters, .outputLimit,
             .memoryShortage, .unfinishedPackets:
             Announcement(.warning, "Connection closed at a limit")
-        case .connectTimeout, .administrator, .takenOver:
+        case .connectTimeout, .administrator, .takenOver, .closedByBan:
             Announcement(.info, "Connection closed by the broker")
         case .tlsOnPlainListener:
             Announcement(.notice, "Connection closed, the client speaks TLS")
@@ -216,7 +235,8 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .disconnect, .peerClosed, .networkError, .keepAlive, .notAuthorized,
             .badUserNameOrPassword, .identifierRejected, .unacceptableProtocolVersion,
             .tooManySessions, .authenticationBusy, .publishDenied, .storeFailure, .shutdown,
-            .tlsHandshake, .addressLimit, .clientIdentifierTooLong, .userNameTooLong, .noRoom:
+            .tlsHandshake, .addressLimit, .clientIdentifierTooLong, .userNameTooLong, .noRoom,
+            .banned, .lockedOut:
             nil
         }
     }

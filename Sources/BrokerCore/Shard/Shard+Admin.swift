@@ -16,6 +16,7 @@ extension Shard {
         requests.abandonAll()
         groups.abandonAll()
         pushes.abandonAll()
+        bans.abandonAll()
         receipts.events.answer(.failure(.stopping))
         for reply in trials.values { reply(.failure(.stopping)) }
         trials = [:]

@@ -35,6 +35,9 @@ extension Shard {
                 })
             if let refusal = refusalOfNames(judged) {
                 refuseConnect(judged, refusal.code, refusal.reason)
+            } else if let ban = ban(of: judged) {
+                // Before its password is checked, which would cost more than the refusal.
+                refuse(judged, by: ban)
             } else {
                 authenticate(judged)
             }
@@ -84,9 +87,32 @@ extension Shard {
         }
     }
 
+    /// The user name of a CONNECT whose password is being checked; `nil` for none.
+    public func userNameBeingChecked(_ handle: Handle) -> [UInt8]? {
+        guard connections.isCurrent(handle),
+            let held = connections[handle].machine.checkedConnect
+        else { return nil }
+        return JudgedConnect(handle, held).claimedUserName
+    }
+
+    /// Refuses a CONNECT whose password would be checked, as if it were wrong: a stranger learns
+    /// nothing from the code.
+    public mutating func refuseLockedOut(_ handle: Handle, _ limit: Limit) {
+        guard connections.isCurrent(handle),
+            let held = connections[handle].machine.endPasswordCheck()
+        else { return }
+        defer { held.release(in: pool) }
+        refuseConnect(JudgedConnect(handle, held), .badUserNameOrPassword, .lockedOut(limit))
+    }
+
     // MARK: Sessions
 
     mutating func openSession(_ judged: JudgedConnect) {
+        // It may have come while the password was checked, or the take-over was delayed.
+        if let ban = ban(of: judged) {
+            refuse(judged, by: ban)
+            return
+        }
         let user =
             judged.certificateUser.map { SessionUser(name: $0, proof: .certificate) }
             ?? judged.userName.map {

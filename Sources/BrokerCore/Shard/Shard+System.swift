@@ -86,6 +86,8 @@ extension Shard {
         figures.deliveriesExactlyOnce = counters.deliveriesExactlyOnce
         figures.limitsReached = counters.limits.figures
         figures.accessRefusals = counters.accessRefusals.figures
+        figures.bans = bans.count
+        figures.bansMet = counters.bansMet.figures
     }
 
     // MARK: Samples

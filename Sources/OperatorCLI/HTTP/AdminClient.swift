@@ -243,9 +243,9 @@ struct AdminClient: Sendable {
     }
 
     func delete<Model: Decodable>(
-        _ segments: [String]
+        _ segments: [String], query: [(name: String, value: String)] = []
     ) async throws(CommandFailure) -> Answer<Model> {
-        try decode(await send(.delete, segments))
+        try decode(await send(.delete, segments, query: query))
     }
 
     private func decode<Model: Decodable>(

@@ -13,23 +13,23 @@ struct Explanation {
     let now: Int64
 
     /// True when the broker knows nothing of the client.
-    var isUnknown: Bool { detail == nil && history.events.isEmpty }
+    var isUnknown: Bool { detail == nil && history.events.isEmpty && history.bans.isEmpty }
 
     /// Sentences, the most general first.
     var sentences: [String] {
         guard let detail else { return withoutSession }
-        return state(detail) + subscriptions(detail) + queue(detail) + losses(detail)
+        return bans + state(detail) + subscriptions(detail) + queue(detail) + losses(detail)
             + refusals + device(detail) + report(detail)
     }
 
     private var withoutSession: [String] {
         guard let last = history.events.first else {
-            return [
+            return bans + [
                 "The broker knows no client of this identifier: it never came, or nothing has "
                     + "happened to it for long (limits.history_bytes), or since the last start."
             ]
         }
-        var lines = ["It has no session, so nothing is kept for it and nothing reaches it."]
+        var lines = bans + ["It has no session, so nothing is kept for it and nothing reaches it."]
         if last.kind == .disconnected {
             lines.append(
                 "Its session was clean, and ended with its connection \(ago(last.lastMs)).")
@@ -39,6 +39,37 @@ struct Explanation {
                     + "for it was dropped.")
         }
         return lines + refusals
+    }
+
+    private var bans: [String] {
+        history.bans.map { Self.words(of: $0, now: now) }
+            + history.lockouts.map { Self.words(of: $0, now: now) }
+    }
+
+    /// Who is locked out, until when, and how to end that.
+    static func words(of lockout: Lockout, now: Int64) -> String {
+        let whom = lockout.userName.map { "Its user \($0) is locked out at" } ?? "Locked out is"
+        return "\(whom) \(lockout.address) for another "
+            + "\(Wording.age(of: now, now: lockout.untilMs)), after "
+            + "\(lockout.wrongPasswords) wrong passwords. End that with: hermesctl lockouts clear "
+            + "--address \(lockout.address)"
+    }
+
+    /// Who is shut out by a ban, until when, why, and how to lift it.
+    static func words(of ban: BanModel, now: Int64) -> String {
+        let whom =
+            if let user = ban.userName {
+                "Its user \(user) is banned"
+            } else if let address = ban.address {
+                "Its address is banned (\(address))"
+            } else {
+                "It is banned"
+            }
+        let until = ban.expiresMs.map { "for another \(Wording.age(of: now, now: $0))" }
+        let why = ban.reason.isEmpty ? "" : ": \(ban.reason)"
+        let author = ban.by.isEmpty ? "" : ", by \(ban.by)"
+        return "\(whom) \(until ?? "until the ban is lifted")\(author)\(why). "
+            + "Lift it with: hermesctl bans lift \(ban.id)"
     }
 
     // MARK: Connection
@@ -90,6 +121,7 @@ struct Explanation {
         case "protocol_violation": "it broke a rule of MQTT (the log says which)"
         case "publish_denied": "it published to a topic that the access rules deny"
         case "administrator": "an operator closed the connection"
+        case "banned": "an operator banned it"
         case "shutdown": "the broker stopped"
         case "memory_shortage": "memory was short, and it did not read its messages"
         case "output_limit": "it did not read what was sent to it (limits.output_bytes)"
@@ -215,6 +247,10 @@ struct Explanation {
         case "bad_user_name_or_password": "wrong user name or password"
         case "not_authorized":
             "it may not: no user name where one is needed, or the session is another user's"
+        case "locked_out":
+            "too many wrong passwords had come from its address (limits.lockout_attempts), and this "
+                + "one was not looked at"
+        case "banned": "an operator has banned it, its user or its address"
         case "identifier_rejected": "its client identifier is not allowed"
         case "too_many_sessions": "there are as many sessions as may be (limits.max_sessions)"
         case "authentication_busy": "too many passwords were being checked"
