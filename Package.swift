@@ -102,8 +102,9 @@ let package = Package(
         module(
             "AdminAPI",
             [
-                "Addresses", "AdminTLS", "BrokerAPI", "COpenAPI", "Credentials", "HermesMessages",
-                "MQTTCodec", "OperatorLog", "PlainText", "RequestText", "SystemFiles",
+                "Addresses", "AdminTLS", "Authorization", "BrokerAPI", "COpenAPI", "Credentials",
+                "HermesMessages", "MQTTCodec", "OperatorLog", "PlainText", "RequestText",
+                "SystemFiles",
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),

@@ -71,7 +71,9 @@ extension BrokerLoop {
         let isProxied = isProxy(peer, ofListener: listener)
         var origin: UInt32 = 0
         if !isProxied {
-            guard findBan(of: peer) == nil, let key = admit(peer, isSecured: contexts[listener] != nil) else {
+            guard findBan(of: peer) == nil,
+                let key = admit(peer, isSecured: contexts[listener] != nil)
+            else {
                 reactor.close(handle)
                 return false
             }

@@ -14,6 +14,7 @@ extension BrokerLoop {
             reply(.success(history(of: clientID)))
         case .disconnect(let clientID, let reply): reply(.success(shard.disconnect(clientID)))
         case .endSession(let clientID, let reply): shard.endSession(of: clientID, reply: reply)
+        case .disconnectUser(let name, let reply): shard.disconnect(user: name, reply: reply)
         case .setBans(let table, let reply): shard.setBans(table, reply: reply)
         case .lockouts(let reply): reply(.success(currentLockouts))
         case .clearLockouts(let network, let reply):

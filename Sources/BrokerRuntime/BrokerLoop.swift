@@ -185,6 +185,7 @@ package struct BrokerLoop: ~Copyable {
         acceptWaiting()
         shard.continueListings { reactor.address(of: $0) }
         continueBans()
+        shard.continueUserDisconnects()
         watchMemory()
         takeSteps()
         resumeAccepting()

@@ -116,6 +116,14 @@ package struct LineFile<Format: LineFormat>: Sendable, Equatable {
         return true
     }
 
+    /// Puts other entries in the places of those for which `other` has one.
+    mutating func replaceEach(with other: (Entry) -> Entry?) {
+        for (index, line) in lines.enumerated() {
+            guard case .entry(let entry) = line, let replacement = other(entry) else { continue }
+            lines[index] = .entry(replacement)
+        }
+    }
+
     /// Removes the first entry that matches; false if none does.
     package mutating func remove(where matches: (Entry) -> Bool) -> Bool {
         guard let index = index(where: matches) else { return false }

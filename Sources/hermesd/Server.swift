@@ -106,7 +106,8 @@ struct Server {
         let push = refusals.collect { () throws(APNsUnusable) in
             try PushCredentials(configuration, logger: logger)
         }
-        guard let certificates, let adminCertificates, let passwords, let tokens, let bans, let access,
+        guard let certificates, let adminCertificates, let passwords, let tokens, let access,
+            let bans,
             let webhook, let wakeWebhook, let push, refusals.problems.isEmpty
         else { throw refusals }
         self.configuration = configuration
@@ -139,7 +140,7 @@ struct Server {
         // Before this point a signal ends the process at once.
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
         let listeners = try startBroker(broker, store, settings)
-        let adminConfiguration = adminConfiguration(token)
+        let adminConfiguration = adminConfiguration(token, broker)
         let admin = try AdminServer(
             configuration: adminConfiguration,
             broker: BrokerBridge(broker: broker, durableStore: store as? DurableStore),
@@ -286,7 +287,8 @@ struct Server {
         }
         return try broker.start(
             settings: settings, store: store, passwords: check, access: access?.rules,
-            bans: bans.table, identity: BrokerLoop.Identity(
+            bans: bans.table,
+            identity: BrokerLoop.Identity(
                 version: Hermesd.version, durability: durabilityName,
                 durabilityIntervalMs: durabilityIntervalMs),
             logger: logger)
@@ -378,7 +380,9 @@ struct Server {
         return value.isEmpty ? nil : value
     }
 
-    private func adminConfiguration(_ token: AdminToken) -> AdminServerConfiguration {
+    private func adminConfiguration(
+        _ token: AdminToken, _ broker: BrokerThread
+    ) -> AdminServerConfiguration {
         var result = AdminServerConfiguration(
             token: token, durability: durabilityName, version: Hermesd.version)
         result.address = configuration.admin.address
@@ -386,6 +390,14 @@ struct Server {
         result.unixSocketPath = configuration.admin.unixSocket
         result.tokens = tokens
         result.bans = bans
+        result.users = passwords.map { passwords in
+            UserFile(path: passwords.path) { passwords.readIfChanged() }
+        }
+        result.accessRules = access.map { access in
+            AccessRulesFile(path: access.file.path) { () throws(AccessRulesError) in
+                try access.file.putInForce(broker)
+            }
+        }
         result.certificates = adminCertificates
         result.maximumFailuresPerMinute = configuration.admin.maxFailures
         result.maximumBodyBytes = configuration.limits.maxPacketBytes

@@ -27,7 +27,8 @@ struct BanFileTests {
             0000000c client:%FFx 2025-01-31T08:00:00Z never by: why:
 
             """
-        let lines = text.replacing("0000000c client:%FFx 2025-01-31T08:00:00Z never by: why:\n", with: "")
+        let invalid = "0000000c client:%FFx 2025-01-31T08:00:00Z never by: why:\n"
+        let lines = text.replacing(invalid, with: "")
         let file = try BanFile(parsing: Array(lines.utf8), path: "bans")
         #expect(String(decoding: file.contents, as: UTF8.self) == lines)
         #expect(
@@ -73,7 +74,9 @@ struct BanFileTests {
         let first = "00000001 client:a 2025-01-31T08:00:00Z never by: why:\n"
         let second = first.replacing("client:a", with: "client:b")
         let third = first.replacing("00000001", with: "00000002")
-        for (lines, words) in [(first + second, "00000001 is already"), (first + third, "banned on")] {
+        for (lines, words) in [
+            (first + second, "00000001 is already"), (first + third, "banned on"),
+        ] {
             #expect {
                 try BanFile(parsing: Array(lines.utf8), path: "bans")
             } throws: { error in

@@ -67,6 +67,7 @@ struct OpenAPITests {
         let changes = TestServer.Changes {
             $0.tokens = tokens
             $0.bans = bans
+            $0.users = UserFile(path: "/nonexistent/users") {}
         }
         try await TestServer.run(Self.broker(), with: changes) { server in
             for operation in document.operations {
@@ -93,7 +94,11 @@ struct OpenAPITests {
         var checked = 0
         let operations = try document().operations.filter { $0.method == "GET" }
         let bans = try BanBook(dataDirectory: "/nonexistent")
-        try await TestServer.run(Self.broker(), with: .init { $0.bans = bans }) { server in
+        let changes = TestServer.Changes {
+            $0.bans = bans
+            $0.users = UserFile(path: "/nonexistent/users") {}
+        }
+        try await TestServer.run(Self.broker(), with: changes) { server in
             for operation in operations {
                 for parameter in operation.parameters(in: "query") {
                     guard let name = parameter["name"]?.text,
@@ -113,7 +118,7 @@ struct OpenAPITests {
                 }
             }
         }
-        #expect(checked == 17)
+        #expect(checked == 19)
     }
 
     @Test("fields of requests, names and sizes are those of the code")
@@ -142,6 +147,14 @@ struct OpenAPITests {
                 #expect(found?["schema"]?[rule]?.integer == schema[rule]?.integer)
             }
         }
+        for (schema, known) in [
+            ("UserOrder", UserOrder.fields), ("UserLine", UserOrder.fieldsOfLine),
+        ] {
+            let documented = try document.schema(schema)["properties"]?.members ?? []
+            #expect(Set(documented.map(\.name)) == Set(known.names), "\(schema)")
+        }
+        let reason = try document.schema("BanRequest")["properties"]?["reason"]
+        #expect(reason?["maxLength"]?.integer == BanFile.maximumReasonBytes)
         #expect(try document.schema("Tag")["maxLength"]?.integer == TagText.maximumByteCount)
         let list = try document.schema("TagList")
         #expect(list["maxItems"]?.integer == TagRoutes.mostInList)
@@ -160,6 +173,7 @@ struct OpenAPITests {
                 ("/v1/orders/1/status", "OrderStatusUpdate", OrderStatusPublisher.fields),
                 ("/v1/tokens", "TokenRequest", TokenRoutes.fields),
                 ("/v1/pushes", "PushRequest", PushOrder.fields),
+                ("/v1/bans", "BanRequest", BanRoutes.fields),
             ] {
                 let documented = try document.schema(schema)["properties"]?.members ?? []
                 #expect(Set(documented.map(\.name)) == Set(known.names), "\(schema)")

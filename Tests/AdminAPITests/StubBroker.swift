@@ -28,6 +28,7 @@ final class StubBroker: BrokerControl {
         var queues: [String: QueuePage] = [:]
         var receipts: [String: MessageReceipt] = [:]
         var scheduled: [String: ScheduledMessage] = [:]
+        var disconnectedUsers: [String] = []
         var lockouts: [Lockout] = []
         /// For each request to clear them, the network; `nil` for all.
         var clearedNetworks: [IPNetwork?] = []
@@ -79,6 +80,7 @@ final class StubBroker: BrokerControl {
     var disconnected: [String] { state.withLock { $0.disconnected } }
     var queries: [ClientQuery] { state.withLock { $0.queries } }
     var queueQueries: [QueueQuery] { state.withLock { $0.queueQueries } }
+    var disconnectedUsers: [String] { state.withLock { $0.disconnectedUsers } }
     var clearedNetworks: [IPNetwork?] { state.withLock { $0.clearedNetworks } }
     var banTables: [BanTable] { state.withLock { $0.banTables } }
     var backups: [String] { state.withLock { $0.backups } }
@@ -131,6 +133,13 @@ final class StubBroker: BrokerControl {
                     }))
         case .endSession(let clientID, let reply):
             reply(.success(state.withLock { $0.details.removeValue(forKey: clientID) != nil }))
+        case .disconnectUser(let name, let reply):
+            reply(
+                .success(
+                    state.withLock { state in
+                        state.disconnectedUsers.append(String(decoding: name, as: UTF8.self))
+                        return 2
+                    }))
         case .lockouts(let reply): reply(.success(state.withLock { $0.lockouts }))
         case .clearLockouts(let network, let reply):
             reply(

@@ -106,8 +106,8 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
         ModuleRow(
             "AdminAPI",
             own: """
-                Addresses AdminTLS BrokerAPI COpenAPI Credentials HermesMessages MQTTCodec \
-                OperatorLog PlainText RequestText SystemFiles
+                Addresses AdminTLS Authorization BrokerAPI COpenAPI Credentials HermesMessages \
+                MQTTCodec OperatorLog PlainText RequestText SystemFiles
                 """,
             outside: """
                 FoundationEssentials Glibc Hummingbird HummingbirdCore Logging NIOCore NIOHTTP1 \

@@ -90,10 +90,12 @@ struct BanTests {
         #expect(link.closed.contains(here) && !link.closed.contains(there))
     }
 
-    @Test("very many connections are searched in slices of turns, and an older table changes nothing")
+    @Test("very many connections are searched in slices, and an older table changes nothing")
     func slices() throws {
         let link = ShardLink()
-        for number in 0..<2_500 { _ = try link.connect("c\(number)") { $0.userName = Array("ann".utf8) } }
+        for number in 0..<2_500 {
+            _ = try link.connect("c\(number)") { $0.userName = Array("ann".utf8) }
+        }
         #expect(
             try Self.set(link, [Self.ban(1, Self.user("ann"))], generation: 5) == 2_500)
         #expect(try Self.set(link, [], generation: 4) == 0)

@@ -119,7 +119,7 @@ def test_a_banned_address_gets_no_tls_handshake(tls_broker, authority):
     broker = tls_broker
     ban(broker, address="127.0.0.0/8")
     with pytest.raises((ConnectionError, OSError)):
-        TLSClient(broker.address, client_context(authority.certificate))
+        TLSClient(broker, client_context(authority.certificate))
     assert AdminAPI(broker).metric("hermes_tls_handshakes_total") == 0
     assert AdminAPI(broker).metric('hermes_ban_refusals_total{kind="address"}') == 1
 

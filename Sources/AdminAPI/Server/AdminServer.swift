@@ -88,6 +88,11 @@ package struct AdminServer: Sendable {
             + StoreRoutes(broker: broker).routes
             + BanRoutes(book: configuration.bans, broker: broker, now: unixMilliseconds).routes
             + LockoutRoutes(broker: broker).routes
+            + UserRoutes(
+                file: configuration.users, broker: broker,
+                maximumLineBytes: configuration.maximumBodyBytes
+            ).routes
+            + AccessRuleRoutes(file: configuration.accessRules).routes
             + TokenRoutes(path: configuration.tokens?.path, now: unixMilliseconds).routes
             + StatusRoutes(
                 broker: broker, version: configuration.version,

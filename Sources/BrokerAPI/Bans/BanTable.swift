@@ -62,7 +62,8 @@ public final class BanTable: Sendable {
     public func bans(
         ofClient clientID: String, users: [String], addresses: [IPAddress], atMs now: Int64
     ) -> [Ban] {
-        let found = [current(clients[Array(clientID.utf8)], now)]
+        let found =
+            [current(clients[Array(clientID.utf8)], now)]
             + users.map { current(self.users[Array($0.utf8)], now) }
             + addresses.map { ban(of: $0, atMs: now) }
         let ids = Set(found.compactMap { $0?.id })

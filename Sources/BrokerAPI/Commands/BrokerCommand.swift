@@ -19,6 +19,8 @@ public enum BrokerCommand: Sendable {
     /// Ends the client's session, with its connection, its subscriptions and what waits for it; false
     /// without one.
     case endSession(clientID: String, Reply<Bool>)
+    /// Closes all connections of a user like network failures, and answers with their number.
+    case disconnectUser([UInt8], Reply<Int>)
     /// Puts bans into force, unless newer ones are, closes the connections that they fit, and
     /// answers with their number.
     case setBans(BanTable, Reply<Int>)
@@ -102,6 +104,7 @@ public enum BrokerCommand: Sendable {
         case .history(_, let reply): reply(.failure(error))
         case .disconnect(_, let reply): reply(.failure(error))
         case .endSession(_, let reply): reply(.failure(error))
+        case .disconnectUser(_, let reply): reply(.failure(error))
         case .setBans(_, let reply): reply(.failure(error))
         case .lockouts(let reply): reply(.failure(error))
         case .clearLockouts(_, let reply): reply(.failure(error))

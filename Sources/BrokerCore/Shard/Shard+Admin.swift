@@ -17,6 +17,7 @@ extension Shard {
         groups.abandonAll()
         pushes.abandonAll()
         bans.abandonAll()
+        userDisconnects.abandonAll()
         receipts.events.answer(.failure(.stopping))
         for reply in trials.values { reply(.failure(.stopping)) }
         trials = [:]

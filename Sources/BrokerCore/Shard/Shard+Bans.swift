@@ -74,3 +74,39 @@ extension Shard {
             ?? record.ownerName?.withBytes { table.ban(ofUser: $0, atMs: now) }
     }
 }
+
+/// The end of all connections of a user, as by an administrator: sessions stay.
+extension Shard {
+    /// Closes the connections of a user in slices of turns, and answers with their number. Those
+    /// whose password is being checked close too, since it may be checked against the former one.
+    public mutating func disconnect(user name: [UInt8], reply: @escaping Reply<Int>) {
+        userDisconnects.add(name, reply: reply)
+    }
+
+    /// Looks at further connections.
+    public mutating func continueUserDisconnects() {
+        guard userDisconnects.hasWork, var search = userDisconnects.take() else { return }
+        let first = search.place
+        let end = min(connections.endIndex, first + Self.searchedPerTurn)
+        for index in first..<max(first, end) {
+            guard let handle = connections.current(at: index), connections.isLive(handle),
+                belongs(handle, to: search.userName)
+            else { continue }
+            search.closed += 1
+            self.end(handle, .administrator)
+        }
+        closeEnding()
+        search.place = end
+        if end < connections.endIndex {
+            userDisconnects.putBack(search)
+        } else {
+            search.reply(.success(search.closed))
+        }
+    }
+
+    private func belongs(_ handle: Handle, to userName: [UInt8]) -> Bool {
+        let session = connections[handle].session
+        guard session != noIndex else { return userNameBeingChecked(handle) == userName }
+        return userName.withUnsafeBytes { sessions[session].ownerName?.equals($0) ?? false }
+    }
+}

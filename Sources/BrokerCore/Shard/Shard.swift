@@ -29,6 +29,7 @@ public struct Shard: ~Copyable {
     var walks = RetainedWalks()
     var rights: Rights
     var bans: Bans
+    var userDisconnects = UserDisconnects()
     var commits: Commits
     var requests = AdminRequests()
     var groups = PublishGroups()
