@@ -41,7 +41,7 @@ let package = Package(
                 "Threads",
             ]),
         module("Authorization", ["PlainText", "Structures", "SystemFiles"]),
-        module("BrokerAPI", ["MQTTCodec"]),
+        module("BrokerAPI", ["Addresses", "MQTTCodec"]),
         .systemLibrary(
             name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
         .target(

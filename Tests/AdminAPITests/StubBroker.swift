@@ -332,10 +332,10 @@ final class StubBroker: BrokerControl {
         figures.inFlight = 134
         figures.limitsReached = [BrokerFigures.Count("max_packet", 135)]
         figures.accessRefusals = [BrokerFigures.Count("publish", 199)]
-        figures.bans = 260
-        figures.lockouts = 262
-        figures.lockoutsBegun = 263
-        figures.bansMet = [BrokerFigures.Count("address", 261)]
+        figures.bans = 301
+        figures.lockouts = 303
+        figures.lockoutsBegun = 304
+        figures.bansMet = [BrokerFigures.Count("address", 302)]
         figures.publishersPaused = 136
         figures.scheduledMessages = 231
         figures.scheduledFired = 232

@@ -225,6 +225,8 @@ def test_every_ban_is_in_the_audit_log(hermesd):
     broker.log.await_match(
         r"Administrative request carried out .*admin\.token_name=admin .*http\.method=POST "
         r"http\.path=/v1/bans")
+    broker.log.await_match(
+        r"Banned ban\.expires=never ban\.id=\w{8} ban\.kind=client ban\.of=phone")
 
 
 def test_a_ban_reaches_a_connect_whose_password_is_being_checked(start_broker):

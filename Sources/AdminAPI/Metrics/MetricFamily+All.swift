@@ -3,7 +3,7 @@ import BrokerAPI
 extension MetricFamily {
     /// All metrics, in the order of output; docs/metrics.md describes them.
     static let all: [MetricFamily] =
-        software + connections + sessions + traffic + limits + waiting + tls + store + admin
+        software + connections + sessions + traffic + limits + bans + waiting + tls + store + admin
         + webhook + reports + wakes + process
 
     private static let software: [MetricFamily] = [
@@ -110,16 +110,6 @@ extension MetricFamily {
         .counters(
             "hermes_acl_refusals_total", by: "action",
             "What the access rules refused, by what was attempted.", { $0.accessRefusals }),
-        .gauge(
-            "hermes_lockouts", "Users and addresses that are locked out after wrong passwords."
-        ) { $0.lockouts },
-        .counter("hermes_lockouts_begun_total", "Such locks that have begun.") {
-            $0.lockoutsBegun
-        },
-        .gauge("hermes_bans", "Clients, users and networks that are shut out.") { $0.bans },
-        .counters(
-            "hermes_ban_refusals_total", by: "kind",
-            "Connections and CONNECTs that bans refused, by what was banned.", { $0.bansMet }),
         .gauge(
             "hermes_memory_used_bytes", "Resident memory that the process shares with nobody."
         ) { $0.memory.usedBytes },

@@ -1,7 +1,10 @@
 import Addresses
 import BrokerAPI
+import Credentials
 import Hummingbird
+import Logging
 import NIOPosix
+import OperatorLog
 import PlainText
 
 /// Clients, users and addresses that are shut out.
@@ -11,6 +14,7 @@ struct BanRoutes: Sendable {
     let broker: any BrokerControl
     /// UNIX time in milliseconds.
     let now: @Sendable () -> Int64
+    let logger: Logger
 
     /// `GET` and `POST /v1/bans`, `DELETE /v1/bans/{id}`.
     var routes: [Route] { [list, add, lift] }
@@ -58,6 +62,7 @@ struct BanRoutes: Sendable {
                         + "of them, and no more can be.",
                     fix: "Lift some, DELETE /v1/bans/{id}, or ban a network at once.")
             }
+            log("Banned", ban)
             let closed = try await putInForce(table)
             var response = try Response.json(
                 BanCreated(ban: BanModel(ban), disconnected: closed))
@@ -77,6 +82,7 @@ struct BanRoutes: Sendable {
             }
             _ = try await putInForce(table)
             guard let lifted else { throw Self.unknown(text) }
+            log("Ban lifted", lifted)
             return try Response.json(BanLifted(lifted: BanModel(lifted)))
         }
     }
@@ -143,6 +149,19 @@ struct BanRoutes: Sendable {
             .overloaded,
             "The change is in the file of bans, and the broker is too busy to take it.",
             fix: "Send the request again.", headers: [.retryAfter: "5"])
+    }
+
+    /// Says what was done; who did it stands in the line about the request.
+    private func log(_ message: Logger.Message, _ ban: Ban) {
+        logger.info(
+            message,
+            metadata: [
+                LogKeys.ban: "\(ban.id.text)", LogKeys.banKind: "\(ban.target.kind.name)",
+                LogKeys.banTarget: "\(ban.target.text)",
+                LogKeys.banExpires:
+                    "\(ban.expires.map { "\(UTCTime(clamping: $0))" } ?? "never")",
+                LogKeys.banReason: "\(ban.reason)",
+            ])
     }
 
     private func existingBook() throws(Problem) -> BanBook {

@@ -86,7 +86,9 @@ package struct AdminServer: Sendable {
             + DeviceRoutes(broker: broker, senders: configuration.wakes).routes
         return publishing + messages + clients
             + StoreRoutes(broker: broker).routes
-            + BanRoutes(book: configuration.bans, broker: broker, now: unixMilliseconds).routes
+            + BanRoutes(
+                book: configuration.bans, broker: broker, now: unixMilliseconds, logger: logger
+            ).routes
             + LockoutRoutes(broker: broker).routes
             + UserRoutes(
                 file: configuration.users, broker: broker,

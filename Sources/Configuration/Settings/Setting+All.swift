@@ -2,7 +2,7 @@ extension Setting {
     /// All keys, in the order of the documentation.
     static let all: [Setting] =
         listenerSettings + topSettings + adminSettings
-        + limitSettings + loggingSettings + orderSettings + receiptSettings
+        + limitSettings + lockoutSettings + loggingSettings + orderSettings + receiptSettings
         + webhookSettings + pushSettings
 
     static let maximumListeners = 64
@@ -282,23 +282,6 @@ extension Setting {
             .addressLimit(1_000_000),
             "The same of one address; a further one is closed at once. auto is half of max_handshakes, and no limit on loopback."
         ),
-        .single(
-            "limits.lockout_attempts", \.limits.lockoutAttempts, .addressLimit(1_000_000),
-            "Wrong passwords of one user from one address within lockout_window; then CONNECTs of that user from there are refused for lockout_time, without a look at the password. auto is 10, and no limit on loopback."
-        ),
-        .single(
-            "limits.lockout_attempts_per_address", \.limits.lockoutAttemptsPerAddress,
-            .addressLimit(1_000_000),
-            "The same of one address, whatever the users; then every CONNECT with a password from there is refused. auto is 100, and no limit on loopback."
-        ),
-        .single(
-            "limits.lockout_window", \.limits.lockoutWindow,
-            .duration(.seconds(1)...(.seconds(86_400))),
-            "Time in which wrong passwords add up."),
-        .single(
-            "limits.lockout_time", \.limits.lockoutTime,
-            .duration(.seconds(1)...(.seconds(86_400))),
-            "How long a lock after wrong passwords lasts."),
         .single(
             "limits.memory", \.limits.memory, .memoryLimit((16 << 20)...(1 << 50)),
             "Private memory of the process. Above it, new connections wait, for connect_timeout at most; 5 % above it, unfinished packets and large publishers are cut back; 10 % above it, slow readers are closed, largest first. If nothing is left to be closed, new connections are admitted and nothing new is kept. auto is 80 % of the memory of the control group or the machine."

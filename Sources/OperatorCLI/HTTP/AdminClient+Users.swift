@@ -16,7 +16,7 @@ extension AdminClient {
     ) async throws(CommandFailure) -> Answer<UserSet> {
         try await send(
             .put, ["v1", "users", name.text], query: Self.disconnect(disconnects),
-            json: UserOrder(hash: hash.encoded))
+            json: NewPassword(hash: hash.encoded))
     }
 
     func removeUser(
@@ -40,7 +40,7 @@ extension AdminClient {
 }
 
 /// Body of `PUT /v1/users/{name}`.
-private struct UserOrder: Encodable, Sendable {
+private struct NewPassword: Encodable, Sendable {
     let hash: String
 
     enum CodingKeys: String, CodingKey {
