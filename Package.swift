@@ -85,7 +85,7 @@ let package = Package(
             ]),
         module("Authorization", ["PlainText", "Structures", "SystemFiles"]),
         // What both planes say to each other.
-        module("BrokerAPI", ["MQTTCodec", "Structures"]),
+        module("BrokerAPI", ["Addresses", "MQTTCodec", "Structures"]),
         // The shard: the protocol without input and output.
         module(
             "BrokerCore",
@@ -107,9 +107,9 @@ let package = Package(
         module(
             "AdminAPI",
             [
-                "Addresses", "AdminTLS", "BrokerAPI", "COpenAPI", "COperatorPage", "Credentials",
-                "Explanations", "HermesMessages", "MQTTCodec", "OperatorLog", "PlainText",
-                "RequestText", "Structures", "SystemFiles",
+                "Addresses", "AdminTLS", "Authorization", "BrokerAPI", "COpenAPI", "COperatorPage",
+                "Credentials", "Explanations", "HermesMessages", "MQTTCodec", "OperatorLog",
+                "PlainText", "RequestText", "Structures", "SystemFiles",
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),

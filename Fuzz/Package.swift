@@ -42,7 +42,7 @@ let package = Package(
                 "Threads",
             ]),
         module("Authorization", ["PlainText", "Structures", "SystemFiles"]),
-        module("BrokerAPI", ["MQTTCodec", "Structures"]),
+        module("BrokerAPI", ["Addresses", "MQTTCodec", "Structures"]),
         .systemLibrary(
             name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
         .target(

@@ -96,7 +96,7 @@ public struct IPAddress: Hashable, Sendable, BitwiseCopyable {
 
     /// The IPv4 address in an IPv6 address such as ::ffff:192.0.2.7 (RFC 4291, section 2.5.5.2);
     /// any other address unchanged.
-    var unmapped: IPAddress {
+    public var unmapped: IPAddress {
         guard family == .ipv6, high == 0, low >> 32 == 0xFFFF else { return self }
         return IPAddress(ipv4: UInt32(truncatingIfNeeded: low), port: port)
     }

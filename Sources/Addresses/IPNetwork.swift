@@ -45,6 +45,14 @@ public struct IPNetwork: Hashable, Sendable, BitwiseCopyable {
         guard first == address else { return nil }
     }
 
+    /// The IPv4 network that such IPv6 addresses as ::ffff:192.0.2.0/120 make; any other network
+    /// unchanged.
+    public var unmapped: IPNetwork {
+        let address = first.unmapped
+        guard length >= 96, address.family != first.family else { return self }
+        return IPNetwork(address, length: length - 96)
+    }
+
     /// True when the address is in the network, at any port. ::ffff:a.b.c.d also matches as IPv4.
     public func contains(_ address: IPAddress) -> Bool {
         holds(address) || holds(address.unmapped)

@@ -4,7 +4,7 @@ import SystemFiles
 
 extension AccessRules {
     /// Largest size of an ACL file in bytes; enough for the largest number of rules.
-    static let maximumByteCount = 16 * 1024 * 1024
+    package static let maximumByteCount = 16 * 1024 * 1024
 
     /// Reads an ACL file and checks all of it. The caller also logs ``accessWarning``.
     ///

@@ -71,7 +71,9 @@ extension BrokerLoop {
         let isProxied = isProxy(peer, ofListener: listener)
         var origin: UInt32 = 0
         if !isProxied {
-            guard let key = admit(peer, isSecured: contexts[listener] != nil) else {
+            guard findBan(of: peer) == nil,
+                let key = admit(peer, isSecured: contexts[listener] != nil)
+            else {
                 reactor.close(handle)
                 return false
             }
@@ -85,6 +87,12 @@ extension BrokerLoop {
     /// Admits a connection whose PROXY header has named the client; false when a limit closed it.
     mutating func admitProxied(_ handle: Handle) -> Bool {
         let peer = reactor.peerAddress(of: handle)
+        if let ban = findBan(of: peer) {
+            admission.putTokenBack()
+            handshakeOrder.end(handle)
+            shard.lost(handle, .closedByBan(ban.id))
+            return false
+        }
         guard let origin = admit(peer, isSecured: reactor.isShakingHands(handle)) else {
             admission.putTokenBack()
             handshakeOrder.end(handle)

@@ -25,6 +25,11 @@ extension BrokerLoop {
         case .endTrace(let id): endTrace(id)
         case .disconnect(let clientID, let reply): reply(.success(shard.disconnect(clientID)))
         case .endSession(let clientID, let reply): shard.endSession(of: clientID, reply: reply)
+        case .disconnectUser(let name, let reply): shard.disconnect(user: name, reply: reply)
+        case .setBans(let table, let reply): shard.setBans(table, reply: reply)
+        case .lockouts(let reply): reply(.success(currentLockouts))
+        case .clearLockouts(let network, let reply):
+            reply(.success(lockouts.clear(network, at: shard.now)))
         case .queue(let query, let reply): shard.queue(query, reply: reply)
         case .dropQueue(let clientID, let bound, let reply):
             shard.dropQueue(of: clientID, below: bound, reply: reply)
@@ -92,6 +97,8 @@ extension BrokerLoop {
             }
             figures.turns = turns.histogram
             figures.longestTurnMicroseconds = turns.longestMicroseconds(at: shard.now)
+            figures.lockouts = lockouts.count(at: shard.now)
+            figures.lockoutsBegun = lockouts.begun
             figures.memory = memoryFigures
             figures.memoryPressure = Int(memory.pressure.rawValue)
             return figures

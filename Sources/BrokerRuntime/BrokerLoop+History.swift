@@ -40,9 +40,27 @@ extension BrokerLoop {
     }
 
     func history(of clientID: String) -> ClientHistory {
-        histories.history(of: clientID) { bytes in
-            bytes.withUnsafeBytes { $0.loadUnaligned(as: IPAddress.self).text }
+        var addresses: [IPAddress] = []
+        var history = histories.history(of: clientID) { bytes in
+            let address = bytes.withUnsafeBytes { $0.loadUnaligned(as: IPAddress.self) }
+            addresses.append(address)
+            return address.text
         }
+        if let table = shard.banTable {
+            history.bans = table.bans(
+                ofClient: clientID, users: history.events.compactMap(\.userName),
+                addresses: addresses, atMs: shard.wallClockMs
+            ).map { BanModel($0) }
+        }
+        if !lockouts.isEmpty {
+            let networks = Set(addresses.map(\.prefix.text))
+            let users = Set(history.events.compactMap(\.userName))
+            history.lockouts = currentLockouts.filter { lockout in
+                networks.contains(lockout.address)
+                    && lockout.userName.map { users.contains($0) } ?? true
+            }
+        }
+        return history
     }
 
     /// For ``history(of:)``; empty if it is not known.

@@ -45,7 +45,8 @@ extension BrokerLoop {
         case .protocolViolation, .unacceptableProtocolVersion, .webSocket: .protocolError
         case .notAuthorized, .badUserNameOrPassword, .identifierRejected, .publishDenied,
             .certificateRevoked, .clientIdentifierTooLong, .userNameTooLong, .tooManyInboundQoS2,
-            .topicLevels, .unsubscribeFilters, .outputLimit, .addressLimit:
+            .topicLevels, .unsubscribeFilters, .outputLimit, .addressLimit, .tokenRefused,
+            .tokenExpired, .banned, .closedByBan, .lockedOut:
             .policyViolation
         case .tooManySessions, .noRoom, .authenticationBusy, .memoryShortage, .unfinishedPackets:
             .tryAgainLater

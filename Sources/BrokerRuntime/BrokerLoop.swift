@@ -69,6 +69,7 @@ package struct BrokerLoop: ~Copyable {
     /// True while TLS listeners wait for a handshake to end before they accept.
     var waitsForHandshakes = false
     var admission: Admission
+    var lockouts: Lockouts
     /// Listeners with waiting connections, one bit each; they accept at the end of the turn.
     var acceptable: UInt64 = 0
     /// By listener.
@@ -99,13 +100,13 @@ package struct BrokerLoop: ~Copyable {
     /// - Throws: ``SystemError``, ``ListenFailure``, or an error of reading the store.
     package init(
         settings: BrokerSettings, store: any Store, mailbox: Mailbox<ShardMessage>,
-        logins: LoginCheck?, access: AccessRules? = nil, identity: Identity,
-        logger: Logger
+        logins: LoginCheck?, access: AccessRules? = nil, bans: BanTable? = nil,
+        identity: Identity, logger: Logger
     ) throws {
         var shard = Shard(
             limits: settings.limits, allowsAnonymous: settings.listeners.map(\.allowsAnonymous),
             systemTopicInterval: settings.systemTopicInterval, store: store,
-            verifiesPasswords: logins != nil, access: access,
+            verifiesPasswords: logins != nil, access: access, bans: bans,
             seed: UInt64.random(in: .min ... .max), now: Self.clock(), wallClockMs: hermes_wall_ms()
         )
         if let store = store as? DurableStore {
@@ -138,6 +139,7 @@ package struct BrokerLoop: ~Copyable {
         shard.outside.setMemory(ProcessFigures.memory())
         histories = ClientHistories(hash: shard.hash, pool: shard.pool)
         admission = Admission(Admission.Limits(settings.limits), hash: shard.hash)
+        lockouts = Lockouts(Lockouts.Limits(settings.limits), hash: shard.hash)
         self.reactor = reactor
         self.shard = shard
         self.mailbox = mailbox
@@ -182,6 +184,8 @@ package struct BrokerLoop: ~Copyable {
         acceptWaiting()
         shard.continueListings(
             address: { reactor.address(of: $0) }, peer: { reactor.peerAddress(of: $0) })
+        continueBans()
+        shard.continueUserDisconnects()
         watchMemory()
         takeSteps()
         resumeAccepting()
@@ -359,6 +363,7 @@ package struct BrokerLoop: ~Copyable {
     }
 
     private mutating func submit(_ request: AuthenticationRequest) {
+        guard !refusesLockedOut(request) else { return }
         var request = request
         if !sharesByAddress(request.connection) { request.origin = 0 }
         if authenticator?.submit(request) != true {
@@ -428,13 +433,14 @@ package struct BrokerLoop: ~Copyable {
 
     private mutating func handle(_ message: ShardMessage) {
         switch message {
-        case .authenticated(let handle, let answer): shard.authenticated(handle, answer)
+        case .authenticated(let handle, let answer): finishCheck(handle, answer)
         case .handshake(let handle, let outcome): finishStep(handle, outcome)
         case .certificates(let contexts): take(contexts)
         case .command(let command): perform(command)
         case .limits(let limits):
             settings.limits = limits
             admission.limits = Admission.Limits(limits)
+            lockouts.limits = Lockouts.Limits(limits)
             // It was computed from the old rate.
             acceptAgainAt = nil
             passLimits()

@@ -29,11 +29,12 @@ package final class BrokerThread: Sendable {
 
     /// Starts the thread; returns the addresses once the listeners accept.
     ///
-    /// - Throws: The error of ``BrokerLoop/init(settings:store:mailbox:logins:access:identity:logger:)``,
+    /// - Throws: The error of
+    ///   ``BrokerLoop/init(settings:store:mailbox:logins:access:bans:identity:logger:)``,
     ///   or `ThreadFailure`.
     package func start(
         settings: BrokerSettings, store: any Store, logins: LoginCheck?,
-        access: AccessRules?, identity: BrokerLoop.Identity, logger: Logger
+        access: AccessRules?, bans: BanTable?, identity: BrokerLoop.Identity, logger: Logger
     ) throws -> [String] {
         let started = try WorkQueue<Result<[String], any Error>>(name: Self.name)
         // The caller gives the store away: from here on only the new thread uses it, and the start
@@ -43,7 +44,7 @@ package final class BrokerThread: Sendable {
             do {
                 var loop = try BrokerLoop(
                     settings: settings, store: store, mailbox: mailbox, logins: logins,
-                    access: access, identity: identity, logger: logger)
+                    access: access, bans: bans, identity: identity, logger: logger)
                 for (address, listener) in zip(loop.listenerAddresses, settings.listeners) {
                     logger.info(
                         "MQTT listener ready",

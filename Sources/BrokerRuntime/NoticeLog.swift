@@ -54,6 +54,7 @@ struct NoticeLog {
             if let userName { metadata[LogKeys.user] = Self.text(userName) }
             if let detail { metadata[LogKeys.login] = "\(detail)" }
             if let setting = Self.setting(reason) { metadata[LogKeys.setting] = "\(setting)" }
+            if let ban = reason.ban { metadata[LogKeys.ban] = "\(ban.text)" }
             write(
                 .notice, "Connection refused", of: reason.name, now, metadata, handle, reactor)
         case .dropping(let identifier, .reservedTopic, _, let count):
@@ -214,6 +215,28 @@ struct NoticeLog {
             [LogKeys.address: "\(peer.text)", LogKeys.setting: Self.settings(limit)])
     }
 
+    /// Logs a lock after wrong passwords, once for each.
+    mutating func logLockout(
+        _ beginning: Lockouts.Beginning, _ peer: IPAddress, for time: Duration, now: MonotonicTime
+    ) {
+        var metadata: Logger.Metadata = [
+            LogKeys.address: "\(peer.text)", LogKeys.setting: Self.settings(beginning.limit),
+            LogKeys.wrongPasswords: "\(beginning.wrong)",
+            LogKeys.lockSeconds: "\(time.wholeMilliseconds / 1_000)",
+        ]
+        if let userName = beginning.userName { metadata[LogKeys.user] = Self.text(userName) }
+        write(
+            .warning, "Too many wrong passwords, locked out", of: beginning.limit.name, now,
+            metadata)
+    }
+
+    /// Logs a new connection closed because its address is banned.
+    mutating func logBannedAddress(_ ban: Ban, _ peer: IPAddress, now: MonotonicTime) {
+        write(
+            .notice, "New connection closed, its address is banned", now,
+            [LogKeys.address: "\(peer.text)", LogKeys.ban: "\(ban.id.text)"])
+    }
+
     /// Logs a delayed take-over between two peers with one client identifier.
     mutating func logTakeOverDelayed(
         _ report: TakeOverReport, peers: [String], now: MonotonicTime
@@ -324,6 +347,7 @@ struct NoticeLog {
         if let identifier { metadata[LogKeys.client] = Self.text(identifier) }
         if let userName { metadata[LogKeys.user] = Self.text(userName) }
         if let setting = Self.setting(reason) { metadata[LogKeys.setting] = "\(setting)" }
+        if let ban = reason.ban { metadata[LogKeys.ban] = "\(ban.text)" }
         if case .networkError(let code) = reason { metadata[LogKeys.error] = "errno \(code)" }
         guard let announcement = reason.announcement else {
             guard let heldBack = lifecycleLines.take(atMilliseconds: now.milliseconds) else {

@@ -105,22 +105,40 @@ package struct LineFile<Format: LineFormat>: Sendable, Equatable {
     }
 
     /// Adds an entry at the end.
-    mutating func append(_ entry: Entry) {
+    package mutating func append(_ entry: Entry) {
         lines.append(.entry(entry))
     }
 
     /// Puts an entry in the place of the first one that matches; false if none does.
-    mutating func replace(with entry: Entry, where matches: (Entry) -> Bool) -> Bool {
+    package mutating func replace(with entry: Entry, where matches: (Entry) -> Bool) -> Bool {
         guard let index = index(where: matches) else { return false }
         lines[index] = .entry(entry)
         return true
     }
 
+    /// Puts other entries in the places of those for which `other` has one.
+    mutating func replaceEach(with other: (Entry) -> Entry?) {
+        for (index, line) in lines.enumerated() {
+            guard case .entry(let entry) = line, let replacement = other(entry) else { continue }
+            lines[index] = .entry(replacement)
+        }
+    }
+
     /// Removes the first entry that matches; false if none does.
-    mutating func remove(where matches: (Entry) -> Bool) -> Bool {
+    package mutating func remove(where matches: (Entry) -> Bool) -> Bool {
         guard let index = index(where: matches) else { return false }
         lines.remove(at: index)
         return true
+    }
+
+    /// Removes all entries that match; returns their number.
+    @discardableResult
+    package mutating func removeAll(where matches: (Entry) -> Bool) -> Int {
+        let before = lines.count
+        lines.removeAll { line in
+            if case .entry(let entry) = line { matches(entry) } else { false }
+        }
+        return before - lines.count
     }
 
     private func index(where matches: (Entry) -> Bool) -> Int? {

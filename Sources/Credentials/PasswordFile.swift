@@ -16,6 +16,30 @@ extension LineFile<PasswordLines> {
         return false
     }
 
+    /// Does the same for many, in a time that grows with the file and not with file and changes.
+    package mutating func setAll(_ changes: [Entry]) -> [Bool] {
+        let present = Set(entries.map(\.userName))
+        var replacing: [UserName: Entry] = [:]
+        var adding: [Entry] = []
+        var added: [UserName: Int] = [:]
+        let existed = changes.map { change in
+            if let place = added[change.userName] {
+                adding[place] = change
+                return true
+            }
+            if present.contains(change.userName) {
+                replacing[change.userName] = change
+                return true
+            }
+            added[change.userName] = adding.count
+            adding.append(change)
+            return false
+        }
+        if !replacing.isEmpty { replaceEach { replacing[$0.userName] } }
+        for entry in adding { append(entry) }
+        return existed
+    }
+
     /// Removes a user; false if there is none of that name.
     @discardableResult
     package mutating func remove(_ userName: UserName) -> Bool {
@@ -29,6 +53,11 @@ package struct PasswordLines: LineFormat {
     package struct Entry: Sendable, Equatable {
         package let userName: UserName
         package let hash: PasswordHash
+
+        package init(userName: UserName, hash: PasswordHash) {
+            self.userName = userName
+            self.hash = hash
+        }
     }
 
     package static let noun = "password file"

@@ -23,23 +23,25 @@ package struct Explanation {
     }
 
     /// True when the broker knows nothing of the client.
-    package var isUnknown: Bool { detail == nil && history.events.isEmpty }
+    package var isUnknown: Bool {
+        detail == nil && history.events.isEmpty && history.bans.isEmpty
+    }
 
     /// Sentences, the most general first.
     package var sentences: [String] {
         guard let detail else { return withoutSession }
-        return state(detail) + subscriptions(detail) + queue(detail) + losses(detail)
+        return bans + state(detail) + subscriptions(detail) + queue(detail) + losses(detail)
             + refusals + device(detail) + report(detail)
     }
 
     private var withoutSession: [String] {
         guard let last = history.events.first else {
-            return [
+            return bans + [
                 "The broker knows no client of this identifier: it never came, or nothing has "
                     + "happened to it for long (limits.history_bytes), or since the last start."
             ]
         }
-        var lines = ["It has no session, so nothing is kept for it and nothing reaches it."]
+        var lines = bans + ["It has no session, so nothing is kept for it and nothing reaches it."]
         if last.kind == .disconnected {
             lines.append(
                 "Its session was clean, and ended with its connection \(ago(last.lastMs)).")
@@ -100,6 +102,7 @@ package struct Explanation {
         case "protocol_violation": "it broke a rule of MQTT (the log says which)"
         case "publish_denied": "it published to a topic that the access rules deny"
         case "administrator": "an operator closed the connection"
+        case "banned": "an operator banned it"
         case "shutdown": "the broker stopped"
         case "memory_shortage": "memory was short, and it did not read its messages"
         case "output_limit": "it did not read what was sent to it (limits.output_bytes)"
@@ -226,6 +229,10 @@ package struct Explanation {
         case "bad_user_name_or_password": "wrong user name or password"
         case "not_authorized":
             "it may not: no user name where one is needed, or the session is another user's"
+        case "locked_out":
+            "too many wrong passwords had come from its address (limits.lockout_attempts), and this "
+                + "one was not looked at"
+        case "banned": "an operator has banned it, its user or its address"
         case "identifier_rejected": "its client identifier is not allowed"
         case "too_many_sessions": "there are as many sessions as may be (limits.max_sessions)"
         case "authentication_busy": "too many passwords were being checked"

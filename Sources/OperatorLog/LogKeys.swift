@@ -43,6 +43,17 @@ package enum LogKeys {
     package static let loginKeysURL = "login_keys.url"
     /// Their number.
     package static let loginKeys = "login_keys.count"
+    /// Wrong passwords that began a lock, and how long it lasts.
+    package static let wrongPasswords = "lockout.wrong_passwords"
+    package static let lockSeconds = "lockout.seconds"
+    /// The identifier of a ban.
+    package static let ban = "ban.id"
+    /// Whom it shuts out: client, user or address, and which.
+    package static let banKind = "ban.kind"
+    package static let banTarget = "ban.of"
+    /// The time from which on it does not count; "never" until it is lifted.
+    package static let banExpires = "ban.expires"
+    package static let banReason = "ban.reason"
     package static let payloadBytes = "payload.bytes"
     /// Messages that the line is about.
     package static let count = "messages"

@@ -10,10 +10,17 @@ final class AccessFile: Sendable {
     /// Attempts, 1 ms apart, to pass new rules to a full mailbox, which a turn empties.
     private static let tries = 5_000
 
-    private let path: String
+    let path: String
     private let logger: Logger
-    /// The stamp of the file whose rules are in use.
-    private let stamp = Mutex<FileStamp?>(nil)
+    /// What is in use. It is held while rules are handed to the broker, so that older ones never
+    /// follow newer ones.
+    private struct InUse {
+        var stamp: FileStamp?
+        /// Counts the changes.
+        var generation = 0
+    }
+
+    private let inUse = Mutex(InUse())
 
     init(path: String, logger: Logger) {
         self.path = path
@@ -24,20 +31,37 @@ final class AccessFile: Sendable {
     func start() throws(AccessRulesError) -> AccessRules {
         let stamp = FileStamp(of: path)
         let rules = try AccessRules.load(path: path)
-        take(rules, stamp, "ACL file read")
+        inUse.withLock { take(rules, stamp, "ACL file read", &$0) }
         return rules
+    }
+
+    /// Reads the file and puts its rules into force; returns their number, or `nil` when the broker
+    /// is too busy.
+    func putInForce(_ broker: BrokerThread) throws(AccessRulesError) -> Int? {
+        try inUse.withLock { (inUse) throws(AccessRulesError) in
+            let stamp = FileStamp(of: path)
+            let rules = try AccessRules.load(path: path)
+            guard hand(rules, to: broker) else { return nil }
+            take(rules, stamp, stamp != inUse.stamp ? "ACL file read again" : nil, &inUse)
+            return rules.rules.count
+        }
     }
 
     /// The ACL file's part in a reload; if the file cannot be used, the old rules stay.
     func part(_ broker: BrokerThread) -> Reload.Part {
         Reload.Part(name: "ACL file") { [self] in
+            let generation = inUse.withLock { $0.generation }
             let stamp = FileStamp(of: path)
             let rules = try AccessRules.load(path: path)
-            let isNew = stamp != self.stamp.withLock { $0 }
+            let isNew = stamp != inUse.withLock { $0.stamp }
             return Reload.Prepared(changed: isNew ? "acl_file" : nil) { [self] in
-                guard hand(rules, to: broker) else { return false }
-                take(rules, stamp, isNew ? "ACL file read again" : nil)
-                return true
+                inUse.withLock { inUse in
+                    // Meanwhile the file was changed over HTTP, and its rules are in force.
+                    guard inUse.generation == generation else { return true }
+                    guard hand(rules, to: broker) else { return false }
+                    take(rules, stamp, isNew ? "ACL file read again" : nil, &inUse)
+                    return true
+                }
             }
         }
     }
@@ -54,8 +78,11 @@ final class AccessFile: Sendable {
     }
 
     /// Notes that these rules are in use, and logs `news` and warnings.
-    private func take(_ rules: AccessRules, _ stamp: FileStamp?, _ news: Logger.Message?) {
-        self.stamp.withLock { $0 = stamp }
+    private func take(
+        _ rules: AccessRules, _ stamp: FileStamp?, _ news: Logger.Message?, _ inUse: inout InUse
+    ) {
+        inUse.stamp = stamp
+        inUse.generation += 1
         if let warning = rules.accessWarning {
             logger.warning("ACL file can be changed by others", metadata: ["problem": "\(warning)"])
         }

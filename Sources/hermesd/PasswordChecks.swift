@@ -16,7 +16,7 @@ final class PasswordChecks: Sendable {
         fileprivate var accessWarning: String?
     }
 
-    private let path: String
+    let path: String
     private let logger: Logger
     private let passwords: RememberingVerifier
     private let file: Mutex<WatchedFiles<FileStamp?>>
@@ -92,7 +92,8 @@ final class PasswordChecks: Sendable {
         }
     }
 
-    private func readIfChanged() {
+    /// Reads the file again if it has changed, as the next check of a password would.
+    func readIfChanged() {
         let stamp = FileStamp(of: path)
         file.withLock { file in
             guard file.isDue(stamp, at: .now) else { return }

@@ -33,6 +33,7 @@ struct Server {
     /// `nil` without either.
     private let logins: LoginSources?
     private let tokens: TokenChecks
+    private let bans: BanBook
     /// The ACL file and its rules at the start; `nil` without one.
     private let access: (file: AccessFile, rules: AccessRules)?
     /// `nil` when receipts are posted nowhere.
@@ -88,6 +89,10 @@ struct Server {
             ? refusals.collect { () throws(TokenFileError) in
                 try TokenChecks(path: configuration.tokensPath, logger: logger)
             } : nil
+        let bans =
+            showsItsFiles
+            ? refusals.collect { () throws(BanFileError) in try BanBook(dataDirectory: folder) }
+            : nil
         let access = refusals.collect { () throws(AccessRulesError) -> (AccessFile, AccessRules)? in
             guard let path = configuration.aclFile else { return nil }
             let file = AccessFile(path: path, logger: logger)
@@ -109,7 +114,7 @@ struct Server {
             try PushCredentials(configuration, logger: logger)
         }
         guard let certificates, let adminCertificates, let passwords, let tokenLogins,
-            let tokens, let access, let webhook, let wakeWebhook, let push,
+            let tokens, let access, let bans, let webhook, let wakeWebhook, let push,
             refusals.problems.isEmpty
         else { throw refusals }
         self.configuration = configuration
@@ -122,6 +127,7 @@ struct Server {
         self.tokenLogins = tokenLogins
         logins = LoginSources(configuration, passwords: passwords, tokens: tokenLogins)
         self.tokens = tokens
+        self.bans = bans
         self.access = access
         self.webhook = webhook
         self.wakeWebhook = wakeWebhook
@@ -143,7 +149,7 @@ struct Server {
         // Before this point a signal ends the process at once.
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
         let listeners = try startBroker(broker, store, settings)
-        var adminConfiguration = adminConfiguration(token)
+        var adminConfiguration = adminConfiguration(token, broker)
         let stop = BrokerStop(
             broker, notification, logger: logger,
             drainTimeout: configuration.limits.drainTimeout,
@@ -288,6 +294,7 @@ struct Server {
     ) throws -> [String] {
         try broker.start(
             settings: settings, store: store, logins: logins?.check, access: access?.rules,
+            bans: bans.table,
             identity: BrokerLoop.Identity(
                 version: Hermesd.version, durability: durabilityName,
                 durabilityIntervalMs: durabilityIntervalMs),
@@ -382,13 +389,24 @@ struct Server {
         return value.isEmpty ? nil : value
     }
 
-    private func adminConfiguration(_ token: AdminToken) -> AdminServerConfiguration {
+    private func adminConfiguration(
+        _ token: AdminToken, _ broker: BrokerThread
+    ) -> AdminServerConfiguration {
         var result = AdminServerConfiguration(
             token: token, durability: durabilityName, version: Hermesd.version)
         result.address = configuration.admin.address
         result.port = configuration.admin.port
         result.unixSocketPath = configuration.admin.unixSocket
         result.tokens = tokens
+        result.bans = bans
+        result.users = passwords.map { passwords in
+            UserFile(path: passwords.path) { passwords.readIfChanged() }
+        }
+        result.accessRules = access.map { access in
+            AccessRulesFile(path: access.file.path) { () throws(AccessRulesError) in
+                try access.file.putInForce(broker)
+            }
+        }
         result.certificates = adminCertificates
         result.maximumFailuresPerMinute = configuration.admin.maxFailures
         result.servesPage = configuration.admin.servesPage

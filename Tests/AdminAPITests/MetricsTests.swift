@@ -105,7 +105,7 @@ struct MetricsTests {
     func everyFigure() throws {
         let text = MetricsText.render(StubBroker.figures)
         for value in [Int](101...152) + [Int](198...199) + [Int](201...215)
-            + [Int](239...262) where value != 140
+            + [Int](239...262) + [Int](301...304) where value != 140
         {
             let lines = text.split(separator: "\n").filter { $0.hasSuffix(" \(value)") }
             #expect(lines.count == 1, "\(value): \(lines)")

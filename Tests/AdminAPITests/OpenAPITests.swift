@@ -11,9 +11,11 @@ struct OpenAPITests {
     @Test("it describes exactly the routes that exist")
     func routes() throws {
         let token = try AdminToken(TestServer.token, source: "test")
+        var configuration = AdminServerConfiguration(
+            token: token, durability: "none", version: "1")
+        configuration.control = StubConfiguration()
         let server = try AdminServer(
-            configuration: AdminServerConfiguration(token: token, durability: "none", version: "1"),
-            broker: StubBroker(), logger: .init(label: "test"))
+            configuration: configuration, broker: StubBroker(), logger: .init(label: "test"))
         var described: Set<String> = []
         for operation in try document().operations {
             let (method, path) = (operation.method, operation.path)
@@ -64,7 +66,13 @@ struct OpenAPITests {
     func answers() async throws {
         let document = try document()
         let tokens = try TokenChecks(path: "/nonexistent/tokens", logger: Logger(label: "test"))
-        try await TestServer.run(Self.broker(), with: .init { $0.tokens = tokens }) { server in
+        let bans = try BanBook(dataDirectory: "/nonexistent")
+        let changes = TestServer.Changes {
+            $0.tokens = tokens
+            $0.bans = bans
+            $0.users = UserFile(path: "/nonexistent/users") {}
+        }
+        try await TestServer.run(Self.broker(), with: changes) { server in
             for operation in document.operations {
                 guard operation.method == "GET" || operation.path == "/v1/publish",
                     let schema = operation.answer(200)
@@ -89,7 +97,12 @@ struct OpenAPITests {
     func queryLimits() async throws {
         var checked = 0
         let operations = try document().operations.filter { $0.method == "GET" }
-        try await TestServer.run(Self.broker()) { server in
+        let bans = try BanBook(dataDirectory: "/nonexistent")
+        let changes = TestServer.Changes {
+            $0.bans = bans
+            $0.users = UserFile(path: "/nonexistent/users") {}
+        }
+        try await TestServer.run(Self.broker(), with: changes) { server in
             for operation in operations {
                 for parameter in operation.parameters(in: "query") {
                     guard let name = parameter["name"]?.text,
@@ -109,7 +122,7 @@ struct OpenAPITests {
                 }
             }
         }
-        #expect(checked == 15)
+        #expect(checked == 19)
     }
 
     @Test("fields of requests, names and sizes are those of the code")
@@ -138,6 +151,14 @@ struct OpenAPITests {
                 #expect(found?["schema"]?[rule]?.integer == schema[rule]?.integer)
             }
         }
+        for (schema, known) in [
+            ("UserOrder", UserOrder.fields), ("UserLine", UserOrder.fieldsOfLine),
+        ] {
+            let documented = try document.schema(schema)["properties"]?.members ?? []
+            #expect(Set(documented.map(\.name)) == Set(known.names), "\(schema)")
+        }
+        let reason = try document.schema("BanRequest")["properties"]?["reason"]
+        #expect(reason?["maxLength"]?.integer == BanFile.maximumReasonBytes)
         #expect(try document.schema("Tag")["maxLength"]?.integer == TagText.maximumByteCount)
         let list = try document.schema("TagList")
         #expect(list["maxItems"]?.integer == TagRoutes.mostInList)
@@ -156,6 +177,7 @@ struct OpenAPITests {
                 ("/v1/orders/1/status", "OrderStatusUpdate", OrderStatusPublisher.fields),
                 ("/v1/tokens", "TokenRequest", TokenRoutes.fields),
                 ("/v1/pushes", "PushRequest", PushOrder.fields),
+                ("/v1/bans", "BanRequest", BanRoutes.fields),
             ] {
                 let documented = try document.schema(schema)["properties"]?.members ?? []
                 #expect(Set(documented.map(\.name)) == Set(known.names), "\(schema)")

@@ -78,6 +78,7 @@ struct ScopeTests {
         ("POST", "/v1/pushes/batch", .publish), ("GET", "/v1/pushes", .read),
         ("GET", "/v1/pushes/a", .read),
         ("DELETE", "/v1/pushes/a", .publish),
+        ("GET", "/v1/config", .read), ("PATCH", "/v1/config", .admin),
         ("GET", "/v1/subscriptions", .read), ("GET", "/v1/receivers", .read),
         ("GET", "/v1/retained", .read), ("GET", "/v1/retained/message", .read),
         ("DELETE", "/v1/retained", .admin), ("GET", "/v1/trace", .admin),
@@ -86,13 +87,20 @@ struct ScopeTests {
         ("POST", "/v1/store/accept-loss", .admin), ("POST", "/v1/tokens", .admin),
         ("GET", "/v1/tokens", .admin), ("DELETE", "/v1/tokens/none", .admin),
         ("POST", "/v1/backup?directory=/nonexistent", .admin),
+        ("GET", "/v1/bans", .read), ("POST", "/v1/bans", .admin),
+        ("DELETE", "/v1/bans/a", .admin), ("GET", "/v1/lockouts", .read),
+        ("DELETE", "/v1/lockouts", .admin), ("GET", "/v1/users", .admin),
+        ("PUT", "/v1/users/a", .admin), ("DELETE", "/v1/users/a", .admin),
+        ("POST", "/v1/users/import", .admin), ("GET", "/v1/access-rules", .admin),
+        ("PUT", "/v1/access-rules", .admin),
     ]
 
     @Test("every route asks for its scope, and the table of this test has every route")
     func table() throws {
-        let configuration = AdminServerConfiguration(
+        var configuration = AdminServerConfiguration(
             token: try AdminToken(TestServer.token, source: "test"), durability: "none",
             version: "1")
+        configuration.control = StubConfiguration()
         let server = try AdminServer(
             configuration: configuration, broker: StubBroker(), logger: CapturedLog().logger)
         for (method, path, scope) in Self.requests where method != "HEAD" {

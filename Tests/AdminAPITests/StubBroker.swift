@@ -1,3 +1,4 @@
+import Addresses
 import AdminAPI
 import BrokerAPI
 import Dispatch
@@ -29,6 +30,14 @@ final class StubBroker: BrokerControl {
         var queues: [String: QueuePage] = [:]
         var receipts: [String: MessageReceipt] = [:]
         var scheduled: [String: ScheduledMessage] = [:]
+        var disconnectedUsers: [String] = []
+        var lockouts: [Lockout] = []
+        /// For each request to clear them, the network; `nil` for all.
+        var clearedNetworks: [IPNetwork?] = []
+        /// All tables of bans that came.
+        var banTables: [BanTable] = []
+        /// Connections that each of them closes.
+        var bannedConnections = 0
         /// By client identifier.
         var tags: [String: [String]] = [:]
         /// The answer to every change of tags; `nil` carries it out.
@@ -89,6 +98,9 @@ final class StubBroker: BrokerControl {
     var statusRequests: Int { state.withLock { $0.statusRequests } }
     var queries: [ClientQuery] { state.withLock { $0.queries } }
     var queueQueries: [QueueQuery] { state.withLock { $0.queueQueries } }
+    var disconnectedUsers: [String] { state.withLock { $0.disconnectedUsers } }
+    var clearedNetworks: [IPNetwork?] { state.withLock { $0.clearedNetworks } }
+    var banTables: [BanTable] { state.withLock { $0.banTables } }
     var backups: [String] { state.withLock { $0.backups } }
 
     var previews: [PushTarget] { state.withLock { $0.previews } }
@@ -175,6 +187,28 @@ final class StubBroker: BrokerControl {
                     }))
         case .endSession(let clientID, let reply):
             reply(.success(state.withLock { $0.details.removeValue(forKey: clientID) != nil }))
+        case .disconnectUser(let name, let reply):
+            reply(
+                .success(
+                    state.withLock { state in
+                        state.disconnectedUsers.append(String(decoding: name, as: UTF8.self))
+                        return 2
+                    }))
+        case .lockouts(let reply): reply(.success(state.withLock { $0.lockouts }))
+        case .clearLockouts(let network, let reply):
+            reply(
+                .success(
+                    state.withLock { state in
+                        state.clearedNetworks.append(network)
+                        return state.lockouts.count
+                    }))
+        case .setBans(let table, let reply):
+            reply(
+                .success(
+                    state.withLock { state in
+                        state.banTables.append(table)
+                        return state.bannedConnections
+                    }))
         case .queue(let query, let reply):
             reply(
                 .success(
@@ -352,6 +386,10 @@ final class StubBroker: BrokerControl {
         figures.inFlight = 134
         figures.limitsReached = [BrokerFigures.Count("max_packet", 135)]
         figures.accessRefusals = [BrokerFigures.Count("publish", 199)]
+        figures.bans = 301
+        figures.lockouts = 303
+        figures.lockoutsBegun = 304
+        figures.bansMet = [BrokerFigures.Count("address", 302)]
         figures.publishersPaused = 136
         figures.scheduledMessages = 231
         figures.scheduledFired = 232

@@ -29,6 +29,7 @@ struct TestServer: Sendable {
         var configuration = AdminServerConfiguration(
             token: try AdminToken(token, source: "test"), durability: "none", version: "1.2.3")
         configuration.port = 0
+        configuration.control = StubConfiguration()
         changes.apply(&configuration)
         let server = try AdminServer(
             configuration: configuration, broker: broker, logger: logger ?? silentLogger)

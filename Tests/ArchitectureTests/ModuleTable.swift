@@ -50,7 +50,7 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
         ModuleRow("MQTTCore", own: "MQTTCodec Structures"),
 
         // Commands, answers, figures and limits, for the data plane and the admin plane.
-        ModuleRow("BrokerAPI", own: "MQTTCodec Structures"),
+        ModuleRow("BrokerAPI", own: "Addresses MQTTCodec Structures"),
 
         // Sockets, the disk and the operator's files, without the protocol.
         ModuleRow(
@@ -117,8 +117,9 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
         ModuleRow(
             "AdminAPI",
             own: """
-                Addresses AdminTLS BrokerAPI COpenAPI COperatorPage Credentials Explanations \
-                HermesMessages MQTTCodec OperatorLog PlainText RequestText Structures SystemFiles
+                Addresses AdminTLS Authorization BrokerAPI COpenAPI COperatorPage Credentials \
+                Explanations HermesMessages MQTTCodec OperatorLog PlainText RequestText Structures \
+                SystemFiles
                 """,
             outside: """
                 FoundationEssentials Glibc Hummingbird HummingbirdCore Logging NIOCore NIOHTTP1 \

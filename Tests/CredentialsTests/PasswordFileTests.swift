@@ -11,6 +11,29 @@ struct PasswordFileTests {
         try PasswordFile(parsing: Array(text.utf8), path: "users")
     }
 
+    @Test("many users at once: in place or at the end, and the last of each counts")
+    func setAll() throws {
+        let hash = try PasswordHash(
+            hashing: SecretBytes(copying: Array("a".utf8)),
+            parameters: try #require(Argon2Parameters(memoryKiB: 8, iterations: 1, parallelism: 1)))
+        let other = try PasswordHash(
+            hashing: SecretBytes(copying: Array("b".utf8)),
+            parameters: try #require(Argon2Parameters(memoryKiB: 8, iterations: 1, parallelism: 1)))
+        func entry(_ name: String, _ hash: PasswordHash) throws -> PasswordFile.Entry {
+            PasswordFile.Entry(userName: try UserName(name), hash: hash)
+        }
+        var file = PasswordFile()
+        file.set(try UserName("one"), to: hash)
+        file.set(try UserName("two"), to: hash)
+        let existed = file.setAll([
+            try entry("three", hash), try entry("two", hash), try entry("three", other),
+            try entry("two", other), try entry("four", hash),
+        ])
+        #expect(existed == [false, true, true, true, false])
+        #expect(file.entries.map(\.userName.text) == ["one", "two", "three", "four"])
+        #expect(file.entries.map(\.hash) == [hash, other, other, hash])
+    }
+
     @Test("keeps comments, blank lines and order when users are added, changed and removed")
     func editing() throws {
         let text = """

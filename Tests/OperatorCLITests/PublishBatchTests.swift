@@ -64,7 +64,7 @@ struct PublishBatchTests {
 
     @Test("results count in whatever pieces they come")
     func pieces() {
-        var results = BatchResults(shownErrors: 1)
+        var results = BatchResults(shownErrors: 1, verb: "published")
         for byte in (Self.failed(1) + "\n" + Self.published + "\n").utf8 { results.take([byte]) }
         #expect(results.lines == 2 && results.failed == 1)
     }

@@ -72,6 +72,15 @@ extension ByteBuffer {
         writeStaticString("}\n")
     }
 
+    /// Appends a line of an import's answer.
+    mutating func write(_ user: UserImported) {
+        guard let line = jsonLine(user) else {
+            preconditionFailure("a user holds only text, a number and a truth value")
+        }
+        writeImmutableBuffer(line)
+        writeStaticString("\n")
+    }
+
     /// Appends a line of a batch's answer: the line's number with its problem.
     mutating func write(_ problem: Problem, line number: Int) {
         writeStaticString("{\"line\":")

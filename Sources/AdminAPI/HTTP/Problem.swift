@@ -69,6 +69,17 @@ extension Problem {
         case tokenExists = "token-exists"
         case tooManyTokens = "too-many-tokens"
         case tokenFile = "token-file"
+        case userNotFound = "user-not-found"
+        case tooManyUsers = "too-many-users"
+        case noPasswordFile = "no-password-file"
+        case passwordFile = "password-file"
+        case invalidRules = "invalid-rules"
+        case rulesChanged = "rules-changed"
+        case noAccessFile = "no-acl-file"
+        case accessFile = "acl-file"
+        case banNotFound = "ban-not-found"
+        case tooManyBans = "too-many-bans"
+        case banFile = "ban-file"
         case methodNotAllowed = "method-not-allowed"
         case requestTimeout = "request-timeout"
         case tooLarge = "too-large"
@@ -91,13 +102,14 @@ extension Problem {
         var status: HTTPResponse.Status {
             switch self {
             case .malformedRequest, .invalidQuery, .invalidJSON, .invalidField, .invalidTopic,
-                .unexpectedBody, .unsupportedHeader, .keysAreOff, .receiptsAreOff:
+                .unexpectedBody, .unsupportedHeader, .keysAreOff, .receiptsAreOff,
+                .invalidRules:
                 .badRequest
             case .unauthorized: .unauthorized
             case .crossOrigin, .missingScope, .topicNotAllowed, .boundToken: .forbidden
             case .tooManyFailures, .rateExceeded: .tooManyRequests
             case .routeNotFound, .clientNotFound, .receiptNotFound, .notRetained, .tokenNotFound,
-                .notScheduled, .pushNotFound, .deviceNotFound:
+                .notScheduled, .pushNotFound, .deviceNotFound, .banNotFound, .userNotFound:
                 .notFound
             case .methodNotAllowed: .methodNotAllowed
             case .requestTimeout: .requestTimeout
@@ -109,11 +121,12 @@ extension Problem {
             case .keyReused: .unprocessableContent
             case .headersTooLarge: .requestHeaderFieldsTooLarge
             case .backupFolder, .tokenExists, .tooManyTokens, .alreadyScheduled, .tooManyTags,
-                .pushExists:
+                .pushExists, .tooManyBans, .tooManyUsers, .noPasswordFile, .noAccessFile:
                 .conflict
+            case .rulesChanged: .preconditionFailed
             case .internalError, .unreadable, .backupFailed: .internalServerError
             case .overloaded, .stopping, .tooManyConnections, .storeRefuses, .notReady,
-                .tokenFile:
+                .tokenFile, .banFile, .passwordFile, .accessFile:
                 .serviceUnavailable
             case .diskFull, .tooManyScheduled, .tagsFull, .tooManyPushes, .devicesFull:
                 HTTPResponse.Status(code: 507, reasonPhrase: "Insufficient Storage")
@@ -157,6 +170,17 @@ extension Problem {
             case .tokenExists: "There is such a token already"
             case .tooManyTokens: "There are as many tokens as there can be"
             case .tokenFile: "The token file cannot be used"
+            case .userNotFound: "There is no such user"
+            case .tooManyUsers: "There are as many users as there can be"
+            case .noPasswordFile: "The broker has no password file"
+            case .passwordFile: "The password file cannot be used"
+            case .invalidRules: "The access rules are not well-formed"
+            case .rulesChanged: "The access rules are others by now"
+            case .noAccessFile: "The broker has no access rules"
+            case .accessFile: "The ACL file cannot be used"
+            case .banNotFound: "There is no such ban"
+            case .tooManyBans: "There are as many bans as there can be"
+            case .banFile: "The file of bans cannot be used"
             case .methodNotAllowed: "The route does not have this method"
             case .requestTimeout: "The request did not arrive in time"
             case .tooLarge: "The request is too large"

@@ -8,6 +8,7 @@ struct RequestHeaders {
     private(set) var contentType: String?
     private(set) var expect: String?
     private(set) var idempotencyKey: String?
+    private(set) var ifMatch: String?
     private(set) var origin: String?
     private(set) var transferEncoding: String?
     /// True when the fields contain a `Host`: the first one is the authority, so this is a second.
@@ -24,6 +25,7 @@ struct RequestHeaders {
             case "expect": Self.add(field.value, to: &expect)
             case "idempotency-key": Self.add(field.value, to: &idempotencyKey)
             case "host": hasSecondHost = true
+            case "if-match": Self.add(field.value, to: &ifMatch)
             case "origin": Self.add(field.value, to: &origin)
             case "transfer-encoding": Self.add(field.value, to: &transferEncoding)
             default:
@@ -35,10 +37,12 @@ struct RequestHeaders {
         }
     }
 
-    /// - Throws: ``Problem`` for a header that would change the meaning of the request, and that no
-    ///   route honours: passing it over would do what the caller did not ask for.
-    func refuseUnsupported() throws(Problem) {
-        guard let unsupported else { return }
+    /// - Throws: ``Problem`` for a header that would change the meaning of the request, and that the
+    ///   route does not honour: passing it over would do what the caller did not ask for.
+    func refuseUnsupported(by route: Route) throws(Problem) {
+        let condition =
+            ifMatch == nil || route.honoursIfMatch ? nil : ("If-Match", Self.noVersions)
+        guard let unsupported = unsupported ?? condition else { return }
         throw Problem(
             .unsupportedHeader, "The header \(unsupported.name) is not honoured here.",
             field: unsupported.name, fix: unsupported.cure)
@@ -66,10 +70,13 @@ struct RequestHeaders {
         return key
     }
 
+    private static let noVersions =
+        "Leave it out: answers have no versions that a condition could name."
+
     private static func cure(forUnsupported name: String) -> String? {
         switch name {
-        case "if-match", "if-modified-since", "if-none-match", "if-range", "if-unmodified-since":
-            "Leave it out: answers have no versions that a condition could name."
+        case "if-modified-since", "if-none-match", "if-range", "if-unmodified-since":
+            noVersions
         case "range", "content-range":
             "Leave it out: bodies go whole, and lists have the parameters limit and cursor."
         case "x-http-method", "x-http-method-override", "x-method-override":

@@ -3,8 +3,8 @@ import BrokerAPI
 extension MetricFamily {
     /// All metrics, in the order of output; docs/metrics.md describes them.
     static let all: [MetricFamily] =
-        software + connections + listeners + sessions + traffic + limits + waiting + times + tls
-        + store + admin + webhook + reports + wakes + process
+        software + connections + listeners + sessions + traffic + limits + bans + waiting + times
+        + tls + store + admin + webhook + reports + wakes + process
 
     private static let software: [MetricFamily] = [
         .information(

@@ -34,6 +34,8 @@ struct Route: Sendable {
     var query: [String] = []
     /// True for an answer that goes on until somebody ends it.
     var isStream = false
+    /// True when the header If-Match makes the request conditional; elsewhere it is an error.
+    var honoursIfMatch = false
     var handler: @Sendable (RouteRequest) async throws(Problem) -> Response
 
     /// True for what an operator wants to know the author of: every administrative request, and
@@ -59,6 +61,9 @@ struct RouteRequest: Sendable {
     var caller: Caller?
     /// The header Idempotency-Key, on routes that publish one message.
     var idempotencyKey: String?
+
+    /// The header If-Match, on routes that honour it.
+    var ifMatch: String?
 
     /// The value of a part in braces.
     func parameter(_ name: String) -> String {

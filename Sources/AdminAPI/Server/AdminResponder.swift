@@ -37,7 +37,8 @@ struct AdminResponder: Sendable {
             }
             var routeRequest = RouteRequest(
                 parameters: admitted.parameters, query: admitted.query, body: [],
-                caller: admitted.caller, idempotencyKey: admitted.idempotencyKey)
+                caller: admitted.caller, idempotencyKey: admitted.idempotencyKey,
+                ifMatch: admitted.ifMatch)
             if admitted.route.body == .lines {
                 routeRequest.stream = stream(of: request, admitted, channel)
             } else {
@@ -81,6 +82,7 @@ struct AdminResponder: Sendable {
         var query: QueryItems
         var caller: Caller?
         var idempotencyKey: String?
+        var ifMatch: String?
         /// From Content-Length; `nil` for a chunked body.
         var declaredBytes: Int?
         var expectsContinue: Bool
@@ -107,13 +109,13 @@ struct AdminResponder: Sendable {
         let (number, route, parameters) = try routes.match(request.method, target)
         routeNumber = number
         let caller = try caller(headers.authorization, for: route, channel)
-        try headers.refuseUnsupported()
+        try headers.refuseUnsupported(by: route)
         let idempotencyKey = try headers.idempotencyKey(for: route)
         let query = try QueryItems(target.query, known: route.query)
         let declaredBytes = try checkBody(headers, route)
         return Admitted(
             route: route, parameters: parameters, query: query, caller: caller,
-            idempotencyKey: idempotencyKey, declaredBytes: declaredBytes,
+            idempotencyKey: idempotencyKey, ifMatch: headers.ifMatch, declaredBytes: declaredBytes,
             expectsContinue: try expectsContinue(headers) && route.body != .none)
     }
 

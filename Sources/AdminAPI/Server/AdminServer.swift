@@ -98,6 +98,15 @@ package struct AdminServer: Sendable {
         let control = configuration.control.map { ConfigurationRoutes(control: $0).routes } ?? []
         return publishing + messages + clients + control
             + StoreRoutes(broker: broker).routes
+            + BanRoutes(
+                book: configuration.bans, broker: broker, now: unixMilliseconds, logger: logger
+            ).routes
+            + LockoutRoutes(broker: broker).routes
+            + UserRoutes(
+                file: configuration.users, broker: broker,
+                maximumLineBytes: configuration.maximumBodyBytes
+            ).routes
+            + AccessRuleRoutes(file: configuration.accessRules).routes
             + TokenRoutes(path: configuration.tokens?.path, now: unixMilliseconds).routes
             + StatusRoutes(
                 broker: broker, version: configuration.version,

@@ -19,6 +19,12 @@ package struct AdminServerConfiguration: Sendable {
     package var control: (any ConfigurationControl)?
     /// The other tokens; `nil` for none.
     package var tokens: TokenChecks?
+    /// The password file; `nil` without one.
+    package var users: UserFile?
+    /// The ACL file; `nil` without one.
+    package var accessRules: AccessRulesFile?
+    /// Clients, users and addresses that are shut out; `nil` without a data directory.
+    package var bans: BanBook?
     /// Unknown tokens per minute and address; then the address has to wait. At least 1.
     package var maximumFailuresPerMinute = 30
     /// Bytes of a request body, and of the resulting PUBLISH packet.

@@ -2,15 +2,23 @@
 public struct ClientHistory: Codable, Sendable, Equatable {
     public var clientID: String
     public var events: [ClientEvent]
+    /// Bans in force of the client identifier, and of the users and addresses in ``events``.
+    public var bans: [BanModel]
+    /// Locks after wrong passwords at those addresses, of those users or of all.
+    public var lockouts: [Lockout]
 
     enum CodingKeys: String, CodingKey {
         case clientID = "client_id"
-        case events
+        case events, bans, lockouts
     }
 
-    public init(clientID: String, events: [ClientEvent]) {
+    public init(
+        clientID: String, events: [ClientEvent], bans: [BanModel] = [], lockouts: [Lockout] = []
+    ) {
         self.clientID = clientID
         self.events = events
+        self.bans = bans
+        self.lockouts = lockouts
     }
 }
 

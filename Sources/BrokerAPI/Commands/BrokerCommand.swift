@@ -1,3 +1,4 @@
+import Addresses
 import MQTTCodec
 
 /// One command of the admin plane, with a closure for its answer.
@@ -35,6 +36,16 @@ public enum BrokerCommand: Sendable {
     /// Ends the client's session, with its connection, its subscriptions and what waits for it; false
     /// without one.
     case endSession(clientID: String, Reply<Bool>)
+    /// Closes all connections of a user like network failures, and answers with their number.
+    case disconnectUser([UInt8], Reply<Int>)
+    /// Puts bans into force, unless newer ones are, closes the connections that they fit, and
+    /// answers with their number.
+    case setBans(BanTable, Reply<Int>)
+    /// Who is locked out after wrong passwords.
+    case lockouts(Reply<[Lockout]>)
+    /// Ends locks of a network's addresses, or all, forgets their wrong passwords, and answers with
+    /// the number of locks.
+    case clearLockouts(IPNetwork?, Reply<Int>)
     /// `nil` for an unknown client.
     case queue(QueueQuery, Reply<QueuePage?>)
     /// Drops a client's waiting messages, never those in flight, and answers when that is stored;
@@ -118,6 +129,10 @@ public enum BrokerCommand: Sendable {
         case .endTrace: return
         case .disconnect(_, let reply): reply(.failure(error))
         case .endSession(_, let reply): reply(.failure(error))
+        case .disconnectUser(_, let reply): reply(.failure(error))
+        case .setBans(_, let reply): reply(.failure(error))
+        case .lockouts(let reply): reply(.failure(error))
+        case .clearLockouts(_, let reply): reply(.failure(error))
         case .queue(_, let reply): reply(.failure(error))
         case .dropQueue(_, _, let reply): reply(.failure(error))
         case .publish(_, let reply): reply(.failure(error))

@@ -142,6 +142,14 @@ public struct BrokerFigures: Sendable, Equatable {
 
     /// Denials by the access rules, by action.
     public var accessRefusals: [Count] = []
+    /// Clients, users and networks that are shut out, with those whose time is over and that no
+    /// change has removed yet.
+    public var bans = 0
+    /// Users and addresses that are locked out after wrong passwords, and such locks in all.
+    public var lockouts = 0
+    public var lockoutsBegun: UInt64 = 0
+    /// Connections and CONNECTs that bans refused, by kind.
+    public var bansMet: [Count] = []
 
     /// Keys of published messages that are kept for repeats.
     public var idempotencyKeys = 0

@@ -79,6 +79,12 @@ public struct BrokerLimits: Sendable, Equatable {
     public var maxHandshakes = 1_000
     /// TLS handshakes of one address at a time.
     public var handshakesPerAddress = AddressLimit.auto
+    /// Wrong passwords of one user from one address within ``lockoutWindow``, after which that user
+    /// is locked out there for ``lockoutTime``; and of one address, whatever the user.
+    public var lockoutAttempts = AddressLimit.auto
+    public var lockoutAttemptsPerAddress = AddressLimit.auto
+    public var lockoutWindow: Duration = .seconds(300)
+    public var lockoutTime: Duration = .seconds(300)
     /// Private memory of the process, above which the broker closes connections.
     public var memory = MemoryLimit.auto
     /// Incomplete packets of all connections together.
@@ -121,9 +127,14 @@ public struct BrokerLimits: Sendable, Equatable {
     /// ``subscriptionBytes``, or a quarter of what all sessions together may take.
     public var mostSubscriptionBytes: Int { min(subscriptionBytes, mostSessionBytes / 4) }
 
+    /// What `auto` means for ``lockoutAttempts``.
+    public static var usualLockoutAttempts: Int { 10 }
+    /// What `auto` means for ``lockoutAttemptsPerAddress``: many phones may share an address.
+    public static var usualLockoutAttemptsPerAddress: Int { 100 }
+
     /// A limit per peer address: an IPv4 address, or the /64 network of an IPv6 address.
     public enum AddressLimit: Sendable, Equatable {
-        /// Half of the limit for all addresses; unlimited for loopback.
+        /// Half of the limit for all addresses, or the usual number; unlimited for loopback.
         case auto
         case off
         case number(Int)

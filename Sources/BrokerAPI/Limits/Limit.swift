@@ -40,6 +40,8 @@ public enum Limit: UInt8, CountLabel, BitwiseCopyable {
     case subscriptionBytes
     case sessionBytes
     case sessionBytesPerUser
+    case lockoutAttempts
+    case lockoutAttemptsPerAddress
 
     public var name: String {
         switch self {
@@ -78,6 +80,8 @@ public enum Limit: UInt8, CountLabel, BitwiseCopyable {
         case .subscriptionBytes: "subscription_bytes"
         case .sessionBytes: "session_bytes"
         case .sessionBytesPerUser: "session_bytes_per_user"
+        case .lockoutAttempts: "lockout_attempts"
+        case .lockoutAttemptsPerAddress: "lockout_attempts_per_address"
         }
     }
 

@@ -52,6 +52,12 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
     /// The access rules deny the topic of a PUBLISH.
     case publishDenied
     case administrator
+    /// Too many wrong passwords came before, by this limit; this one was not looked at.
+    case lockedOut(Limit)
+    /// A ban refuses the CONNECT.
+    case banned(Ban.ID)
+    /// A ban closed the connection, or refuses its address.
+    case closedByBan(Ban.ID)
     /// The store could not read the session's queue.
     case storeFailure
     case shutdown
@@ -65,7 +71,7 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case tlsHandshake, tlsOnPlainListener, proxyHeader, memoryShortage, unfinishedPackets
         case addressLimit, certificateRevoked, tlsRecord, unsubscribeFilters
         case clientIdentifierTooLong, userNameTooLong, noRoom, webSocket, tokenRefused
-        case tokenExpired
+        case tokenExpired, banned, lockedOut
 
         public var name: String {
             switch self {
@@ -104,6 +110,8 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
             case .webSocket: "websocket"
             case .tokenRefused: "token_refused"
             case .tokenExpired: "token_expired"
+            case .banned: "banned"
+            case .lockedOut: "locked_out"
             }
         }
     }
@@ -145,11 +153,20 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .webSocket: .webSocket
         case .tokenRefused: .tokenRefused
         case .tokenExpired: .tokenExpired
+        case .banned, .closedByBan: .banned
+        case .lockedOut: .lockedOut
         }
     }
 
     /// A word for tables, logs and metrics.
     public var name: String { kind.name }
+
+    /// The ban that ended the connection; `nil` if none did.
+    public var ban: Ban.ID? {
+        if case .banned(let ban) = self { return ban }
+        if case .closedByBan(let ban) = self { return ban }
+        return nil
+    }
 
     /// The limit that ended the connection; `nil` if none did, or if ``limit(wasOpen:)`` tells.
     public var limit: Limit? {
@@ -158,7 +175,7 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .tooManySessions: .maxSessions
         case .clientIdentifierTooLong: .maxClientIdentifier
         case .userNameTooLong: .maxUserName
-        case .noRoom(let limit): limit
+        case .noRoom(let limit), .lockedOut(let limit): limit
         case .tooManyInboundQoS2: .maxInboundQoS2
         case .topicLevels: .maxTopicLevels
         case .unsubscribeFilters: .unsubscribeFilters
@@ -169,7 +186,8 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
             .notAuthorized, .badUserNameOrPassword, .identifierRejected,
             .unacceptableProtocolVersion, .authenticationBusy, .publishDenied, .administrator,
             .storeFailure, .shutdown, .tlsHandshake, .tlsOnPlainListener, .certificateRevoked,
-            .proxyHeader, .addressLimit, .tlsRecord, .webSocket, .tokenRefused, .tokenExpired:
+            .proxyHeader, .addressLimit, .tlsRecord, .webSocket, .tokenRefused, .tokenExpired,
+            .banned, .closedByBan:
             nil
         }
     }
@@ -186,13 +204,13 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .badUserNameOrPassword, .notAuthorized, .identifierRejected, .tooManySessions,
             .clientIdentifierTooLong, .userNameTooLong, .noRoom, .unacceptableProtocolVersion,
             .authenticationBusy, .publishDenied, .disconnect, .shutdown, .tokenRefused,
-            .tokenExpired:
+            .tokenExpired, .banned, .lockedOut:
             true
         case .peerClosed, .networkError, .protocolViolation, .connectTimeout, .keepAlive,
             .takenOver, .tooManyInboundQoS2, .topicLevels, .unsubscribeFilters, .outputLimit,
             .administrator, .storeFailure, .tlsHandshake, .tlsOnPlainListener, .proxyHeader,
             .memoryShortage, .unfinishedPackets, .addressLimit, .certificateRevoked, .tlsRecord,
-            .webSocket:
+            .webSocket, .closedByBan:
             false
         }
     }
@@ -218,7 +236,7 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .tooManyInboundQoS2, .topicLevels, .unsubscribeFilters, .outputLimit,
             .memoryShortage, .unfinishedPackets:
             Announcement(.warning, "Connection closed at a limit")
-        case .connectTimeout, .administrator, .takenOver, .tokenExpired:
+        case .connectTimeout, .administrator, .takenOver, .tokenExpired, .closedByBan:
             Announcement(.info, "Connection closed by the broker")
         case .tlsOnPlainListener:
             Announcement(.notice, "Connection closed, the client speaks TLS")
@@ -233,7 +251,7 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
             .badUserNameOrPassword, .identifierRejected, .unacceptableProtocolVersion,
             .tooManySessions, .authenticationBusy, .publishDenied, .storeFailure, .shutdown,
             .tlsHandshake, .addressLimit, .clientIdentifierTooLong, .userNameTooLong, .noRoom,
-            .tokenRefused:
+            .tokenRefused, .banned, .lockedOut:
             nil
         }
     }

@@ -89,6 +89,11 @@ struct ConnectionMachine: BitwiseCopyable {
         if case .awaitingConnect = state { true } else { false }
     }
 
+    /// The CONNECT whose password is being checked; `nil` for none. It is not passed on.
+    var checkedConnect: HeldConnect? {
+        if case .authenticating(let connect) = state { connect } else { nil }
+    }
+
     var isDelayed: Bool {
         if case .delayed = state { true } else { false }
     }

@@ -77,6 +77,15 @@ struct Connections: ~Copyable {
         activeCount += 1
     }
 
+    /// Indices of connections are below.
+    var endIndex: UInt32 { records.endIndex }
+
+    /// The connection with an index; `nil` without one.
+    func current(at index: UInt32) -> Handle? {
+        let generation = records[index].generation
+        return generation == 0 ? nil : Handle(index: index, generation: generation)
+    }
+
     /// Calls `body` for every connection that has not been closed.
     func forEach(_ body: (Handle, Connection) -> Void) {
         for index in 0..<records.endIndex where records[index].generation != 0 {

@@ -40,6 +40,8 @@ public struct BrokerCounters: Sendable {
     public var dropped = DropCounts<UInt64>()
     public var limits = Counts<Limit>()
     public var accessRefusals = Counts<AccessRefusal>()
+    /// Connections and CONNECTs that bans refused.
+    public var bansMet = Counts<Ban.Kind>()
     /// A gauge: publishers that are not read at the moment.
     public var publishersPaused = 0
 

@@ -14,6 +14,8 @@ extension Shard {
         requests.abandonAll(pool: pool)
         groups.abandonAll()
         pushes.abandonAll()
+        bans.abandonAll()
+        userDisconnects.abandonAll()
         receipts.events.answer(.failure(.stopping))
         for reply in trials.values { reply(.failure(.stopping)) }
         trials = [:]

@@ -37,6 +37,9 @@ extension Shard {
                 })
             if let refusal = refusalOfNames(judged) {
                 refuseConnect(judged, refusal.code, refusal.reason)
+            } else if let ban = ban(of: judged) {
+                // Before its password is checked, which would cost more than the refusal.
+                refuse(judged, by: ban)
             } else {
                 authenticate(judged)
             }
@@ -91,7 +94,13 @@ extension Shard {
     private mutating func admit(_ handle: Handle, _ held: HeldConnect, _ login: Login) {
         logins.add(handle, login, now: context.now, wallClockMs: context.wallClockMs)
         guard let userName = login.userName else {
-            openSession(JudgedConnect(handle, held))
+            let judged = JudgedConnect(handle, held)
+            // It may have been made while the password was checked.
+            if let ban = ban(of: judged) {
+                refuse(judged, by: ban)
+            } else {
+                openSession(judged)
+            }
             return
         }
         userName.withUnsafeBytes { name in
@@ -99,15 +108,41 @@ extension Shard {
                 handle, held, provenUser: SessionUser(name: name, proof: .password))
             if let refusal = refusalOfNames(judged) {
                 refuseConnect(judged, refusal.code, refusal.reason)
+            } else if let ban = ban(of: judged) {
+                // The token's user is known only now.
+                refuse(judged, by: ban)
             } else {
                 openSession(judged)
             }
         }
     }
 
+    /// The user name of a CONNECT whose password is being checked; `nil` for none.
+    public func userNameBeingChecked(_ handle: Handle) -> [UInt8]? {
+        guard connections.isCurrent(handle),
+            let held = connections[handle].machine.checkedConnect
+        else { return nil }
+        return JudgedConnect(handle, held).claimedUserName
+    }
+
+    /// Refuses a CONNECT whose password would be checked, as if it were wrong: a stranger learns
+    /// nothing from the code.
+    public mutating func refuseLockedOut(_ handle: Handle, _ limit: Limit) {
+        guard connections.isCurrent(handle),
+            let held = connections[handle].machine.endPasswordCheck()
+        else { return }
+        defer { held.release(in: pool) }
+        refuseConnect(JudgedConnect(handle, held), .badUserNameOrPassword, .lockedOut(limit))
+    }
+
     // MARK: Sessions
 
     mutating func openSession(_ judged: JudgedConnect) {
+        // It may have come while the password was checked, or the take-over was delayed.
+        if let ban = ban(of: judged) {
+            refuse(judged, by: ban)
+            return
+        }
         let user =
             judged.provenUser
             ?? judged.userName.map {

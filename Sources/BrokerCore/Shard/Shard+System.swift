@@ -90,6 +90,8 @@ extension Shard {
         figures.acknowledgements = commits.times.histogram
         figures.limitsReached = counters.limits.figures
         figures.accessRefusals = counters.accessRefusals.figures
+        figures.bans = bans.count
+        figures.bansMet = counters.bansMet.figures
     }
 
     // MARK: Samples

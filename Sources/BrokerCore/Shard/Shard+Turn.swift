@@ -206,6 +206,7 @@ extension Shard {
     public var nextDeadline: MonotonicTime? {
         let hasWork =
             connections.hasWork || commits.hasWork || walks.hasWork || requests.hasWork
+            || bans.isSearching || userDisconnects.hasWork
             || subscriptions.hasUnfinished
             || publishKeys.hasWork(limit: context.limits.idempotencyKeys)
             || receipts.hasWork(limit: context.limits.receipts) || collapse.hasOrphans

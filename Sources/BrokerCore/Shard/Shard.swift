@@ -29,6 +29,8 @@ public struct Shard: ~Copyable {
     var retained: RetainedStore
     var walks = RetainedWalks()
     var rights: Rights
+    var bans: Bans
+    var userDisconnects = UserDisconnects()
     var commits: Commits
     var requests = AdminRequests()
     var groups = PublishGroups()
@@ -65,8 +67,8 @@ public struct Shard: ~Copyable {
     /// `seed` is for hashes and generated client identifiers; it must be random.
     public init(
         limits: BrokerLimits, allowsAnonymous: [Bool], systemTopicInterval: Duration,
-        store: any Store, verifiesPasswords: Bool, access: AccessRules? = nil, seed: UInt64,
-        now: MonotonicTime, wallClockMs: Int64
+        store: any Store, verifiesPasswords: Bool, access: AccessRules? = nil,
+        bans: BanTable? = nil, seed: UInt64, now: MonotonicTime, wallClockMs: Int64
     ) {
         let hash = KeyedHash(seed: seed)
         context = ShardContext(
@@ -87,6 +89,7 @@ public struct Shard: ~Copyable {
         wakes = OwedWakes(now: now)
         wakeRules = WakeRules(limits.wakeRules)
         rights = Rights(access)
+        self.bans = Bans(bans)
         commits = Commits(store: store)
         system = SystemTopics(
             interval: systemTopicInterval, now: now, wallClockMs: wallClockMs)

@@ -2,7 +2,7 @@ extension Setting {
     /// All keys, in the order of the documentation.
     static let all: [Setting] =
         listenerSettings + topSettings + authSettings + adminSettings
-        + limitSettings + loggingSettings + orderSettings + receiptSettings
+        + limitSettings + lockoutSettings + loggingSettings + orderSettings + receiptSettings
         + webhookSettings + pushSettings
 
     static let maximumListeners = 64

@@ -5,8 +5,8 @@ import PlainText
 
 struct AclCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "acl", abstract: "Ask the broker's access rules.",
-        subcommands: [AclCheckCommand.self])
+        commandName: "acl", abstract: "Ask and change the broker's access rules.",
+        subcommands: [AclCheckCommand.self, AclShowCommand.self, AclSetCommand.self])
 }
 
 /// Options that choose the ACL file.

@@ -96,8 +96,11 @@ struct PublishCommand: OperatorCommand {
     func run(in context: CommandContext) async throws(CommandFailure) {
         if let batch {
             try await connection.withClient(in: context) { client throws(CommandFailure) in
-                try await PublishBatch(path: batch, printsResults: output.json)
-                    .run(client, in: context)
+                try await LineBatch(
+                    path: batch, verb: "published", printsResults: output.json
+                ).run(in: context) { descriptor, name, take throws(CommandFailure) in
+                    try await client.publishBatch(from: descriptor, named: name, take)
+                }
             }
             return
         }

@@ -10,9 +10,25 @@ struct UsersRemoveCommand: OperatorCommand {
         help: ArgumentHelp("The user name.", valueName: "name"), transform: UserNameArgument.parse)
     var userName: UserName
 
-    @OptionGroup var file: PasswordFileOptions
+    @OptionGroup var end: DisconnectOption
+    @OptionGroup var file: UserOptions
+
+    func validate() throws { try end.check(file) }
 
     func run(in context: CommandContext) async throws(CommandFailure) {
+        guard file.isRemote else {
+            try changeFile(context)
+            return
+        }
+        try await file.connection.withClient(in: context) { client throws(CommandFailure) in
+            let answer = try await client.removeUser(userName, disconnects: end.disconnect)
+            let closed =
+                end.disconnect ? UsersAddCommand.closed(answer.model.disconnected) : ""
+            try context.console.print("Removed \"\(userName)\"\(closed).\n")
+        }
+    }
+
+    private func changeFile(_ context: CommandContext) throws(CommandFailure) {
         let path = try file.path(context.environment)
         let place = VisibleText.escaped(path)
         let removed: (wasThere: Bool, left: Int)

@@ -146,10 +146,17 @@ struct AdminClient: Sendable {
         from descriptor: CInt, named name: String,
         _ take: (ArraySlice<UInt8>) throws(CommandFailure) -> Void
     ) async throws(CommandFailure) {
+        try await stream(["v1", "messages", "batch"], from: descriptor, named: name, take)
+    }
+
+    /// Posts the lines that a descriptor brings; `take` gets the results in parts.
+    func stream(
+        _ segments: [String], from descriptor: CInt, named name: String,
+        _ take: (ArraySlice<UInt8>) throws(CommandFailure) -> Void
+    ) async throws(CommandFailure) {
         let response = try await transport.stream(
             AdminRequest(
-                method: .post, url: endpoint.url(["v1", "messages", "batch"], query: []),
-                token: token, body: nil),
+                method: .post, url: endpoint.url(segments, query: []), token: token, body: nil),
             from: descriptor, named: name, take: take)
         guard (200..<300).contains(response.status) else { throw refusal(response) }
     }
@@ -204,15 +211,31 @@ struct AdminClient: Sendable {
 
     /// Sends a body as JSON.
     func send<Model: Decodable>(
-        _ method: AdminRequest.Method, _ segments: [String], json: some Encodable,
-        key: String? = nil
+        _ method: AdminRequest.Method, _ segments: [String],
+        query: [(name: String, value: String)] = [], json: some Encodable, key: String? = nil
     ) async throws(CommandFailure) -> Answer<Model> {
         try decode(
             await send(
                 AdminRequest(
-                    method: method, url: endpoint.url(segments, query: []), token: token,
+                    method: method, url: endpoint.url(segments, query: query), token: token,
                     body: Array(try JSONOutput.line(json).utf8), idempotencyKey: key,
                     contentType: "application/json")))
+    }
+
+    /// The text of the broker's access rules.
+    func accessRules() async throws(CommandFailure) -> [UInt8] {
+        try await send(.get, ["v1", "access-rules"]).body
+    }
+
+    /// Replaces the broker's access rules, if they still are those of an entity tag.
+    func setAccessRules(
+        _ text: [UInt8], ifMatch tag: String?
+    ) async throws(CommandFailure) -> Answer<AccessRulesSet> {
+        var request = AdminRequest(
+            method: .put, url: endpoint.url(["v1", "access-rules"], query: []), token: token,
+            body: text, contentType: "text/plain; charset=utf-8")
+        request.ifMatch = tag
+        return try decode(await send(request))
     }
 
     /// Deletes what has no answer but its absence.
@@ -229,9 +252,9 @@ struct AdminClient: Sendable {
     }
 
     func delete<Model: Decodable>(
-        _ segments: [String]
+        _ segments: [String], query: [(name: String, value: String)] = []
     ) async throws(CommandFailure) -> Answer<Model> {
-        try decode(await send(.delete, segments))
+        try decode(await send(.delete, segments, query: query))
     }
 
     private func decode<Model: Decodable>(

@@ -16,6 +16,8 @@ package struct AdminRequest: Sendable, Equatable {
     package var body: [UInt8]?
     /// The header Idempotency-Key; `nil` for none.
     package var idempotencyKey: String?
+    /// The header If-Match; `nil` for none.
+    package var ifMatch: String?
     /// The media type of the body.
     package var contentType = "application/octet-stream"
 }

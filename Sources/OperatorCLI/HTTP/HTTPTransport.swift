@@ -126,6 +126,7 @@ struct HTTPTransport: AdminTransport {
         if let key = request.idempotencyKey {
             outgoing.headers.add(name: "Idempotency-Key", value: key)
         }
+        if let tag = request.ifMatch { outgoing.headers.add(name: "If-Match", value: tag) }
         if let body = request.body {
             outgoing.headers.add(name: "Content-Type", value: request.contentType)
             outgoing.body = .bytes(ByteBuffer(bytes: body))

@@ -3,30 +3,36 @@ import FoundationEssentials
 import PlainText
 import SystemFiles
 
-/// `hermesctl publish --batch`: sends a file of messages, and counts the results of its lines.
-struct PublishBatch {
+/// Sends the broker a file of lines, and counts the results, one for each line.
+struct LineBatch {
+    typealias Take = (ArraySlice<UInt8>) throws(CommandFailure) -> Void
+
     /// Errors that are shown one by one.
     private static let shownErrors = 10
 
     /// The path of the file; "-" is standard input.
     let path: String
+    /// What became of a line without an error, such as "published".
+    let verb: String
     /// Prints the results as they come, and no summary.
     let printsResults: Bool
 
-    func run(_ client: AdminClient, in context: CommandContext) async throws(CommandFailure) {
-        var results = BatchResults(shownErrors: Self.shownErrors)
-        let take: (ArraySlice<UInt8>) throws(CommandFailure) -> Void = {
-            part throws(CommandFailure) in
+    /// `send` sends what a descriptor of that name brings, and passes the results on in parts.
+    func run(
+        in context: CommandContext,
+        _ send: (CInt, String, Take) async throws(CommandFailure) -> Void
+    ) async throws(CommandFailure) {
+        var results = BatchResults(shownErrors: Self.shownErrors, verb: verb)
+        let take: Take = { part throws(CommandFailure) in
             if printsResults { try context.console.print(bytes: Array(part)) }
             results.take(part)
         }
         do throws(CommandFailure) {
             if path == "-" {
-                try await client.publishBatch(
-                    from: context.standardInput, named: "standard input", take)
+                try await send(context.standardInput, "standard input", take)
             } else {
                 let file = try open()
-                try await client.publishBatch(from: file.descriptor, named: path, take)
+                try await send(file.descriptor, path, take)
             }
         } catch {
             guard results.lines > 0 else { throw error }
@@ -35,13 +41,13 @@ struct PublishBatch {
                 """
                 \(error.message)
                 The answer ended after \(results.lines) results. Send the lines behind them \
-                again; some of them may have been published.
+                again; some of them may have been \(verb).
                 """)
         }
         if !printsResults { try context.console.print(results.summary) }
         guard results.failed == 0 else {
             throw CommandFailure(
-                .refused, "\(results.failed) of \(results.lines) lines were not published.")
+                .refused, "\(results.failed) of \(results.lines) lines were not \(verb).")
         }
     }
 
@@ -62,14 +68,16 @@ struct BatchResults {
     }
 
     private let shownErrors: Int
+    private let verb: String
     private var begun: [UInt8] = []
     private(set) var lines = 0
     private(set) var failed = 0
     /// The first errors, ready for a terminal.
     private var errors: [String] = []
 
-    init(shownErrors: Int) {
+    init(shownErrors: Int, verb: String) {
         self.shownErrors = shownErrors
+        self.verb = verb
     }
 
     mutating func take(_ part: ArraySlice<UInt8>) {
@@ -101,7 +109,7 @@ struct BatchResults {
     var summary: String {
         var list = FieldList()
         list.add("lines", "\(lines)")
-        list.add("published", "\(lines - failed)")
+        list.add(verb, "\(lines - failed)")
         list.add("failed", "\(failed)")
         var text = list.rendered()
         for error in errors { text += error + "\n" }

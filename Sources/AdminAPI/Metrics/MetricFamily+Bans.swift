@@ -1,0 +1,17 @@
+import BrokerAPI
+
+extension MetricFamily {
+    /// Who is shut out, by an operator or after wrong passwords.
+    static let bans: [MetricFamily] = [
+        .gauge(
+            "hermes_lockouts", "Users and addresses that are locked out after wrong passwords."
+        ) { $0.lockouts },
+        .counter("hermes_lockouts_begun_total", "Such locks that have begun.") {
+            $0.lockoutsBegun
+        },
+        .gauge("hermes_bans", "Clients, users and networks that are shut out.") { $0.bans },
+        .counters(
+            "hermes_ban_refusals_total", by: "kind",
+            "Connections and CONNECTs that bans refused, by what was banned.", { $0.bansMet }),
+    ]
+}
