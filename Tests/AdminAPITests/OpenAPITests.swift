@@ -103,7 +103,9 @@ struct OpenAPITests {
             $0.users = UserFile(path: "/nonexistent/users") {}
         }
         try await TestServer.run(Self.broker(), with: changes) { server in
-            for operation in operations {
+            // Lines of a trace go on; its own tests hold its limits.
+            for operation in operations where operation.path != "/v1/trace" {
+                let base = operation.path == "/v1/receivers" ? "topic=a&" : ""
                 for parameter in operation.parameters(in: "query") {
                     guard let name = parameter["name"]?.text,
                         let least = parameter["schema"]?["minimum"]?.integer
@@ -114,7 +116,7 @@ struct OpenAPITests {
                         values[most + 1] = 400
                     }
                     for (value, status) in values {
-                        let target = "\(Self.target(operation.path))?\(name)=\(value)"
+                        let target = "\(Self.target(operation.path))?\(base)\(name)=\(value)"
                         let response = try server.request("GET", target)
                         #expect(response.status == status, "\(target)")
                     }
@@ -122,7 +124,7 @@ struct OpenAPITests {
                 }
             }
         }
-        #expect(checked == 19)
+        #expect(checked == 26)
     }
 
     @Test("fields of requests, names and sizes are those of the code")

@@ -386,10 +386,10 @@ final class StubBroker: BrokerControl {
         figures.inFlight = 134
         figures.limitsReached = [BrokerFigures.Count("max_packet", 135)]
         figures.accessRefusals = [BrokerFigures.Count("publish", 199)]
-        figures.bans = 301
-        figures.lockouts = 303
-        figures.lockoutsBegun = 304
-        figures.bansMet = [BrokerFigures.Count("address", 302)]
+        figures.bans = 311
+        figures.lockouts = 313
+        figures.lockoutsBegun = 314
+        figures.bansMet = [BrokerFigures.Count("address", 312)]
         figures.publishersPaused = 136
         figures.scheduledMessages = 231
         figures.scheduledFired = 232

@@ -214,7 +214,7 @@ struct ProblemTests {
         ),
         (
             "listeners:\n  - 1883",
-            "hermes.yaml:2: listeners[0]: a single value stands where keys belong. Give keys with values: address, allow_anonymous, port, proxy_from, tls."
+            "hermes.yaml:2: listeners[0]: a single value stands where keys belong. Give keys with values: address, allow_anonymous, port, protocol, proxy_from, tls, websocket."
         ),
         (
             "listeners: []",

@@ -43,16 +43,10 @@ final class SnapshotFeed: Sendable {
     /// ``stop()`` or the task's cancellation.
     func run(every interval: Duration, _ make: @Sendable () async -> ByteBuffer) async {
         defer { stop() }
-        var due = ContinuousClock.now
         while await hasViewers() {
             publish(await make())
-            // Not faster when an answer was late.
-            due = max(due + interval, .now)
-            do {
-                try await Task.sleep(until: due, clock: .continuous)
-            } catch {
-                return
-            }
+            // As far apart after an answer that was late.
+            guard (try? await Task.sleep(for: interval)) != nil else { return }
         }
     }
 

@@ -35,8 +35,8 @@ struct ConfigurationRoutes: Sendable {
             guard problems.isEmpty else {
                 throw Problem(
                     .invalidField, problems.joined(separator: " "), field: values.keys.sorted()[0],
-                    fix: "Nothing was changed. GET /v1/config lists the keys, and which ones a reload "
-                        + "changes.")
+                    fix: "Nothing was changed. GET /v1/config lists the keys and which are "
+                        + "reloadable.")
             }
             return try Response.json(
                 ConfiguredSettings(settings: control.settings.filter { values[$0.key] != nil }))

@@ -21,8 +21,14 @@ extension Route {
             return Response(
                 status: .ok, headers: [.contentType: "application/x-ndjson"],
                 body: ResponseBody { writer in
-                    defer { broker.send(.endTrace(id)) }
-                    try await TraceStream(broker: broker, id: id).run(&writer)
+                    do {
+                        try await TraceStream(broker: broker, id: id).run(&writer)
+                    } catch {
+                        broker.send(.endTrace(id))
+                        throw error
+                    }
+                    broker.send(.endTrace(id))
+                    try await writer.finish(nil)
                 })
         }
     }
@@ -56,7 +62,6 @@ private struct TraceStream {
             if answer.isOver { break }
             try await Task.sleep(for: Self.pause)
         }
-        try await writer.finish(nil)
     }
 }
 
