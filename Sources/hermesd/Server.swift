@@ -172,6 +172,7 @@ struct Server {
                             "admin.tls": "\(adminCertificates == nil ? "off" : "on")",
                             "admin.url": "\(adminURL(endpoints))",
                         ])
+                    leaveAddress(adminURL(endpoints), in: directory.path)
                     notification.ready(listeners: listeners, admin: Self.text(endpoints))
                 }
             }
@@ -419,6 +420,18 @@ struct Server {
         result.wakes = { WakeSenders(apns: push?.figures, webhook: wakeWebhook?.figures) }
         result.receiptTopics = configuration.receipts.topics.compactMap { TokenTopic($0) }
         return result
+    }
+
+    /// Tells `hermesctl` on this machine where the API is, also on a port that was taken freely.
+    private func leaveAddress(_ url: String, in directory: String) {
+        do throws(SystemError) {
+            try FileChange.replace(
+                "\(directory)/\(AdminAddressPlace.fileName)", with: Array("\(url)\n".utf8))
+        } catch {
+            logger.warning(
+                "The address of the API could not be written, hermesctl needs --url",
+                metadata: ["error": "\(error)"])
+        }
     }
 
     /// The URL for `hermesctl --url` on this machine.

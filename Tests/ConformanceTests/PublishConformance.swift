@@ -177,6 +177,10 @@ struct PublishConformance {
         try client.expect(.publish(topic, "live"))
         try publisher.publish(topic, "kept", qos: .atMostOnce, retain: true)
         try client.expect(.publish(topic, "kept"))
+        // Its PUBACK tells that the retained message is stored too: one that is not waits in the
+        // session's queue and takes a place there.
+        try publisher.publish(
+            broker.identifier("elsewhere"), "stored", qos: .atLeastOnce, retain: true)
         try client.subscribe(broker.topic(filter), .exactlyOnce)
         try client.expect(.publish(topic, "kept", retain: true))
         try client.disconnect()

@@ -23,6 +23,24 @@ struct ArgumentOrderTests {
         #expect(ArgumentOrder.commandFirst(given) == expected)
     }
 
+    @Test("the address in the data directory counts together with the token there")
+    func address() async throws {
+        let folder = try TemporaryFolder()
+        try folder.write("from-file\n", to: "admin.token")
+        try folder.write("http://127.0.0.1:9\nmore\n", to: "admin.address")
+        let here = ["status", "--data-dir", folder.path]
+        let found = try await run(here, environment: [:])
+        #expect(found.requests.map(\.url) == ["http://127.0.0.1:9/v1/status"])
+        #expect(found.requests.map(\.token) == ["from-file"])
+        let other = try await run(here, environment: ["HERMES_ADMIN_TOKEN": "secret"])
+        #expect(other.requests.map(\.url) == ["http://127.0.0.1:8080/v1/status"])
+        for text in ["", "ftp://x\n", String(repeating: "http://a", count: 200)] {
+            try folder.write(text, to: "admin.address")
+            let run = try await run(here, environment: [:])
+            #expect(run.requests.map(\.url) == ["http://127.0.0.1:8080/v1/status"])
+        }
+    }
+
     @Test("cures of the HTTP API are told in commands")
     func words() {
         #expect(

@@ -296,7 +296,7 @@ struct BrokerCommandTests {
                 answers: [.ok(Self.published)])
             #expect(
                 run.requests.map(\.url) == [
-                    "http://127.0.0.1:8080/v1/publish?topic=a&qos=0&retain=false"
+                    "http://127.0.0.1:8080/v1/publish?topic=a&retain=false"
                         + "&message_id=o%2F7&expires_in_s=\(seconds)"
                 ])
         }

@@ -159,7 +159,7 @@ final class TemporaryFolder {
 
     deinit {
         for name in [
-            "users", "users.lock", "tokens", "tokens.lock", "admin.token", "hermes.yaml", "message",
+            "users", "users.lock", "tokens", "tokens.lock", "admin.token", "admin.address", "hermes.yaml", "message",
             "socket", "acl", "certificate", "key",
         ] {
             unlink(file(name))

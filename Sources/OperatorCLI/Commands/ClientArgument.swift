@@ -5,7 +5,8 @@ struct ClientArgument: ParsableArguments {
     @Argument(
         help: ArgumentHelp(
             "The client identifier. Put -- before one that begins with a dash.",
-            valueName: "client"))
+            valueName: "client"),
+        completion: .shellCommand("hermesctl clients list --names --limit 1000 2>/dev/null"))
     var clientID: String
 
     func validate() throws { try Self.check(clientID) }

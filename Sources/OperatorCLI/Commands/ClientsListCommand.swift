@@ -1,5 +1,6 @@
 import BrokerAPI
 import ArgumentParser
+import PlainText
 
 struct ClientsListCommand: OperatorCommand {
     static let configuration = CommandConfiguration(
@@ -56,6 +57,9 @@ struct ClientsListCommand: OperatorCommand {
     @Option(help: ArgumentHelp("How many to show at most.", valueName: "count"))
     var limit: Int = 100
 
+    @Flag(help: "Print the client identifiers alone, one on each line.")
+    var names = false
+
     @OptionGroup var connection: ConnectionOptions
     @OptionGroup var output: OutputOptions
 
@@ -63,6 +67,7 @@ struct ClientsListCommand: OperatorCommand {
         if connected && away {
             throw ValidationError("Give either --connected or --away: no client is both.")
         }
+        if names && output.json { throw ValidationError("Give either --names or --json.") }
         guard ["3.1", "3.1.1", nil].contains(protocolVersion) else {
             throw ValidationError("--protocol takes 3.1 or 3.1.1.")
         }
@@ -82,6 +87,11 @@ struct ClientsListCommand: OperatorCommand {
             let page = try await client.clients(query)
             guard !output.json else {
                 try context.console.print(JSONOutput.line(page))
+                return
+            }
+            guard !names else {
+                try context.console.print(
+                    page.clients.map { VisibleText.escaped($0.clientID) + "\n" }.joined())
                 return
             }
             try context.console.print(

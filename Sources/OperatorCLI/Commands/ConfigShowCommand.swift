@@ -26,15 +26,20 @@ struct ConfigShowCommand: OperatorCommand {
     }
 
     static func rendered(_ settings: [ConfiguredSetting], width: Int?) -> String {
-        var table = Table([
+        let isAnyWaiting = settings.contains { $0.atNextStart != nil }
+        var columns: [Table.Column] = [
             .init(title: "KEY"), .init(title: "VALUE", isFlexible: true),
-            .init(title: "FROM", isFlexible: true), .init(title: "AT THE NEXT START"),
-        ])
+            .init(title: "FROM", isFlexible: true),
+        ]
+        if isAnyWaiting { columns.append(.init(title: "AT THE NEXT START")) }
+        var table = Table(columns)
         for setting in settings {
-            table.append([
-                setting.key, setting.value.isEmpty ? Wording.absent : setting.value, setting.from,
-                setting.atNextStart.map { $0.isEmpty ? "not set" : $0 } ?? "",
-            ])
+            let next = setting.atNextStart.map { $0.isEmpty ? "not set" : $0 } ?? Wording.absent
+            table.append(
+                [
+                    setting.key, setting.value.isEmpty ? Wording.absent : setting.value,
+                    setting.from,
+                ] + (isAnyWaiting ? [next] : []))
         }
         return table.rendered(width: width)
     }

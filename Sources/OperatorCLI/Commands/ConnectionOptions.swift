@@ -2,6 +2,7 @@ import ArgumentParser
 import BrokerAPI
 import OperatorConfiguration
 import PlainText
+import SystemFiles
 
 /// Options that choose the broker and the token, shared by all commands that need a broker.
 struct ConnectionOptions: ParsableArguments {
@@ -113,16 +114,37 @@ extension ConnectionOptions {
         // `validate` has refused a URL that cannot be read.
         if let url, let endpoint = AdminEndpoint(url: url) { return endpoint }
         let admin = try LocalConfiguration.load(config: config, environment).admin
+        if config == nil || admin.port == 0, let found = try addressLeft(environment) {
+            return found
+        }
         guard admin.port != 0 else {
             throw CommandFailure(
                 .usage,
                 """
-                the configuration lets the broker take a free HTTP port (admin.port is 0). Name \
+                the configuration lets the broker take a free HTTP port (admin.port is 0), and its \
+                data directory has no \(AdminAddressPlace.fileName): it has not been started. Name \
                 the address that its log says with --url.
                 """)
         }
         return AdminEndpoint(
             listeningOn: admin.address, port: admin.port, isSecure: admin.tls.isOn)
+    }
+
+    /// The address that a broker has left in its data directory; `nil` without one. It counts only
+    /// together with the token there: a token from elsewhere goes nowhere that a folder names.
+    private func addressLeft(
+        _ environment: [String: String]
+    ) throws(CommandFailure) -> AdminEndpoint? {
+        guard tokenFile == nil, environment[AdminTokenPlace.variable]?.isEmpty ?? true else {
+            return nil
+        }
+        let path = "\(try dataDirectory(environment))/\(AdminAddressPlace.fileName)"
+        guard
+            let bytes = try? OpenFile(path, waits: true).readAll(
+                maximumByteCount: AdminAddressPlace.mostBytes)
+        else { return nil }
+        let line = bytes.prefix { $0 != UInt8(ascii: "\n") }
+        return AdminEndpoint(url: String(decoding: line, as: UTF8.self))
     }
 
     /// The token, from the most explicit place to the least; `nil` over a Unix socket, unless a

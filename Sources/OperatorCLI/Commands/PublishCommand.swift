@@ -20,8 +20,8 @@ struct PublishCommand: OperatorCommand {
 
     @OptionGroup var payload: PayloadOptions
 
-    @Option(name: .shortAndLong, help: ArgumentHelp("0, 1 or 2.", valueName: "qos"))
-    var qos: Int = 0
+    @Option(name: .shortAndLong, help: ArgumentHelp("0, 1 (the default) or 2.", valueName: "qos"))
+    var qos: Int?
 
     @Flag(
         name: .shortAndLong,
@@ -74,7 +74,7 @@ struct PublishCommand: OperatorCommand {
 
     func validate() throws {
         if batch != nil {
-            if topic != nil || payload.isGiven || retain || qos != 0
+            if topic != nil || payload.isGiven || retain || qos != nil
                 || messageID != nil || key != nil || expires != nil || receipts
                 || collapseKey != nil || wake.kind != nil
             {
@@ -86,7 +86,7 @@ struct PublishCommand: OperatorCommand {
             }
             return
         }
-        guard (0...2).contains(qos) else { throw ValidationError("-q takes 0, 1 or 2.") }
+        guard (0...2).contains(qos ?? 0) else { throw ValidationError("-q takes 0, 1 or 2.") }
         guard let topic else { throw ValidationError("Give a topic with -t, or --batch.") }
         if topic.isEmpty { throw ValidationError("The topic name is empty.") }
         try KeyArgument.check(key, of: "--key")

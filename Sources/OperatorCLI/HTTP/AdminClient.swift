@@ -89,14 +89,13 @@ struct AdminClient: Sendable {
     }
 
     func publish(
-        _ payload: [UInt8], topic: String, qos: Int, retain: Bool, messageID: String?,
+        _ payload: [UInt8], topic: String, qos: Int?, retain: Bool, messageID: String?,
         expiresInSeconds: Int64?, key: String?, receipts: Bool, collapseKey: String? = nil,
         wake: String? = nil
     ) async throws(CommandFailure) -> Answer<PublishResult> {
-        var query = [
-            (name: "topic", value: topic), (name: "qos", value: "\(qos)"),
-            (name: "retain", value: "\(retain)"),
-        ]
+        var query = [(name: "topic", value: topic)]
+        if let qos { query.append(("qos", "\(qos)")) }
+        query.append(("retain", "\(retain)"))
         if let messageID { query.append(("message_id", messageID)) }
         if let expiresInSeconds { query.append(("expires_in_s", "\(expiresInSeconds)")) }
         if receipts { query.append(("receipts", "true")) }
