@@ -161,6 +161,7 @@ struct Server {
             broker: BrokerBridge(broker: broker, durableStore: store as? DurableStore),
             logger: logger)
 
+        let folder = directory.path
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask {
                 try await admin.run { endpoints in
@@ -172,7 +173,7 @@ struct Server {
                             "admin.tls": "\(adminCertificates == nil ? "off" : "on")",
                             "admin.url": "\(adminURL(endpoints))",
                         ])
-                    leaveAddress(adminURL(endpoints), in: directory.path)
+                    leaveAddress(adminURL(endpoints), in: folder)
                     notification.ready(listeners: listeners, admin: Self.text(endpoints))
                 }
             }
