@@ -7,7 +7,7 @@ import Structures
 /// Lists for the admin plane: clients, subscriptions, retained messages. Each is made in slices.
 extension Shard {
     /// Sessions visited per turn for client lists, so that a million sessions delay nobody.
-    private static var listedPerTurn: Int { 8_192 }
+    private static var listedPerTurn: Int { 1_024 }
     /// Topics visited per turn for lists of retained messages.
     private static var topicsPerTurn: Int { 4_096 }
     /// Steps of one page of subscriptions: a session, or an eighth of a filter.
