@@ -159,8 +159,8 @@ final class TemporaryFolder {
 
     deinit {
         for name in [
-            "users", "users.lock", "tokens", "tokens.lock", "admin.token", "admin.address", "hermes.yaml", "message",
-            "socket", "acl", "certificate", "key",
+            "users", "users.lock", "tokens", "tokens.lock", "admin.token", "admin.address",
+            "hermes.yaml", "message", "socket", "acl", "certificate", "key",
         ] {
             unlink(file(name))
         }
