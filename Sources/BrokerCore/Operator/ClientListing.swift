@@ -14,6 +14,8 @@ struct ClientListing {
     let prefix: [UInt8]
     let userName: [UInt8]?
     let network: IPNetwork?
+    /// False when every client is on a page of the list.
+    let isFiltered: Bool
     /// The next session to visit.
     var position: UInt32 = 0
     private var selection: PageSelection<UInt32>
@@ -24,35 +26,34 @@ struct ClientListing {
         prefix = query.prefix.map { [UInt8]($0.utf8) } ?? []
         userName = query.userName.map { [UInt8]($0.utf8) }
         network = query.address.flatMap { IPNetwork($0) }
+        isFiltered =
+            query.connected != nil || query.beforeMs != nil || query.fromMs != nil
+            || query.protocolVersion != nil || network != nil || !prefix.isEmpty || userName != nil
         selection = PageSelection(
-            after: query.cursor.flatMap { ListCursor(text: $0) }?.key ?? [], limit: query.limit)
-    }
-
-    /// The sort key of a client. In an order other than by identifier it begins with the client's
-    /// rank.
-    static func key(
-        _ identifier: UnsafeRawBufferPointer, rank: UInt64?, _ hash: KeyedHash
-    ) -> [UInt8] {
-        let key = ListKey.key(identifier) { hash($0) }
-        guard let rank else { return key }
-        return withUnsafeBytes(of: rank.bigEndian) { [UInt8]($0) } + key
+            after: SortKey(query.cursor, isRanked: query.order.isRanked), limit: query.limit)
     }
 
     /// Keeps the session if it may be on the page.
     mutating func offer(
-        _ identifier: UnsafeRawBufferPointer, rank: UInt64?, _ session: UInt32, _ hash: KeyedHash
+        _ identifier: UnsafeRawBufferPointer, rank: UInt64, _ session: UInt32, _ hash: KeyedHash
     ) {
         // Rejects most sessions without an allocation.
-        if let rank {
-            guard selection.mayHold(rank: rank) else { return }
-        } else if identifier.count <= ListKey.prefixBytes {
-            guard selection.mayHold(identifier) else { return }
+        if identifier.count <= SortKey.prefixBytes {
+            guard selection.mayHold(identifier, rank: rank) else { return }
         }
-        selection.offer(Self.key(identifier, rank: rank, hash), session) { _ in }
+        selection.offer(SortKey(identifier, rank: rank, hash), session) { _ in }
     }
+
+    /// False when no client of this rank is on the page.
+    func mayHold(rank: UInt64) -> Bool { selection.mayHold(rank: rank) }
 
     /// The page, once all sessions were offered, and whether another page follows.
     mutating func finish() -> (page: [PageSelection<UInt32>.Candidate], hasMore: Bool) {
         selection.finish { _ in }
     }
+}
+
+extension ClientQuery.Order {
+    /// False for the order by identifier alone.
+    var isRanked: Bool { self != .clientID }
 }

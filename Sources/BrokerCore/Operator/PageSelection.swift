@@ -1,5 +1,3 @@
-import Glibc
-
 /// The items of one page of a list: the first ones behind a cursor, in the order of their keys'
 /// bytes, out of items that are offered in any order.
 ///
@@ -7,18 +5,18 @@ import Glibc
 struct PageSelection<Item> {
     /// An item with the key that it is sorted by.
     struct Candidate {
-        var key: [UInt8]
+        var key: SortKey
         var item: Item
     }
 
-    /// The key of the last item on the previous page; empty for the first page.
-    private let after: [UInt8]
+    /// The key of the last item on the previous page; `nil` for the first page.
+    private let after: SortKey?
     private let limit: Int
     private var candidates: [Candidate] = []
     /// Keys from this one on are not on the page.
-    private var bound: [UInt8]?
+    private var bound: SortKey?
 
-    init(after: [UInt8], limit: Int) {
+    init(after: SortKey?, limit: Int) {
         precondition(limit > 0, "a page of \(limit) items")
         self.after = after
         self.limit = limit
@@ -28,23 +26,22 @@ struct PageSelection<Item> {
     private var capacity: Int { limit + 1 }
 
     /// False for a key that is not on the page.
-    func mayHold(_ key: UnsafeRawBufferPointer) -> Bool {
-        guard after.withUnsafeBytes({ Self.precedes($0, key) }) else { return false }
+    func mayHold(_ text: UnsafeRawBufferPointer, rank: UInt64 = 0) -> Bool {
+        if let after, !after.precedes(text, rank: rank) { return false }
         guard let bound else { return true }
-        return bound.withUnsafeBytes { Self.precedes(key, $0) }
+        return bound.follows(text, rank: rank)
     }
 
-    /// False when no key that begins with the eight bytes of `rank`, the most significant first, is
-    /// on the page.
+    /// False when no key with this rank is on the page.
     func mayHold(rank: UInt64) -> Bool {
-        if let first = Self.rank(of: after), rank < first { return false }
-        guard let bound, let last = Self.rank(of: bound) else { return true }
-        return rank <= last
+        if let after, rank < after.rank { return false }
+        guard let bound else { return true }
+        return rank <= bound.rank
     }
 
     /// Keeps an item if it may be on the page. `drop` gets each item that turns out not to be.
-    mutating func offer(_ key: [UInt8], _ item: Item, drop: (Item) -> Void) {
-        guard key.withUnsafeBytes({ mayHold($0) }) else {
+    mutating func offer(_ key: SortKey, _ item: Item, drop: (Item) -> Void) {
+        guard key.text.withUnsafeBytes({ mayHold($0, rank: key.rank) }) else {
             drop(item)
             return
         }
@@ -60,44 +57,11 @@ struct PageSelection<Item> {
         return (Array(candidates.prefix(limit)), candidates.count > limit)
     }
 
-    private static func rank(of key: [UInt8]) -> UInt64? {
-        guard key.count >= 8 else { return nil }
-        return key.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
-    }
-
-    private static func precedes(
-        _ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer
-    ) -> Bool {
-        let common = min(left.count, right.count)
-        if common > 0, let first = left.baseAddress, let second = right.baseAddress {
-            let order = memcmp(first, second, common)
-            if order != 0 { return order < 0 }
-        }
-        return left.count < right.count
-    }
-
     private mutating func cut(_ drop: (Item) -> Void) {
-        candidates.sort { $0.key.lexicographicallyPrecedes($1.key) }
+        candidates.sort { $0.key < $1.key }
         guard candidates.count >= capacity else { return }
         for candidate in candidates[capacity...] { drop(candidate.item) }
         candidates.removeLast(candidates.count - capacity)
         bound = candidates[capacity - 1].key
-    }
-}
-
-/// Keys of lists: text that is sorted by its bytes, and short enough for a cursor in a URL.
-enum ListKey {
-    /// Longer text sorts by its beginning and its hash.
-    static let prefixBytes = 256
-
-    /// The zero byte that ends a prefix occurs in no text of MQTT [MQTT-1.5.3-2].
-    static func key(_ text: UnsafeRawBufferPointer, _ hash: (UnsafeRawBufferPointer) -> UInt64)
-        -> [UInt8]
-    {
-        guard text.count > prefixBytes else { return [UInt8](text) }
-        var key = [UInt8](text[..<prefixBytes])
-        key.append(0)
-        withUnsafeBytes(of: hash(text).bigEndian) { key.append(contentsOf: $0) }
-        return key
     }
 }

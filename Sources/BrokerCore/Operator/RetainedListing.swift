@@ -21,16 +21,16 @@ struct RetainedListing {
         self.cursor = cursor
         limit = query.limit
         selection = PageSelection(
-            after: query.cursor.flatMap { ListCursor(text: $0) }?.key ?? [], limit: query.limit)
+            after: SortKey(query.cursor, isRanked: false), limit: query.limit)
     }
 
     /// Keeps a message if it may be on the page.
     mutating func offer(_ message: Message, _ hash: KeyedHash, pool: BytePool) {
         let topic = message.topic
         // Rejects most without an allocation.
-        guard topic.count > ListKey.prefixBytes || selection.mayHold(topic) else { return }
+        guard topic.count > SortKey.prefixBytes || selection.mayHold(topic) else { return }
         message.retainReference()
-        selection.offer(ListKey.key(topic) { hash($0) }, message) { $0.release(in: pool) }
+        selection.offer(SortKey(topic, hash), message) { $0.release(in: pool) }
     }
 
     /// Answers with the page, once all messages were offered.
@@ -45,7 +45,7 @@ struct RetainedListing {
             hasMore = true
             break
         }
-        let next = hasMore ? page.last.map { ListCursor(key: $0.key).text } : nil
+        let next = hasMore ? page.last?.key.cursor(isRanked: false) : nil
         let summaries = page.map { RetainedSummary($0.item) }
         for candidate in page { candidate.item.release(in: pool) }
         reply(.success(RetainedPage(retained: summaries, next: next)))
