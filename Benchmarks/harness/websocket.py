@@ -2,10 +2,12 @@
 """What WebSocket costs beside plain TCP: processor time of a message, memory of an idle connection.
 
     Benchmarks/harness/websocket.py cpu [--messages 400000] [--rounds 5]
+    Benchmarks/harness/websocket.py instructions
     Benchmarks/harness/websocket.py memory [--connections 15000]
 
 Each figure is the broker's own (/proc/PID/stat, /proc/PID/smaps_rollup). A round measures plain and
-WebSocket in turn, so that a busy machine disturbs both alike; the median of the rounds counts.
+WebSocket in turn, so that a busy machine disturbs both alike; the median of the rounds counts. Instructions are those of
+the broker under valgrind's callgrind, which counts nothing of the kernel's.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ import time
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+PROGRAM = Path(os.environ.get("HERMESD", REPOSITORY / ".build/release/hermesd"))
 REQUEST = (
     b"GET /mqtt HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
     b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
@@ -42,12 +45,11 @@ def frame(payload: bytes) -> bytes:
 class Broker:
     """One hermesd with a plain listener and one of WebSocket."""
 
-    def __init__(self) -> None:
+    def __init__(self, *wrapper: str, program: Path = PROGRAM) -> None:
         self.folder = tempfile.TemporaryDirectory(prefix="hermes-bench-")
-        program = os.environ.get("HERMESD", REPOSITORY / ".build/release/hermesd")
         self.log = Path(self.folder.name, "log").open("w+")
         self.process = subprocess.Popen(
-            [str(program), "--port", "0", "--port", "0", "--admin-port", "0",
+            [*wrapper, str(program), "--port", "0", "--port", "0", "--admin-port", "0",
              "--durability", "none", "--data-dir", f"{self.folder.name}/data"],
             env={**os.environ, "HERMES_LISTENERS_1_PROTOCOL": "websocket",
                  "HERMES_LOGGING_CONNECTIONS": "debug",
@@ -146,6 +148,31 @@ def measure_cpu(messages: int, rounds: int) -> None:
               f"more {web - plain:+.3f}   {spread}", flush=True)
 
 
+def instructions(kind: str, messages: int, batch: int) -> int:
+    """Instructions of a broker, from its start to its end, that takes so many messages."""
+    with tempfile.TemporaryDirectory(prefix="hermes-bench-") as folder:
+        counts, program = Path(folder, "counts"), Path(folder, "hermesd")
+        # valgrind cannot read the compiler's debug information.
+        subprocess.run(["objcopy", "--strip-debug", str(PROGRAM), str(program)], check=True)
+        broker = Broker(
+            "valgrind", "--tool=callgrind", "--quiet", f"--callgrind-out-file={counts}",
+            program=program)
+        microseconds_per_message(broker, kind, messages, batch, 64)
+        broker.stop()
+        return int(re.findall(r"^(?:totals|summary): (\d+)", counts.read_text(), re.M)[-1])
+
+
+def measure_instructions() -> None:
+    print("instructions of the broker for a message at QoS 0, one subscriber, 64 bytes")
+    for batch, few in ((1, 10_000), (16, 80_000)):
+        found = {}
+        for kind in ("plain", "websocket"):
+            more = instructions(kind, 3 * few, batch) - instructions(kind, few, batch)
+            found[kind] = more / (2 * few)
+        print(f"{batch:4} in a write: plain {found['plain']:,.0f}  websocket {found['websocket']:,.0f}  "
+              f"more {found['websocket'] - found['plain']:+,.0f}", flush=True)
+
+
 def measure_memory(connections: int) -> None:
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
@@ -166,13 +193,15 @@ def measure_memory(connections: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("cpu", "memory"))
+    parser.add_argument("what", choices=("cpu", "instructions", "memory"))
     parser.add_argument("--messages", type=int, default=400_000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--connections", type=int, default=15_000)
     options = parser.parse_args()
     if options.what == "cpu":
         measure_cpu(options.messages, options.rounds)
+    elif options.what == "instructions":
+        measure_instructions()
     else:
         measure_memory(options.connections)
 

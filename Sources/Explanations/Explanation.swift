@@ -75,13 +75,20 @@ package struct Explanation {
         if client.cleanSession {
             lines.append("Its session is clean: what comes while it is away is lost.")
         }
+        let lately = history.events.filter { now - $0.lastMs < 3_600_000 }
+        let takenOver = lately.filter { $0.kind == .disconnected && $0.reason == "taken_over" }
+        let connects = lately.filter { $0.kind == .connected }
         if let fight = detail.takeOvers {
             lines.append(
                 "Two peers use this identifier and take it from each other (\(fight.count) times): "
                     + "\(fight.peers.joined(separator: " and ")). Give each its own identifier.")
-        }
-        let connects = history.events.filter { $0.kind == .connected }
-        if connects.count >= 3, let oldest = connects.last, now - oldest.lastMs < 3_600_000 {
+        } else if takenOver.count >= 3, let oldest = takenOver.last {
+            lines.append(
+                "Newer connections with its identifier ended \(takenOver.count) of its last ones "
+                    + "within \(span(oldest.lastMs)): either two programs at one address use the "
+                    + "identifier, or its app connects again before it has closed the former "
+                    + "connection.")
+        } else if connects.count >= 3, let oldest = connects.last {
             lines.append(
                 "It connected \(connects.count) times within \(span(oldest.lastMs)): its network "
                     + "or its app lets connections go.")

@@ -52,6 +52,24 @@ struct ExplanationTests {
             ])
     }
 
+    @Test("connections of one address that end each other")
+    func takenOver() {
+        let event = Self.event(.disconnected, "taken_over")
+        let connected = Self.event(.connected, "resumed")
+        let sentences = Self.explained(
+            Self.detail(), [connected, event, connected, event, connected, event])
+        #expect(
+            sentences.contains(
+                "Newer connections with its identifier ended 3 of its last ones within 5s: either two programs at one address use the identifier, or its app connects again before it has closed the former connection."
+            ))
+        #expect(!sentences.contains { $0.contains("lets connections go") })
+        #expect(
+            Self.explained(Self.detail(), [connected, event, connected, event, connected])
+                .contains {
+                    $0.hasPrefix("It connected 3 times within 5s: its network or its app")
+                })
+    }
+
     @Test("a client that is away, with a full queue")
     func away() {
         let detail = Self.detail(connected: false, queued: 1, filters: [("a/#", 1)]) {
