@@ -1,20 +1,18 @@
-"""A storm of clients that come with tokens at once, beside clients that are connected.
+"""A storm of clients that come with tokens at once, beside a client that is connected.
 
     .venv/bin/python Benchmarks/harness/login_storm.py --hermesd .build/release/hermesd
 
-Starts a broker that verifies ES256 tokens. Connected clients send themselves a message of QoS 0 each
-100 ms; then all others connect at once, each with a token of its own, twice: first with tokens that
-the broker has never seen, then with the same ones. Prints, for each storm, the time until all are
-connected, the broker's processor time per client, and the round trips of the connected clients before
-and during it. The connected clients are a process of their own, so that their times are not those of the
-Python program that makes the storm; both share the machine with the broker.
+Starts a broker that verifies ES256 tokens. A connected client sends itself messages of QoS 0; then all
+others connect at once, each with a token of its own, twice: first with tokens that the broker has never
+seen, then with the same ones. Prints, for each storm, the time until all are connected, the broker's
+processor time per client, and the round trips of the connected client before and during it, and those
+of a client of a second broker without load, which has the same machine.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import multiprocessing
 import os
 import re
 import struct
@@ -27,6 +25,7 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "Tests/ProcessTests"))
 
+from harness.beside import Beside, idle_broker  # noqa: E402
 from harness.login_service import SigningKey  # noqa: E402
 
 
@@ -47,37 +46,6 @@ def connect(identifier: str, token: bytes) -> bytes:
     return packet(
         0x10, text(b"MQTT") + bytes([4, 0xC2, 0, 0]) + text(identifier.encode()) + text(b"")
         + text(token))
-
-
-class Established(asyncio.Protocol):
-    """A connected client that measures the round trips of messages to itself, each with its beginning."""
-
-    def __init__(self, name: str, token: bytes, times: list[tuple[float, float]]) -> None:
-        self.name, self.token, self.times = name, token, times
-        self.ready = asyncio.get_running_loop().create_future()
-        self.sent = 0.0
-        self.received = 0
-
-    def connection_made(self, transport) -> None:
-        self.transport = transport
-        topic = text(f"own/{self.name}".encode())
-        transport.write(
-            connect(self.name, self.token) + packet(0x82, b"\0\1" + topic + b"\0"))
-        self.message = packet(0x30, topic + b"x")
-
-    def data_received(self, data: bytes) -> None:
-        self.received += len(data)
-        if not self.ready.done():
-            if self.received >= 9:
-                self.ready.set_result(None)
-        elif self.sent:
-            self.times.append((self.sent, time.perf_counter() - self.sent))
-            self.sent = 0.0
-
-    def send(self) -> None:
-        if not self.sent:
-            self.sent = time.perf_counter()
-            self.transport.write(self.message)
 
 
 class Newcomer(asyncio.Protocol):
@@ -103,88 +71,42 @@ def processor_seconds(process: subprocess.Popen) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def shown(times: list[float]) -> str:
-    if not times:
-        return "no round trips"
-    times = sorted(times)
-    return (
-        f"{len(times)} round trips: median {times[len(times) // 2] * 1e3:.2f} ms,"
-        f" p99 {times[int(len(times) * 0.99)] * 1e3:.2f} ms, longest {times[-1] * 1e3:.1f} ms")
-
-
-async def chat(port: int, tokens: list[bytes], control) -> None:
-    """Has clients talk to themselves until the other process says that it is enough."""
-    loop = asyncio.get_running_loop()
-    times: list[tuple[float, float]] = []
-    clients = [
-        (await loop.create_connection(
-            lambda name=f"phone-{number}", token=token: Established(name, token, times),
-            "127.0.0.1", port))[1]
-        for number, token in enumerate(tokens)
-    ]
-    await asyncio.gather(*(client.ready for client in clients))
-    control.send("ready")
-    while not control.poll():
-        for client in clients:
-            client.send()
-        await asyncio.sleep(0.1)
-    control.send(times)
-
-
-def chat_process(port: int, tokens: list[bytes], control) -> None:
-    asyncio.run(chat(port, tokens, control))
-
-
-async def storm(
-    port: int, process: subprocess.Popen, hellos: list[bytes]
-) -> tuple[float, float]:
-    """Connects all at once; returns when it began and ended."""
+async def storm(port: int, process: subprocess.Popen, hellos: list[bytes]) -> str:
+    """Connects all at once; what it took."""
     loop = asyncio.get_running_loop()
     used, begun = processor_seconds(process), time.perf_counter()
     pairs = await asyncio.gather(*(
         loop.create_connection(lambda hello=hello: Newcomer(hello), "127.0.0.1", port)
         for hello in hellos))
     codes = await asyncio.gather(*(newcomer.code for _, newcomer in pairs))
-    ended = time.perf_counter()
-    used = processor_seconds(process) - used
-    print(
-        f"  {codes.count(0)} of {len(codes)} let in within {ended - begun:.2f} s,"
-        f" {used / len(codes) * 1e6:.0f} us of the broker each", flush=True)
+    seconds, used = time.perf_counter() - begun, processor_seconds(process) - used
     for transport, _ in pairs:
         transport.close()
-    await asyncio.sleep(2)
-    return begun, ended
+    return (
+        f"{codes.count(0)} of {len(codes)} let in within {seconds:.2f} s,"
+        f" {used / len(codes) * 1e6:.0f} us of the broker each")
 
 
-def run(options: argparse.Namespace, port: int, process, key: SigningKey) -> None:
-    print(f"{options.algorithm}: {options.clients} newcomers, {options.established} connected")
+def run(
+    options: argparse.Namespace, port: int, idle: int, process: subprocess.Popen, key: SigningKey
+) -> None:
     hellos = [
         connect(f"new-{number}", key.token(sub=f"new-{number}")) for number in range(options.clients)
     ]
-    tokens = [key.token(sub=f"phone-{number}") for number in range(options.established)]
-    control, other = multiprocessing.Pipe()
-    child = multiprocessing.Process(target=chat_process, args=(port, tokens, other))
-    child.start()
-    control.recv()
-    begun = time.perf_counter()
-    time.sleep(3)
-    windows = {"before": (begun, time.perf_counter())}
+    login = connect("beside", key.token(sub="beside"))
+    print(f"{options.algorithm}: {options.clients} newcomers")
+    print(f"  connected client before: {Beside.times(port, 2_000, connect=login)}")
     for name in ("tokens never seen", "the same tokens"):
-        print(f" {name}:")
-        windows[name] = asyncio.run(storm(port, process, hellos))
-    control.send("enough")
-    times = control.recv()
-    child.join()
-    print(" connected clients:")
-    for name, (start, end) in windows.items():
-        print(f"  {name}: {shown([took for sent, took in times if start <= sent <= end])}")
+        beside, elsewhere = Beside(port, connect=login), Beside(idle)
+        print(f"{name}: {asyncio.run(storm(port, process, hellos))}")
+        print(f"  connected client beside: {beside.stop()}")
+        print(f"  idle broker meanwhile: {elsewhere.stop()}", flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--hermesd", default=str(REPOSITORY / ".build/release/hermesd"))
     parser.add_argument("--clients", type=int, default=5_000)
-    parser.add_argument("--established", type=int, default=100)
     parser.add_argument("--algorithm", default="ES256")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -206,7 +128,8 @@ def main() -> None:
             if "Admin API ready" in line:
                 break
         try:
-            run(options, port, process, key)
+            with idle_broker(options.hermesd) as idle:
+                run(options, port, idle, process, key)
         finally:
             process.terminate()
             process.wait()

@@ -26,7 +26,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "Tests/ProcessTests"))
 
 from harness import wire  # noqa: E402
-from harness.beside import Beside  # noqa: E402
+from harness.beside import Beside, idle_broker  # noqa: E402
 from harness.waiting import eventually  # noqa: E402
 
 LISTERS = 10
@@ -131,15 +131,15 @@ def follow(port: int, headers: dict, paths: list[str], ready) -> None:
         thread.join()
 
 
-def measure(label: str, loaded: Broker, idle: Broker, count: int) -> None:
-    elsewhere, began, used = Beside(idle.port), time.monotonic(), loaded.shard_seconds()
+def measure(label: str, loaded: Broker, idle: int, count: int) -> None:
+    elsewhere, began, used = Beside(idle), time.monotonic(), loaded.shard_seconds()
     beside = Beside.times(loaded.port, count)
     used, seconds = loaded.shard_seconds() - used, time.monotonic() - began
     print(f"{label}:\n  beside: {beside}; shard {used / seconds * 100:.0f} % of a core")
     print(f"  idle broker meanwhile: {elsewhere.stop()}", flush=True)
 
 
-def run(options: argparse.Namespace, loaded: Broker, idle: Broker) -> None:
+def run(options: argparse.Namespace, loaded: Broker, idle: int) -> None:
     add_sessions(loaded.port, options.clients)
     measure("without load", loaded, idle, options.deliveries)
     ends, done = multiprocessing.Event(), multiprocessing.Value("q", 0)
@@ -181,11 +181,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="hermes-operators-") as folder:
         loaded = Broker(options.hermesd, Path(folder) / "loaded")
         try:
-            idle = Broker(options.hermesd, Path(folder) / "idle")
-            try:
+            with idle_broker(options.hermesd) as idle:
                 run(options, loaded, idle)
-            finally:
-                idle.stop()
         finally:
             loaded.stop()
 

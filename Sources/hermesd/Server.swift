@@ -165,6 +165,8 @@ struct Server {
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask {
                 try await admin.run { endpoints in
+                    // Before the line that a script may wait for.
+                    leaveAddress(adminURL(endpoints), in: folder)
                     logger.info(
                         "Admin API ready",
                         metadata: [
@@ -173,7 +175,6 @@ struct Server {
                             "admin.tls": "\(adminCertificates == nil ? "off" : "on")",
                             "admin.url": "\(adminURL(endpoints))",
                         ])
-                    leaveAddress(adminURL(endpoints), in: folder)
                     notification.ready(listeners: listeners, admin: Self.text(endpoints))
                 }
             }

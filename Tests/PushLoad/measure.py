@@ -21,15 +21,14 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "Tests" / "ProcessTests"))
 
 from harness.apple import make_key  # noqa: E402
-from harness.beside import Beside  # noqa: E402
+from harness.beside import Beside, idle_broker  # noqa: E402
 from harness.certificates import Authority  # noqa: E402
 from harness.waiting import eventually  # noqa: E402
 
@@ -181,22 +180,6 @@ def run(options: argparse.Namespace, folder: Path) -> None:
         print(f"{len(warnings)} warnings", *warnings[:3], sep="\n  ")
 
 
-@contextmanager
-def idle_broker(hermesd: str, folder: Path) -> Iterator[int]:
-    """The port of a broker without load: what the machine's other work costs its client too."""
-    folder = folder / "idle"
-    folder.mkdir()
-    with (folder / "log").open("w") as log:
-        broker = subprocess.Popen(
-            [hermesd, "--data-dir", str(folder / "data"), "--port", "0", "--admin-port", "0"],
-            stdout=log, stderr=log)
-    try:
-        yield listening_port(folder)
-    finally:
-        broker.terminate()
-        broker.wait(30)
-
-
 def listening_port(folder: Path) -> int:
     line = announced(folder, "MQTT listener ready")
     return int(line.split("listener.address=127.0.0.1:")[1].split()[0])
@@ -223,7 +206,7 @@ def measure(options: argparse.Namespace, folder: Path, broker: subprocess.Popen)
     group = options.phones if options.rate is None else max(1, options.rate // 100)
     register(port, options.phones, options.bad_percent, group)
     print(f"{options.phones} phones registered in {time.monotonic() - began:.1f} s")
-    with idle_broker(options.hermesd, folder) as idle:
+    with idle_broker(options.hermesd) as idle:
         print(f"a connected client before: {Beside.times(port, 4_000)}")
         measure_wakes(options, broker, (port, idle), group, call)
 
