@@ -11,6 +11,8 @@ package protocol BrokerControl: Sendable {
     var process: ProcessFigures { get }
     /// Figures of the durable store, without waiting; `nil` with `durability: none`.
     var store: StoreStatus? { get }
+    /// True while an operator moves the clients elsewhere; without waiting.
+    var isDraining: Bool { get }
     /// Accepts the loss of damaged data; returns a description of it, empty without any.
     func acceptLoss() async -> [String]
     /// Copies the store into an empty or new folder on the broker's machine; returns when the copy

@@ -81,6 +81,7 @@ package struct BrokerLoop: ~Copyable {
     var tracer = Tracer()
     var settings: BrokerSettings
     let identity: Identity
+    let drainSign: DrainSign
     /// Events of the last wait, and those of them that are handled.
     private var eventCount = 0
     private var handledEvents = 0
@@ -101,7 +102,7 @@ package struct BrokerLoop: ~Copyable {
     package init(
         settings: BrokerSettings, store: any Store, mailbox: Mailbox<ShardMessage>,
         logins: LoginCheck?, access: AccessRules? = nil, bans: BanTable? = nil,
-        identity: Identity, logger: Logger
+        identity: Identity, drainSign: DrainSign, logger: Logger
     ) throws {
         var shard = Shard(
             limits: settings.limits, allowsAnonymous: settings.listeners.map(\.allowsAnonymous),
@@ -149,6 +150,7 @@ package struct BrokerLoop: ~Copyable {
         self.handshakes = handshakes
         self.settings = settings
         self.identity = identity
+        self.drainSign = drainSign
         notices = NoticeLog(logger: logger, connections: settings.connectionLogLevel)
     }
 
@@ -186,6 +188,7 @@ package struct BrokerLoop: ~Copyable {
             address: { reactor.address(of: $0) }, peer: { reactor.peerAddress(of: $0) })
         continueBans()
         shard.continueUserDisconnects()
+        continueDrain()
         watchMemory()
         takeSteps()
         resumeAccepting()
@@ -471,6 +474,7 @@ package struct BrokerLoop: ~Copyable {
         isAccepting = []
         waitsForHandshakes = false
         acceptAgainAt = nil
+        shard.endDrain()
         shard.shutDown()
     }
 

@@ -15,6 +15,8 @@ struct BrokerBridge: BrokerControl {
 
     var store: StoreStatus? { durableStore.map { StoreStatus($0.figures) } }
 
+    var isDraining: Bool { broker.isDraining }
+
     func acceptLoss() async -> [String] {
         guard let store = durableStore else { return [] }
         return await withCheckedContinuation { continuation in

@@ -66,6 +66,10 @@ final class StubBroker: BrokerControl {
         var hasNoRoomForDevices = false
         var trial = WakeTrial(outcome: "accepted")
         var notReadyReason: String?
+        /// The state of a drain that is under way.
+        var drain: DrainStatus?
+        /// The answer to its end; `nil` ends it.
+        var drainEnd: DrainEnd?
         var damage: [String] = []
         var backups: [String] = []
         var backupFailure: BackupFailure?
@@ -209,6 +213,26 @@ final class StubBroker: BrokerControl {
                         state.banTables.append(table)
                         return state.bannedConnections
                     }))
+        case .startDrain(let rate, let reply):
+            reply(
+                .success(
+                    state.withLock { state in
+                        let status = DrainStatus(
+                            isDrained: false, connections: 250, closed: 1, perSecond: rate,
+                            startedAtMs: 1_000)
+                        state.drain = status
+                        return status
+                    }))
+        case .drainStatus(let reply):
+            reply(.success(state.withLock { $0.drain ?? DrainStatus(connections: 250) }))
+        case .endDrain(let reply):
+            reply(
+                .success(
+                    state.withLock { state in
+                        if let end = state.drainEnd { return end }
+                        state.drain = nil
+                        return .ended(DrainStatus(connections: 250))
+                    }))
         case .queue(let query, let reply):
             reply(
                 .success(
@@ -297,6 +321,8 @@ final class StubBroker: BrokerControl {
             }
         }
     }
+
+    var isDraining: Bool { state.withLock { $0.drain != nil } }
 
     func acceptLoss() async -> [String] {
         state.withLock { state in

@@ -101,7 +101,7 @@ package struct AdminServer: Sendable {
             + BanRoutes(
                 book: configuration.bans, broker: broker, now: unixMilliseconds, logger: logger
             ).routes
-            + LockoutRoutes(broker: broker).routes
+            + LockoutRoutes(broker: broker).routes + DrainRoutes(broker: broker).routes
             + UserRoutes(
                 file: configuration.users, broker: broker,
                 maximumLineBytes: configuration.maximumBodyBytes
