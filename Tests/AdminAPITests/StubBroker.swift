@@ -72,6 +72,8 @@ final class StubBroker: BrokerControl {
         var drainEnd: DrainEnd?
         var damage: [String] = []
         var backups: [String] = []
+        /// The file of bans that came with the last of them.
+        var savedBans: [UInt8]?
         var backupFailure: BackupFailure?
         var subscriptions: [ListedSubscription] = []
         var retained: [String: RetainedMessage] = [:]
@@ -105,6 +107,7 @@ final class StubBroker: BrokerControl {
     var disconnectedUsers: [String] { state.withLock { $0.disconnectedUsers } }
     var clearedNetworks: [IPNetwork?] { state.withLock { $0.clearedNetworks } }
     var banTables: [BanTable] { state.withLock { $0.banTables } }
+    var savedBans: [UInt8]? { state.withLock { $0.savedBans } }
     var backups: [String] { state.withLock { $0.backups } }
 
     var previews: [PushTarget] { state.withLock { $0.previews } }
@@ -331,9 +334,10 @@ final class StubBroker: BrokerControl {
         }
     }
 
-    func backUp(to directory: String) async throws(BackupFailure) {
+    func backUp(to directory: String, bans: [UInt8]?) async throws(BackupFailure) {
         let failure = state.withLock { state in
             state.backups.append(directory)
+            state.savedBans = bans
             return state.backupFailure
         }
         if let failure { throw failure }

@@ -1,4 +1,5 @@
 import Addresses
+import BanFiles
 import BrokerAPI
 import Credentials
 import Hummingbird
@@ -181,7 +182,7 @@ struct BanRoutes: Sendable {
         }
     }
 
-    private static func problem(_ detail: String) -> Problem {
+    static func problem(_ detail: String) -> Problem {
         Problem(
             .banFile, detail,
             fix: "See to the file \(BanFile.name) in the data directory on the broker's machine, "
