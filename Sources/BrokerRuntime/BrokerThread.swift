@@ -80,7 +80,7 @@ package final class BrokerThread: Sendable {
 
     /// Passes a command of the admin plane to the shard, or refuses it.
     package func send(_ command: BrokerCommand) {
-        switch mailbox.post(.command(command)) {
+        switch mailbox.post(.command(command), isUrgent: command.isUrgent) {
         case .accepted: return
         case .full: command.refuse(.overloaded)
         case .closed: command.refuse(.stopping)

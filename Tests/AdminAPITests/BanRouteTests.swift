@@ -60,6 +60,19 @@ struct BanRouteTests {
         }
     }
 
+    @Test(
+        "a busy broker is not waited for: the answer says when to repeat, and a repeat is harmless")
+    func overloaded() async throws {
+        try await run(StubBroker { $0.unavailable = .overloaded }) { server in
+            let refused = try server.post("/v1/bans", json: #"{"user_name": "ann"}"#)
+            #expect(refused.status == 503 && refused["Retry-After"] == "1")
+            #expect(try refused.problem().detail.contains("in the file of bans"))
+            server.broker.change { $0.unavailable = nil }
+            #expect(try server.post("/v1/bans", json: #"{"user_name": "ann"}"#).status == 200)
+            #expect(server.broker.banTables.map(\.bans.count) == [1])
+        }
+    }
+
     @Test("a backup gets the file of bans, and none is made with a damaged one")
     func backup() async throws {
         try await withTemporaryDirectory { folder in

@@ -117,6 +117,14 @@ public enum BrokerCommand: Sendable {
     case nextWakes(Device.Kind, most: Int, take: @Sendable ([Wake]) -> Void)
     case wakeAnswers([WakeAnswer])
 
+    /// True for what an operator does against an overload, and what must not wait for one to end.
+    public var isUrgent: Bool {
+        switch self {
+        case .setBans, .startDrain, .endDrain: true
+        default: false
+        }
+    }
+
     /// Answers any command with an error.
     public func refuse(_ error: BrokerUnavailable) {
         switch self {
