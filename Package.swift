@@ -107,8 +107,9 @@ let package = Package(
         module(
             "AdminAPI",
             [
-                "Addresses", "AdminTLS", "Authorization", "BrokerAPI", "COpenAPI", "COperatorPage",
-                "Credentials", "Explanations", "HermesMessages", "MQTTCodec", "OperatorLog",
+                "Addresses", "AdminTLS", "Authorization", "BanFiles", "BrokerAPI", "COpenAPI",
+                "COperatorPage", "Credentials", "Explanations", "HermesMessages", "MQTTCodec",
+                "OperatorLog",
                 "PlainText", "RequestText", "Structures", "SystemFiles",
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
@@ -137,6 +138,8 @@ let package = Package(
                 "APNs", "AdminTLS", "Credentials", "LoginKeys", "LoginTokens",
                 "OperatorConfiguration", "PlainText", "SystemFiles", "TLS", "Webhook",
             ]),
+        module(
+            "BanFiles", ["Addresses", "BrokerAPI", "Credentials", "PlainText", "RequestText"]),
         module("Credentials", ["CArgon2", "COpenSSL", "PlainText", "SystemFiles"]),
         // Tokens of a company's login, verified without input and output.
         module(
@@ -188,8 +191,8 @@ let package = Package(
         module(
             "OperatorCLI",
             [
-                "APNs", "Addresses", "AdminTLS", "Authorization", "BrokerAPI", "ConfiguredFiles",
-                "Credentials", "Explanations", "LoginKeys", "LoginTokens",
+                "APNs", "Addresses", "AdminTLS", "Authorization", "BanFiles", "BrokerAPI",
+                "ConfiguredFiles", "Credentials", "Explanations", "LoginKeys", "LoginTokens",
                 "OperatorConfiguration", "PlainText", "Store", "SystemFiles", "TLS", "Webhook",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
@@ -227,8 +230,8 @@ let package = Package(
         program(
             "hermesd",
             [
-                "APNs", "Addresses", "AdminAPI", "AdminTLS", "Authorization", "BrokerAPI",
-                "BrokerCore", "BrokerRuntime",
+                "APNs", "Addresses", "AdminAPI", "AdminTLS", "Authorization", "BanFiles",
+                "BrokerAPI", "BrokerCore", "BrokerRuntime",
                 "CLinux", "ConfiguredFiles", "Credentials", "LoginKeys", "LoginTokens",
                 "OperatorConfiguration", "OperatorLog", "PlainText", "Store", "SystemFiles", "TLS",
                 "Wakes", "Webhook",
@@ -286,8 +289,8 @@ let package = Package(
         tests(
             "AdminAPITests",
             [
-                "Addresses", "AdminAPI", "AdminTLS", "BrokerAPI", "CHermesProtos", "Credentials",
-                "MQTTCodec", "RequestText", "Structures",
+                "Addresses", "AdminAPI", "AdminTLS", "BanFiles", "BrokerAPI", "CHermesProtos",
+                "Credentials", "MQTTCodec", "RequestText", "Structures",
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
             ]),

@@ -11,11 +11,13 @@ package protocol BrokerControl: Sendable {
     var process: ProcessFigures { get }
     /// Figures of the durable store, without waiting; `nil` with `durability: none`.
     var store: StoreStatus? { get }
+    /// True while an operator moves the clients elsewhere; without waiting.
+    var isDraining: Bool { get }
     /// Accepts the loss of damaged data; returns a description of it, empty without any.
     func acceptLoss() async -> [String]
-    /// Copies the store into an empty or new folder on the broker's machine; returns when the copy
-    /// is on disk.
-    func backUp(to directory: String) async throws(BackupFailure)
+    /// Copies the store into an empty or new folder on the broker's machine, with `bans` as the file
+    /// of bans beside it; returns when the copy is on disk.
+    func backUp(to directory: String, bans: [UInt8]?) async throws(BackupFailure)
 }
 
 extension BrokerControl {

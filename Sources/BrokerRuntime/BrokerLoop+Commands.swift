@@ -30,6 +30,9 @@ extension BrokerLoop {
         case .lockouts(let reply): reply(.success(currentLockouts))
         case .clearLockouts(let network, let reply):
             reply(.success(lockouts.clear(network, at: shard.now)))
+        case .startDrain(let rate, let reply): reply(startDrain(perSecond: rate))
+        case .drainStatus(let reply): reply(.success(shard.drainStatus))
+        case .endDrain(let reply): reply(endDrain())
         case .queue(let query, let reply): shard.queue(query, reply: reply)
         case .dropQueue(let clientID, let bound, let reply):
             shard.dropQueue(of: clientID, below: bound, reply: reply)
@@ -79,9 +82,11 @@ extension BrokerLoop {
 
     private var status: BrokerStatus {
         mutating get {
-            BrokerStatus(
+            var status = BrokerStatus(
                 figures, durabilityIntervalMs: identity.durabilityIntervalMs,
                 listeners: reactor.listenerAddresses)
+            if shard.isDraining { status.drain = shard.drainStatus }
+            return status
         }
     }
 

@@ -41,7 +41,7 @@ extension BrokerLoop {
         case .disconnect, .peerClosed, .networkError, .tlsHandshake, .tlsOnPlainListener,
             .proxyHeader, .tlsRecord, .administrator, .keepAlive, .connectTimeout, .takenOver:
             .normal
-        case .shutdown: .goingAway
+        case .shutdown, .draining: .goingAway
         case .protocolViolation, .unacceptableProtocolVersion, .webSocket: .protocolError
         case .notAuthorized, .badUserNameOrPassword, .identifierRejected, .publishDenied,
             .certificateRevoked, .clientIdentifierTooLong, .userNameTooLong, .tooManyInboundQoS2,

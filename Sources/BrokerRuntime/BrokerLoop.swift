@@ -81,6 +81,7 @@ package struct BrokerLoop: ~Copyable {
     var tracer = Tracer()
     var settings: BrokerSettings
     let identity: Identity
+    let drainSign: DrainSign
     /// Events of the last wait, and those of them that are handled.
     private var eventCount = 0
     private var handledEvents = 0
@@ -103,7 +104,7 @@ package struct BrokerLoop: ~Copyable {
     package init(
         settings: BrokerSettings, store: any Store, mailbox: Mailbox<ShardMessage>,
         logins: LoginCheck?, access: AccessRules? = nil, bans: BanTable? = nil,
-        identity: Identity, logger: Logger
+        identity: Identity, drainSign: DrainSign, logger: Logger
     ) throws {
         var shard = Shard(
             limits: settings.limits, allowsAnonymous: settings.listeners.map(\.allowsAnonymous),
@@ -151,6 +152,7 @@ package struct BrokerLoop: ~Copyable {
         self.handshakes = handshakes
         self.settings = settings
         self.identity = identity
+        self.drainSign = drainSign
         notices = NoticeLog(logger: logger, connections: settings.connectionLogLevel)
     }
 
@@ -188,6 +190,7 @@ package struct BrokerLoop: ~Copyable {
             address: { reactor.address(of: $0) }, peer: { reactor.peerAddress(of: $0) })
         continueBans()
         shard.continueUserDisconnects()
+        continueDrain()
         watchMemory()
         takeSteps()
         closeWaiting()
@@ -488,6 +491,7 @@ package struct BrokerLoop: ~Copyable {
         isAccepting = []
         waitsForHandshakes = false
         acceptAgainAt = nil
+        shard.endDrain()
         shard.shutDown()
     }
 

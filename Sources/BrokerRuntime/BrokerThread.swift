@@ -21,6 +21,7 @@ package final class BrokerThread: Sendable {
     private static let mailboxCapacity = 16_384
 
     private let mailbox: Mailbox<ShardMessage>
+    private let drainSign = DrainSign()
     private let state = Mutex(State.running(waiters: []))
 
     package init() throws(SystemError) {
@@ -30,7 +31,7 @@ package final class BrokerThread: Sendable {
     /// Starts the thread; returns the addresses once the listeners accept.
     ///
     /// - Throws: The error of
-    ///   ``BrokerLoop/init(settings:store:mailbox:logins:access:bans:identity:logger:)``,
+    ///   ``BrokerLoop/init(settings:store:mailbox:logins:access:bans:identity:drainSign:logger:)``,
     ///   or `ThreadFailure`.
     package func start(
         settings: BrokerSettings, store: any Store, logins: LoginCheck?,
@@ -44,7 +45,8 @@ package final class BrokerThread: Sendable {
             do {
                 var loop = try BrokerLoop(
                     settings: settings, store: store, mailbox: mailbox, logins: logins,
-                    access: access, bans: bans, identity: identity, logger: logger)
+                    access: access, bans: bans, identity: identity, drainSign: drainSign,
+                    logger: logger)
                 for (address, listener) in zip(loop.listenerAddresses, settings.listeners) {
                     logger.info(
                         "MQTT listener ready",
@@ -78,7 +80,7 @@ package final class BrokerThread: Sendable {
 
     /// Passes a command of the admin plane to the shard, or refuses it.
     package func send(_ command: BrokerCommand) {
-        switch mailbox.post(.command(command)) {
+        switch mailbox.post(.command(command), isUrgent: command.isUrgent) {
         case .accepted: return
         case .full: command.refuse(.overloaded)
         case .closed: command.refuse(.stopping)
@@ -89,6 +91,9 @@ package final class BrokerThread: Sendable {
     package func tell(_ message: ShardMessage) -> Bool {
         mailbox.post(message, isUrgent: true) != .full
     }
+
+    /// True while an operator moves the clients elsewhere.
+    package var isDraining: Bool { drainSign.isSet }
 
     /// Begins a turn, for instance because the store has completed a commit.
     package func wake() { mailbox.wake() }

@@ -5,6 +5,7 @@ import Logging
 import MQTTCore
 import OperatorLog
 import Structures
+import SystemFiles
 import TLS
 import Transport
 
@@ -21,6 +22,35 @@ struct NoticeLog {
     init(logger: Logger, connections: Logger.Level) {
         self.logger = logger
         self.connections = connections
+    }
+
+    // MARK: Drains
+
+    func logDrainStarted(perSecond: Int, connections: Int) {
+        logger.notice(
+            "Draining, connections are closed at a rate and new ones are refused",
+            metadata: [
+                LogKeys.connections: "\(connections)", LogKeys.perSecond: "\(perSecond)",
+                LogKeys.hint: "hermesctl drain stop lets clients connect again",
+            ])
+    }
+
+    func logDrained(closed: Int) {
+        logger.notice(
+            "Drained, no connection is left and new ones are refused",
+            metadata: [LogKeys.connectionsClosed: "\(closed)"])
+    }
+
+    func logDrainEnded(closed: Int) {
+        logger.notice(
+            "Drain ended, clients can connect again",
+            metadata: [LogKeys.connectionsClosed: "\(closed)"])
+    }
+
+    func logDrainGoesOn(_ error: SystemError) {
+        logger.error(
+            "Drain goes on, a listener cannot listen again",
+            metadata: [LogKeys.error: "\(error)"])
     }
 
     var wantsLifecycle: Bool { logger.logLevel <= connections }

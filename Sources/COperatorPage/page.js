@@ -531,7 +531,7 @@ async function readClient() {
 
 function showClient(detail, explanation) {
   show(byID("client-known"), true);
-  byID("disconnect").disabled = !detail?.summary.connected;
+  byID("disconnect").disabled = !detail?.connected;
   const lines = byID("sentences");
   explanation.sentences.forEach((sentence, index) => {
     const line = lines.children[index] ?? lines.appendChild(document.createElement("li"));
@@ -569,8 +569,7 @@ function showFacts(detail) {
   while (element.children.length > facts.length) element.lastChild.remove();
 }
 
-function factsOf(detail) {
-  const client = detail.summary;
+function factsOf(client) {
   const facts = [
     [client.connected ? "Connected for" : "Offline for", age(client.since_ms)],
     ["Address", client.address ?? "–"],
@@ -580,14 +579,14 @@ function factsOf(detail) {
     ["Keep alive", client.keep_alive_s === 0 ? "none" : `${client.keep_alive_s} s`],
     ["Queued", `${whole.format(client.queued)} (${bytes(client.queued_bytes)})`],
     ["In flight", whole.format(client.in_flight)],
-    ["Sent to it", whole.format(detail.publishes_sent)],
-    ["Acknowledged by it", whole.format(detail.publishes_acknowledged)],
-    ["Received from it", whole.format(detail.publishes_received)],
-    ["Unsent bytes", bytes(detail.unsent_bytes)],
-    ["Session's size", bytes(detail.session_bytes)],
+    ["Sent to it", whole.format(client.publishes_sent)],
+    ["Acknowledged by it", whole.format(client.publishes_acknowledged)],
+    ["Received from it", whole.format(client.publishes_received)],
+    ["Unsent bytes", bytes(client.unsent_bytes)],
+    ["Session's size", bytes(client.session_bytes)],
   ];
-  if (detail.will_topic) facts.push(["Will", visible(detail.will_topic)]);
-  for (const [name, count] of Object.entries(detail.dropped)) {
+  if (client.will_topic) facts.push(["Will", visible(client.will_topic)]);
+  for (const [name, count] of Object.entries(client.dropped)) {
     if (count > 0) facts.push([`Lost: ${visible(name)}`, whole.format(count)]);
   }
   return facts;

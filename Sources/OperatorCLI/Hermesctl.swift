@@ -21,7 +21,7 @@ package struct Hermesctl: ParsableCommand {
             PushCommand.self, PushesCommand.self, TagsCommand.self,
             DevicesCommand.self,
             ArrivalsCommand.self, LostConnectionsCommand.self,
-            BansCommand.self, LockoutsCommand.self,
+            BansCommand.self, LockoutsCommand.self, DrainCommand.self,
             StoreCommand.self, BackupCommand.self, UsersCommand.self, TokensCommand.self,
             AclCommand.self, AuthCommand.self,
             ConfigCommand.self,

@@ -54,6 +54,10 @@ package enum LogKeys {
     /// The time from which on it does not count; "never" until it is lifted.
     package static let banExpires = "ban.expires"
     package static let banReason = "ban.reason"
+    /// Open connections, and those that a drain has closed.
+    package static let connections = "connections"
+    package static let connectionsClosed = "drain.closed"
+    package static let perSecond = "drain.per_second"
     package static let payloadBytes = "payload.bytes"
     /// Messages that the line is about.
     package static let count = "messages"

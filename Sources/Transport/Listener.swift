@@ -33,9 +33,34 @@ enum Listener {
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(raw, $0, length) }
         }
         guard bound == 0 else { throw SystemError(call: "bind", subject: subject, code: errno) }
-        guard Glibc.listen(raw, 4_096) == 0 else {
+        try listen(raw, subject)
+        return descriptor
+    }
+
+    /// Has a listening socket refuse new clients, and reset those that wait to be accepted, as if it
+    /// were closed; it keeps its options. One that does not listen would be shut down for good.
+    static func refuse(_ socket: CInt) { _ = shutdown(socket, CInt(SHUT_RD)) }
+
+    /// Listens again after ``refuse(_:)``, on the address that the socket had.
+    ///
+    /// - Throws: `EADDRINUSE` when another socket listens there by now.
+    static func listenAgain(_ socket: CInt, at address: IPAddress) throws(SystemError) {
+        let subject = address.text
+        let (storage, length) = address.storage
+        let bound = withUnsafePointer(to: storage) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(socket, $0, length) }
+        }
+        // The kernel keeps a port that was asked for, then answers EINVAL; one that it chose itself,
+        // for port 0, has to be asked for now.
+        guard bound == 0 || errno == EINVAL else {
+            throw SystemError(call: "bind", subject: subject, code: errno)
+        }
+        try listen(socket, subject)
+    }
+
+    private static func listen(_ socket: CInt, _ subject: String) throws(SystemError) {
+        guard Glibc.listen(socket, 4_096) == 0 else {
             throw SystemError(call: "listen", subject: subject, code: errno)
         }
-        return descriptor
     }
 }

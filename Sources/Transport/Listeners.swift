@@ -17,6 +17,9 @@ struct Listeners: ~Copyable {
     private var descriptors: [CInt] = []
     /// The addresses with their actual ports, including those of closed listeners.
     private(set) var addresses: [String] = []
+    private var locals: [IPAddress] = []
+    /// True after ``refuse(_:)``.
+    private var isRefusing = false
     /// Released to accept and close a connection when no descriptor is free.
     private var spareDescriptor: CInt = -1
 
@@ -34,7 +37,9 @@ struct Listeners: ~Copyable {
         let number = descriptors.count
         let descriptor = socket.take()
         descriptors.append(descriptor)
-        addresses.append(IPAddress(localOf: descriptor).text)
+        let local = IPAddress(localOf: descriptor)
+        locals.append(local)
+        addresses.append(local.text)
         try poller.add(
             descriptor, EPOLLIN.rawValue, owner: Poller.owner(ofListener: number),
             addresses[number])
@@ -43,10 +48,45 @@ struct Listeners: ~Copyable {
 
     /// Sets whether the poller reports waiting connections.
     func setAccepting(_ listener: Int, _ isAccepting: Bool, _ poller: inout Poller) {
-        guard listener < descriptors.count else { return }
+        guard listener < descriptors.count, !isRefusing else { return }
         poller.change(
             descriptors[listener], isAccepting ? EPOLLIN.rawValue : 0,
             owner: Poller.owner(ofListener: listener))
+    }
+
+    /// Has the kernel refuse new clients and reset those that wait, until ``listenAgain(_:)``.
+    mutating func refuse(_ poller: inout Poller) {
+        guard !isRefusing else { return }
+        isRefusing = true
+        for number in descriptors.indices { refuse(number, &poller) }
+    }
+
+    private func refuse(_ number: Int, _ poller: inout Poller) {
+        // Otherwise it would be reported as hung up in each turn.
+        poller.remove(descriptors[number])
+        poller.forget(Poller.owner(ofListener: number))
+        Listener.refuse(descriptors[number])
+    }
+
+    /// Listens again after ``refuse(_:)``, with waiting connections reported.
+    ///
+    /// - Throws: ``SystemError`` when one listener cannot; then all refuse as before.
+    mutating func listenAgain(_ poller: inout Poller) throws(SystemError) {
+        guard isRefusing else { return }
+        var listening = 0
+        do throws(SystemError) {
+            for (number, descriptor) in descriptors.enumerated() {
+                try Listener.listenAgain(descriptor, at: locals[number])
+                listening += 1
+                try poller.add(
+                    descriptor, EPOLLIN.rawValue, owner: Poller.owner(ofListener: number),
+                    addresses[number])
+            }
+        } catch {
+            for number in 0..<listening { refuse(number, &poller) }
+            throw error
+        }
+        isRefusing = false
     }
 
     mutating func closeAll() {
@@ -56,7 +96,7 @@ struct Listeners: ~Copyable {
 
     /// Accepts one connection; the caller owns its socket.
     mutating func accept(_ listener: Int) -> Taken {
-        guard listener < descriptors.count else { return .nothing(.none) }
+        guard listener < descriptors.count, !isRefusing else { return .nothing(.none) }
         let (socket, code) = retrying { Int(hermes_accept(descriptors[listener])) }
         guard socket < 0 else { return .socket(CInt(socket)) }
         switch code {

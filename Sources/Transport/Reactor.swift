@@ -108,6 +108,15 @@ public struct Reactor: ~Copyable {
         listeners.setAccepting(listener, isAccepting, &poller)
     }
 
+    /// Has the kernel refuse new clients, and reset those that wait to be accepted, until
+    /// ``listenAgain()``. Established connections continue.
+    public mutating func refuseConnections() { listeners.refuse(&poller) }
+
+    /// Listens again after ``refuseConnections()``, on the same addresses and ports.
+    ///
+    /// - Throws: ``SystemError`` when an address is another's by now; then all refuse as before.
+    public mutating func listenAgain() throws(SystemError) { try listeners.listenAgain(&poller) }
+
     /// Closes the listeners; established connections continue.
     public mutating func closeListeners() { listeners.closeAll() }
 

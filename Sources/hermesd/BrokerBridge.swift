@@ -1,4 +1,5 @@
 import AdminAPI
+import BanFiles
 import BrokerAPI
 import BrokerRuntime
 import Store
@@ -15,6 +16,8 @@ struct BrokerBridge: BrokerControl {
 
     var store: StoreStatus? { durableStore.map { StoreStatus($0.figures) } }
 
+    var isDraining: Bool { broker.isDraining }
+
     func acceptLoss() async -> [String] {
         guard let store = durableStore else { return [] }
         return await withCheckedContinuation { continuation in
@@ -22,10 +25,11 @@ struct BrokerBridge: BrokerControl {
         }
     }
 
-    func backUp(to directory: String) async throws(BackupFailure) {
+    func backUp(to directory: String, bans: [UInt8]?) async throws(BackupFailure) {
         guard let store = durableStore else { throw .nothingStored }
+        let files = bans.map { [BackupFile(name: BanFile.name, contents: $0)] } ?? []
         let failure = await withCheckedContinuation { continuation in
-            store.backup(to: directory) { continuation.resume(returning: $0) }
+            store.backup(to: directory, with: files) { continuation.resume(returning: $0) }
         }
         guard let failure else { return }
         switch failure.kind {

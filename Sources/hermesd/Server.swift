@@ -3,6 +3,7 @@ import APNs
 import AdminAPI
 import AdminTLS
 import Authorization
+import BanFiles
 import BrokerRuntime
 import BrokerAPI
 import ConfiguredFiles

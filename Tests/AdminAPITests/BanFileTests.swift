@@ -1,4 +1,5 @@
 import Addresses
+import BanFiles
 import BrokerAPI
 import Credentials
 import Testing

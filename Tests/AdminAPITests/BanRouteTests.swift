@@ -1,5 +1,6 @@
 import Addresses
 import BrokerAPI
+import Glibc
 import Testing
 
 @testable import AdminAPI
@@ -56,6 +57,42 @@ struct BanRouteTests {
             #expect(refused.status == 503)
             server.broker.change { $0.unavailable = nil }
             #expect(try server.post("/v1/bans", json: #"{"user_name": "ann"}"#).status == 200)
+        }
+    }
+
+    @Test(
+        "a busy broker is not waited for: the answer says when to repeat, and a repeat is harmless")
+    func overloaded() async throws {
+        try await run(StubBroker { $0.unavailable = .overloaded }) { server in
+            let refused = try server.post("/v1/bans", json: #"{"user_name": "ann"}"#)
+            #expect(refused.status == 503 && refused["Retry-After"] == "1")
+            #expect(try refused.problem().detail.contains("in the file of bans"))
+            server.broker.change { $0.unavailable = nil }
+            #expect(try server.post("/v1/bans", json: #"{"user_name": "ann"}"#).status == 200)
+            #expect(server.broker.banTables.map(\.bans.count) == [1])
+        }
+    }
+
+    @Test("a backup gets the file of bans, and none is made with a damaged one")
+    func backup() async throws {
+        try await withTemporaryDirectory { folder in
+            let book = try BanBook(dataDirectory: folder)
+            try await TestServer.run(StubBroker(), with: .init { $0.bans = book }) { server in
+                let target = "/v1/backup?directory=/var/backups/1"
+                #expect(try server.request("POST", target).status == 200)
+                #expect(server.broker.savedBans == nil)
+                _ = try server.post("/v1/bans", json: #"{"user_name": "ann"}"#)
+                #expect(try server.request("POST", target).status == 200)
+                let saved = try #require(server.broker.savedBans)
+                #expect(String(decoding: saved, as: UTF8.self).contains(" user:ann "))
+
+                let stream = try #require(fopen(folder + "/bans", "w"))
+                fputs("no ban\n", stream)
+                fclose(stream)
+                let refused = try server.request("POST", target).problem()
+                #expect(refused.type == "urn:hermes:problem:ban-file")
+                #expect(server.broker.backups.count == 2)
+            }
         }
     }
 

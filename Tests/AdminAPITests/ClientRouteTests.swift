@@ -1,4 +1,5 @@
 import BrokerAPI
+import RequestText
 import Testing
 
 @testable import AdminAPI
@@ -79,6 +80,25 @@ struct ClientRouteTests {
                 try closed.json(DisconnectResult.self)
                     == DisconnectResult(clientID: clientID, disconnected: true))
             #expect(server.broker.disconnected == [clientID])
+        }
+    }
+
+    @Test("a client alone has the members that it has in the list, with the same values, and more")
+    func sameShape() async throws {
+        let detail = StubBroker.detail("a")
+        let broker = StubBroker {
+            $0.details["a"] = detail
+            $0.page = ClientPage(clients: [detail.summary], next: nil)
+        }
+        try await TestServer.run(broker) { server in
+            let alone = try JSONParser.parse(
+                Array(try server.request("GET", "/v1/clients/a").text.utf8))
+            let list = try JSONParser.parse(
+                Array(try server.request("GET", "/v1/clients").text.utf8))
+            let listed = try #require(list["clients"]?.elements?.first?.members)
+            #expect(!listed.isEmpty)
+            for member in listed { #expect(alone[member.name] == member.value) }
+            #expect(alone["summary"] == nil && alone["subscription_list"] != nil)
         }
     }
 

@@ -1,3 +1,4 @@
+import BanFiles
 import BrokerAPI
 import HermesMessages
 import Logging

@@ -89,8 +89,10 @@ struct ScopeTests {
         ("POST", "/v1/backup?directory=/nonexistent", .admin),
         ("GET", "/v1/bans", .read), ("POST", "/v1/bans", .admin),
         ("DELETE", "/v1/bans/a", .admin), ("GET", "/v1/lockouts", .read),
-        ("DELETE", "/v1/lockouts", .admin), ("GET", "/v1/users", .admin),
-        ("PUT", "/v1/users/a", .admin), ("DELETE", "/v1/users/a", .admin),
+        ("GET", "/v1/drain", .read), ("POST", "/v1/drain", .admin),
+        ("DELETE", "/v1/drain", .admin), ("DELETE", "/v1/lockouts", .admin),
+        ("GET", "/v1/users", .admin), ("PUT", "/v1/users/a", .admin),
+        ("DELETE", "/v1/users/a", .admin),
         ("POST", "/v1/users/import", .admin), ("GET", "/v1/access-rules", .admin),
         ("PUT", "/v1/access-rules", .admin),
     ]

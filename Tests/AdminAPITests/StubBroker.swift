@@ -66,8 +66,14 @@ final class StubBroker: BrokerControl {
         var hasNoRoomForDevices = false
         var trial = WakeTrial(outcome: "accepted")
         var notReadyReason: String?
+        /// The state of a drain that is under way.
+        var drain: DrainStatus?
+        /// The answer to its end; `nil` ends it.
+        var drainEnd: DrainEnd?
         var damage: [String] = []
         var backups: [String] = []
+        /// The file of bans that came with the last of them.
+        var savedBans: [UInt8]?
         var backupFailure: BackupFailure?
         var subscriptions: [ListedSubscription] = []
         var retained: [String: RetainedMessage] = [:]
@@ -101,6 +107,7 @@ final class StubBroker: BrokerControl {
     var disconnectedUsers: [String] { state.withLock { $0.disconnectedUsers } }
     var clearedNetworks: [IPNetwork?] { state.withLock { $0.clearedNetworks } }
     var banTables: [BanTable] { state.withLock { $0.banTables } }
+    var savedBans: [UInt8]? { state.withLock { $0.savedBans } }
     var backups: [String] { state.withLock { $0.backups } }
 
     var previews: [PushTarget] { state.withLock { $0.previews } }
@@ -209,6 +216,26 @@ final class StubBroker: BrokerControl {
                         state.banTables.append(table)
                         return state.bannedConnections
                     }))
+        case .startDrain(let rate, let reply):
+            reply(
+                .success(
+                    state.withLock { state in
+                        let status = DrainStatus(
+                            isDrained: false, connections: 250, closed: 1, perSecond: rate,
+                            startedAtMs: 1_000)
+                        state.drain = status
+                        return status
+                    }))
+        case .drainStatus(let reply):
+            reply(.success(state.withLock { $0.drain ?? DrainStatus(connections: 250) }))
+        case .endDrain(let reply):
+            reply(
+                .success(
+                    state.withLock { state in
+                        if let end = state.drainEnd { return end }
+                        state.drain = nil
+                        return .ended(DrainStatus(connections: 250))
+                    }))
         case .queue(let query, let reply):
             reply(
                 .success(
@@ -298,6 +325,8 @@ final class StubBroker: BrokerControl {
         }
     }
 
+    var isDraining: Bool { state.withLock { $0.drain != nil } }
+
     func acceptLoss() async -> [String] {
         state.withLock { state in
             defer { state.damage = [] }
@@ -305,9 +334,10 @@ final class StubBroker: BrokerControl {
         }
     }
 
-    func backUp(to directory: String) async throws(BackupFailure) {
+    func backUp(to directory: String, bans: [UInt8]?) async throws(BackupFailure) {
         let failure = state.withLock { state in
             state.backups.append(directory)
+            state.savedBans = bans
             return state.backupFailure
         }
         if let failure { throw failure }

@@ -30,6 +30,8 @@ struct TokenRouteTests {
             #expect(created.token.hasPrefix("hermes_"))
             #expect(created.summary.topics == ["orders/#"])
             #expect(created.summary.rate == "5/m")
+            // As in the list, with the secret beside.
+            #expect(made.text.contains(#""name":"billing""#) && !made.text.contains("summary"))
             #expect(try TokenFile.load(path: path).entries.map(\.name.text) == ["billing"])
 
             let published = try server.request(

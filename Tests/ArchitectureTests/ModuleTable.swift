@@ -76,6 +76,7 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
                 Synchronization
                 """),
         ModuleRow("RequestText", own: "PlainText", outside: "Glibc"),
+        ModuleRow("BanFiles", own: "Addresses BrokerAPI Credentials PlainText RequestText"),
         ModuleRow(
             "LoginTokens",
             own: "Authorization COpenSSL Credentials PlainText RequestText SystemFiles",
@@ -117,8 +118,8 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
         ModuleRow(
             "AdminAPI",
             own: """
-                Addresses AdminTLS Authorization BrokerAPI COpenAPI COperatorPage Credentials \
-                Explanations HermesMessages MQTTCodec OperatorLog PlainText RequestText Structures \
+                Addresses AdminTLS Authorization BanFiles BrokerAPI COpenAPI COperatorPage \
+                Credentials Explanations HermesMessages MQTTCodec OperatorLog PlainText RequestText Structures \
                 SystemFiles
                 """,
             outside: """
@@ -128,8 +129,8 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
         ModuleRow(
             "OperatorCLI",
             own: """
-                APNs Addresses AdminTLS Authorization BrokerAPI ConfiguredFiles Credentials \
-                Explanations LoginKeys LoginTokens OperatorConfiguration PlainText Store SystemFiles \
+                APNs Addresses AdminTLS Authorization BanFiles BrokerAPI ConfiguredFiles \
+                Credentials Explanations LoginKeys LoginTokens OperatorConfiguration PlainText Store SystemFiles \
                 TLS Webhook
                 """,
             outside: """
@@ -139,7 +140,8 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
         ModuleRow(
             "hermesd",
             own: """
-                APNs Addresses AdminAPI AdminTLS Authorization BrokerAPI BrokerCore BrokerRuntime \
+                APNs Addresses AdminAPI AdminTLS Authorization BanFiles BrokerAPI BrokerCore \
+                BrokerRuntime \
                 CLinux ConfiguredFiles Credentials LoginKeys LoginTokens OperatorConfiguration \
                 OperatorLog PlainText Store SystemFiles TLS Wakes Webhook
                 """,

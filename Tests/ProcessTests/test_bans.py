@@ -18,7 +18,7 @@ from harness.waiting import eventually
 pytestmark = pytest.mark.hermesd("bans are its own")
 
 NOT_AUTHORIZED = 5
-REFUSED, BAD_FILE, USAGE = 1, 78, 64
+REFUSED, BAD_FILE_HERE, BAD_FILE, USAGE = 1, 2, 78, 64
 OTHER = "127.0.0.2"
 """Another address of this machine."""
 
@@ -240,3 +240,44 @@ def test_a_ban_reaches_a_connect_whose_password_is_being_checked(start_broker):
             assert not packets or packets[0].return_code in (0, NOT_AUTHORIZED)
         assert not any(
             one["connected"] for one in AdminAPI(broker).get("/v1/clients")["clients"])
+
+
+def test_a_backup_holds_the_bans(hermesd):
+    broker = hermesd()
+    before, after = (broker.directory / name for name in ("before", "after"))
+    assert hermesctl("backup", str(before), broker=broker).code == 0
+    assert [path.name for path in before.iterdir()] == ["hermes.sqlite"], "nobody was ever banned"
+    made = ban(broker, client_id="phone", reason="floods")
+    assert hermesctl("backup", str(after), broker=broker).code == 0
+    assert sorted(path.name for path in after.iterdir()) == ["bans", "hermes.sqlite"]
+    assert stat.S_IMODE((after / "bans").stat().st_mode) == 0o600
+    restored = hermesd(data=after)
+    assert AdminAPI(restored).get("/v1/bans")["bans"] == [made["ban"]]
+    with closing(RawClient(restored.address)) as client:
+        assert client.connect("phone").return_code == NOT_AUTHORIZED
+    # It is lifted there as anywhere.
+    lift(restored, made["ban"]["id"])
+    assert is_let_in(restored, "phone")
+
+
+def test_a_backup_with_a_damaged_file_of_bans_is_refused(hermesd):
+    broker = hermesd()
+    ban(broker, client_id="phone")
+    banned_file(broker).write_text("no ban\n")
+    copy = broker.directory / "copy"
+    refused = hermesctl("backup", str(copy), broker=broker)
+    assert refused.code == REFUSED and "bans" in refused.errors, refused
+    assert not copy.exists()
+
+
+def test_config_check_reads_the_file_of_bans(hermesd):
+    broker = hermesd()
+    ban(broker, client_id="phone")
+    configuration = broker.directory / "hermes.yaml"
+    configuration.write_text(f"data_directory: {broker.data}\n")
+    good = hermesctl("config", "check", str(configuration))
+    assert good.code == 0, good
+    with banned_file(broker).open("a") as file:
+        file.write("no ban\n")
+    bad = hermesctl("config", "check", str(configuration))
+    assert bad.code == BAD_FILE_HERE and "bans:" in bad.errors and "Delete" in bad.errors, bad

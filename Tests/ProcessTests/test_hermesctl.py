@@ -36,7 +36,7 @@ def test_clients_list_and_show(broker, client, names):
     shown = succeed("clients", "show", name, broker=broker).output
     assert names.topic("a/+") in shown and "77" in shown
     detail = succeed("clients", "show", name, "--json", broker=broker).json
-    assert detail["summary"]["client_id"] == name
+    assert detail["client_id"] == name
     assert detail["subscription_list"] == [{"filter": names.topic("a/+"), "qos": 2}]
 
 

@@ -176,7 +176,7 @@ def test_what_clients_choose_stays_text(browser, start_broker):
             assert page.text("confirm-id") == shown
             page.element("confirm-yes").click()
             eventually(
-                lambda: not AdminAPI(broker).client(identifier)["summary"]["connected"],
+                lambda: not AdminAPI(broker).client(identifier)["connected"],
                 f"the end of {shown}")
         assert page.driver.execute_script("return document.querySelectorAll('img').length") == 0
         source = page.driver.execute_script("return document.body.innerHTML")

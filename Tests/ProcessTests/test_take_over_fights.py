@@ -48,7 +48,7 @@ def test_the_sixth_take_over_waits_and_both_are_named(start_broker, raw):
     detail = AdminAPI(broker).client("tv")
     assert detail["take_overs"]["count"] == 5
     assert [peer.split(":")[0] for peer in detail["take_overs"]["peers"]] == [PEERS[1], PEERS[0]]
-    assert detail["summary"]["user_name"] == "anna"
+    assert detail["user_name"] == "anna"
     shown = hermesctl("clients", "show", "tv", broker=broker).output
     assert re.search(rf"fought over by +{PEERS[1]}:\d+ and {PEERS[0]}:\d+, 5 take-overs", shown)
 

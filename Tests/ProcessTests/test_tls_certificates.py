@@ -259,7 +259,7 @@ def test_the_common_name_is_the_user_name(strict, own_authority, paho_client):
     # A name in its CONNECT does not count, whatever it says.
     paho_client("office", to=strict, context=context, user_name="root", password="x")
     shown = AdminAPI(strict).get("/v1/clients/office")
-    assert shown["summary"]["user_name"] == "müller"
+    assert shown["user_name"] == "müller"
 
 
 @pytest.mark.parametrize("version", ["TLSv1_2", "TLSv1_3"])

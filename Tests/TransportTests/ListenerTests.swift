@@ -116,6 +116,63 @@ struct ListenerTests {
         #expect(isServed)
     }
 
+    /// Server: has two connections, one of them not accepted, and refuses.
+    /// Kernel: resets that one, and answers newcomers as if nobody listened, until told otherwise.
+    @Test("refusing leaves connections alone, and listens again on the same port")
+    func refuse() throws {
+        var server = try EchoServer()
+        let (peer, handle) = try server.connect()
+        let waiting = try #require(TestPeer(server.address))
+        server.reactor.refuseConnections()
+        server.reactor.setAccepting(0, true)
+        #expect(TestPeer(server.address) == nil && errno == ECONNREFUSED)
+        #expect(waiting.receive().isEmpty && waiting.failure == ECONNRESET)
+        guard case .none = server.reactor.accept(0) else {
+            Issue.record("a listener that refuses accepts")
+            return
+        }
+        peer.send(frame([1]))
+        let isServed = try server.turn { $0.connections[handle]?.frames == [[1]] }
+        #expect(isServed)
+        #expect(try server.turn(milliseconds: 0) == 0, "a refusing listener is not reported")
+
+        try server.reactor.listenAgain()
+        #expect(server.reactor.listenerAddresses == [server.address])
+        _ = try server.connect()
+        server.reactor.refuseConnections()
+        try server.reactor.listenAgain()
+        let (last, lastHandle) = try server.connect()
+        last.send(frame([2]))
+        let isLastServed = try server.turn { $0.connections[lastHandle]?.frames == [[2]] }
+        #expect(isLastServed)
+    }
+
+    @Test("a port that is another's meanwhile keeps all listeners refusing until it is free")
+    func portTaken() throws {
+        var server = try EchoServer()
+        let second = try server.reactor.listen(address: "127.0.0.1", port: 0, userTimeout: .zero)
+        let address = server.reactor.listenerAddresses[second]
+        let port = try #require(UInt16(address.split(separator: ":").last ?? ""))
+        server.reactor.refuseConnections()
+        do {
+            var other = try Reactor(pool: BytePool())
+            _ = try other.listen(address: "127.0.0.1", port: port, userTimeout: .zero)
+            do {
+                try server.reactor.listenAgain()
+                Issue.record("listens on a port that is another's")
+            } catch {
+                #expect(error.code == EADDRINUSE && error.subject == address)
+            }
+            #expect(TestPeer(server.address) == nil && errno == ECONNREFUSED)
+            other.closeListeners()
+        }
+        try server.reactor.listenAgain()
+        let peer = try #require(TestPeer(address))
+        peer.send(frame([1]))
+        let isServed = try server.turn { $0.connections.values.contains { $0.frames == [[1]] } }
+        #expect(isServed && TestPeer(server.address) != nil)
+    }
+
     @Test("accepted sockets send small packets at once and give up vanished peers")
     func options() throws {
         var server = try EchoServer()

@@ -1,3 +1,4 @@
+import BanFiles
 import BrokerAPI
 import Credentials
 import Synchronization
@@ -27,6 +28,15 @@ package final class BanBook: Sendable {
             // Nobody was ever banned.
         }
         current = Mutex(BanTable(file.entries, generation: 1))
+    }
+
+    /// The whole file, checked, for a backup; `nil` when nobody was ever banned. Waits for the disk.
+    func contents() throws(BanFileError) -> [UInt8]? {
+        do throws(BanFileError) {
+            return try BanFile.load(path: path).contents
+        } catch .missing {
+            return nil
+        }
     }
 
     package var table: BanTable { current.withLock { $0 } }

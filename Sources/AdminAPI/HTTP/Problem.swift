@@ -80,6 +80,7 @@ extension Problem {
         case banNotFound = "ban-not-found"
         case tooManyBans = "too-many-bans"
         case banFile = "ban-file"
+        case cannotListen = "cannot-listen"
         case methodNotAllowed = "method-not-allowed"
         case requestTimeout = "request-timeout"
         case tooLarge = "too-large"
@@ -121,7 +122,8 @@ extension Problem {
             case .keyReused: .unprocessableContent
             case .headersTooLarge: .requestHeaderFieldsTooLarge
             case .backupFolder, .tokenExists, .tooManyTokens, .alreadyScheduled, .tooManyTags,
-                .pushExists, .tooManyBans, .tooManyUsers, .noPasswordFile, .noAccessFile:
+                .pushExists, .tooManyBans, .tooManyUsers, .noPasswordFile, .noAccessFile,
+                .cannotListen:
                 .conflict
             case .rulesChanged: .preconditionFailed
             case .internalError, .unreadable, .backupFailed: .internalServerError
@@ -181,6 +183,7 @@ extension Problem {
             case .banNotFound: "There is no such ban"
             case .tooManyBans: "There are as many bans as there can be"
             case .banFile: "The file of bans cannot be used"
+            case .cannotListen: "A listener cannot listen again"
             case .methodNotAllowed: "The route does not have this method"
             case .requestTimeout: "The request did not arrive in time"
             case .tooLarge: "The request is too large"

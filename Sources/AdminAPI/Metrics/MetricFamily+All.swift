@@ -241,8 +241,9 @@ extension MetricFamily {
     /// Named as by Prometheus' client libraries, which dashboards expect.
     private static let store: [MetricFamily] = [
         .gauge(
-            "hermes_ready", "1 while GET /readyz says so: everything is acknowledged durably."
-        ) { $0.store.isReady ? 1 : 0 },
+            "hermes_ready",
+            "1 while GET /readyz says so: everything is acknowledged durably, and clients may connect."
+        ) { $0.store.isReady && !$0.isDraining ? 1 : 0 },
         .counter("hermes_store_commits_total", "Groups of writes made durable.") {
             $0.store.commits
         },

@@ -1,7 +1,7 @@
 import BrokerAPI
 
 extension MetricFamily {
-    /// Who is shut out, by an operator or after wrong passwords.
+    /// Who is shut out, by an operator or after wrong passwords; and whether all are.
     static let bans: [MetricFamily] = [
         .gauge(
             "hermes_lockouts", "Users and addresses that are locked out after wrong passwords."
@@ -13,5 +13,9 @@ extension MetricFamily {
         .counters(
             "hermes_ban_refusals_total", by: "kind",
             "Connections and CONNECTs that bans refused, by what was banned.", { $0.bansMet }),
+        .gauge(
+            "hermes_draining",
+            "1 while an operator moves the clients elsewhere (POST /v1/drain) and nobody may connect."
+        ) { $0.isDraining ? 1 : 0 },
     ]
 }

@@ -1,4 +1,5 @@
 import Addresses
+import BanFiles
 import BrokerAPI
 import Credentials
 import Hummingbird
@@ -132,23 +133,20 @@ struct BanRoutes: Sendable {
 
     // MARK: Carrying it out
 
-    /// Attempts, 10 ms apart, to pass a table to a full mailbox, which a turn empties.
-    private static let tries = 500
-
-    /// Hands the table to the data plane, and returns how many connections it has closed.
+    /// Hands the table to the data plane, and returns how many connections it has closed. The command
+    /// is urgent, so that a queue full of other requests does not hold it up.
     private func putInForce(_ table: BanTable) async throws(Problem) -> Int {
-        for _ in 0..<Self.tries {
-            do throws(Problem) {
-                return try await broker.ask { .setBans(table, $0) }
-            } catch {
-                guard error.kind == .overloaded else { throw error }
-            }
-            try? await Task.sleep(for: .milliseconds(10))
+        do throws(Problem) {
+            return try await broker.ask { .setBans(table, $0) }
+        } catch {
+            guard error.kind == .overloaded else { throw error }
+            throw Problem(
+                .overloaded,
+                "The change is in the file of bans, and the broker is too busy to put it in force.",
+                fix: "Send the request again after the seconds named in Retry-After; a repeat is "
+                    + "harmless.",
+                headers: [.retryAfter: "1"])
         }
-        throw Problem(
-            .overloaded,
-            "The change is in the file of bans, and the broker is too busy to take it.",
-            fix: "Send the request again.", headers: [.retryAfter: "5"])
     }
 
     /// Says what was done; who did it stands in the line about the request.
@@ -181,7 +179,7 @@ struct BanRoutes: Sendable {
         }
     }
 
-    private static func problem(_ detail: String) -> Problem {
+    static func problem(_ detail: String) -> Problem {
         Problem(
             .banFile, detail,
             fix: "See to the file \(BanFile.name) in the data directory on the broker's machine, "

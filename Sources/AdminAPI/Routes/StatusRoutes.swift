@@ -33,6 +33,12 @@ struct StatusRoutes: Sendable {
                     fix: "See to the disk; hermesctl status shows the store, and "
                         + "hermesctl store accept-loss accepts the loss of damaged data.")
             }
+            if broker.isDraining {
+                throw Problem(
+                    .notReady, DrainStatus.notReadyReason,
+                    fix: "Connect to another broker; hermesctl drain stop lets clients connect "
+                        + "again.")
+            }
             return try Response.json(ReadinessModel(status: "ready", durability: durability))
         }
     }

@@ -1,10 +1,13 @@
 import BrokerAPI
 import Hummingbird
+import NIOPosix
 import PlainText
 
 /// Operations on the store of a running broker.
 struct StoreRoutes: Sendable {
     let broker: any BrokerControl
+    /// `nil` for a broker without a data directory, as in tests.
+    let bans: BanBook?
 
     /// `POST /v1/store/accept-loss` and `POST /v1/backup`.
     var routes: [Route] { [acceptLoss, backup] }
@@ -28,12 +31,23 @@ struct StoreRoutes: Sendable {
                     "The folder \"\(directory.visible())\" is no absolute path.",
                     field: "directory", fix: "Name the folder from / on, on the broker's machine.")
             }
+            let bans = try await savedBans()
             do throws(BackupFailure) {
-                try await broker.backUp(to: directory)
+                try await broker.backUp(to: directory, bans: bans)
             } catch {
                 throw Problem(error)
             }
             return try Response.json(BackupResult(directory: directory))
+        }
+    }
+
+    /// The file of bans; `nil` without one.
+    private func savedBans() async throws(Problem) -> [UInt8]? {
+        guard let bans else { return nil }
+        do {
+            return try await NIOThreadPool.singleton.runIfActive { try bans.contents() }
+        } catch {
+            throw BanRoutes.problem("\(error)".visible(limit: 1_024))
         }
     }
 }

@@ -97,11 +97,11 @@ package struct AdminServer: Sendable {
             + RetainedRoutes(broker: broker).routes + [.trace(broker)]
         let control = configuration.control.map { ConfigurationRoutes(control: $0).routes } ?? []
         return publishing + messages + clients + control
-            + StoreRoutes(broker: broker).routes
+            + StoreRoutes(broker: broker, bans: configuration.bans).routes
             + BanRoutes(
                 book: configuration.bans, broker: broker, now: unixMilliseconds, logger: logger
             ).routes
-            + LockoutRoutes(broker: broker).routes
+            + LockoutRoutes(broker: broker).routes + DrainRoutes(broker: broker).routes
             + UserRoutes(
                 file: configuration.users, broker: broker,
                 maximumLineBytes: configuration.maximumBodyBytes

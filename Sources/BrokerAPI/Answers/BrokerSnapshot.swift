@@ -5,7 +5,7 @@ public struct BrokerSnapshot: Codable, Sendable, Equatable {
     /// Milliseconds of a clock that nobody sets. A counter's difference between two snapshots over
     /// the difference of this is a rate.
     public var clockMs: Int64
-    /// False when data may be lost or cannot be stored.
+    /// False when data may be lost or cannot be stored, and while the broker is drained.
     public var ready: Bool
     /// `nil` when it is ready.
     public var notReadyReason: String?
@@ -67,7 +67,7 @@ public struct BrokerSnapshot: Codable, Sendable, Equatable {
         self.atMs = atMs
         self.clockMs = clockMs
         self.status = status
-        notReadyReason = status.store?.notReadyReason
+        notReadyReason = status.notReadyReason
         ready = notReadyReason == nil
         offline = max(0, figures.sessions - figures.connections)
         connectionsPeak = figures.connectionsPeak

@@ -37,6 +37,8 @@ public struct BrokerStatus: Codable, Sendable, Equatable {
     public var publishersPaused: Int
     /// `nil` if the broker does not report it.
     public var memory: MemoryFigures?
+    /// `nil` unless the broker is drained.
+    public var drain: DrainStatus?
     /// `nil` with `durability: none`.
     public var store: StoreStatus?
     /// `nil` without a webhook.
@@ -67,7 +69,12 @@ public struct BrokerStatus: Codable, Sendable, Equatable {
         case protocolViolations = "protocol_violations"
         case limitsReached = "limits_reached"
         case publishersPaused = "publishers_paused"
-        case memory, store, webhook
+        case memory, drain, store, webhook
+    }
+
+    /// The reason for which `GET /readyz` answers 503; `nil` when it answers 200.
+    public var notReadyReason: String? {
+        store?.notReadyReason ?? (drain == nil ? nil : DrainStatus.notReadyReason)
     }
 
     /// The figures that the answer shows; `store` is `nil`.

@@ -1,5 +1,5 @@
-/// The details of one client.
-public struct ClientDetail: Codable, Sendable, Equatable {
+/// One client in full: in JSON the members of the list's ``ClientSummary``, with these beside them.
+public struct ClientDetail: Sendable, Equatable {
     public var summary: ClientSummary
     public var subscriptionList: [ClientSubscription]
     /// Bytes that the session counts for `limits.session_bytes`.
@@ -33,7 +33,6 @@ public struct ClientDetail: Codable, Sendable, Equatable {
     public var device: DeviceModel?
 
     enum CodingKeys: String, CodingKey {
-        case summary
         case subscriptionList = "subscription_list"
         case sessionBytes = "session_bytes"
         case willTopic = "will_topic"

@@ -34,15 +34,28 @@ public struct TokenSummary: Codable, Sendable, Equatable {
     }
 }
 
-/// Answer of `POST /v1/tokens`.
+/// Answer of `POST /v1/tokens`: in JSON the members of ``TokenSummary``, and the secret beside them.
 public struct TokenCreated: Codable, Sendable, Equatable {
     /// The secret, which is shown this once.
     public var token: String
     public var summary: TokenSummary
 
+    private enum CodingKeys: String, CodingKey { case token }
+
     public init(token: String, summary: TokenSummary) {
         self.token = token
         self.summary = summary
+    }
+
+    public init(from decoder: any Decoder) throws {
+        token = try decoder.container(keyedBy: CodingKeys.self).decode(String.self, forKey: .token)
+        summary = try TokenSummary(from: decoder)
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        try summary.encode(to: encoder)
+        var members = encoder.container(keyedBy: CodingKeys.self)
+        try members.encode(token, forKey: .token)
     }
 }
 

@@ -46,6 +46,12 @@ public enum BrokerCommand: Sendable {
     /// Ends locks of a network's addresses, or all, forgets their wrong passwords, and answers with
     /// the number of locks.
     case clearLockouts(IPNetwork?, Reply<Int>)
+    /// Closes all connections at a rate and refuses new ones, or changes the rate of a drain under
+    /// way; answers with its state.
+    case startDrain(perSecond: Int, Reply<DrainStatus>)
+    case drainStatus(Reply<DrainStatus>)
+    /// Ends a drain, so that clients can connect again.
+    case endDrain(Reply<DrainEnd>)
     /// `nil` for an unknown client.
     case queue(QueueQuery, Reply<QueuePage?>)
     /// Drops a client's waiting messages, never those in flight, and answers when that is stored;
@@ -111,6 +117,14 @@ public enum BrokerCommand: Sendable {
     case nextWakes(Device.Kind, most: Int, take: @Sendable ([Wake]) -> Void)
     case wakeAnswers([WakeAnswer])
 
+    /// True for what an operator does against an overload, and what must not wait for one to end.
+    public var isUrgent: Bool {
+        switch self {
+        case .setBans, .startDrain, .endDrain: true
+        default: false
+        }
+    }
+
     /// Answers any command with an error.
     public func refuse(_ error: BrokerUnavailable) {
         switch self {
@@ -133,6 +147,9 @@ public enum BrokerCommand: Sendable {
         case .setBans(_, let reply): reply(.failure(error))
         case .lockouts(let reply): reply(.failure(error))
         case .clearLockouts(_, let reply): reply(.failure(error))
+        case .startDrain(_, let reply): reply(.failure(error))
+        case .drainStatus(let reply): reply(.failure(error))
+        case .endDrain(let reply): reply(.failure(error))
         case .queue(_, let reply): reply(.failure(error))
         case .dropQueue(_, _, let reply): reply(.failure(error))
         case .publish(_, let reply): reply(.failure(error))

@@ -145,6 +145,8 @@ public struct BrokerFigures: Sendable, Equatable {
     /// Clients, users and networks that are shut out, with those whose time is over and that no
     /// change has removed yet.
     public var bans = 0
+    /// True while an operator moves the clients elsewhere.
+    public var isDraining = false
     /// Users and addresses that are locked out after wrong passwords, and such locks in all.
     public var lockouts = 0
     public var lockoutsBegun: UInt64 = 0

@@ -52,6 +52,8 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
     /// The access rules deny the topic of a PUBLISH.
     case publishDenied
     case administrator
+    /// An operator drains the broker: its clients are to go elsewhere.
+    case draining
     /// Too many wrong passwords came before, by this limit; this one was not looked at.
     case lockedOut(Limit)
     /// A ban refuses the CONNECT.
@@ -71,7 +73,7 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case tlsHandshake, tlsOnPlainListener, proxyHeader, memoryShortage, unfinishedPackets
         case addressLimit, certificateRevoked, tlsRecord, unsubscribeFilters
         case clientIdentifierTooLong, userNameTooLong, noRoom, webSocket, tokenRefused
-        case tokenExpired, banned, lockedOut
+        case tokenExpired, banned, lockedOut, draining
 
         public var name: String {
             switch self {
@@ -112,6 +114,7 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
             case .tokenExpired: "token_expired"
             case .banned: "banned"
             case .lockedOut: "locked_out"
+            case .draining: "draining"
             }
         }
     }
@@ -155,6 +158,7 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .tokenExpired: .tokenExpired
         case .banned, .closedByBan: .banned
         case .lockedOut: .lockedOut
+        case .draining: .draining
         }
     }
 
@@ -187,7 +191,7 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
             .unacceptableProtocolVersion, .authenticationBusy, .publishDenied, .administrator,
             .storeFailure, .shutdown, .tlsHandshake, .tlsOnPlainListener, .certificateRevoked,
             .proxyHeader, .addressLimit, .tlsRecord, .webSocket, .tokenRefused, .tokenExpired,
-            .banned, .closedByBan:
+            .banned, .closedByBan, .draining:
             nil
         }
     }
@@ -204,7 +208,7 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .badUserNameOrPassword, .notAuthorized, .identifierRejected, .tooManySessions,
             .clientIdentifierTooLong, .userNameTooLong, .noRoom, .unacceptableProtocolVersion,
             .authenticationBusy, .publishDenied, .disconnect, .shutdown, .tokenRefused,
-            .tokenExpired, .banned, .lockedOut:
+            .tokenExpired, .banned, .lockedOut, .draining:
             true
         case .peerClosed, .networkError, .protocolViolation, .connectTimeout, .keepAlive,
             .takenOver, .tooManyInboundQoS2, .topicLevels, .unsubscribeFilters, .outputLimit,
@@ -251,7 +255,7 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
             .badUserNameOrPassword, .identifierRejected, .unacceptableProtocolVersion,
             .tooManySessions, .authenticationBusy, .publishDenied, .storeFailure, .shutdown,
             .tlsHandshake, .addressLimit, .clientIdentifierTooLong, .userNameTooLong, .noRoom,
-            .tokenRefused, .banned, .lockedOut:
+            .tokenRefused, .banned, .lockedOut, .draining:
             nil
         }
     }

@@ -37,6 +37,9 @@ struct Connections: ~Copyable {
     /// Connections whose CONNACK has left.
     private(set) var activeCount = 0
 
+    /// Connections that have not been closed.
+    var count: Int { pendingCount + activeCount }
+
     init(now: MonotonicTime) { timers = TimerWheel(now: now) }
 
     // MARK: Records

@@ -40,6 +40,8 @@ extension Shard {
             } else if let ban = ban(of: judged) {
                 // Before its password is checked, which would cost more than the refusal.
                 refuse(judged, by: ban)
+            } else if drain.isActive {
+                refuseConnect(judged, .serverUnavailable, .draining)
             } else {
                 authenticate(judged)
             }
@@ -141,6 +143,10 @@ extension Shard {
         // It may have come while the password was checked, or the take-over was delayed.
         if let ban = ban(of: judged) {
             refuse(judged, by: ban)
+            return
+        }
+        guard !drain.isActive else {
+            refuseConnect(judged, .serverUnavailable, .draining)
             return
         }
         let user =

@@ -90,6 +90,7 @@ extension Shard {
         figures.acknowledgements = commits.times.histogram
         figures.limitsReached = counters.limits.figures
         figures.accessRefusals = counters.accessRefusals.figures
+        figures.isDraining = isDraining
         figures.bans = bans.count
         figures.bansMet = counters.bansMet.figures
     }

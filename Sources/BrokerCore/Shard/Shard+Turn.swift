@@ -224,7 +224,7 @@ extension Shard {
                         MonotonicTime.earliest(pushesDue, dropReports.deadline)),
                     MonotonicTime.earliest(
                         MonotonicTime.earliest(system.deadline, groupsDue),
-                        logins.nextDeadline))))
+                        MonotonicTime.earliest(logins.nextDeadline, drain.deadline)))))
     }
 
     // MARK: Timers

@@ -31,6 +31,7 @@ public struct Shard: ~Copyable {
     var rights: Rights
     var bans: Bans
     var userDisconnects = UserDisconnects()
+    var drain = ConnectionDrain()
     var commits: Commits
     var requests = AdminRequests()
     var groups = PublishGroups()

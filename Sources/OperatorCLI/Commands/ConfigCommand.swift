@@ -2,6 +2,7 @@ import APNs
 import AdminTLS
 import ArgumentParser
 import Authorization
+import BanFiles
 import ConfiguredFiles
 import Credentials
 import Glibc
@@ -24,7 +25,8 @@ struct ConfigCheckCommand: OperatorCommand {
         commandName: "check",
         abstract: "Check a configuration file, and the files it names.",
         discussion: """
-            Password, ACL, token, TLS and webhook files and keys of logins are read as the broker reads them. \
+            Password, ACL, token, TLS and webhook files, keys of logins and the file of bans are \
+            read as the broker reads them. \
             Variables of the environment count as they do for the broker. All problems are shown \
             at once, each with its line and what to do.
             """)
@@ -60,6 +62,7 @@ struct ConfigCheckCommand: OperatorCommand {
             }
         }
         if let warning = tokens??.accessWarning { context.console.complain("warning: \(warning)") }
+        if showsItsFiles { checkBans(configuration, &refusals) }
         checkLogins(configuration.auth.jwt, &refusals)
         if let settings = APNsSettings(configuration) {
             _ = refusals.collect { () throws(APNsUnusable) in try APNsCredentials.load(settings) }
@@ -104,6 +107,18 @@ struct ConfigCheckCommand: OperatorCommand {
                 throw LoginFileUnusable(
                     description: "auth.jwt.ca_file: \(error.description)",
                     isTransient: error.isTransient)
+            }
+        }
+    }
+
+    /// A broker does not start with a damaged file of bans.
+    private func checkBans(_ configuration: HermesConfiguration, _ refusals: inout FileRefusals) {
+        _ = refusals.collect { () throws(BanFileError) -> BanFile? in
+            do throws(BanFileError) {
+                return try BanFile.load(path: "\(configuration.dataDirectory)/\(BanFile.name)")
+            } catch .missing {
+                // Nobody was ever banned.
+                return nil
             }
         }
     }

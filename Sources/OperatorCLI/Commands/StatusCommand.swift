@@ -32,6 +32,7 @@ struct StatusCommand: OperatorCommand {
         list.add(
             "since the start",
             "\(status.connectionsTotal) accepted, \(status.connectionsRefused) refused")
+        if let drain = status.drain { list.add("drain", DrainCommand.summary(drain)) }
         list.add("protocol violations", "\(status.protocolViolations)")
         if let memory = status.memory { list.add("memory", Self.text(memory)) }
         list.startGroup()
@@ -52,7 +53,9 @@ struct StatusCommand: OperatorCommand {
         list.add("dropped", Wording.counts(status.dropped))
         list.add("limits reached", Wording.counts(status.limitsReached))
         if let webhook = status.webhook { list.add("webhook", text(webhook, now: now)) }
-        if let store = status.store { add(store, to: &list) }
+        if let store = status.store {
+            add(store, notReadyReason: status.notReadyReason, to: &list)
+        }
         return list.rendered()
     }
 
@@ -71,9 +74,11 @@ struct StatusCommand: OperatorCommand {
             .joined(separator: ", ")
     }
 
-    private static func add(_ store: StoreStatus, to list: inout FieldList) {
+    private static func add(
+        _ store: StoreStatus, notReadyReason: String?, to list: inout FieldList
+    ) {
         list.startGroup()
-        list.add("ready", store.notReadyReason.map { "no: \($0)" } ?? "yes")
+        list.add("ready", notReadyReason.map { "no: \($0)" } ?? "yes")
         list.add(
             "commits",
             "\(store.commits) (\(Wording.bytes(store.committedBytes))), \(store.failures) failed")

@@ -107,6 +107,9 @@ struct TopFrame {
     }
 
     private var readiness: String {
+        if let drain = status.drain {
+            return "NOT READY: \(drain.state.rawValue), \(drain.connections) connections left"
+        }
         guard let store = status.store else { return "stores nothing" }
         return store.notReadyReason.map { "NOT READY: \(VisibleText.escaped($0))" } ?? "ready"
     }

@@ -9,6 +9,7 @@ enum CommandWords {
         ("GET /v1/retained", "hermesctl retained list"),
         ("GET /v1/bans", "hermesctl bans list"),
         ("GET /v1/users", "hermesctl users list"),
+        ("GET /v1/drain", "hermesctl drain status"),
         ("GET /v1/config", "hermesctl config show"),
         ("GET /v1/openapi.json lists the routes.", "Does hermesctl have the broker's version?"),
         ("DELETE /v1/tokens/", "hermesctl tokens revoke "),

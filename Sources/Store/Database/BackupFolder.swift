@@ -1,10 +1,15 @@
 import Glibc
+import SystemFiles
 
-/// The folder for a backup. It is created with mode 0700, or exists and is empty.
+/// The folder for a backup. It is created with mode 0700, or exists and is empty. Unless
+/// ``keep()`` is called, what this value has made is removed again.
 struct BackupFolder: ~Copyable {
     let path: String
-    /// True when this value created the folder. It is then removed, unless ``keep()`` is called.
-    private var isOurs: Bool
+    /// True when this value created the folder.
+    private let isOurs: Bool
+    /// Paths of the files that it has written.
+    private var written: [String] = []
+    private var isKept = false
 
     /// Bytes of free space needed beside the copy, for SQLite's rollback file and the folder.
     private static let spareBytes: UInt64 = 4 << 20
@@ -14,7 +19,11 @@ struct BackupFolder: ~Copyable {
         self.isOurs = isOurs
     }
 
-    deinit { if isOurs { _ = rmdir(path) } }
+    deinit {
+        guard !isKept else { return }
+        for path in written { _ = unlink(path) }
+        if isOurs { _ = rmdir(path) }
+    }
 
     /// Creates or checks the folder, and checks that its file system has room.
     ///
@@ -47,7 +56,18 @@ struct BackupFolder: ~Copyable {
     }
 
     /// The copy is complete, so the folder stays.
-    mutating func keep() { isOurs = false }
+    mutating func keep() { isKept = true }
+
+    /// Writes a file with mode 0600; it is on disk when this returns.
+    mutating func write(_ file: BackupFile) throws(StoreFailure) {
+        let target = "\(path)/\(file.name)"
+        do throws(SystemError) {
+            written.append(target)
+            try FileChange.replace(target, with: file.contents)
+        } catch {
+            throw StoreFailure(operation: "write", path: target, errno: error.code)
+        }
+    }
 
     /// A copy inside the data directory would be lost together with the data.
     private static func checkOutside(

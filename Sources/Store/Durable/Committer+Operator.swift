@@ -14,7 +14,8 @@ extension Committer {
 
     /// Asks the mover to copy the database once it has everything that is stored now.
     func backUp(
-        to directory: String, _ reply: @escaping @Sendable (StoreFailure?) -> Void
+        to directory: String, with files: [BackupFile],
+        _ reply: @escaping @Sendable (StoreFailure?) -> Void
     ) {
         guard !isClosing else { return reply(MoverTask.stopping(directory)) }
         commit()
@@ -33,6 +34,6 @@ extension Committer {
             fail(error)
             return reply(error)
         }
-        movers.post(.backup(directory: directory, reply: reply))
+        movers.post(.backup(directory: directory, files: files, reply: reply))
     }
 }

@@ -20,7 +20,8 @@ final class Committer {
         case readDone(UInt64)
         case moved(segment: UInt64)
         case spare(SegmentFile?)
-        case backup(directory: String, reply: @Sendable (StoreFailure?) -> Void)
+        case backup(
+            directory: String, files: [BackupFile], reply: @Sendable (StoreFailure?) -> Void)
         case acceptLoss(reply: @Sendable ([String]) -> Void)
         /// No task follows it.
         case close
@@ -149,7 +150,8 @@ final class Committer {
             freeSegments()
         case .moved(let segment): moved(segment)
         case .spare(let file): journal.finishSpare(file)
-        case .backup(let directory, let reply): backUp(to: directory, reply)
+        case .backup(let directory, let files, let reply):
+            backUp(to: directory, with: files, reply)
         case .acceptLoss(let reply): reply(acceptLoss())
         case .close: isClosing = true
         }

@@ -197,9 +197,13 @@ public final class DurableStore: Store, @unchecked Sendable {
     public var figures: StoreFigures { outbox.figures }
 
     /// Copies the database, with everything that is stored now, to a folder. The folder is created,
-    /// or must be empty. Calls `reply` on a thread of the store, with `nil` for success.
-    public func backup(to directory: String, reply: @escaping @Sendable (StoreFailure?) -> Void) {
-        guard tasks.post(.backup(directory: directory, reply: reply)) else {
+    /// or must be empty; `files` come beside the copy. Calls `reply` on a thread of the store, with
+    /// `nil` for success. After a failure nothing is left of it.
+    public func backup(
+        to directory: String, with files: [BackupFile] = [],
+        reply: @escaping @Sendable (StoreFailure?) -> Void
+    ) {
+        guard tasks.post(.backup(directory: directory, files: files, reply: reply)) else {
             return reply(MoverTask.stopping(directory))
         }
     }

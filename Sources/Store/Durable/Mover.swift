@@ -9,7 +9,8 @@ enum MoverTask: Sendable {
     /// Create a file for the journal ahead of time.
     case spare(SpareRequest)
     /// Copy the database, with all segments that were handed over before.
-    case backup(directory: String, reply: @Sendable (StoreFailure?) -> Void)
+    case backup(
+        directory: String, files: [BackupFile], reply: @Sendable (StoreFailure?) -> Void)
 
     /// The failure of a backup that is refused or given up because the broker stops.
     static func stopping(_ directory: String) -> StoreFailure {
@@ -35,6 +36,7 @@ final class Mover {
 
     private struct BackupRequest {
         let directory: String
+        let files: [BackupFile]
         let reply: @Sendable (StoreFailure?) -> Void
         /// The last segment that must be in the copy; 0 for none.
         let segment: UInt64
@@ -114,10 +116,10 @@ final class Mover {
             case .spare(let request):
                 // Done at once: when it comes too late, the committer creates the file itself.
                 report(.spare(try? request.make()))
-            case .backup(let directory, let reply):
+            case .backup(let directory, let files, let reply):
                 backups.append(
                     BackupRequest(
-                        directory: directory, reply: reply,
+                        directory: directory, files: files, reply: reply,
                         segment: segments.last?.changes.segment ?? 0))
             }
         }
@@ -212,6 +214,7 @@ final class Mover {
             } else {
                 folder = try BackupFolder.prepare(
                     backup.directory, of: database.path, bytes: try database.sizes().file)
+                for file in backup.files { try folder?.write(file) }
                 copy = try DatabaseBackup(of: database, to: backup.directory)
             }
         } catch {
@@ -220,7 +223,8 @@ final class Mover {
     }
 
     private func finishBackup(_ failure: StoreFailure?) {
-        // First the incomplete copy is removed, then the folder, if the backup created it.
+        // First the incomplete copy is removed, then the other files, and the folder if the backup
+        // created it.
         copy = nil
         if failure == nil { folder?.keep() }
         folder = nil

@@ -87,7 +87,8 @@ struct DurableThreadTests {
 
         let copy = DurableFolder()
         let reply = try WorkQueue<StoreFailure?>(name: "reply")
-        client.store.backup(to: "\(copy.path)") { reply.post($0) }
+        let bans = BackupFile(name: "bans", contents: Array("nobody\n".utf8))
+        client.store.backup(to: "\(copy.path)", with: [bans]) { reply.post($0) }
         let moved = client.store.figures.movedSegments
         var answer: [StoreFailure?] = []
         var writes = 0
@@ -101,6 +102,9 @@ struct DurableThreadTests {
         #expect(answer == [nil])
         #expect(writes < 100 || client.store.figures.movedSegments > moved)
 
+        var status = stat()
+        #expect(stat("\(copy.path)/bans", &status) == 0)
+        #expect(status.st_size == bans.contents.count && status.st_mode & 0o777 == 0o600)
         let opened = try SteppedStore(at: copy.path)
         let model = try #require(try opened.restoredModel())
         let groups = try #require(model.sequences[RecordProgram.marker])
@@ -111,6 +115,27 @@ struct DurableThreadTests {
         client.store.backup(to: "\(copy.path)") { reply.post($0) }
         #expect(
             reply.takeAll(waitMilliseconds: 10_000)?.first??.reason == "the folder is not empty")
+        #expect(client.store.close(waitMilliseconds: 30_000))
+    }
+
+    @Test("a backup whose files cannot be written leaves nothing behind")
+    func failedFile() throws {
+        let folder = DurableFolder()
+        let client = try StoreClient(at: folder.path, options: .small(), seed: 6)
+        let parent = DurableFolder()
+        let reply = try WorkQueue<StoreFailure?>(name: "reply")
+        let files = [
+            BackupFile(name: "bans", contents: [1]),
+            // Longer than a name can be.
+            BackupFile(name: String(repeating: "x", count: 300), contents: [2]),
+        ]
+        client.store.backup(to: "\(parent.path)/copy", with: files) { reply.post($0) }
+        let failure = try #require(reply.takeAll(waitMilliseconds: 10_000)?.first)
+        #expect(failure?.operation == "write")
+        #expect(access("\(parent.path)/copy", F_OK) != 0)
+        // The parent has nothing else, so that the copy can be made there.
+        client.store.backup(to: parent.path, with: [files[0]]) { reply.post($0) }
+        #expect(reply.takeAll(waitMilliseconds: 10_000) == [nil])
         #expect(client.store.close(waitMilliseconds: 30_000))
     }
 }

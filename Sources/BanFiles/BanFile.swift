@@ -9,21 +9,21 @@ import RequestText
 ///
 /// The target is `client:`, `user:` or `address:` and a name or network; `expires` may be `never`.
 /// Names, authors and reasons are percent-encoded, so that each is one word.
-typealias BanFile = LineFile<BanLines>
+package typealias BanFile = LineFile<BanLines>
 package typealias BanFileError = LineFileError<BanLines>
 
 extension LineFile<BanLines> {
     /// Name of the file in the data directory.
-    static var name: String { "bans" }
+    package static var name: String { "bans" }
     /// Most bans of a file; bounded because each change writes all of it.
-    static var maximumCount: Int { 10_000 }
+    package static var maximumCount: Int { 10_000 }
     /// Bytes of a banned client identifier or user name; as many as an MQTT string may have.
-    static var maximumNameBytes: Int { 65_535 }
+    package static var maximumNameBytes: Int { 65_535 }
     /// Bytes of a reason.
-    static var maximumReasonBytes: Int { 512 }
+    package static var maximumReasonBytes: Int { 512 }
 
     /// Adds a ban at the end, or puts it in the place of an earlier one of the same target.
-    mutating func add(_ ban: Ban) -> BanAddition {
+    package mutating func add(_ ban: Ban) -> BanAddition {
         let former = entries.first { $0.target == ban.target }
         let kept = Ban(
             id: former?.id ?? ban.id, target: ban.target, created: ban.created,
@@ -44,7 +44,7 @@ extension LineFile<BanLines> {
 }
 
 /// The result of an attempt to add a ban.
-enum BanAddition: Equatable, Sendable {
+package enum BanAddition: Equatable, Sendable {
     /// `replaced` means that the target was banned before: the ban keeps its identifier, and has the
     /// new time and reason.
     case added(Ban, replaced: Bool)

@@ -1,0 +1,45 @@
+import BrokerAPI
+import Hummingbird
+
+/// Moves the clients of the broker elsewhere before maintenance.
+struct DrainRoutes: Sendable {
+    let broker: any BrokerControl
+
+    /// `GET`, `POST` and `DELETE /v1/drain`.
+    var routes: [Route] { [status, start, end] }
+
+    static let fields = JSONFields.Known([JSONFields.Name(canonical: "per_second")])
+
+    private var status: Route {
+        Route(method: .get, path: "/v1/drain", access: .scope(.read)) { _ throws(Problem) in
+            let status: DrainStatus = try await broker.ask { .drainStatus($0) }
+            return try Response.json(status)
+        }
+    }
+
+    private var start: Route {
+        Route(method: .post, path: "/v1/drain", access: .scope(.admin), body: .json) {
+            request throws(Problem) in
+            let fields = try JSONFields(try request.json(), known: Self.fields)
+            let range = Int64(DrainStatus.rates.lowerBound)...Int64(DrainStatus.rates.upperBound)
+            let rate = try fields.integer("per_second", in: range)
+            let status: DrainStatus = try await broker.ask {
+                .startDrain(perSecond: rate.map { Int($0) } ?? DrainStatus.defaultPerSecond, $0)
+            }
+            return try Response.json(status)
+        }
+    }
+
+    private var end: Route {
+        Route(method: .delete, path: "/v1/drain", access: .scope(.admin)) { _ throws(Problem) in
+            let end: DrainEnd = try await broker.ask { .endDrain($0) }
+            switch end {
+            case .ended(let status): return try Response.json(status)
+            case .cannotListen(let reason):
+                throw Problem(
+                    .cannotListen, "The broker is still drained: \(reason).",
+                    fix: "End what listens there, and ask again; or restart the broker.")
+            }
+        }
+    }
+}
