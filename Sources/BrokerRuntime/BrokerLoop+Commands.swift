@@ -20,6 +20,8 @@ extension BrokerLoop {
             reply(.success(shard.client(clientID) { reactor.address(of: $0) }))
         case .history(let clientID, let reply):
             reply(.success(history(of: clientID)))
+        case .troubles(let kind, let limit, let reply):
+            reply(.success(troubles(kind, limit: limit)))
         case .beginTrace(let request, let reply): reply(.success(beginTrace(request)))
         case .traceLines(let id, let reply): reply(.success(traceLines(id)))
         case .endTrace(let id): endTrace(id)

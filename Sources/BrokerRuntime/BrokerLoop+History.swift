@@ -39,10 +39,19 @@ extension BrokerLoop {
         }
     }
 
+    /// Clients in trouble, the newest trouble first.
+    func troubles(_ kind: ClientEvent.Kind?, limit: Int) -> [ClientTrouble] {
+        histories.troubles(kind, limit: limit) { Self.address($0).text }
+    }
+
+    private static func address(_ bytes: ArraySlice<UInt8>) -> IPAddress {
+        bytes.withUnsafeBytes { $0.loadUnaligned(as: IPAddress.self) }
+    }
+
     func history(of clientID: String) -> ClientHistory {
         var addresses: [IPAddress] = []
         var history = histories.history(of: clientID) { bytes in
-            let address = bytes.withUnsafeBytes { $0.loadUnaligned(as: IPAddress.self) }
+            let address = Self.address(bytes)
             addresses.append(address)
             return address.text
         }

@@ -13,7 +13,8 @@ package struct Hermesctl: ParsableCommand {
             """,
         version: "0.1.0",
         subcommands: [
-            StatusCommand.self, TopCommand.self, ExplainCommand.self, TraceCommand.self,
+            StatusCommand.self, TopCommand.self, TroublesCommand.self, ExplainCommand.self,
+            TraceCommand.self,
             ClientsCommand.self, QueueCommand.self,
             SubscriptionsCommand.self, ReceiversCommand.self, RetainedCommand.self,
             PublishCommand.self,

@@ -89,6 +89,7 @@ struct ScopeTests {
         ("POST", "/v1/backup?directory=/nonexistent", .admin),
         ("GET", "/v1/bans", .read), ("POST", "/v1/bans", .admin),
         ("DELETE", "/v1/bans/a", .admin), ("GET", "/v1/lockouts", .read),
+        ("GET", "/v1/troubles", .read),
         ("GET", "/v1/drain", .read), ("POST", "/v1/drain", .admin),
         ("DELETE", "/v1/drain", .admin), ("DELETE", "/v1/lockouts", .admin),
         ("GET", "/v1/users", .admin), ("PUT", "/v1/users/a", .admin),

@@ -175,6 +175,16 @@ final class StubBroker: BrokerControl {
                 .success(
                     ClientHistory(
                         clientID: clientID, events: state.withLock { $0.events[clientID] ?? [] })))
+        case .troubles(let kind, let limit, let reply):
+            let found = state.withLock { state in
+                state.events.sorted { $0.key < $1.key }.compactMap { clientID, events in
+                    events.first {
+                        ClientEvent.isTrouble($0.kind, reason: $0.reason)
+                            && (kind == nil || kind == $0.kind)
+                    }.map { ClientTrouble(clientID: clientID, event: $0) }
+                }
+            }
+            reply(.success(Array(found.prefix(limit))))
         case .beginTrace(let request, let reply):
             reply(
                 .success(

@@ -101,6 +101,7 @@ package struct AdminServer: Sendable {
             + BanRoutes(
                 book: configuration.bans, broker: broker, now: unixMilliseconds, logger: logger
             ).routes
+            + [TroubleRoute(broker: broker).route]
             + LockoutRoutes(broker: broker).routes + DrainRoutes(broker: broker).routes
             + UserRoutes(
                 file: configuration.users, broker: broker,

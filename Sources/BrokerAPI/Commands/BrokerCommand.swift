@@ -24,6 +24,8 @@ public enum BrokerCommand: Sendable {
     case client(String, Reply<ClientDetail?>)
     /// What happened to a client lately, with or without a session.
     case history(clientID: String, Reply<ClientHistory>)
+    /// The clients in trouble, the newest trouble first: of one kind, or of all.
+    case troubles(ClientEvent.Kind?, limit: Int, Reply<[ClientTrouble]>)
     /// Begins a live trace and answers with its number; `nil` when there are too many. It ends by its
     /// time, by ``endTrace(_:)``, or when nobody asks for its lines for 15 s.
     case beginTrace(TraceRequest, Reply<UInt32?>)
@@ -138,6 +140,7 @@ public enum BrokerCommand: Sendable {
         case .removeRetained(_, let reply): reply(.failure(error))
         case .client(_, let reply): reply(.failure(error))
         case .history(_, let reply): reply(.failure(error))
+        case .troubles(_, _, let reply): reply(.failure(error))
         case .beginTrace(_, let reply): reply(.failure(error))
         case .traceLines(_, let reply): reply(.failure(error))
         case .endTrace: return

@@ -39,6 +39,9 @@ public struct ClientHistories: ~Copyable {
         /// Bytes of the events.
         var eventBytes: UInt32 = 0
         var links = ListLinks()
+        var troubleLinks = ListLinks()
+        /// True once a trouble has happened to it.
+        var isTroubled = false
 
         /// All that the record counts, with its place in the index.
         var bytes: Int {
@@ -50,6 +53,13 @@ public struct ClientHistories: ~Copyable {
         static subscript(record: UnsafeMutablePointer<Record>) -> ListLinks {
             get { record.pointee.links }
             set { record.pointee.links = newValue }
+        }
+    }
+
+    private enum ByTrouble: ListField {
+        static subscript(record: UnsafeMutablePointer<Record>) -> ListLinks {
+            get { record.pointee.troubleLinks }
+            set { record.pointee.troubleLinks = newValue }
         }
     }
 
@@ -85,6 +95,9 @@ public struct ClientHistories: ~Copyable {
     /// Bytes of a user name, topic or detail; longer ones are cut.
     private static let mostText = 256
 
+    /// Clients that a search for troubles looks at, so that it delays nobody.
+    private static let mostTroubleSteps = 4_096
+
     private let hash: KeyedHash
     private let pool: BytePool
     private var records = Slab<Record>()
@@ -93,6 +106,8 @@ public struct ClientHistories: ~Copyable {
     /// The longest unchanged first, of clients that have got in and of the others.
     private var known = IntrusiveList<ByAge>()
     private var strangers = IntrusiveList<ByAge>()
+    /// The newest trouble first.
+    private var troubled = IntrusiveList<ByTrouble>()
     private var knownBytes = 0
     private var strangerBytes = 0
 
@@ -114,6 +129,11 @@ public struct ClientHistories: ~Copyable {
         if happening.kind != .refused { records[place].hasSession = true }
         if !repeats(happening, at: place, now) { append(happening, to: place, now) }
         list(place)
+        if ClientEvent.isTrouble(happening.kind, reason: happening.reason) {
+            if records[place].isTroubled { troubled.remove(place, in: records) }
+            records[place].isTroubled = true
+            troubled.prepend(place, in: records)
+        }
         trim(to: limit)
     }
 
@@ -232,6 +252,7 @@ public struct ClientHistories: ~Copyable {
 
     private mutating func forget(_ place: UInt32) {
         unlist(place)
+        if records[place].isTroubled { troubled.remove(place, in: records) }
         let record = records[place]
         var event = record.newest
         while event != noIndex {
@@ -264,6 +285,42 @@ public struct ClientHistories: ~Copyable {
             event = events[event].older
         }
         return ClientHistory(clientID: clientID, events: found)
+    }
+
+    /// Clients in trouble, the newest trouble first, of one kind or of all. A client whose trouble
+    /// later events have displaced is left out.
+    public func troubles(
+        _ kind: ClientEvent.Kind?, limit: Int, address: (ArraySlice<UInt8>) -> String
+    ) -> [ClientTrouble] {
+        var found: [ClientTrouble] = []
+        var (place, steps) = (troubled.first, Self.mostTroubleSteps)
+        while place != noIndex, steps > 0, found.count < limit {
+            steps -= 1
+            if let event = newestTrouble(of: place, kind) {
+                found.append(
+                    ClientTrouble(
+                        clientID: String(
+                            decoding: records[place].identifier.array, as: UTF8.self),
+                        event: Self.event(events[event], address)))
+            }
+            place = records[place].troubleLinks.next
+        }
+        return found
+    }
+
+    private func newestTrouble(of place: UInt32, _ kind: ClientEvent.Kind?) -> UInt32? {
+        var event = records[place].newest
+        while event != noIndex {
+            let its = ClientEvent.Kind.allCases[Int(events[event].kind)]
+            if kind == nil || kind == its,
+                ClientEvent.isTrouble(
+                    its, reason: String(decoding: events[event].reason.array, as: UTF8.self))
+            {
+                return event
+            }
+            event = events[event].older
+        }
+        return nil
     }
 
     private static func event(

@@ -61,19 +61,10 @@ struct ExplainCommand: OperatorCommand {
         var text = "\(VisibleText.escaped(answer.clientID))\n"
         for sentence in answer.sentences { text += "- \(VisibleText.escaped(sentence))\n" }
         guard !answer.events.isEmpty else { return text }
-        var table = Table([
-            .init(title: "LATELY", alignment: .right), .init(title: "WHAT"),
-            .init(title: "REASON"), .init(title: "COUNT", alignment: .right),
-            .init(title: "FROM"), .init(title: "USER", isFlexible: true),
-            .init(title: "TOPIC", isFlexible: true),
-        ])
+        var table = Table(
+            [.init(title: "LATELY", alignment: .right)] + EventCells.columns)
         for event in answer.events {
-            table.append([
-                Wording.age(of: event.lastMs, now: now) + " ago",
-                event.kind.rawValue.replacing("_", with: " "), event.reason, "\(event.count)",
-                event.address ?? Wording.absent, event.userName ?? Wording.absent,
-                event.topic ?? Wording.absent,
-            ])
+            table.append([EventCells.time(event, now: now)] + EventCells.cells(event))
         }
         return text + "\n" + table.rendered(width: width)
     }
