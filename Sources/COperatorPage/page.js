@@ -333,11 +333,36 @@ function showMessages({ status }) {
   put("retained", whole.format(status.retained));
 }
 
+/** The median and the 99th percentile of the last minute's times. */
+function shares(name) {
+  const bounds = snapshots.at(-1).store_times.bounds_us;
+  const counts = [...bounds, 0].map(
+    (_, index) => growth((one) => one.store_times[name][index], 60).count);
+  if (counts.at(-1) === 0) return "–";
+  return [0.5, 0.99].map((share) => percentile(bounds, counts, share)).join(", ");
+}
+
+/**
+ * The time within which a share of the counted ended, estimated between two bounds; `counts` are
+ * those within each bound, and all.
+ */
+function percentile(bounds, counts, share) {
+  const wanted = counts.at(-1) * share;
+  const bucket = counts.findIndex((count) => count >= wanted);
+  if (bucket === bounds.length) return `> ${microseconds(bounds.at(-1))}`;
+  const [from, below] = bucket > 0 ? [bounds[bucket - 1], counts[bucket - 1]] : [0, 0];
+  const part = (wanted - below) / (counts[bucket] - below);
+  return microseconds(from + (bounds[bucket] - from) * part);
+}
+
 function showStore(store, pending) {
   if (store === null) {
     put("sync-time", "–");
     put("sync-label", "nothing is stored");
-    const figures = ["commit-rate", "commit-pending", "sync-longest", "commit-longest", "disk-free"];
+    const figures = [
+      "commit-rate", "commit-pending", "sync-shares", "commit-shares", "sync-longest",
+      "commit-longest", "disk-free",
+    ];
     for (const id of figures) put(id, "–");
     return;
   }
@@ -347,6 +372,8 @@ function showStore(store, pending) {
   put("sync-label", commits.count > 0 ? "fdatasync for a commit" : "no commit lately");
   put("commit-rate", commits.seconds > 0 ? rate(commits.count / commits.seconds) : "–");
   put("commit-pending", whole.format(pending));
+  put("sync-shares", shares("fdatasyncs"));
+  put("commit-shares", shares("commits"));
   put("sync-longest", microseconds(store.longest_sync_us));
   put("commit-longest", microseconds(store.longest_commit_us));
   put("disk-free", bytes(store.free_bytes));

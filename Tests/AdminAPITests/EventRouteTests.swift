@@ -96,6 +96,27 @@ struct EventRouteTests {
         }
     }
 
+    @Test("the store's times are counts within bounds that double, and last all of them")
+    func storeTimes() throws {
+        var store = StoreStatus()
+        store.commitTimes.add(microseconds: 40)
+        store.commitTimes.add(microseconds: 120)
+        store.syncTimes.add(microseconds: 5_000_000)
+        var status = StubBroker.status
+        status.store = store
+        let snapshot = BrokerSnapshot(
+            status: status, figures: StubBroker.figures, atMs: 0, clockMs: 0)
+        let times = try #require(snapshot.storeTimes)
+        #expect(times.boundsMicroseconds.prefix(4) == [50, 100, 200, 400])
+        #expect(times.boundsMicroseconds.last == 1_638_400 && times.boundsMicroseconds.count == 16)
+        #expect(times.commits.prefix(3) == [1, 1, 2] && times.commits.last == 2)
+        #expect(times.syncs[15] == 0 && times.syncs[16] == 1 && times.syncs.count == 17)
+        status.store = nil
+        let none = BrokerSnapshot(
+            status: status, figures: StubBroker.figures, atMs: 0, clockMs: 0)
+        #expect(none.storeTimes == nil)
+    }
+
     @Test("all viewers see the same snapshots, each made once")
     func sharing() async throws {
         try await TestServer.run(with: Self.quick()) { server in

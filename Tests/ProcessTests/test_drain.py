@@ -13,12 +13,16 @@ from harness.admin import AdminAPI, hermesctl
 from harness.broker import ADMIN_TOKEN, Hermesd, inherited_environment
 from harness.proxy import line
 from harness.raw_client import RawClient
+from harness.tls import TLSClient, client_context
 from harness.waiting import eventually
+from harness.websocket import WebSocketClient
 from harness.wire import Will
 
 pytestmark = pytest.mark.hermesd("drains are its own")
 
 SERVER_UNAVAILABLE = 3
+GOING_AWAY = 1001
+"""The code of a close frame."""
 REFUSED, USAGE = 1, 64
 
 
@@ -123,20 +127,20 @@ def test_two_hundred_clients_at_fifty_a_second_take_three_seconds_at_least(herme
 def test_new_connections_are_refused_and_readiness_says_so(hermesd):
     broker = hermesd()
     api = AdminAPI(broker)
-    with closing(RawClient(broker.address)) as early, closing(RawClient(broker.address)) as stays:
-        stays.connect("stays")
+    with ExitStack() as stack:
+        clients(stack, broker, 10)
+        early = stack.enter_context(closing(RawClient(broker.address)))
         assert api.get("/readyz")["status"] == "ready"
         start(broker, 1)
+        # One that was there before, and comes with its CONNECT only now: the last to be closed.
+        assert early.connect("early").return_code == SERVER_UNAVAILABLE
+        early.await_closed()
+        broker.log.await_match(r"Connection refused .*client\.id=early .*reason=draining")
         assert is_refused(broker)
         problem = api.request("GET", "/readyz").problem(503)
         assert problem["detail"].startswith("draining"), problem
         assert api.get("/healthz")["status"] == "ok"
         assert (api.metric("hermes_ready"), api.metric("hermes_draining")) == (0, 1)
-        # One that was there before, and comes with its CONNECT only now.
-        if not is_closed(early):
-            assert early.connect("early").return_code == SERVER_UNAVAILABLE
-            early.await_closed()
-            broker.log.await_match(r"Connection refused .*client\.id=early .*reason=draining")
         stop(broker)
         assert (api.metric("hermes_ready"), api.metric("hermes_draining")) == (1, 0)
         assert api.get("/readyz")["status"] == "ready"
@@ -246,6 +250,38 @@ def test_a_proxy_is_refused_too_and_its_clients_are_drained(hermesd):
         client.await_closed()
     await_drained(broker)
     assert is_refused(broker)
+
+
+def test_every_listener_is_drained_and_comes_back(hermesd, tmp_path, pair, authority):
+    """One of TLS, and one of WebSocket, whose clients read why."""
+    configuration = tmp_path / "hermes.yaml"
+    configuration.write_text(
+        "listeners:\n"
+        f"  - {{port: 0, tls: {{certificate: {pair.certificate}, key: {pair.key}}}}}\n"
+        "  - {port: 0, protocol: websocket}\n")
+    broker = hermesd(
+        arguments=("--port", "0", "--config", str(configuration)))
+    listeners = [
+        (host, int(port)) for host, _, port in
+        (text.rpartition(":") for text in AdminAPI(broker).status()["listeners"])
+    ]
+    secured = TLSClient(broker, client_context(authority.certificate))
+    web = WebSocketClient(listeners[1])
+    secured.connect("secured")
+    web.connect("web")
+    start(broker, 100)
+    secured.await_closed()
+    assert web.web.await_end() == GOING_AWAY
+    await_drained(broker)
+    for address in listeners:
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(address, timeout=5)
+    stop(broker)
+    with closing(TLSClient(broker, client_context(authority.certificate))) as again:
+        assert again.connect("secured").return_code == 0
+    again = WebSocketClient(listeners[1])
+    assert again.connect("web").return_code == 0
+    again.close()
 
 
 def test_hermesctl_drains_shows_and_stops(hermesd):

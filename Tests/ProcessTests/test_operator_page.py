@@ -78,6 +78,9 @@ def test_the_figures_are_the_brokers_and_move(browser, start_broker):
         eventually(lambda: page.number("commit-rate") > 0, "commits a second")
         assert page.text("sync-time").endswith(("µs", "ms", " s"))
         assert page.text("commit-longest").endswith(("µs", "ms", " s"))
+        for shares in ("sync-shares", "commit-shares"):
+            median, p99 = page.text(shares).split(", ")
+            assert median.endswith(("µs", "ms", " s")) and p99.endswith(("µs", "ms", " s"))
         eventually(lambda: page.number("queued") == 2, "queued messages")
         drops = eventually(lambda: page.rows("drops"), "messages given up")
         assert [row[0].split("\n")[0] for row in drops] == ["queue_full"]

@@ -1,3 +1,5 @@
+import Structures
+
 /// The broker at one moment: an event of `GET /v1/events`. Counters run since the start.
 public struct BrokerSnapshot: Codable, Sendable, Equatable {
     /// UNIX time in milliseconds.
@@ -21,10 +23,37 @@ public struct BrokerSnapshot: Codable, Sendable, Equatable {
     public var publishesSentByQoS: [UInt64]
     /// Groups of records that have not been committed.
     public var commitsPending: Int
+    /// `nil` with `durability: none`.
+    public var storeTimes: StoreTimes?
     /// Denials by the access rules, by action.
     public var accessRefusals: [String: UInt64]
     /// What TLS uses and what expires, the first to expire first.
     public var certificates: [ExpiringCertificate]
+
+    /// Commits and calls of fdatasync by their time: how many took at most each bound, and last how
+    /// many there were.
+    public struct StoreTimes: Codable, Sendable, Equatable {
+        /// Microseconds, each twice the one before.
+        public var boundsMicroseconds: [UInt64]
+        public var commits: [UInt64]
+        public var syncs: [UInt64]
+
+        enum CodingKeys: String, CodingKey {
+            case boundsMicroseconds = "bounds_us"
+            case commits
+            case syncs = "fdatasyncs"
+        }
+
+        init(_ store: StoreStatus) {
+            boundsMicroseconds = store.commitTimes.cumulative.map { UInt64($0.bound * 1e6 + 0.5) }
+            commits = Self.counts(of: store.commitTimes)
+            syncs = Self.counts(of: store.syncTimes)
+        }
+
+        private static func counts(of times: TimeHistogram) -> [UInt64] {
+            times.cumulative.map(\.count) + [times.count]
+        }
+    }
 
     /// A file of TLS with what expires in it first.
     public struct ExpiringCertificate: Codable, Sendable, Equatable {
@@ -57,6 +86,7 @@ public struct BrokerSnapshot: Codable, Sendable, Equatable {
         case publishesReceivedByQoS = "publishes_received_by_qos"
         case publishesSentByQoS = "publishes_sent_by_qos"
         case commitsPending = "commits_pending"
+        case storeTimes = "store_times"
         case accessRefusals = "access_refusals"
         case certificates
     }
@@ -75,6 +105,7 @@ public struct BrokerSnapshot: Codable, Sendable, Equatable {
         publishesReceivedByQoS = figures.publishesReceived.byQoS
         publishesSentByQoS = figures.publishesSent.byQoS
         commitsPending = figures.commitsPending
+        storeTimes = status.store.map { StoreTimes($0) }
         accessRefusals = figures.accessRefusals.byLabel
         certificates = Self.certificates(figures)
     }
