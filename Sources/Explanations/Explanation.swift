@@ -69,6 +69,8 @@ package struct Explanation {
             var line = "It is away since \(span(client.sinceMs))"
             if let reason = detail.lastDisconnectReason {
                 line += ": \(Self.words(ofEnd: reason))"
+            } else {
+                line += "; why it went was forgotten when the broker stopped"
             }
             lines.append(line + ".")
         }
@@ -81,7 +83,9 @@ package struct Explanation {
         if let fight = detail.takeOvers {
             lines.append(
                 "Two peers use this identifier and take it from each other (\(fight.count) times): "
-                    + "\(fight.peers.joined(separator: " and ")). Give each its own identifier.")
+                    + "\(fight.peers.joined(separator: " and ")). Give each its own identifier. One that "
+                    + "comes back waits \(Spans.span(seconds: fight.delayMs / 1_000)) before it takes over"
+                    + "\(fight.waiting.map { "; \($0) waits now" } ?? "").")
         } else if takenOver.count >= 3, let oldest = takenOver.last {
             lines.append(
                 "Newer connections with its identifier ended \(takenOver.count) of its last ones "
@@ -176,7 +180,14 @@ package struct Explanation {
                         + "the disk, or for it to read its acknowledgements.")
             }
         } else if client.queued + client.inFlight > 0 {
-            lines.append("\(messages(client.queued + client.inFlight)) kept until it comes back.")
+            var line = "\(messages(client.queued + client.inFlight)) kept until it comes back"
+            if client.inFlight > 0 {
+                line += "; \(client.inFlight) of them it had been sent and not acknowledged"
+                if client.queued > 0 {
+                    line += ", so that no more were sent (limits.max_in_flight)"
+                }
+            }
+            lines.append(line + ".")
         }
         return lines
     }
@@ -225,8 +236,8 @@ package struct Explanation {
                 return "A subscription was refused\(times) \(ago(event.lastMs)) at the limit "
                     + "\(event.reason)."
             case .denied:
-                return "The access rules denied\(times) \(ago(event.lastMs)): "
-                    + "\(Self.words(ofDenial: event.reason))\(topic)."
+                return "It may not \(Self.words(ofDenial: event.reason))\(topic): the access rules "
+                    + "denied it\(times) \(ago(event.lastMs))."
             case .connected, .disconnected, .lostMessages, .expired: return nil
             }
         }
@@ -252,10 +263,10 @@ package struct Explanation {
 
     static func words(ofDenial action: String) -> String {
         switch action {
-        case "publish": "to publish to"
-        case "subscribe": "to subscribe to"
-        case "deliver": "to get messages of"
-        case "will": "to publish its will to"
+        case "publish": "publish to"
+        case "subscribe": "subscribe to"
+        case "deliver": "get messages of"
+        case "will": "publish its will to"
         default: action
         }
     }

@@ -96,6 +96,33 @@ struct BanRouteTests {
         }
     }
 
+    @Test("clients in trouble, of one kind or all")
+    func troubles() async throws {
+        func event(_ kind: ClientEvent.Kind, _ reason: String) -> ClientEvent {
+            ClientEvent(kind: kind, firstMs: 1, lastMs: 2, count: 3, reason: reason)
+        }
+        let stub = StubBroker {
+            $0.events = [
+                "a": [event(.connected, "new"), event(.refused, "banned")],
+                "b": [event(.denied, "subscribe")], "c": [event(.disconnected, "peer_closed")],
+            ]
+        }
+        try await run(stub) { server in
+            func found(_ query: String) throws -> [ClientTrouble] {
+                try server.request("GET", "/v1/troubles\(query)").json(TroubleList.self).troubles
+            }
+            #expect(
+                try found("") == [
+                    ClientTrouble(clientID: "a", event: event(.refused, "banned")),
+                    ClientTrouble(clientID: "b", event: event(.denied, "subscribe")),
+                ])
+            #expect(try found("?kind=denied").map(\.clientID) == ["b"])
+            #expect(try found("?limit=1").map(\.clientID) == ["a"])
+            let wrong = try server.request("GET", "/v1/troubles?kind=connected")
+            #expect(wrong.status == 400)
+        }
+    }
+
     @Test("locks are listed, and ended for a network or all")
     func lockouts() async throws {
         let lock = Lockout(userName: "ann", address: "192.0.2.7", wrongPasswords: 10, untilMs: 9)

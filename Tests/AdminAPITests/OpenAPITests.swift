@@ -125,7 +125,7 @@ struct OpenAPITests {
                 }
             }
         }
-        #expect(checked == 26)
+        #expect(checked == 27)
     }
 
     @Test("fields of requests, names and sizes are those of the code")

@@ -64,8 +64,35 @@ struct ClientHistoriesTests {
 
     @Test("a client and an event take what docs/limits.md says")
     func sizes() {
-        #expect(MemoryLayout<ClientHistories.Record>.stride + 16 == 56)
+        #expect(MemoryLayout<ClientHistories.Record>.stride + 16 == 64)
         #expect(MemoryLayout<ClientHistories.Event>.stride == 64)
+    }
+
+    @Test("clients in trouble come with their newest one, the newest first")
+    func troubles() {
+        var histories = Self.histories()
+        func note(_ kind: ClientEvent.Kind, _ reason: String, _ client: String, _ time: Int64) {
+            histories.note(
+                Happening(kind, reason: reason), to: Array(client.utf8), atMs: time, limit: 1 << 20)
+        }
+        func found(_ kind: ClientEvent.Kind? = nil, limit: Int = 9) -> [String] {
+            histories.troubles(kind, limit: limit) { String(decoding: $0, as: UTF8.self) }
+                .map { "\($0.clientID) \($0.event.reason) \($0.event.lastMs)" }
+        }
+        for client in ["a", "b", "c", "d"] { note(.connected, "new", client, 1) }
+        note(.refused, "banned", "a", 2)
+        note(.disconnected, "taken_over", "b", 3)
+        note(.disconnected, "peer_closed", "c", 4)
+        note(.denied, "subscribe", "a", 5)
+        note(.connected, "resumed", "a", 6)
+        #expect(found() == ["a subscribe 5", "b taken_over 3"])
+        #expect(found(.refused) == ["a banned 2"])
+        #expect(found(limit: 1) == ["a subscribe 5"])
+        // Eight later events displace what came before.
+        for time in 7...14 { note(.connected, "resumed", "b", Int64(time)) }
+        #expect(found() == ["a subscribe 5"])
+        histories.trim(to: 0)
+        #expect(found().isEmpty)
     }
 
     @Test("a repetition tells of the last one")

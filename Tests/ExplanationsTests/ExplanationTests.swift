@@ -159,7 +159,7 @@ struct ExplanationTests {
             Self.explained(nil, events) == [
                 "It has no session, so nothing is kept for it and nothing reaches it.",
                 "Its CONNECT as user eve was refused 3 times, last 5s ago from 192.0.2.9:1: wrong user name or password.",
-                "The access rules denied 5s ago: to publish to b/1.",
+                "It may not publish to b/1: the access rules denied it 5s ago.",
                 "A subscription was refused 5s ago at the limit max_subscriptions.",
             ])
         #expect(

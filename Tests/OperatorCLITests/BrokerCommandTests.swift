@@ -118,9 +118,9 @@ struct BrokerCommandTests {
         let run = try await run(["clients", "list"], answers: [.ok(page)])
         #expect(
             run.output == """
-                CLIENT       USER  STATE       SINCE  ADDRESS          MQTT   SESSION     SUBS  IN FLIGHT  QUEUED
-                a\\u{1B}[31m  -     connected  3m 20s  127.0.0.1:50000  3.1.1  persistent     1          2       0
-                phone-1      anna  away       3m 20s  -                3.1.1  persistent     1          2      12
+                CLIENT       USER  STATE       SINCE  ADDRESS          MQTT   SESSION     SUBS  IN FLIGHT  QUEUED  LOST
+                a\\u{1B}[31m  -     connected  3m 20s  127.0.0.1:50000  3.1.1  persistent     1          2       0     0
+                phone-1      anna  away       3m 20s  -                3.1.1  persistent     1          2      12     0
 
                 """)
         #expect(run.exitCode == 0)

@@ -168,9 +168,10 @@ struct ConnectionOptionsTests {
         #expect(
             run.errors == """
                 hermesctl: cannot read the token file "/nonexistent/admin.token": no such file or \
-                directory (ENOENT). Start hermesd once, which writes admin.token into its data \
-                directory; name that with --data-dir or --config, the file with --token-file, or \
-                set HERMES_ADMIN_TOKEN.
+                directory (ENOENT). Name the broker's data directory with --data-dir or \
+                --config, the file with --token-file, or set HERMES_ADMIN_TOKEN. A broker writes \
+                admin.token into its data directory when it starts for the first time without that \
+                variable.
 
                 """)
         #expect(run.requests.isEmpty)

@@ -43,10 +43,16 @@ struct TableTests {
         #expect(lines.last == "xxxxxxxxxxxxxx…  123456  topic/of/some/…")
     }
 
-    @Test("keeps eight columns of each cell on a terminal too narrow for more")
+    @Test("keeps eight columns of names and four of other cells on a terminal too narrow for more")
     func narrow() {
-        let rows = [["abcdefghijkl", "1", "mnopqrstuvwx"]]
-        #expect(table(rows).rendered(width: 5).hasSuffix("abcdefg…      1  mnopqrs…\n"))
+        var table = Table([
+            .init(title: "NAME", isFlexible: true, isName: true),
+            .init(title: "COUNT", alignment: .right), .init(title: "TOPIC", isFlexible: true),
+        ])
+        table.append(["abcdefghijkl", "1", "mnopqrstuvwx"])
+        #expect(table.rendered(width: 5).hasSuffix("abcdefg…      1  mno…\n"))
+        // Names are whole while anything else can be cut.
+        #expect(table.rendered(width: 26).hasSuffix("abcdefghijkl      1  mnop…\n"))
     }
 
     @Test("cuts wide characters whole and keeps marks with their letter")

@@ -19,7 +19,7 @@ CAUSES = {
         "It does not read: ", "they had QoS 0, and it read too slowly (limits.output_bytes)"),
     NAMES.full: ("100 messages are kept until it comes back.", "It lost 20 of its messages: its queue was full"),
     NAMES.fought_over: ("Two peers use this identifier and take it from each other",),
-    NAMES.denied: ("The access rules denied", f"to subscribe to orders/{NAMES.full}/#."),
+    NAMES.denied: (f"It may not subscribe to orders/{NAMES.full}/#: the access rules denied it",),
     NAMES.gone: ("It is away since", "1 message is kept until it comes back."),
     NAMES.silent: ("20 messages are sent and not acknowledged; 20 more wait behind",),
     NAMES.banned: ("It is banned until the ban is lifted, by admin: stolen phone, ticket 77.",),
@@ -71,6 +71,17 @@ def test_sorted_lists_begin_with_those_in_trouble(night, options):
     wanted = FOUND_BY_LISTS[options]
     listed = asked(night, "clients", "list", *options, "--limit", str(len(wanted)), "--names")
     assert set(listed.split()) == wanted
+
+
+def test_troubles_lists_those_in_trouble_and_nobody_else(night):
+    def listed() -> set[str]:
+        lines = asked(night, "troubles").splitlines()[1:]
+        return {word for line in lines for word in line.split() if word.startswith("phone-")}
+
+    wanted = {NAMES.slow, NAMES.full, NAMES.fought_over, NAMES.denied, NAMES.banned, NAMES.stranger}
+    eventually(lambda: listed() == wanted, "those with a trouble")
+    refused = asked(night, "troubles", "--kind", "refused")
+    assert NAMES.stranger in refused and NAMES.banned in refused and NAMES.slow not in refused
 
 
 def test_nobody_else_is_in_trouble(night):

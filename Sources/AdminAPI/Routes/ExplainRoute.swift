@@ -24,6 +24,12 @@ struct ExplainRoute: Sendable {
         let clientID = request.parameter("id")
         _ = try ClientIdentifierText(clientID, field: "id")
         let topic = try text("topic", of: request)
+        if let topic, topic.contains("+") || topic.contains("#") {
+            throw Problem(
+                .invalidTopic,
+                "\(topic.visible()) holds a wildcard, which no message's topic has [MQTT-3.3.2-2].",
+                field: "topic", fix: "Give the topic of a message, such as orders/1.")
+        }
         let messageID = try text("message", of: request)
         if topic != nil, messageID != nil {
             throw Problem(

@@ -106,7 +106,7 @@ struct ClientsListCommand: OperatorCommand {
 
     static func rendered(_ clients: [ClientSummary], now: Int64, width: Int?) -> String {
         var table = Table([
-            .init(title: "CLIENT", isFlexible: true),
+            .init(title: "CLIENT", isFlexible: true, isName: true),
             .init(title: "USER", isFlexible: true),
             .init(title: "STATE"),
             .init(title: "SINCE", alignment: .right),
@@ -116,6 +116,7 @@ struct ClientsListCommand: OperatorCommand {
             .init(title: "SUBS", alignment: .right),
             .init(title: "IN FLIGHT", alignment: .right),
             .init(title: "QUEUED", alignment: .right),
+            .init(title: "LOST", alignment: .right),
         ])
         for client in clients {
             table.append([
@@ -129,6 +130,7 @@ struct ClientsListCommand: OperatorCommand {
                 "\(client.subscriptions)",
                 "\(client.inFlight)",
                 "\(client.queued)",
+                "\(client.dropped)",
             ])
         }
         return table.rendered(width: width)

@@ -163,7 +163,8 @@ struct TopFrame {
 
     private func table(sortedBy order: ClientQuery.Order, width: Int?) -> String {
         var table = Table([
-            .init(title: "CLIENT", isFlexible: true), .init(title: "USER", isFlexible: true),
+            .init(title: "CLIENT", isFlexible: true, isName: true),
+            .init(title: "USER", isFlexible: true),
             .init(title: "STATE"), .init(title: "SINCE", alignment: .right),
             .init(title: "ADDRESS", isFlexible: true), .init(title: "SUBS", alignment: .right),
             .init(title: "IN FLIGHT", alignment: .right),

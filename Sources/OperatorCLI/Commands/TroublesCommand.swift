@@ -37,7 +37,8 @@ struct TroublesCommand: OperatorCommand {
         let kinds = ClientEvent.troubleKinds
         if let kind = kinds.first(where: { name(of: $0) == text }) { return kind }
         let names = kinds.map { name(of: $0) }.joined(separator: ", ")
-        throw ValidationError("\"\(VisibleText.escaped(text))\" is no kind. There are \(names).")
+        throw ValidationError(
+            "\"\(VisibleText.escaped(text))\" is no kind. There are \(names).")
     }
 
     private static func name(of kind: ClientEvent.Kind) -> String {
@@ -48,7 +49,8 @@ struct TroublesCommand: OperatorCommand {
         try await connection.withClient(in: context) { client throws(CommandFailure) in
             var query = [(name: "limit", value: "\(limit)")]
             if let kind { query.append((name: "kind", value: kind.rawValue)) }
-            let answer: Answer<TroubleList> = try await client.get(["v1", "troubles"], query: query)
+            let answer: Answer<TroubleList> = try await client.get(
+                ["v1", "troubles"], query: query)
             try context.console.print(
                 output.json
                     ? JSONOutput.line(answer.json)

@@ -37,9 +37,10 @@ enum TokenText {
                 .unauthorized,
                 """
                 cannot read the token file "\(VisibleText.escaped(path))": \
-                \(SystemError.reason(for: error.code)). Start hermesd once, which writes \
-                \(AdminTokenPlace.fileName) into its data directory; name that with --data-dir or \
-                --config, the file with --token-file, or set \(AdminTokenPlace.variable).
+                \(SystemError.reason(for: error.code)). Name the broker's data \
+                directory with --data-dir or --config, the file with --token-file, or set \
+                \(AdminTokenPlace.variable). A broker writes \(AdminTokenPlace.fileName) into its data \
+                directory when it starts for the first time without that variable.
                 """)
         }
         return try validated(

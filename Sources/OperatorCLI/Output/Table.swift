@@ -12,12 +12,14 @@ struct Table {
         var alignment = Alignment.left
         /// True when the cells may be cut to fit a terminal.
         var isFlexible = false
+        /// True when the cells name what the row is about: they are cut last.
+        var isName = false
     }
 
     /// The separator between two columns.
     private static let gap = "  "
-    /// The width below which no column is cut.
-    private static let minimumFlexibleWidth = 8
+    /// The widths below which no column is cut: of names, and of the other flexible columns.
+    private static let leastWidths = (name: 8, other: 4)
 
     let columns: [Column]
     private var rows: [[String]] = []
@@ -60,16 +62,20 @@ struct Table {
     }
 
     /// Narrows the widest flexible column, again and again, until the row fits or all columns are
-    /// narrow.
+    /// narrow; names only when nothing else can be.
     private func shrink(_ widths: inout [Int], to width: Int) {
         var excess = widths.reduce(0, +) + Self.gap.count * (columns.count - 1) - width
-        let flexible = columns.indices.filter { columns[$0].isFlexible }
-        while excess > 0 {
-            guard let widest = flexible.max(by: { widths[$0] < widths[$1] }),
-                widths[widest] > Self.minimumFlexibleWidth
-            else { return }
-            widths[widest] -= 1
-            excess -= 1
+        for isName in [false, true] {
+            let flexible = columns.indices.filter {
+                columns[$0].isFlexible && columns[$0].isName == isName
+            }
+            let least = isName ? Self.leastWidths.name : Self.leastWidths.other
+            while excess > 0, let widest = flexible.max(by: { widths[$0] < widths[$1] }),
+                widths[widest] > least
+            {
+                widths[widest] -= 1
+                excess -= 1
+            }
         }
     }
 }
