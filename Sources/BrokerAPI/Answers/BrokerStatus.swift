@@ -41,6 +41,8 @@ public struct BrokerStatus: Codable, Sendable, Equatable {
     public var store: StoreStatus?
     /// `nil` without a webhook.
     public var webhook: WebhookFigures?
+    /// `nil` when no service is asked about logins.
+    public var loginService: LoginServiceFigures?
 
     enum CodingKeys: String, CodingKey {
         case version
@@ -68,6 +70,7 @@ public struct BrokerStatus: Codable, Sendable, Equatable {
         case limitsReached = "limits_reached"
         case publishersPaused = "publishers_paused"
         case memory, store, webhook
+        case loginService = "login_service"
     }
 
     /// The figures that the answer shows; `store` is `nil`.

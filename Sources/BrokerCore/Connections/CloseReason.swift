@@ -38,6 +38,8 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
     /// This limit of the sessions' bytes, or of memory, leaves no room for what a CONNECT would add.
     case noRoom(Limit)
     case authenticationBusy
+    /// The company's service that is asked about logins gave no answer.
+    case loginServiceUnavailable
     case tooManyInboundQoS2
     case topicLevels
     /// An UNSUBSCRIBE named more filters than one packet may.
@@ -71,7 +73,7 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case tlsHandshake, tlsOnPlainListener, proxyHeader, memoryShortage, unfinishedPackets
         case addressLimit, certificateRevoked, tlsRecord, unsubscribeFilters
         case clientIdentifierTooLong, userNameTooLong, noRoom, webSocket, tokenRefused
-        case tokenExpired, banned, lockedOut
+        case tokenExpired, banned, lockedOut, loginServiceUnavailable
 
         public var name: String {
             switch self {
@@ -112,6 +114,7 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
             case .tokenExpired: "token_expired"
             case .banned: "banned"
             case .lockedOut: "locked_out"
+            case .loginServiceUnavailable: "login_service_unavailable"
             }
         }
     }
@@ -155,6 +158,7 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .tokenExpired: .tokenExpired
         case .banned, .closedByBan: .banned
         case .lockedOut: .lockedOut
+        case .loginServiceUnavailable: .loginServiceUnavailable
         }
     }
 
@@ -184,7 +188,8 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .unfinishedPackets: .unfinishedBytes
         case .disconnect, .peerClosed, .networkError, .protocolViolation, .keepAlive, .takenOver,
             .notAuthorized, .badUserNameOrPassword, .identifierRejected,
-            .unacceptableProtocolVersion, .authenticationBusy, .publishDenied, .administrator,
+            .unacceptableProtocolVersion, .authenticationBusy, .loginServiceUnavailable,
+            .publishDenied, .administrator,
             .storeFailure, .shutdown, .tlsHandshake, .tlsOnPlainListener, .certificateRevoked,
             .proxyHeader, .addressLimit, .tlsRecord, .webSocket, .tokenRefused, .tokenExpired,
             .banned, .closedByBan:
@@ -203,7 +208,8 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         switch self {
         case .badUserNameOrPassword, .notAuthorized, .identifierRejected, .tooManySessions,
             .clientIdentifierTooLong, .userNameTooLong, .noRoom, .unacceptableProtocolVersion,
-            .authenticationBusy, .publishDenied, .disconnect, .shutdown, .tokenRefused,
+            .authenticationBusy, .loginServiceUnavailable, .publishDenied, .disconnect, .shutdown,
+            .tokenRefused,
             .tokenExpired, .banned, .lockedOut:
             true
         case .peerClosed, .networkError, .protocolViolation, .connectTimeout, .keepAlive,
@@ -249,7 +255,8 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         // A rejected CONNECT is reported, with its client, where that happens.
         case .disconnect, .peerClosed, .networkError, .keepAlive, .notAuthorized,
             .badUserNameOrPassword, .identifierRejected, .unacceptableProtocolVersion,
-            .tooManySessions, .authenticationBusy, .publishDenied, .storeFailure, .shutdown,
+            .tooManySessions, .authenticationBusy, .loginServiceUnavailable, .publishDenied,
+            .storeFailure, .shutdown,
             .tlsHandshake, .addressLimit, .clientIdentifierTooLong, .userNameTooLong, .noRoom,
             .tokenRefused, .banned, .lockedOut:
             nil
