@@ -135,7 +135,7 @@ let package = Package(
         module(
             "ConfiguredFiles",
             [
-                "APNs", "AdminTLS", "Credentials", "LoginKeys", "LoginTokens",
+                "APNs", "AdminTLS", "Credentials", "HTTPLogins", "LoginKeys", "LoginTokens",
                 "OperatorConfiguration", "PlainText", "SystemFiles", "TLS", "Webhook",
             ]),
         module(
@@ -153,6 +153,18 @@ let package = Package(
             "LoginKeys",
             [
                 "AdminTLS", "LoginTokens", "OperatorLog", "PlainText", "SystemFiles",
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ]),
+        // Asks a company's service about logins.
+        module(
+            "HTTPLogins",
+            [
+                "AdminTLS", "Authorization", "BrokerAPI", "Credentials", "OperatorLog",
+                "PlainText", "RequestText", "SystemFiles",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -192,7 +204,8 @@ let package = Package(
             "OperatorCLI",
             [
                 "APNs", "Addresses", "AdminTLS", "Authorization", "BanFiles", "BrokerAPI",
-                "ConfiguredFiles", "Credentials", "Explanations", "LoginKeys", "LoginTokens",
+                "ConfiguredFiles", "Credentials", "Explanations", "HTTPLogins", "LoginKeys",
+                "LoginTokens",
                 "OperatorConfiguration", "PlainText", "Store", "SystemFiles", "TLS", "Webhook",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
@@ -232,7 +245,8 @@ let package = Package(
             [
                 "APNs", "Addresses", "AdminAPI", "AdminTLS", "Authorization", "BanFiles",
                 "BrokerAPI", "BrokerCore", "BrokerRuntime",
-                "CLinux", "ConfiguredFiles", "Credentials", "LoginKeys", "LoginTokens",
+                "CLinux", "ConfiguredFiles", "Credentials", "HTTPLogins", "LoginKeys",
+                "LoginTokens",
                 "OperatorConfiguration", "OperatorLog", "PlainText", "Store", "SystemFiles", "TLS",
                 "Wakes", "Webhook",
                 .product(name: "Logging", package: "swift-log"),
@@ -305,6 +319,12 @@ let package = Package(
         tests(
             "LoginKeysTests",
             ["LoginKeys", "LoginTokens", .product(name: "Logging", package: "swift-log")]),
+        tests(
+            "HTTPLoginsTests",
+            [
+                "Authorization", "BrokerAPI", "Credentials", "HTTPLogins", "RequestText",
+                .product(name: "Logging", package: "swift-log"),
+            ]),
         tests("CredentialsTests", ["Credentials", "HermesTesting", "SystemFiles"]),
         tests(
             "OperatorCLITests",

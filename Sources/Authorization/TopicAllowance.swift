@@ -64,14 +64,20 @@ public final class TopicAllowance: Sendable {
 
     private let publish: List?
     private let subscribe: List?
+    /// True when the access rules are not asked, and the lists alone hold.
+    public let overrulesAccessRules: Bool
     /// Memory that it takes, for limits.
     public let byteCount: Int
 
     /// - Parameters:
     ///   - publish: filters of topics to publish to; `nil` without such a list.
     ///   - subscribe: filters of topics to receive; `nil` without such a list.
+    ///   - overrulesAccessRules: true for a login to which no access rules apply.
     /// - Throws: ``Malformed``.
-    public init(publish: [String]?, subscribe: [String]?) throws(Malformed) {
+    public init(
+        publish: [String]?, subscribe: [String]?, overrulesAccessRules: Bool = false
+    ) throws(Malformed) {
+        self.overrulesAccessRules = overrulesAccessRules
         // `map` does not pass typed errors of a closure on.
         if let publish { self.publish = try List(publish) } else { self.publish = nil }
         if let subscribe { self.subscribe = try List(subscribe) } else { self.subscribe = nil }
@@ -136,6 +142,7 @@ public final class TopicAllowance: Sendable {
                 && (left == nil) == (right == nil)
         }
         return self === other
-            || equal(publish, other.publish) && equal(subscribe, other.subscribe)
+            || overrulesAccessRules == other.overrulesAccessRules
+                && equal(publish, other.publish) && equal(subscribe, other.subscribe)
     }
 }

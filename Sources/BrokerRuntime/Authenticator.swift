@@ -19,7 +19,8 @@ package final class Authenticator: Sendable {
     private let check: LoginCheck
     private let answer: @Sendable (AuthenticationRequest, LoginAnswer) -> Void
 
-    /// Calls `answer` on its thread, once per accepted request, unless ``stop()`` comes first.
+    /// Calls `answer` once per accepted request, unless ``stop()`` comes first: on its thread, or on
+    /// that of somebody else who was asked.
     package init(
         _ check: LoginCheck,
         answer: @escaping @Sendable (AuthenticationRequest, LoginAnswer) -> Void
@@ -84,9 +85,29 @@ package final class Authenticator: Sendable {
             if tokens.count == tokens.capacity { verify(&tokens, atMost: Self.tokensInARow) }
             displaced = tokens.append(request)
         case .slow: displaced = passwords.append(request)
+        case .elsewhere:
+            ask(request)
+            return
         }
         waiting.store(tokens.count + passwords.count, ordering: .relaxed)
         if let displaced { answer(displaced, .busy(detail: nil)) }
+    }
+
+    private func ask(_ request: AuthenticationRequest) {
+        guard let ask = check.ask else {
+            preconditionFailure("a login is to be asked about, and there is nobody to ask")
+        }
+        ask(request) { [self] asked in
+            guard !isStopped.load(ordering: .relaxed) else { return }
+            switch asked {
+            case .decided(let decided): answer(request, decided)
+            case .passed(let sources):
+                var next = request
+                next.sourcesPassed = sources
+                arrivedCount.add(1, ordering: .relaxed)
+                if !arrived.post(next) { arrivedCount.subtract(1, ordering: .relaxed) }
+            }
+        }
     }
 
     private func verify(_ tokens: inout LoginQueue, atMost count: Int) {

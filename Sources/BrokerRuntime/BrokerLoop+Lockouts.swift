@@ -20,6 +20,7 @@ extension BrokerLoop {
     /// Takes the answer to a login's check: counts it, and passes it on to the shard. A token that is
     /// refused counts for nothing, since it cannot be guessed, and clients repeat one that has expired.
     mutating func finishCheck(_ handle: Handle, _ answer: LoginAnswer) {
+        asked.end(handle)
         if let limit = note(answer, of: handle) {
             shard.refuseLockedOut(handle, limit)
         } else {
@@ -33,9 +34,9 @@ extension BrokerLoop {
     private mutating func note(_ answer: LoginAnswer, of handle: Handle) -> Limit? {
         let (isWrong, isRight) =
             switch answer {
-            case .wrongPassword: (true, false)
+            case .wrongPassword, .denied: (true, false)
             case .admitted: (false, true)
-            case .tokenRefused, .busy: (false, false)
+            case .tokenRefused, .serviceUnavailable, .busy: (false, false)
             }
         guard isWrong || !lockouts.isEmpty,
             let userName = shard.userNameBeingChecked(handle)

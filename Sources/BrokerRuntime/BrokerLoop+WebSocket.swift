@@ -48,7 +48,8 @@ extension BrokerLoop {
             .topicLevels, .unsubscribeFilters, .outputLimit, .addressLimit, .tokenRefused,
             .tokenExpired, .banned, .closedByBan, .lockedOut:
             .policyViolation
-        case .tooManySessions, .noRoom, .authenticationBusy, .memoryShortage, .unfinishedPackets:
+        case .tooManySessions, .noRoom, .authenticationBusy, .loginServiceUnavailable,
+            .memoryShortage, .unfinishedPackets:
             .tryAgainLater
         case .storeFailure: .internalError
         }

@@ -58,6 +58,8 @@ package struct BrokerLoop: ~Copyable {
     var shard: Shard
     private let mailbox: Mailbox<ShardMessage>
     var authenticator: Authenticator?
+    /// Logins that are checked elsewhere, or wait for it.
+    var asked: AskedLogins
     /// By listener; `nil` for plain TCP.
     var contexts: [TLSContext?]
     /// `nil` without a TLS listener.
@@ -147,6 +149,7 @@ package struct BrokerLoop: ~Copyable {
         self.shard = shard
         self.mailbox = mailbox
         self.authenticator = authenticator
+        asked = AskedLogins(isUsed: logins?.ask != nil)
         contexts = settings.listeners.map(\.tls)
         isAccepting = settings.listeners.map { _ in true }
         self.handshakes = handshakes
@@ -386,7 +389,10 @@ package struct BrokerLoop: ~Copyable {
         guard !refusesLockedOut(request) else { return }
         var request = request
         if !sharesByAddress(request.connection) { request.origin = 0 }
+        request.address = reactor.peerAddress(of: request.connection)
+        request.isGone = asked.begin(request.connection)
         if authenticator?.submit(request) != true {
+            asked.end(request.connection)
             shard.authenticated(request.connection, .busy(detail: nil))
         }
     }
@@ -394,6 +400,7 @@ package struct BrokerLoop: ~Copyable {
     // MARK: Closing
 
     mutating func close(_ closing: Closing) {
+        asked.leave(closing.connection)
         let tellsPeer = setCloseCode(of: closing)
         guard closing.afterOutput || tellsPeer else {
             drop(closing.connection, origin: closing.origin)

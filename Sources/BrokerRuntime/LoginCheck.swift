@@ -9,17 +9,34 @@ package struct LoginCheck: Sendable {
         case quick
         /// A full check may take tens of milliseconds: a password.
         case slow
+        /// Somebody else is asked, through ``LoginCheck/ask``.
+        case elsewhere
     }
 
     package let recall: @Sendable (AuthenticationRequest) -> Recollection
     /// The full check.
     package let verify: @Sendable (AuthenticationRequest) -> LoginAnswer
+    /// Begins a question to somebody else, and returns at once. Its outcome comes once, on any thread.
+    /// `nil` when nobody else is ever asked.
+    package let ask: Ask?
+
+    /// What came of a question to somebody else.
+    package enum Asked: Sendable {
+        case decided(LoginAnswer)
+        /// So many sources in their order do not know the login, and the next one decides.
+        case passed(sources: Int)
+    }
+
+    package typealias Ask =
+        @Sendable (AuthenticationRequest, _ then: @escaping @Sendable (Asked) -> Void) -> Void
 
     package init(
         recall: @escaping @Sendable (AuthenticationRequest) -> Recollection,
-        verify: @escaping @Sendable (AuthenticationRequest) -> LoginAnswer
+        verify: @escaping @Sendable (AuthenticationRequest) -> LoginAnswer,
+        ask: Ask? = nil
     ) {
         self.recall = recall
         self.verify = verify
+        self.ask = ask
     }
 }

@@ -12,6 +12,7 @@ extension ConfigurationDraft {
                     "Give a URL of https, or set auth.jwt.allow_plain: true where the way is safe.",
                 key: url, at: origin(url))
         }
+        checkHTTPLogins()
         guard areUsable("auth.sources") else { return }
         let sources = configuration.auth.sources
         if jwt.isOn, !sources.contains(.jwt) {
@@ -20,11 +21,37 @@ extension ConfigurationDraft {
                 cure: "Add jwt, or delete the key of auth.jwt.", key: "auth.sources",
                 at: origin("auth.sources"))
         }
+        if configuration.auth.http.isOn, !sources.contains(.http) {
+            problems.add(
+                "a service is set up (auth.http) and nobody asks it",
+                cure: "Add http, or delete auth.http.url.", key: "auth.sources",
+                at: origin("auth.sources"))
+        }
         if configuration.passwordFile != nil, !sources.contains(.file) {
             problems.add(
                 "there is a password_file and nobody looks into it",
                 cure: "Add file, or delete password_file.", key: "auth.sources",
                 at: origin("auth.sources"))
+        }
+    }
+
+    private mutating func checkHTTPLogins() {
+        let http = configuration.auth.http
+        let url = "auth.http.url"
+        if areUsable(url, "auth.http.allow_plain"), http.isPlainBeyondLoopback, !http.allowPlain {
+            problems.add(
+                "passwords would be sent to another machine without TLS",
+                cure:
+                    "Give a URL of https, or set auth.http.allow_plain: true where the way is safe.",
+                key: url, at: origin(url))
+        }
+        let others = ["ca_file", "token_file"].map { "auth.http.\($0)" }
+        if areUsable(url), !http.isOn, let set = others.first(where: { givenKeys.contains($0) }),
+            areUsable(set), http.caFile != nil || http.tokenFile != nil
+        {
+            problems.add(
+                "there is no service that could be asked",
+                cure: "Give auth.http.url, or delete auth.http.", key: set, at: origin(set))
         }
     }
 

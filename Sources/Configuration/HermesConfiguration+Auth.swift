@@ -4,14 +4,17 @@ extension HermesConfiguration {
     /// How clients prove who they are, besides certificates (`auth`).
     package struct Auth: Sendable, Equatable {
         /// Who is asked about a password, in this order, until one knows the login.
-        package var sources: [Source] = [.jwt, .file]
+        package var sources: [Source] = [.jwt, .file, .http]
         package var jwt = JWT()
+        package var http = HTTPLogins()
 
         package enum Source: String, Sendable, Equatable, CaseIterable {
             /// Tokens of a company's login (`auth.jwt`).
             case jwt
             /// The password file.
             case file
+            /// The company's service (`auth.http`).
+            case http
         }
 
         package init() {}
@@ -79,6 +82,6 @@ extension HermesConfiguration {
         }
     }
 
-    /// True when user names are proven by a password or a token.
-    package var checksLogins: Bool { passwordFile != nil || auth.jwt.isOn }
+    /// True when user names are proven by a password, a token or the company's service.
+    package var checksLogins: Bool { passwordFile != nil || auth.jwt.isOn || auth.http.isOn }
 }

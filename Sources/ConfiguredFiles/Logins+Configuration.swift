@@ -1,3 +1,4 @@
+import HTTPLogins
 import LoginKeys
 import LoginTokens
 import OperatorConfiguration
@@ -50,17 +51,22 @@ extension HermesConfiguration.Auth {
     ///
     /// - Parameters:
     ///   - password: that of CONNECT; a token source knows whatever looks like a token.
+    ///   - passed: the number of sources that do not know it, as they have said.
     ///   - isKnown: true for a user of the password file; `nil` without a file.
-    /// - Returns: `nil` when nobody knows the login, and there is no password file.
-    package func source(for password: [UInt8], isKnown: (() -> Bool)?) -> Source? {
-        for source in sources {
+    /// - Returns: the source, and its place in the order, behind the last one for a file that decides
+    ///   about what nobody knows; `nil` when nobody knows the login, and there is no password file.
+    package func source(
+        for password: [UInt8], after passed: Int = 0, isKnown: (() -> Bool)?
+    ) -> (source: Source, place: Int)? {
+        for (place, source) in sources.enumerated().dropFirst(passed) {
             switch source {
-            case .jwt where jwt.isOn && TokenVerifier.isToken(password): return .jwt
-            case .file where isKnown?() == true: return .file
-            case .jwt, .file: continue
+            case .jwt where jwt.isOn && TokenVerifier.isToken(password): return (.jwt, place)
+            case .file where isKnown?() == true: return (.file, place)
+            case .http where http.isOn: return (.http, place)
+            case .jwt, .file, .http: continue
             }
         }
-        return isKnown == nil ? nil : .file
+        return isKnown == nil ? nil : (.file, sources.count)
     }
 
     /// False when a token for this user comes with the user name of another one. An empty one is
@@ -70,5 +76,23 @@ extension HermesConfiguration.Auth {
         case .ignore: true
         case .match: userName.isEmpty || userName.elementsEqual(user.utf8)
         }
+    }
+}
+
+extension LoginServiceSettings {
+    /// The service that the configuration names; `nil` without one.
+    package init?(_ http: HermesConfiguration.HTTPLogins) {
+        guard let url = http.url else { return nil }
+        self.init(url: url)
+        caFile = http.caFile
+        tokenFile = http.tokenFile
+        timeout = http.timeout
+        maxInFlight = http.maxInFlight
+        maxWaiting = http.maxWaiting
+        remember = http.remember
+        rememberDenied = http.rememberDenied
+        outdated = http.whenUnavailable == .remembered ? http.outdated : nil
+        breakerFailures = http.breakerFailures
+        breakerPause = http.breakerPause
     }
 }

@@ -66,6 +66,9 @@ package final class SigningSecret: Sendable {
         return SigningSecret(file.bytes)
     }
 
+    /// The secret itself, for a header that shows it to its other party.
+    package var text: String { bytes.withBytes { String(decoding: $0, as: UTF8.self) } }
+
     /// The HMAC-SHA-256 of a message (RFC 2104), as 64 lower-case hexadecimal digits.
     package func signature(of message: [UInt8]) -> String {
         var code = [UInt8](repeating: 0, count: 32)

@@ -256,6 +256,8 @@ package struct Explanation {
         case "identifier_rejected": "its client identifier is not allowed"
         case "too_many_sessions": "there are as many sessions as may be (limits.max_sessions)"
         case "authentication_busy": "too many passwords were being checked"
+        case "login_service_unavailable":
+            "the company's service that is asked about logins (auth.http) gave no answer"
         case "no_room": "there was no room for its session (limits.session_bytes, limits.memory)"
         default: reason
         }

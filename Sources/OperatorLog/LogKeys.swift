@@ -40,6 +40,7 @@ package enum LogKeys {
     package static let rule = "acl.line"
     /// Why a login was refused, or not decided.
     package static let login = "login.refusal"
+    package static let loginServiceURL = "login_service.url"
     package static let loginKeysURL = "login_keys.url"
     /// Their number.
     package static let loginKeys = "login_keys.count"

@@ -9,6 +9,7 @@ import BrokerAPI
 import ConfiguredFiles
 import Credentials
 import Glibc
+import HTTPLogins
 import Logging
 import OperatorConfiguration
 import OperatorLog
@@ -31,7 +32,9 @@ struct Server {
     private let passwords: PasswordChecks?
     /// `nil` without keys of tokens.
     private let tokenLogins: TokenLoginChecks?
-    /// `nil` without either.
+    /// `nil` when the company's service is not asked.
+    private let httpLogins: HTTPLoginChecks?
+    /// `nil` without any of them.
     private let logins: LoginSources?
     private let tokens: TokenChecks
     private let bans: BanBook
@@ -85,6 +88,9 @@ struct Server {
         let tokenLogins = refusals.collect { () throws(TokenLoginChecks.Unusable) in
             try TokenLoginChecks(configuration, logger: logger)
         }
+        let httpLogins = refusals.collect { () throws(LoginServiceFiles.Unusable) in
+            try HTTPLoginChecks(configuration, logger: logger)
+        }
         let tokens =
             showsItsFiles || configuration.admin.tokensFile != nil
             ? refusals.collect { () throws(TokenFileError) in
@@ -115,6 +121,7 @@ struct Server {
             try PushCredentials(configuration, logger: logger)
         }
         guard let certificates, let adminCertificates, let passwords, let tokenLogins,
+            let httpLogins,
             let tokens, let access, let bans, let webhook, let wakeWebhook, let push,
             refusals.problems.isEmpty
         else { throw refusals }
@@ -126,7 +133,9 @@ struct Server {
         self.adminCertificates = adminCertificates
         self.passwords = passwords
         self.tokenLogins = tokenLogins
-        logins = LoginSources(configuration, passwords: passwords, tokens: tokenLogins)
+        self.httpLogins = httpLogins
+        logins = LoginSources(
+            configuration, passwords: passwords, tokens: tokenLogins, service: httpLogins)
         self.tokens = tokens
         self.bans = bans
         self.access = access
@@ -228,6 +237,7 @@ struct Server {
             }
             defer { tasks.cancelAll() }
             defer { push?.stop() }
+            defer { httpLogins?.stop() }
             // The broker drains, whichever task ended first.
             let first = await tasks.nextResult()
             await stop.begin()
@@ -328,6 +338,7 @@ struct Server {
         }
         if let passwords { parts.append(passwords.part) }
         if let tokenLogins { parts.append(tokenLogins.part) }
+        if let httpLogins { parts.append(httpLogins.part) }
         if let access { parts.append(access.file.part(broker)) }
         if let adminCertificates { parts.append(adminCertificates.part) }
         if let webhook { parts.append(webhook.credentials.part("webhook")) }
@@ -420,6 +431,7 @@ struct Server {
         result.orderChannelTemplate = configuration.orders.channelTemplate
         result.orderQoS = configuration.orders.qos
         if let webhook { result.webhook = { webhook.figures } }
+        if let httpLogins { result.loginService = { httpLogins.figures } }
         result.wakes = { WakeSenders(apns: push?.figures, webhook: wakeWebhook?.figures) }
         result.receiptTopics = configuration.receipts.topics.compactMap { TokenTopic($0) }
         return result

@@ -509,6 +509,9 @@ final class StubBroker: BrokerControl {
         figures.longestTurnMicroseconds = 4_500
         figures.admin.webhook = WebhookFigures(
             events: ["refused": 221, "delivered": 220], lastSuccessAtMs: 1_700_000_000_500)
+        figures.admin.loginService = LoginServiceFigures(
+            logins: ["allowed": 263], inFlight: 264, waiting: 265, remembered: 266,
+            isFailing: true)
         var push = PushFigures()
         push.connections = 256
         push.connectionsFailed = 257

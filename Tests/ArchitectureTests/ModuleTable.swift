@@ -94,9 +94,16 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
             "LoginKeys", own: "AdminTLS LoginTokens OperatorLog PlainText SystemFiles",
             outside: "AsyncHTTPClient Logging NIOCore NIOPosix NIOSSL Synchronization"),
         ModuleRow(
+            "HTTPLogins",
+            own: """
+                AdminTLS Authorization BrokerAPI Credentials OperatorLog PlainText RequestText \
+                SystemFiles
+                """,
+            outside: "AsyncHTTPClient Logging NIOCore NIOPosix NIOSSL Synchronization"),
+        ModuleRow(
             "ConfiguredFiles",
             own: """
-                APNs AdminTLS Credentials LoginKeys LoginTokens OperatorConfiguration PlainText \
+                APNs AdminTLS Credentials HTTPLogins LoginKeys LoginTokens OperatorConfiguration PlainText \
                 SystemFiles TLS Webhook
                 """,
             outside: "Glibc"),
@@ -130,7 +137,8 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
             "OperatorCLI",
             own: """
                 APNs Addresses AdminTLS Authorization BanFiles BrokerAPI ConfiguredFiles \
-                Credentials Explanations LoginKeys LoginTokens OperatorConfiguration PlainText Store SystemFiles \
+                Credentials Explanations HTTPLogins LoginKeys LoginTokens OperatorConfiguration \
+                PlainText Store SystemFiles \
                 TLS Webhook
                 """,
             outside: """
@@ -142,7 +150,8 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
             own: """
                 APNs Addresses AdminAPI AdminTLS Authorization BanFiles BrokerAPI BrokerCore \
                 BrokerRuntime \
-                CLinux ConfiguredFiles Credentials LoginKeys LoginTokens OperatorConfiguration \
+                CLinux ConfiguredFiles Credentials HTTPLogins LoginKeys LoginTokens \
+                OperatorConfiguration \
                 OperatorLog PlainText Store SystemFiles TLS Wakes Webhook
                 """,
             outside: "ArgumentParser Glibc Logging Synchronization UnixSignals"),

@@ -48,8 +48,8 @@ struct AuthenticatorTests {
         private static func word(_ answer: LoginAnswer) -> String {
             switch answer {
             case .admitted: "right"
-            case .wrongPassword, .tokenRefused: "wrong"
-            case .busy: "busy"
+            case .wrongPassword, .tokenRefused, .denied: "wrong"
+            case .busy, .serviceUnavailable: "busy"
             }
         }
 

@@ -53,6 +53,7 @@ struct AuthSettingTests {
         arguments: [
             ("jwt", [HermesConfiguration.Auth.Source.jwt]), ("file", [.file]),
             ("[file, jwt]", [.file, .jwt]), ("jwt,file", [.jwt, .file]),
+            ("http,file", [.http, .file]),
         ])
     func sources(text: String, expected: [HermesConfiguration.Auth.Source]) throws {
         #expect(try load("auth:\n  sources: \(text)\n").auth.sources == expected)

@@ -61,6 +61,19 @@ let changedValues: [String: String] = [
     "auth.jwt.leeway": "1m",
     "auth.jwt.require_expiry": "false",
     "auth.jwt.expired": "keep",
+    "auth.http.url": "https://login.example/hermes",
+    "auth.http.ca_file": "/service.ca",
+    "auth.http.token_file": "/service.token",
+    "auth.http.allow_plain": "true",
+    "auth.http.timeout": "3s",
+    "auth.http.max_in_flight": "7",
+    "auth.http.max_waiting": "0",
+    "auth.http.remember": "1h",
+    "auth.http.remember_denied": "0",
+    "auth.http.when_unavailable": "remembered",
+    "auth.http.outdated": "1d",
+    "auth.http.breaker_failures": "9",
+    "auth.http.breaker_pause": "1m",
     "durability": "interval 50ms",
     "disk_reserve": "1GiB",
     "sys_interval": "0",
@@ -172,6 +185,9 @@ extension Setting: CustomTestStringConvertible {
                 "\(section).url": "https://office.example", "\(section).secret_file": "/secret",
             ].filter { $0.key != pattern }
         }
+        if ["auth.http.ca_file", "auth.http.token_file"].contains(pattern) {
+            return ["auth.http.url": "https://login.example"]
+        }
         if pattern.hasPrefix("push.apns.") {
             let certificate = ["push.apns.certificate": "/a.p12"]
             let key = [
@@ -218,7 +234,8 @@ extension Setting: CustomTestStringConvertible {
         switch pattern {
         case "listeners[].proxy_from": "192.0.2.1"
         case "listeners[].websocket.origins": "http://localhost"
-        case "webhook.url", "push.webhook.url", "auth.jwt.jwks_url": "http://localhost"
+        case "webhook.url", "push.webhook.url", "auth.jwt.jwks_url", "auth.http.url":
+            "http://localhost"
         case "push.apns.key_id", "push.apns.team_id": "BBBBBBBBB1"
         case "push.rules": "alert b/#"
         default: "/initial"

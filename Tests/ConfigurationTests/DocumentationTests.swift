@@ -67,6 +67,16 @@ struct DocumentationTests {
         #expect(configuration.openDoors.isEmpty)
     }
 
+    @Test("the example for a company with a service of its own parses")
+    func exampleOfAService() throws {
+        let path = Self.samplePath.replacing("hermes.yaml", with: "http-logins.yaml")
+        let configuration = try ConfigurationLoader(source: .file(path)).load()
+        #expect(configuration.auth.sources == [.file, .http])
+        #expect(configuration.auth.http.url == "https://login.example/hermes")
+        #expect(configuration.auth.http.whenUnavailable == .remembered)
+        #expect(configuration.openDoors.isEmpty)
+    }
+
     @Test("docs/configuration.md describes every key", arguments: Setting.all)
     func documented(setting: Setting) throws {
         let initial = setting.show(HermesConfiguration(), 0)

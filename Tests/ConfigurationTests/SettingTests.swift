@@ -42,6 +42,7 @@ struct SettingTests {
         "listeners[].proxy_from", "webhook.ca_file", "push.apns.ca_file",
         "push.webhook.ca_file", "auth.jwt.key_file", "auth.jwt.secret_file", "auth.jwt.jwks_file",
         "auth.jwt.jwks_url", "auth.jwt.ca_file", "auth.jwt.issuer", "auth.jwt.audience",
+        "auth.http.url", "auth.http.ca_file", "auth.http.token_file",
     ]
 
     @Test("shows its default as a text that it reads back", arguments: Setting.all)

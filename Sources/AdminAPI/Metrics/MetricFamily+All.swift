@@ -4,7 +4,7 @@ extension MetricFamily {
     /// All metrics, in the order of output; docs/metrics.md describes them.
     static let all: [MetricFamily] =
         software + connections + listeners + sessions + traffic + limits + bans + waiting + times
-        + tls + store + admin + webhook + reports + wakes + process
+        + tls + store + admin + webhook + loginService + reports + wakes + process
 
     private static let software: [MetricFamily] = [
         .information(

@@ -12,6 +12,8 @@ struct StatusRoutes: Sendable {
     let certificates: AdminCertificates?
     /// `nil` without a webhook.
     let webhook: (@Sendable () -> WebhookFigures)?
+    /// `nil` when no service is asked about logins.
+    let loginService: (@Sendable () -> LoginServiceFigures)?
     let wakes: @Sendable () -> WakeSenders
 
     /// `GET /healthz`, `/readyz`, `/v1/status`, `/metrics` and `/v1/openapi.json`.
@@ -48,6 +50,7 @@ struct StatusRoutes: Sendable {
             var status: BrokerStatus = try await broker.ask { .status($0) }
             status.store = broker.store
             status.webhook = webhook?()
+            status.loginService = loginService?()
             return try Response.json(status)
         }
     }
@@ -62,6 +65,7 @@ struct StatusRoutes: Sendable {
             figures.admin = counters.figures
             figures.admin.certificate = certificates?.figures
             figures.admin.webhook = webhook?()
+            figures.admin.loginService = loginService?()
             figures.admin.wakes = wakes()
             return Response(
                 status: .ok, headers: [.contentType: MetricsText.contentType],

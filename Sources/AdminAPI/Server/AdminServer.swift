@@ -113,6 +113,7 @@ package struct AdminServer: Sendable {
                 broker: broker, version: configuration.version,
                 durability: configuration.durability, counters: counters,
                 certificates: configuration.certificates, webhook: configuration.webhook,
+                loginService: configuration.loginService,
                 wakes: configuration.wakes
             ).routes
     }

@@ -47,6 +47,8 @@ package struct AdminServerConfiguration: Sendable {
     package var servesPage = true
     /// Reads the figures of the webhook; `nil` without one.
     package var webhook: (@Sendable () -> WebhookFigures)?
+    /// Reads the figures of the service that is asked about logins; `nil` without one.
+    package var loginService: (@Sendable () -> LoginServiceFigures)?
     /// Reads the figures of the senders of notifications.
     package var wakes: @Sendable () -> WakeSenders = { WakeSenders() }
 

@@ -43,6 +43,8 @@ public struct BrokerStatus: Codable, Sendable, Equatable {
     public var store: StoreStatus?
     /// `nil` without a webhook.
     public var webhook: WebhookFigures?
+    /// `nil` when no service is asked about logins.
+    public var loginService: LoginServiceFigures?
 
     enum CodingKeys: String, CodingKey {
         case version
@@ -70,6 +72,7 @@ public struct BrokerStatus: Codable, Sendable, Equatable {
         case limitsReached = "limits_reached"
         case publishersPaused = "publishers_paused"
         case memory, drain, store, webhook
+        case loginService = "login_service"
     }
 
     /// The reason for which `GET /readyz` answers 503; `nil` when it answers 200.

@@ -14,6 +14,8 @@ public struct AdminFigures: Sendable, Equatable {
     public var certificate: Certificate?
     /// `nil` without a webhook.
     public var webhook: WebhookFigures?
+    /// `nil` when no service is asked about logins.
+    public var loginService: LoginServiceFigures?
     public var wakes = WakeSenders()
 
     /// Requests to one route, or to none.

@@ -38,6 +38,8 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
     /// This limit of the sessions' bytes, or of memory, leaves no room for what a CONNECT would add.
     case noRoom(Limit)
     case authenticationBusy
+    /// The company's service that is asked about logins gave no answer.
+    case loginServiceUnavailable
     case tooManyInboundQoS2
     case topicLevels
     /// An UNSUBSCRIBE named more filters than one packet may.
@@ -73,7 +75,7 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case tlsHandshake, tlsOnPlainListener, proxyHeader, memoryShortage, unfinishedPackets
         case addressLimit, certificateRevoked, tlsRecord, unsubscribeFilters
         case clientIdentifierTooLong, userNameTooLong, noRoom, webSocket, tokenRefused
-        case tokenExpired, banned, lockedOut, draining
+        case tokenExpired, banned, lockedOut, draining, loginServiceUnavailable
 
         public var name: String {
             switch self {
@@ -115,6 +117,7 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
             case .banned: "banned"
             case .lockedOut: "locked_out"
             case .draining: "draining"
+            case .loginServiceUnavailable: "login_service_unavailable"
             }
         }
     }
@@ -159,6 +162,7 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .banned, .closedByBan: .banned
         case .lockedOut: .lockedOut
         case .draining: .draining
+        case .loginServiceUnavailable: .loginServiceUnavailable
         }
     }
 
@@ -188,7 +192,8 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .unfinishedPackets: .unfinishedBytes
         case .disconnect, .peerClosed, .networkError, .protocolViolation, .keepAlive, .takenOver,
             .notAuthorized, .badUserNameOrPassword, .identifierRejected,
-            .unacceptableProtocolVersion, .authenticationBusy, .publishDenied, .administrator,
+            .unacceptableProtocolVersion, .authenticationBusy, .loginServiceUnavailable,
+            .publishDenied, .administrator,
             .storeFailure, .shutdown, .tlsHandshake, .tlsOnPlainListener, .certificateRevoked,
             .proxyHeader, .addressLimit, .tlsRecord, .webSocket, .tokenRefused, .tokenExpired,
             .banned, .closedByBan, .draining:
@@ -207,8 +212,8 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         switch self {
         case .badUserNameOrPassword, .notAuthorized, .identifierRejected, .tooManySessions,
             .clientIdentifierTooLong, .userNameTooLong, .noRoom, .unacceptableProtocolVersion,
-            .authenticationBusy, .publishDenied, .disconnect, .shutdown, .tokenRefused,
-            .tokenExpired, .banned, .lockedOut, .draining:
+            .authenticationBusy, .loginServiceUnavailable, .publishDenied, .disconnect, .shutdown,
+            .tokenRefused, .tokenExpired, .banned, .lockedOut, .draining:
             true
         case .peerClosed, .networkError, .protocolViolation, .connectTimeout, .keepAlive,
             .takenOver, .tooManyInboundQoS2, .topicLevels, .unsubscribeFilters, .outputLimit,
@@ -253,7 +258,8 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         // A rejected CONNECT is reported, with its client, where that happens.
         case .disconnect, .peerClosed, .networkError, .keepAlive, .notAuthorized,
             .badUserNameOrPassword, .identifierRejected, .unacceptableProtocolVersion,
-            .tooManySessions, .authenticationBusy, .publishDenied, .storeFailure, .shutdown,
+            .tooManySessions, .authenticationBusy, .loginServiceUnavailable, .publishDenied,
+            .storeFailure, .shutdown,
             .tlsHandshake, .addressLimit, .clientIdentifierTooLong, .userNameTooLong, .noRoom,
             .tokenRefused, .banned, .lockedOut, .draining:
             nil

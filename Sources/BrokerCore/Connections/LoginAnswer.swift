@@ -10,6 +10,10 @@ public enum LoginAnswer: Sendable {
     case wrongPassword
     /// The token is not accepted.
     case tokenRefused(detail: String)
+    /// The company's service refuses the login; it counts as a wrong password.
+    case denied(detail: String)
+    /// The company's service gives no answer; the client may come again.
+    case serviceUnavailable(detail: String)
     /// Not decided, because too much waits or something is missing for the moment; the client may
     /// come again soon.
     case busy(detail: String?)

@@ -68,12 +68,3 @@ public struct ReportedMessage: Sendable, Equatable {
         messageID = [UInt8](message.messageID)
     }
 }
-
-/// A CONNECT whose password, or the token in its place, is checked on another thread.
-public struct AuthenticationRequest: Sendable {
-    public let connection: Handle
-    /// The key of the peer's address; 0 when it is unknown.
-    public var origin: UInt32
-    public let userName: [UInt8]
-    public let password: [UInt8]
-}

@@ -50,8 +50,11 @@ struct Rights {
     ) -> AccessVerdict? {
         guard areRestricted(session) else { return nil }
         return Self.withSubject(session) { subject in
-            let verdict = rules?.decide(action, topic: topic, for: subject)
-            guard verdict?.isAllowed ?? true, let allowance = allowances[session.allowance],
+            let allowance = allowances[session.allowance]
+            let verdict =
+                allowance?.overrulesAccessRules == true
+                ? nil : rules?.decide(action, topic: topic, for: subject)
+            guard verdict?.isAllowed ?? true, let allowance,
                 !allowance.allows(action, topic: topic, for: subject)
             else { return verdict }
             return .deniedByLogin
@@ -93,9 +96,12 @@ struct Rights {
     ) -> SubscriptionVerdict? {
         guard areRestricted(session) else { return nil }
         return Self.withSubject(session) { subject in
-            let verdict = rules?.decideSubscription(filter: filter, for: subject, steps: &steps)
+            let allowance = allowances[session.allowance]
+            let verdict =
+                allowance?.overrulesAccessRules == true
+                ? nil : rules?.decideSubscription(filter: filter, for: subject, steps: &steps)
             if case .nothing? = verdict { return verdict }
-            guard let allowance = allowances[session.allowance] else { return verdict }
+            guard let allowance else { return verdict }
             switch allowance.extent(ofFilter: filter, for: subject, steps: &steps) {
             case .whole: return verdict
             case .part: return .part(line: AccessVerdict.loginLine)

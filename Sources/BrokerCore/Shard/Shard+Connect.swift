@@ -71,7 +71,7 @@ extension Shard {
         authentications.append(
             AuthenticationRequest(
                 connection: handle, origin: connections[handle].origin,
-                userName: [UInt8](userName),
+                userName: [UInt8](userName), clientIdentifier: [UInt8](judged.clientIdentifier),
                 password: judged.connect.password.map { [UInt8](judged.bytes[$0]) } ?? []))
     }
 
@@ -88,6 +88,10 @@ extension Shard {
             refuseConnect(judged, .badUserNameOrPassword, .badUserNameOrPassword)
         case .tokenRefused(let detail):
             refuseConnect(judged, .badUserNameOrPassword, .tokenRefused, detail: detail)
+        case .denied(let detail):
+            refuseConnect(judged, .badUserNameOrPassword, .badUserNameOrPassword, detail: detail)
+        case .serviceUnavailable(let detail):
+            refuseConnect(judged, .serverUnavailable, .loginServiceUnavailable, detail: detail)
         case .busy(let detail):
             refuseConnect(judged, .serverUnavailable, .authenticationBusy, detail: detail)
         }

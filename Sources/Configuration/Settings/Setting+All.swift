@@ -1,7 +1,7 @@
 extension Setting {
     /// All keys, in the order of the documentation.
     static let all: [Setting] =
-        listenerSettings + topSettings + authSettings + adminSettings
+        listenerSettings + topSettings + authSettings + httpLoginSettings + adminSettings
         + limitSettings + lockoutSettings + loggingSettings + orderSettings + receiptSettings
         + webhookSettings + pushSettings
 

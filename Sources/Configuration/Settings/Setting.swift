@@ -46,7 +46,7 @@ struct Setting: Sendable {
     /// True when a reload applies a new value; other keys wait for the next start.
     var isReloadable: Bool {
         pattern == "logging.level" || Self.pushKeysOfTheShard.contains(pattern)
-            || Self.tokenKeys.contains(pattern)
+            || Self.tokenKeys.contains(pattern) || Self.reloadableHTTPLoginKeys.contains(pattern)
             || pattern.hasPrefix("limits.") && !Self.limitsOfTheStart.contains(pattern)
     }
 

@@ -1,6 +1,7 @@
 import ArgumentParser
 import ConfiguredFiles
 import Credentials
+import HTTPLogins
 import LoginKeys
 import LoginTokens
 import OperatorConfiguration
@@ -20,8 +21,8 @@ struct AuthCheckCommand: OperatorCommand {
         discussion: """
             The password or token is read from standard input, or from a file; it is never an \
             argument, which others on this machine could see. Configuration, password file and \
-            keys are read as the broker reads them, and auth.jwt.jwks_url is fetched; a running \
-            broker is not asked. - as USER stands for an empty user name. Exit code 0 says that \
+            keys are read as the broker reads them, auth.jwt.jwks_url is fetched, and the service \
+            of auth.http is asked; a running broker is not. - as USER stands for an empty user name. Exit code 0 says that \
             the client would be let in, 1 that it would not.
             """)
 
@@ -38,16 +39,33 @@ struct AuthCheckCommand: OperatorCommand {
         completion: .file())
     var file: String?
 
+    @Option(help: ArgumentHelp("The client identifier that auth.http is told.", valueName: "id"))
+    var client = ""
+
+    @Option(help: ArgumentHelp("The address that auth.http is told.", valueName: "address"))
+    var address = "127.0.0.1"
+
     @OptionGroup var output: OutputOptions
+
+    /// A source that does not know the login, and the reason, a clause.
+    private struct Passed: Encodable {
+        var source: String
+        var reason: String
+    }
 
     /// The output of `--json`.
     private struct Answer: Encodable {
         /// Whether the client would be let in.
         var allowed: Bool
-        /// "jwt" or "file"; left out when no source knows the login.
+        /// Those that were asked before, in their order.
+        var passed: [Passed] = []
+        /// "jwt", "file" or "http"; left out when no source knows the login.
         var source: String?
         /// Why it would not; left out when it would.
         var reason: String?
+        /// True when the source gave no answer, and the client would be told to come again; left out
+        /// otherwise.
+        var unavailable: Bool?
         /// One word for the reason; of tokens only.
         var kind: String?
         var userName: String?
@@ -56,16 +74,18 @@ struct AuthCheckCommand: OperatorCommand {
         /// Algorithm and key of the token.
         var algorithm: String?
         var keyName: String?
-        /// True when the token narrows the access rules.
+        /// True when the token, or the service, narrows the access rules.
         var narrows: Bool?
+        /// True when the service lets the client do what no access rule allows.
+        var superuser: Bool?
 
         enum CodingKeys: String, CodingKey {
-            case allowed, source, reason, kind
+            case allowed, passed, source, reason, unavailable, kind
             case userName = "user_name"
             case expiresAt = "expires_at"
             case algorithm
             case keyName = "key_id"
-            case narrows
+            case narrows, superuser
         }
     }
 
@@ -75,34 +95,110 @@ struct AuthCheckCommand: OperatorCommand {
             throw CommandFailure(
                 .usage,
                 """
-                the configuration has neither users nor keys of tokens, so every user name is \
-                unproven. Give --config with one that sets password_file or auth.jwt.
+                the configuration has neither users nor keys of tokens nor a service to ask, so every \
+                user name is unproven. Give --config with one that sets password_file, auth.jwt or \
+                auth.http.
                 """)
         }
         let password = try password(context)
         let users = try users(configuration, context.console)
         let userName = user == "-" ? [] : Array(user.utf8)
-        let source = configuration.auth.source(
-            for: password, isKnown: users.map { users in { users.knows(userName) } })
-        let answer: Answer
-        switch source {
-        case .jwt?: answer = try await check(token: password, userName, configuration.auth)
-        case .file?:
-            let isRight = users?.verify(userName: userName, password: password) ?? false
-            answer =
-                isRight
-                ? Answer(allowed: true, source: "file", userName: user)
-                : Answer(
-                    allowed: false, source: "file",
-                    reason: users?.knows(userName) == true
-                        ? "the password is wrong" : "there is no such user")
-        case nil:
-            answer = Answer(
-                allowed: false, reason: "it is no token, and there is no password file")
-        }
+        let answer = try await decide(password, userName, users, configuration.auth)
         try context.console.print(
             output.json ? JSONOutput.line(answer) : Self.text(answer))
         guard answer.allowed else { throw CommandFailure(.refused, "") }
+    }
+
+    // MARK: Sources
+
+    /// Asks the sources in their order, as the broker does.
+    private func decide(
+        _ password: [UInt8], _ userName: [UInt8], _ users: PasswordVerifier?,
+        _ auth: HermesConfiguration.Auth
+    ) async throws(CommandFailure) -> Answer {
+        var passed: [Passed] = []
+        var place = 0
+        while let next = auth.source(
+            for: password, after: place, isKnown: users.map { users in { users.knows(userName) } })
+        {
+            passed += Self.passed(auth, from: place, to: next.place, hasFile: users != nil)
+            place = next.place + 1
+            var answer: Answer
+            switch next.source {
+            case .jwt: answer = try await check(token: password, userName, auth)
+            case .file: answer = check(password, userName, users)
+            case .http:
+                guard let decided = try await ask(password, userName, auth.http) else {
+                    passed.append(
+                        Passed(source: "http", reason: "the service does not know it (ignore)"))
+                    continue
+                }
+                answer = decided
+            }
+            answer.passed = passed
+            return answer
+        }
+        passed += Self.passed(auth, from: place, to: auth.sources.count, hasFile: users != nil)
+        return Answer(
+            allowed: false, passed: passed,
+            reason: "no source knows it, and there is no password file")
+    }
+
+    /// The sources that are passed over, with their reasons; those that are not set up are none.
+    private static func passed(
+        _ auth: HermesConfiguration.Auth, from first: Int, to end: Int, hasFile: Bool
+    ) -> [Passed] {
+        guard first < end else { return [] }
+        return auth.sources[first..<end].compactMap { source in
+            switch source {
+            case .jwt where auth.jwt.isOn: Passed(source: "jwt", reason: "it is no token")
+            case .file where hasFile: Passed(source: "file", reason: "there is no such user")
+            case .jwt, .file, .http: nil
+            }
+        }
+    }
+
+    private func check(
+        _ password: [UInt8], _ userName: [UInt8], _ users: PasswordVerifier?
+    ) -> Answer {
+        guard users?.verify(userName: userName, password: password) == true else {
+            return Answer(
+                allowed: false, source: "file",
+                reason: users?.knows(userName) == true
+                    ? "the password is wrong" : "there is no such user")
+        }
+        return Answer(allowed: true, source: "file", userName: user)
+    }
+
+    /// Asks the company's service; `nil` when it does not know the login.
+    private func ask(
+        _ password: [UInt8], _ userName: [UInt8], _ http: HermesConfiguration.HTTPLogins
+    ) async throws(CommandFailure) -> Answer? {
+        guard let settings = LoginServiceSettings(http) else { return nil }
+        let files: LoginServiceFiles
+        do throws(LoginServiceFiles.Unusable) {
+            files = try LoginServiceFiles.load(settings)
+        } catch {
+            throw CommandFailure(.localFile, error.description)
+        }
+        let question = LoginQuestion(
+            userName: userName, clientIdentifier: Array(client.utf8), password: password,
+            address: address)
+        let now = UTCTime.now().unixSeconds
+        switch await settings.askOnce(question, files, wallClock: now) {
+        case .answered(.ignored): return nil
+        case .answered(.denied(let reason)):
+            return Answer(
+                allowed: false, source: "http",
+                reason: reason.map { "the service does not let it in: \($0)" }
+                    ?? "the service does not let it in")
+        case .answered(.allowed(let login)), .outdated(let login):
+            return Answer(
+                allowed: true, source: "http", userName: login.userName ?? user,
+                expiresAt: login.expiresAt, narrows: login.narrows, superuser: login.isSuperuser)
+        case .unavailable(let reason):
+            return Answer(allowed: false, source: "http", reason: reason, unavailable: true)
+        }
     }
 
     // MARK: Tokens
@@ -176,19 +272,26 @@ struct AuthCheckCommand: OperatorCommand {
     // MARK: Output
 
     private static func text(_ answer: Answer) -> String {
+        let passed = answer.passed.map { "\($0.source) passes it on: \($0.reason)\n" }.joined()
         let source = answer.source.map { " by \($0)" } ?? ""
         guard answer.allowed else {
-            return "refused\(source): \(answer.reason ?? "")\n"
+            let verdict = answer.unavailable == true ? "not decided" : "refused"
+            return "\(passed)\(verdict)\(source): \(answer.reason ?? "")\n"
         }
-        var text = "let in\(source) as \(VisibleText.quoted(answer.userName ?? ""))"
+        var text = "\(passed)let in\(source) as \(VisibleText.quoted(answer.userName ?? ""))"
         if let algorithm = answer.algorithm {
             let key = answer.keyName.map { ", key \(VisibleText.quoted($0))" } ?? ""
             text += " (\(algorithm)\(key))"
             text += answer.expiresAt.map { " until \(UTCTime(clamping: $0))" } ?? " without an end"
         }
+        if answer.algorithm == nil, let end = answer.expiresAt {
+            text += " until \(UTCTime(clamping: end))"
+        }
         text += "\n"
+        if answer.superuser == true { text += "The access rules are not asked (superuser).\n" }
         if answer.narrows == true {
-            text += "The token narrows the topics that the access rules allow.\n"
+            let source = answer.source == "http" ? "service" : "token"
+            text += "The \(source) narrows the topics that the access rules allow.\n"
         }
         return text
     }
