@@ -39,7 +39,7 @@ enum Listener {
 
     /// Has a listening socket refuse new clients, and reset those that wait to be accepted, as if it
     /// were closed; it keeps its options. One that does not listen would be shut down for good.
-    static func refuse(_ socket: CInt) { _ = shutdown(socket, CInt(SHUT_RD)) }
+    static func refuse(_ socket: CInt) { SocketShutdown.ofReading(socket) }
 
     /// Listens again after ``refuse(_:)``, on the address that the socket had.
     ///

@@ -106,7 +106,7 @@ struct StagedSocket: BitwiseCopyable {
         if let place = recordPlace(tables) {
             tables.records[place].sendCloseNotify(descriptor, &bench)
         }
-        _ = shutdown(descriptor, CInt(SHUT_WR))
+        SocketShutdown.ofSending(descriptor)
     }
 
     /// Keeps the input after the first consumed bytes.

@@ -63,7 +63,7 @@ struct Handshakes: ~Copyable {
     mutating func abandon(_ connection: Handle, _ descriptor: CInt) {
         // A step that has not begun does nothing; a running one reads the end of the stream.
         remove(connection.index).abandon()
-        _ = shutdown(descriptor, CInt(SHUT_RDWR))
+        SocketShutdown.ofBoth(descriptor)
         abandonedSockets[connection.packed] = descriptor
     }
 

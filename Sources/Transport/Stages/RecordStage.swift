@@ -82,7 +82,7 @@ struct RecordStage: BitwiseCopyable {
         guard opened.produced > 0 else { return end ?? .wouldBlock }
         if !channel.isOpen {
             // Input before the end is processed first; an event then reports the end.
-            _ = shutdown(descriptor, CInt(SHUT_RD))
+            SocketShutdown.ofReading(descriptor)
         }
         return .bytes(
             UnsafeRawBufferPointer(start: room.base, count: begin + opened.produced))

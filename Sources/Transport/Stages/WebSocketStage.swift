@@ -196,7 +196,7 @@ struct WebSocketStage: BitwiseCopyable {
             }
         }
         // The data is the owner's first; an event then has it read the end.
-        if phase != .open { _ = shutdown(descriptor, CInt(SHUT_RD)) }
+        if phase != .open { SocketShutdown.ofReading(descriptor) }
         return .bytes(UnsafeRawBufferPointer(start: base, count: keptCount + read.produced))
     }
 
