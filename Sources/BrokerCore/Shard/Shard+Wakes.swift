@@ -199,7 +199,8 @@ extension Shard {
             case .sent:
                 wakeCounters.unanswered += 1
                 guard !wakes[wake].isTest else {
-                    endWake(of: handle.index)
+                    answerTrial(of: handle.index, .later, "it ended without an answer")
+                    endTrial(wake)
                     continue
                 }
                 wakes.makeReady(wake, devices[handle.index].kind)
