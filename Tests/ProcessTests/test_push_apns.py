@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -289,6 +291,49 @@ def test_the_mock_keeps_a_ledger(tmp_path: Path, from_file, paho_client) -> None
         assert entry["headers"]["apns-topic"] == "com.example.app"
         assert "authorization" not in entry["headers"]
         assert entry["payload"]["hermes"]["count"] == 1
+
+
+def test_the_mock_keeps_key_and_authority(tmp_path: Path, from_file, paho_client) -> None:
+    """A configuration holds across its restarts; another key is unknown even then."""
+    directory = tmp_path / "kept"
+    with Apple(directory) as first:
+        port, text = first.port, first.configuration(RULE)
+    with Apple(directory, port=port) as second:
+        assert second.configuration(RULE) == text
+        office = Office(from_file, paho_client, second)
+        office.phone("phone", "1006")
+        office.publish()
+        second.await_accepted(1)
+    make_key(directory / "AuthKey.p8")
+    with Apple(directory, port=port) as third:
+        assert office.broker.stop() == 0
+        (office.broker.data / "apns.token").unlink()
+        office.broker.start()
+        office.publish("orders/2")
+        eventually(
+            lambda: [n.reason for n in third.notifications[:1]] == ["InvalidProviderToken"],
+            "the other key is refused",
+        )
+
+
+def test_the_mock_knows_devices_of_its_app_only(
+    tmp_path: Path, from_file, paho_client
+) -> None:
+    with Apple(tmp_path / "apple", bundle="com.example.other") as apple:
+        office = Office(from_file, paho_client, apple)
+        office.phone("phone", "1007")
+        office.publish()
+        eventually(lambda: office.device("phone")["wake"] == "set_aside", "it is set aside")
+        assert office.device("phone")["last_reason"] == "DeviceTokenNotForTopic"
+
+
+def test_the_mock_lists_what_it_refuses() -> None:
+    text = subprocess.run(
+        [sys.executable, "-m", "harness.apple", "--help"], check=True, capture_output=True,
+        text=True, cwd=Path(__file__).parent, timeout=60,
+    ).stdout
+    for digits, (status, reason) in ANSWERS.items():
+        assert f"{digits}…  {status} {reason}\n" in text
 
 
 def test_a_kill_repeats_a_wake_and_loses_none(office: Office, apple: Apple) -> None:
