@@ -221,6 +221,31 @@ def test_a_key_that_apple_refuses_pauses_the_sender_and_says_so(
     assert not apple.accepted()
 
 
+def test_the_log_says_that_notifications_are_sent_again_once_one_is(
+    from_file, paho_client, apple: Apple, tmp_path: Path
+) -> None:
+    """Neither the end of a pause nor a further attempt is that."""
+    good = apple.ca_file.read_bytes()
+    apple.ca_file = tmp_path / "trusted.crt"
+    apple.ca_file.write_bytes(Authority(tmp_path / "other").certificate.read_bytes())
+    office = Office(from_file, paho_client, apple)
+    office.phone("phone", "0f04")
+    office.publish()
+    office.broker.log.await_match(r"No notifications are sent to Apple for a while.*")
+    eventually(
+        lambda: office.api.get("/v1/wakes")["apns"]["connections_failed"] >= 2,
+        "a further attempt", within=30,
+    )
+    again = "Notifications are sent to Apple again"
+    assert again not in office.broker.log.text
+    apple.ca_file.write_bytes(good)
+    office.broker.reload()
+    apple.await_accepted(1)
+    office.broker.log.await_match(again)
+    assert office.broker.log.text.count(again) == 1
+    assert office.broker.log.text.count("No notifications are sent to Apple for a while") == 1
+
+
 def test_the_provider_token_outlives_a_restart(office: Office, apple: Apple) -> None:
     office.phone("phone", "1001")
     office.publish()
