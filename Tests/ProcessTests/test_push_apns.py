@@ -221,6 +221,40 @@ def test_a_key_that_apple_refuses_pauses_the_sender_and_says_so(
     assert not apple.accepted()
 
 
+def test_a_test_during_a_pause_says_why(office: Office, apple: Apple) -> None:
+    """So does an explanation of the client."""
+    apple.team_id = "OTHERTEAM1"
+    office.phone("phone", "0f02")
+    office.publish()
+    office.broker.log.await_match(r"No notifications are sent to Apple for a while.*")
+    trial = office.api.request("POST", "/v1/clients/phone/device/test").json
+    assert trial["outcome"] == "later"
+    assert "InvalidProviderToken" in trial["reason"]
+    assert "compare push.apns.key_id" in trial["reason"]
+    assert "hermesctl devices status" in trial["reason"]
+    assert office.device("phone")["waiting"] == 1, "the message's wake is owed still"
+    sentence = office.api.get("/v1/clients/phone/explain")["sentences"][-1]
+    assert "which goes out later: nothing is sent to Apple: Apple refuses the key" in sentence
+
+
+def test_a_test_that_is_put_off_leaves_what_is_owed(office: Office, apple: Apple) -> None:
+    office.phone("phone", "0f03")
+    office.publish()
+    apple.await_accepted(1)
+    eventually(lambda: office.device("phone")["wake"] == "none", "the answer")
+    apple.behaviour.answers["0f03"] = (503, "ServiceUnavailable")
+    office.publish("orders/2")
+    eventually(
+        lambda: office.device("phone").get("last_reason") == "ServiceUnavailable"
+        and office.device("phone")["wake"] == "waiting", "it waits for its next attempt",
+    )
+    trial = office.api.request("POST", "/v1/clients/phone/device/test").json
+    assert trial == {"outcome": "later", "reason": "ServiceUnavailable"}
+    assert office.device("phone")["waiting"] == 1
+    apple.behaviour.answers.clear()
+    assert apple.await_accepted(2)[1].payload["hermes"]["topic"] == "orders/2"
+
+
 def test_the_log_says_that_notifications_are_sent_again_once_one_is(
     from_file, paho_client, apple: Apple, tmp_path: Path
 ) -> None:

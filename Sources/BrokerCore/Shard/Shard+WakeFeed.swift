@@ -193,18 +193,6 @@ extension Shard {
         continueWake(wake, session, after: min(pause, Self.longestPauseMilliseconds))
     }
 
-    /// Ends an operator's trial, whatever its answer: what was owed before it, and what came
-    /// meanwhile, is owed still, and goes on after a pause in milliseconds.
-    mutating func endTrial(_ wake: UInt32, pause: UInt64 = 0) {
-        let device = wakes[wake].device
-        guard let session = session(for: device), !devices[device].isSetAside,
-            wakes[wake].count > 0 || wakes[wake].needsReading,
-            sessions[session].outbound.holdsMessages(below: wakes[wake].target)
-        else { return endWake(of: device) }
-        wakes[wake].isTest = false
-        continueWake(wake, session, after: pause)
-    }
-
     /// Sets aside a device whose token the push service does not know, until it registers again.
     private mutating func setAside(_ device: UInt32) {
         endWake(of: device)
