@@ -274,7 +274,8 @@ def test_the_log_says_that_notifications_are_sent_again_once_one_is(
     assert again not in office.broker.log.text
     apple.ca_file.write_bytes(good)
     office.broker.reload()
-    apple.await_accepted(1)
+    # The wake's own pause has grown with its attempts.
+    eventually(apple.accepted, "an accepted notification", within=60)
     office.broker.log.await_match(again)
     assert office.broker.log.text.count(again) == 1
     assert office.broker.log.text.count("No notifications are sent to Apple for a while") == 1
