@@ -9,16 +9,20 @@ package struct Explanation {
     let history: ClientHistory
     /// A topic that the operator asks about; `nil` for none.
     let topic: String?
+    /// Why no notification reaches the client's device now; `nil` while they are sent.
+    let wakeObstacle: String?
     /// UNIX time in milliseconds.
     let now: Int64
 
     package init(
-        clientID: String, detail: ClientDetail?, history: ClientHistory, topic: String?, now: Int64
+        clientID: String, detail: ClientDetail?, history: ClientHistory, topic: String?,
+        wakeObstacle: String? = nil, now: Int64
     ) {
         self.clientID = clientID
         self.detail = detail
         self.history = history
         self.topic = topic
+        self.wakeObstacle = wakeObstacle
         self.now = now
     }
 
@@ -273,55 +277,7 @@ package struct Explanation {
         }
     }
 
-    // MARK: Device
-
-    private func device(_ detail: ClientDetail) -> [String] {
-        guard let device = detail.device else { return [] }
-        var line: String
-        switch device.wake {
-        case "none": line = "Its device (\(device.kind)) is owed no notification"
-        case "watched":
-            line =
-                "Its device is woken if \(messages(device.waiting)) not acknowledged for long "
-                + "(push.unanswered)"
-        case "waiting":
-            line =
-                "Its device is woken for \(count(device.waiting)) in a while (push.merge, "
-                + "push.reconnect_window)"
-        case "ready":
-            line =
-                "Its device is to be woken for \(count(device.waiting)), and no sender has taken "
-                + "that yet (hermesctl devices status)"
-        case "sent":
-            line = "A notification for \(count(device.waiting)) is on its way to its device"
-        case "set_aside":
-            line =
-                "Its device gets no notifications, because the push service does not know its "
-                + "token, until it registers again"
-        default: line = "Its device: \(device.wake)"
-        }
-        line += "."
-        if let outcome = device.lastOutcome, let time = device.lastAnsweredAtMs {
-            let reason = device.lastReason.map { " (\($0))" } ?? ""
-            line += " The last one was \(Self.words(ofWake: outcome))\(reason) \(ago(time))."
-        }
-        return [line]
-    }
-
-    static func words(ofWake outcome: String) -> String {
-        switch outcome {
-        case "accepted": "taken by the push service"
-        case "gone": "refused, as the app is gone"
-        case "bad_device": "refused, as the token is not known"
-        case "later": "put off"
-        case "refused": "refused"
-        default: outcome
-        }
-    }
-
-    private func count(_ messages: Int) -> String {
-        messages == 1 ? "1 message" : "\(messages) messages"
-    }
+    // MARK: Reports
 
     private func report(_ detail: ClientDetail) -> [String] {
         guard let report = detail.report else { return [] }
@@ -339,11 +295,11 @@ package struct Explanation {
         history.events.first { $0.kind == kind && $0.reason == reason }
     }
 
-    private func messages(_ count: Int) -> String {
+    func messages(_ count: Int) -> String {
         count == 1 ? "1 message is" : "\(count) messages are"
     }
 
     private func span(_ moment: Int64) -> String { Spans.age(of: moment, now: now) }
 
-    private func ago(_ moment: Int64) -> String { span(moment) + " ago" }
+    func ago(_ moment: Int64) -> String { span(moment) + " ago" }
 }

@@ -15,13 +15,8 @@ package final class APNsWakes: Sendable {
         var sender: APNsSender?
         /// Wakes that the sender has not answered.
         var open = 0
-        /// Why the sender paused when it was looked at last; `nil` while it sent.
-        var pause: String?
-        var limiter = LogLimiter(maximumKeys: 8)
+        var outage = Outage()
     }
-
-    /// Time between two lines about a pause that lasts.
-    private static let lineInterval = Duration.seconds(600)
 
     private let feed: any WakeFeed
     private let logger: Logger
@@ -75,6 +70,7 @@ package final class APNsWakes: Sendable {
             return state.open >= APNsSender.window
         }
         feed.answer(answers)
+        noteSuccess(answers)
         // While there was room, a request of ours stands.
         if wasFull { ask() }
     }
@@ -82,22 +78,20 @@ package final class APNsWakes: Sendable {
     /// Looks at the sender, which has begun or ended to pause, or goes on as before.
     private func look() {
         guard let sender else { return }
-        log(sender.figures.pause)
+        if let pause = sender.figures.pause { log(pause) }
         ask()
     }
 
-    private func log(_ pause: PushFigures.Pause?) {
-        let (former, suppressed) = state.withLock { state in
-            defer { state.pause = pause?.reason }
-            let suppressed = pause.flatMap {
-                state.limiter.admit(
-                    $0.reason, every: Self.lineInterval, atMilliseconds: hermes_monotonic_ms())
-            }
-            return (state.pause, suppressed)
-        }
-        guard let pause else {
-            if former != nil { logger.notice("Notifications are sent to Apple again") }
-            return
+    private func noteSuccess(_ answers: [WakeAnswer]) {
+        guard answers.contains(where: { $0.outcome == .accepted }), let sender,
+            sender.figures.pause == nil, state.withLock({ $0.outage.endsWithSuccess() })
+        else { return }
+        logger.notice("Notifications are sent to Apple again")
+    }
+
+    private func log(_ pause: PushFigures.Pause) {
+        let suppressed = state.withLock {
+            $0.outage.isPaused(pause.reason, atMilliseconds: hermes_monotonic_ms())
         }
         guard let suppressed else { return }
         let metadata: Logger.Metadata = [

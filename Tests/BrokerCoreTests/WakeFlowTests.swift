@@ -25,6 +25,8 @@ struct WakeFlowTests {
             link.turn()
         }
 
+        func lose() { state.withLock { $0 = [] } }
+
         func answer(_ link: ShardLink, _ outcome: WakeAnswer.Outcome, reason: String = "") {
             let wakes = state.withLock { wakes in
                 defer { wakes = [] }
@@ -379,6 +381,41 @@ struct WakeFlowTests {
         link.advance(milliseconds: 31_000)
         #expect(topics == ["orders/1"])
         #expect(sender.wakes.map(\.waiting) == [1])
+    }
+
+    @Test(
+        "a trial that is put off, refused or lost leaves what is owed, and its merge time",
+        arguments: [WakeAnswer.Outcome.later(milliseconds: 60_000), .refused, nil]
+            as [WakeAnswer.Outcome?])
+    func trialWithoutSuccess(_ outcome: WakeAnswer.Outcome?) throws {
+        let link = makeLink()
+        let phone = try connectPhone(in: link)
+        link.lose(phone)
+        link.advance(milliseconds: 16_000)
+        publish("orders/1", to: link)
+        sender.answer(link, .accepted)
+        sender.ask(link)
+        publish("orders/2", to: link)
+        publish("orders/3", to: link)
+        let answers = Answers<WakeTrial?>()
+        link.shard.tryWake(of: "phone", reply: answers.reply)
+        link.turn()
+        #expect(sender.wakes.count == 1)
+        if let outcome {
+            sender.answer(link, outcome, reason: "InvalidProviderToken")
+        } else {
+            sender.lose()
+            link.advance(milliseconds: 190_000)
+        }
+        #expect(answers.last??.outcome == (outcome ?? .later(milliseconds: 0)).result.name)
+        #expect(link.shard.device(of: "phone")?.wake != DeviceDetail.WakeState.none)
+        #expect(link.shard.device(of: "phone")?.waiting == 2)
+        sender.ask(link)
+        #expect(outcome == nil || topics.isEmpty)
+        link.advance(milliseconds: 61_000)
+        #expect(sender.wakes.map(\.waiting) == [2])
+        sender.answer(link, .accepted)
+        #expect(link.shard.device(of: "phone")?.wake == DeviceDetail.WakeState.none)
     }
 
     @Test("no room for a device: the client keeps the one it has")

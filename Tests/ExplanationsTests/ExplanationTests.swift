@@ -100,7 +100,7 @@ struct ExplanationTests {
                 .ready,
                 "Its device is to be woken for 2 messages, and no sender has taken that yet (hermesctl devices status)."
             ),
-            (.sent, "A notification for 2 messages is on its way to its device."),
+            (.sent, "A notification for 2 messages is with its sender, which has no answer yet."),
             (
                 .setAside,
                 "Its device gets no notifications, because the push service does not know its token, until it registers again."
@@ -117,6 +117,26 @@ struct ExplanationTests {
         }
         #expect(
             Self.explained(detail).last == words + " The last one was put off (Shutdown) 3s ago.")
+    }
+
+    @Test(
+        "a wake that is owed while its sender pauses",
+        arguments: [DeviceDetail.WakeState.waiting, .ready, .sent])
+    func pausedSender(state: DeviceDetail.WakeState) {
+        let device = Device(
+            kind: .apns, token: [1], bundle: "b", environment: .production, registeredAtMs: 0)
+        let detail = Self.detail(filters: [("a", 1)]) {
+            $0.device = DeviceModel(
+                DeviceDetail(clientID: "p", device: device, wake: state, waiting: 1))
+        }
+        let sentences = Explanation(
+            clientID: "p", detail: detail, history: ClientHistory(clientID: "p", events: []),
+            topic: nil, wakeObstacle: "nothing is sent to Apple: no trust", now: 100_000
+        ).sentences
+        #expect(
+            sentences.last
+                == "Its device is owed a notification for 1 message, which goes out later: nothing is sent to Apple: no trust (hermesctl devices status)."
+        )
     }
 
     @Test(

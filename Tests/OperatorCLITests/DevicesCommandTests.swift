@@ -54,4 +54,10 @@ struct DevicesCommandTests {
         #expect(text.contains("bad device: BadDeviceToken"))
         #expect(text.contains("2s ago"))
     }
+
+    @Test("a wake that its sender has is not called sent")
+    func withSender() {
+        #expect(Wording.wake("sent") == "with sender")
+        #expect(Wording.wake("set_aside") == "set aside")
+    }
 }

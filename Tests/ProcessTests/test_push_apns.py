@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -219,6 +221,66 @@ def test_a_key_that_apple_refuses_pauses_the_sender_and_says_so(
     assert not apple.accepted()
 
 
+def test_a_test_during_a_pause_says_why(office: Office, apple: Apple) -> None:
+    """So does an explanation of the client."""
+    apple.team_id = "OTHERTEAM1"
+    office.phone("phone", "0f02")
+    office.publish()
+    office.broker.log.await_match(r"No notifications are sent to Apple for a while.*")
+    trial = office.api.request("POST", "/v1/clients/phone/device/test").json
+    assert trial["outcome"] == "later"
+    assert "InvalidProviderToken" in trial["reason"]
+    assert "compare push.apns.key_id" in trial["reason"]
+    assert "hermesctl devices status" in trial["reason"]
+    assert office.device("phone")["waiting"] == 1, "the message's wake is owed still"
+    sentence = office.api.get("/v1/clients/phone/explain")["sentences"][-1]
+    assert "which goes out later: nothing is sent to Apple: Apple refuses the key" in sentence
+
+
+def test_a_test_that_is_put_off_leaves_what_is_owed(office: Office, apple: Apple) -> None:
+    office.phone("phone", "0f03")
+    office.publish()
+    apple.await_accepted(1)
+    eventually(lambda: office.device("phone")["wake"] == "none", "the answer")
+    apple.behaviour.answers["0f03"] = (503, "ServiceUnavailable")
+    office.publish("orders/2")
+    eventually(
+        lambda: office.device("phone").get("last_reason") == "ServiceUnavailable"
+        and office.device("phone")["wake"] == "waiting", "it waits for its next attempt",
+    )
+    trial = office.api.request("POST", "/v1/clients/phone/device/test").json
+    assert trial == {"outcome": "later", "reason": "ServiceUnavailable"}
+    assert office.device("phone")["waiting"] == 1
+    apple.behaviour.answers.clear()
+    assert apple.await_accepted(2)[1].payload["hermes"]["topic"] == "orders/2"
+
+
+def test_the_log_says_that_notifications_are_sent_again_once_one_is(
+    from_file, paho_client, apple: Apple, tmp_path: Path
+) -> None:
+    """Neither the end of a pause nor a further attempt is that."""
+    good = apple.ca_file.read_bytes()
+    apple.ca_file = tmp_path / "trusted.crt"
+    apple.ca_file.write_bytes(Authority(tmp_path / "other").certificate.read_bytes())
+    office = Office(from_file, paho_client, apple)
+    office.phone("phone", "0f04")
+    office.publish()
+    office.broker.log.await_match(r"No notifications are sent to Apple for a while.*")
+    eventually(
+        lambda: office.api.get("/v1/wakes")["apns"]["connections_failed"] >= 2,
+        "a further attempt", within=30,
+    )
+    again = "Notifications are sent to Apple again"
+    assert again not in office.broker.log.text
+    apple.ca_file.write_bytes(good)
+    office.broker.reload()
+    # The wake's own pause has grown with its attempts.
+    eventually(apple.accepted, "an accepted notification", within=60)
+    office.broker.log.await_match(again)
+    assert office.broker.log.text.count(again) == 1
+    assert office.broker.log.text.count("No notifications are sent to Apple for a while") == 1
+
+
 def test_the_provider_token_outlives_a_restart(office: Office, apple: Apple) -> None:
     office.phone("phone", "1001")
     office.publish()
@@ -289,6 +351,49 @@ def test_the_mock_keeps_a_ledger(tmp_path: Path, from_file, paho_client) -> None
         assert entry["headers"]["apns-topic"] == "com.example.app"
         assert "authorization" not in entry["headers"]
         assert entry["payload"]["hermes"]["count"] == 1
+
+
+def test_the_mock_keeps_key_and_authority(tmp_path: Path, from_file, paho_client) -> None:
+    """A configuration holds across its restarts; another key is unknown even then."""
+    directory = tmp_path / "kept"
+    with Apple(directory) as first:
+        port, text = first.port, first.configuration(RULE)
+    with Apple(directory, port=port) as second:
+        assert second.configuration(RULE) == text
+        office = Office(from_file, paho_client, second)
+        office.phone("phone", "1006")
+        office.publish()
+        second.await_accepted(1)
+    make_key(directory / "AuthKey.p8")
+    with Apple(directory, port=port) as third:
+        assert office.broker.stop() == 0
+        (office.broker.data / "apns.token").unlink()
+        office.broker.start()
+        office.publish("orders/2")
+        eventually(
+            lambda: [n.reason for n in third.notifications[:1]] == ["InvalidProviderToken"],
+            "the other key is refused",
+        )
+
+
+def test_the_mock_knows_devices_of_its_app_only(
+    tmp_path: Path, from_file, paho_client
+) -> None:
+    with Apple(tmp_path / "apple", bundle="com.example.other") as apple:
+        office = Office(from_file, paho_client, apple)
+        office.phone("phone", "1007")
+        office.publish()
+        eventually(lambda: office.device("phone")["wake"] == "set_aside", "it is set aside")
+        assert office.device("phone")["last_reason"] == "DeviceTokenNotForTopic"
+
+
+def test_the_mock_lists_what_it_refuses() -> None:
+    text = subprocess.run(
+        [sys.executable, "-m", "harness.apple", "--help"], check=True, capture_output=True,
+        text=True, cwd=Path(__file__).parent, timeout=60,
+    ).stdout
+    for digits, (status, reason) in ANSWERS.items():
+        assert f"{digits}…  {status} {reason}\n" in text
 
 
 def test_a_kill_repeats_a_wake_and_loses_none(office: Office, apple: Apple) -> None:

@@ -59,9 +59,19 @@ struct DeviceRoutes: Sendable {
             request throws(Problem) in
             let clientID = try Self.clientID(of: request)
             let trial: WakeTrial? = try await broker.ask { .tryWake(clientID: clientID, $0) }
-            guard let trial else { throw Problem.noDevice(clientID) }
+            guard var trial else { throw Problem.noDevice(clientID) }
+            if trial.outcome == WakeResult.later.name {
+                trial.reason = try await obstacle(for: clientID) ?? trial.reason
+            }
             return try Response.json(trial)
         }
+    }
+
+    /// Why the device of a client can be sent nothing now; `nil` when its sender sends.
+    private func obstacle(for clientID: String) async throws(Problem) -> String? {
+        let device: DeviceDetail? = try await broker.ask { .device(clientID: clientID, $0) }
+        return device.flatMap { senders().obstacle(for: $0.device.kind) }
+            .map { "\($0) (hermesctl devices status)" }
     }
 
     private var list: Route {

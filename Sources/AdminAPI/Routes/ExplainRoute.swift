@@ -5,6 +5,7 @@ import Hummingbird
 /// `GET /v1/clients/{id}/explain`: the state of a client in plain words.
 struct ExplainRoute: Sendable {
     let broker: any BrokerControl
+    let senders: @Sendable () -> WakeSenders
     /// UNIX time in milliseconds.
     let now: @Sendable () -> Int64
 
@@ -42,7 +43,10 @@ struct ExplainRoute: Sendable {
         let history: ClientHistory = try await broker.ask { .history(clientID: clientID, $0) }
         let explanation = Explanation(
             clientID: clientID, detail: detail, history: history, topic: topic ?? about?.topic,
-            now: now())
+            wakeObstacle: (detail?.device).flatMap { device in
+                Device.Kind.allCases.first { $0.name == device.kind }
+                    .flatMap { senders().obstacle(for: $0) }
+            }, now: now())
         return ClientExplanation(
             clientID: clientID, known: !explanation.isUnknown,
             sentences: (about?.sentences ?? []) + explanation.sentences, events: history.events)

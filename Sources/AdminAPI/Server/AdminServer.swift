@@ -91,7 +91,11 @@ package struct AdminServer: Sendable {
             ClientRoutes(broker: broker).routes + QueueRoutes(broker: broker).routes
             + TagRoutes(broker: broker, counters: counters).routes
             + ArrivalRoutes(broker: broker).routes
-            + [ExplainRoute(broker: broker, now: unixMilliseconds).route]
+            + [
+                ExplainRoute(
+                    broker: broker, senders: configuration.wakes, now: unixMilliseconds
+                ).route
+            ]
             + DeviceRoutes(broker: broker, senders: configuration.wakes).routes
             + SubscriptionRoutes(broker: broker, maximumTopicLevels: levels).routes
             + RetainedRoutes(broker: broker).routes + [.trace(broker)]

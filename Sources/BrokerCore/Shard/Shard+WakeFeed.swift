@@ -69,10 +69,12 @@ extension Shard {
             }
             guard mustWake(place, session) else { return nil }
         }
-        wakes[place].seen = wakes[place].target
-        wakes[place].told = wakes[place].count
-        wakes[place].attempts = min(30, wakes[place].attempts + 1)
-        devices[device].lastWake = context.now
+        if !wakes[place].isTest {
+            wakes[place].seen = wakes[place].target
+            wakes[place].told = wakes[place].count
+            wakes[place].attempts = min(30, wakes[place].attempts + 1)
+            devices[device].lastWake = context.now
+        }
         wakes.wait(
             place, .sent, until: context.now.advanced(byMilliseconds: Self.answerMilliseconds),
             key: devices.handle(of: device).packed)
@@ -161,19 +163,17 @@ extension Shard {
     /// Ends a wake that has been told; messages that came meanwhile wait for the next.
     private mutating func finish(_ wake: UInt32) {
         let device = wakes[wake].device
-        guard let session = session(for: device) else { return endWake(of: device) }
-        let wasTest = wakes[wake].isTest
-        if !wasTest { setWoken(device, session, below: wakes[wake].seen) }
-        // After a trial, what was owed before it is owed still.
-        let hasMore =
-            wasTest
-            ? wakes[wake].count > 0 || wakes[wake].needsReading
-            : wakes[wake].target > wakes[wake].seen
-        guard hasMore, sessions[session].outbound.holdsMessages(below: wakes[wake].target) else {
-            return endWake(of: device)
+        guard !wakes[wake].isTest else {
+            devices[device].lastWake = context.now
+            endTrial(wake)
+            return
         }
-        if !wasTest { wakes[wake].count -= min(wakes[wake].count, wakes[wake].told) }
-        wakes[wake].isTest = false
+        guard let session = session(for: device) else { return endWake(of: device) }
+        setWoken(device, session, below: wakes[wake].seen)
+        guard wakes[wake].target > wakes[wake].seen,
+            sessions[session].outbound.holdsMessages(below: wakes[wake].target)
+        else { return endWake(of: device) }
+        wakes[wake].count -= min(wakes[wake].count, wakes[wake].told)
         wakes[wake].attempts = 0
         continueWake(wake, session, after: 0)
     }
@@ -181,13 +181,15 @@ extension Shard {
     /// Has a wake wait for a further attempt.
     private mutating func retry(_ wake: UInt32, milliseconds: UInt64) {
         let device = wakes[wake].device
-        guard let session = session(for: device), !wakes[wake].isTest else {
-            return endWake(of: device)
-        }
-        // It told nothing, so the next attempt is not merged with it.
-        devices[device].lastWake = nil
         let grown = Self.firstPauseMilliseconds << UInt64(max(1, wakes[wake].attempts) - 1)
         let pause = max(min(grown, Self.longestPauseMilliseconds), milliseconds)
+        guard !wakes[wake].isTest else {
+            endTrial(wake, pause: min(pause, Self.longestPauseMilliseconds))
+            return
+        }
+        guard let session = session(for: device) else { return endWake(of: device) }
+        // It told nothing, so the next attempt is not merged with it.
+        devices[device].lastWake = nil
         continueWake(wake, session, after: min(pause, Self.longestPauseMilliseconds))
     }
 

@@ -11,8 +11,6 @@ import Structures
 extension Shard {
     /// Timers of wakes handled in a turn.
     private static var timersPerTurn: Int { 1_000 }
-    /// Operators who wait for the end of a notification.
-    private static var mostTrials: Int { 64 }
     /// The most bytes of a topic, and of a payload whose fields go into the notification, that are
     /// kept for it.
     private static var mostTopicBytes: Int { 512 }
@@ -199,7 +197,8 @@ extension Shard {
             case .sent:
                 wakeCounters.unanswered += 1
                 guard !wakes[wake].isTest else {
-                    endWake(of: handle.index)
+                    answerTrial(of: handle.index, .later, "it ended without an answer")
+                    endTrial(wake)
                     continue
                 }
                 wakes.makeReady(wake, devices[handle.index].kind)
@@ -231,37 +230,6 @@ extension Shard {
             return
         }
         wait(wake, until: context.now.advanced(byMilliseconds: milliseconds))
-    }
-
-    // MARK: Trials
-
-    /// Sends a notification to a client's device now, whatever waits for it, and tells its end:
-    /// `nil` without a device.
-    public mutating func tryWake(of clientID: String, reply: @escaping Reply<WakeTrial?>) {
-        guard let device = Array(clientID.utf8).withUnsafeBytes({ devices.find($0) }) else {
-            reply(.success(nil))
-            return
-        }
-        let owed = devices[device].owed
-        guard wakeRequests.most(devices[device].kind) != nil, trials[device] == nil,
-            trials.count < Self.mostTrials, owed == noIndex || wakes[owed].state != .sent
-        else {
-            reply(
-                .success(
-                    WakeTrial(
-                        outcome: WakeResult.later.name,
-                        reason: "no sender takes a notification for it now")))
-            return
-        }
-        trials[device] = reply
-        let wake = owe(device)
-        wakes[wake].isTest = true
-        wakes.makeReady(wake, devices[device].kind)
-    }
-
-    mutating func answerTrial(of device: UInt32, _ result: WakeResult, _ reason: String) {
-        trials.removeValue(forKey: device)?(
-            .success(WakeTrial(outcome: result.name, reason: reason.isEmpty ? nil : reason)))
     }
 
     // MARK: Reading

@@ -75,7 +75,7 @@ struct ClientsShowCommand: OperatorCommand {
         list.add("reading paused", Wording.yesNo(detail.readingPaused))
         if let device = detail.device {
             list.add("device", "\(device.kind) \(device.token)")
-            list.add("its wake", device.wake.replacing("_", with: " "))
+            list.add("its wake", Wording.wake(device.wake))
             list.add("last wake", DevicesListCommand.last(of: device))
         }
         list.startGroup()

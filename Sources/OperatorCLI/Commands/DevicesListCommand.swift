@@ -36,7 +36,7 @@ struct DevicesListCommand: OperatorCommand {
             let kind = device.environment == "sandbox" ? "\(device.kind) sandbox" : device.kind
             table.append([
                 device.clientID, kind, device.token,
-                device.wake.replacing("_", with: " "), "\(device.waiting)",
+                Wording.wake(device.wake), "\(device.waiting)",
                 last(of: device),
                 device.lastAnsweredAtMs.map { Wording.age(of: $0, now: now) + " ago" }
                     ?? Wording.absent,

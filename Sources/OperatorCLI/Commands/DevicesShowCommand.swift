@@ -29,7 +29,7 @@ struct DevicesShowCommand: OperatorCommand {
         list.add("user", device.userName ?? "any")
         list.add("registered", Wording.moment(device.registeredAtMs, now: now))
         list.startGroup()
-        list.add("wake", device.wake.replacing("_", with: " "))
+        list.add("wake", Wording.wake(device.wake))
         list.add("messages that ask", "\(device.waiting)")
         if let outcome = device.lastOutcome {
             let reason = device.lastReason.map { " (\($0))" } ?? ""

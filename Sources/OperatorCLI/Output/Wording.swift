@@ -37,6 +37,12 @@ enum Wording {
         }
     }
 
+    /// The state of a device's wake, by its name in the HTTP API. `sent` is not said: a reader would
+    /// believe that the push service has it.
+    static func wake(_ state: String) -> String {
+        state == "sent" ? "with sender" : state.replacing("_", with: " ")
+    }
+
     /// Counts by name, sorted by name: `queue_full 3, slow_reader 1`; `none` without any.
     static func counts(_ counts: [String: UInt64]) -> String {
         let shown = counts.filter { $0.value > 0 }.sorted { $0.key < $1.key }

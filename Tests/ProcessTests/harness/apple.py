@@ -1,8 +1,10 @@
 """Apple's push service as tests need it: HTTP/2 over TLS, answers that a test chooses, a ledger.
 
     python -m harness.apple --port 2197 --directory D     a service to try Hermes against
+    python -m harness.apple --help                        also the tokens that it refuses
 
-A device token whose first digits stand in `ANSWERS` gets that answer, any other 200.
+A device token whose first digits stand in `ANSWERS` gets that answer, any other 200. Key and
+authority stay in the directory, so a configuration holds across restarts.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import base64
 import contextlib
 import json
 import re
+import shutil
 import signal
 import socket
 import ssl
@@ -134,19 +137,23 @@ class Apple:
     def __init__(
         self, directory: Path, *, port: int = 0, key_id: str = "ABC123DEFG",
         team_id: str = "DEF123GHIJ", ledger: TextIO | None = None,
-        client_authority: Certificate | None = None,
+        client_authority: Certificate | None = None, bundle: str | None = None,
     ) -> None:
-        """With `client_authority`, a certificate that it has issued takes the place of tokens."""
+        """With `client_authority`, a certificate that it has issued takes the place of tokens.
+
+        With `bundle`, device tokens are of this app only.
+        """
         directory.mkdir(parents=True, exist_ok=True)
         self.directory = directory
         self.key_id, self.team_id = key_id, team_id
+        self.bundle = bundle
         self.behaviour = Behaviour()
         self.key_file = directory / "AuthKey.p8"
         if not self.key_file.exists():
             make_key(self.key_file)
-        authority = Authority(directory / f"authority-{uuid.uuid4().hex[:8]}")
-        server = authority.issue("localhost")
-        self.ca_file = authority.certificate
+            (directory / "public.pem").unlink(missing_ok=True)
+        self._public_key()
+        self.ca_file, server = _kept_certificate(directory / "authority")
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._context.load_cert_chain(server.certificate, server.key)
         self._context.set_alpn_protocols(["h2"])
@@ -307,17 +314,23 @@ class Apple:
         message, written = self.directory / "message", self.directory / "signature"
         message.write_text(f"{parts[0]}.{parts[1]}")
         written.write_bytes(_der(signature))
-        public = self.directory / "public.pem"
-        if not public.exists():
-            _openssl("pkey", "-in", str(self.key_file), "-pubout", "-out", str(public))
         return _openssl(
-            "dgst", "-sha256", "-verify", str(public), "-signature", str(written), str(message),
+            "dgst", "-sha256", "-verify", str(self._public_key()), "-signature", str(written), str(message),
             isChecked=False,
         ) == 0
 
-    def answer(self, device: str) -> tuple[int, str]:
+    def _public_key(self) -> Path:
+        """What the service knows of the key; it stays when another one is put into the key's file."""
+        public = self.directory / "public.pem"
+        if not public.exists():
+            _openssl("pkey", "-in", str(self.key_file), "-pubout", "-out", str(public))
+        return public
+
+    def answer(self, device: str, topic: str) -> tuple[int, str]:
         if device in self.behaviour.answers:
             return self.behaviour.answers[device]
+        if self.bundle is not None and topic != self.bundle:
+            return 400, "DeviceTokenNotForTopic"
         return ANSWERS.get(device[:4], (200, ""))
 
 
@@ -436,7 +449,8 @@ class _Connection:
             if problem is not None:
                 status, reason = problem
             else:
-                status, reason = self._service.answer(headers[":path"].rsplit("/", 1)[-1])
+                status, reason = self._service.answer(
+                    headers[":path"].rsplit("/", 1)[-1], headers["apns-topic"])
         if status == 200 and not self._is_proven:
             self._is_proven = True
             self._allow(self._service.behaviour.streams)
@@ -539,6 +553,21 @@ def make_key(path: Path) -> None:
     path.chmod(0o600)
 
 
+def _kept_certificate(directory: Path) -> tuple[Path, Certificate]:
+    """The authority's certificate and the server's, made anew unless good ones are there."""
+    authority = directory / "ca.crt"
+    server = Certificate(directory / "localhost.crt", directory / "localhost.key")
+    lasts = all(
+        path.exists() and _openssl(
+            "x509", "-in", str(path), "-noout", "-checkend", "86400", isChecked=False) == 0
+        for path in (authority, server.certificate)
+    )
+    if not lasts or not server.key.exists():
+        shutil.rmtree(directory, ignore_errors=True)
+        Authority(directory).issue("localhost")
+    return authority, server
+
+
 def _openssl(*arguments: str, isChecked: bool = True) -> int:  # noqa: N803
     result = subprocess.run(["openssl", *arguments], capture_output=True, check=False, timeout=60)
     if isChecked and result.returncode != 0:
@@ -588,13 +617,25 @@ def _printing(service: Apple) -> Iterator[None]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Stands in for Apple's push service.")
+    parser = argparse.ArgumentParser(
+        prog="python -m harness.apple", formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Stands in for Apple's push service.",
+        epilog="device tokens that begin with these digits are refused, any other is good:\n"
+        + "".join(
+            f"  {digits}…  {status} {reason}\n"
+            for digits, (status, reason) in sorted(ANSWERS.items(), key=lambda item: item[1])),
+    )
     parser.add_argument("--port", type=int, default=2197)
-    parser.add_argument("--directory", type=Path, required=True, help="for key and certificates")
+    parser.add_argument(
+        "--directory", type=Path, required=True, help="for key and certificates, which stay there")
     parser.add_argument("--ledger", type=Path, help="appends a line of JSON for each request")
+    parser.add_argument(
+        "--bundle", help="the only app whose devices are known; others get DeviceTokenNotForTopic")
     options = parser.parse_args()
     ledger = options.ledger.open("a") if options.ledger else None
-    with Apple(options.directory.resolve(), port=options.port, ledger=ledger) as service:
+    with Apple(
+        options.directory.resolve(), port=options.port, ledger=ledger, bundle=options.bundle
+    ) as service:
         path = options.directory / "push.yaml"
         path.write_text(
             service.configuration("alert orders/# title=ORDER_TITLE body=ORDER_BODY badge")
