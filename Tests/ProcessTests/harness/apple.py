@@ -597,17 +597,21 @@ def _printing(service: Apple) -> Iterator[None]:
     seen = 0
     stop = threading.Event()
 
-    def show() -> None:
+    def show_new() -> None:
         nonlocal seen
+        for one in service.notifications[seen:]:
+            seen += 1
+            kind = one.headers.get("apns-push-type")
+            print(
+                f"{one.status} {one.reason or 'Success'} device={one.device[:8]}… {kind} "
+                f"collapse={one.headers.get('apns-collapse-id')} {json.dumps(one.payload)}",
+                flush=True,
+            )
+
+    def show() -> None:
         while not stop.wait(0.2):
-            for one in service.notifications[seen:]:
-                seen += 1
-                kind = one.headers.get("apns-push-type")
-                print(
-                    f"{one.status} {one.reason or 'Success'} device={one.device[:8]}… {kind} "
-                    f"collapse={one.headers.get('apns-collapse-id')} {json.dumps(one.payload)}",
-                    flush=True,
-                )
+            show_new()
+        show_new()
 
     thread = threading.Thread(target=show, daemon=True)
     thread.start()
