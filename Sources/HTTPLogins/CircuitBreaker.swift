@@ -4,7 +4,8 @@
 ///                                      ^                           │
 ///                                      └────────── failure ────────┘
 ///
-/// Reads no clock, so equal inputs give equal outputs.
+/// Each question belongs to an epoch, which an opening and a probe begin: outcomes of earlier ones,
+/// which come late, change nothing. Reads no clock, so equal inputs give equal outputs.
 struct CircuitBreaker: Sendable {
     typealias Time = ContinuousClock.Instant
 
@@ -21,6 +22,7 @@ struct CircuitBreaker: Sendable {
     }
 
     private var state = State.closed(failures: 0)
+    private var epoch: UInt64 = 0
     /// Failures in a row until it opens: 1 and more.
     var mostFailures: Int
     var pause: Duration
@@ -34,20 +36,23 @@ struct CircuitBreaker: Sendable {
         if case .closed = state { true } else { false }
     }
 
-    /// True when a question may be asked now; the outcome has to be noted.
-    mutating func admits(at now: Time) -> Bool {
+    /// The epoch of a question that may be asked now, whose outcome has to be noted; `nil` when none
+    /// may be.
+    mutating func admit(at now: Time) -> UInt64? {
         switch state {
-        case .closed: return true
-        case .probing: return false
+        case .closed: return epoch
+        case .probing: return nil
         case .open(let until):
-            guard now >= until else { return false }
+            guard now >= until else { return nil }
             state = .probing
-            return true
+            epoch += 1
+            return epoch
         }
     }
 
     /// Notes an answer of the service, whatever it says.
-    mutating func noteAnswer() -> Change {
+    mutating func noteAnswer(_ questionEpoch: UInt64) -> Change {
+        guard questionEpoch == epoch else { return .none }
         switch state {
         case .closed:
             state = .closed(failures: 0)
@@ -55,14 +60,13 @@ struct CircuitBreaker: Sendable {
         case .probing:
             state = .closed(failures: 0)
             return .closed
-        case .open:
-            // It was asked before it opened, and only a probe closes it.
-            return .none
+        case .open: return .none
         }
     }
 
-    /// Notes that a question got no answer that can be used.
-    mutating func noteFailure(at now: Time) -> Change {
+    /// Notes that the service did not answer a question.
+    mutating func noteFailure(_ questionEpoch: UInt64, at now: Time) -> Change {
+        guard questionEpoch == epoch else { return .none }
         switch state {
         case .closed(let failures):
             guard failures + 1 >= mostFailures else {
@@ -70,9 +74,11 @@ struct CircuitBreaker: Sendable {
                 return .none
             }
             state = .open(until: now.advanced(by: pause))
+            epoch += 1
             return .opened
         case .probing:
             state = .open(until: now.advanced(by: pause))
+            epoch += 1
             return .none
         case .open: return .none
         }

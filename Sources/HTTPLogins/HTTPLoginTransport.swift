@@ -10,6 +10,9 @@ import SystemFiles
 /// The reason why a question got no answer, a clause.
 struct LoginServiceFailure: Error, Equatable {
     let reason: String
+    /// The service has answered, though nothing of use: that may be due to the question, and says
+    /// nothing of others.
+    var isAnswer = false
 }
 
 /// Sends one question and brings the document of its answer.
@@ -28,6 +31,7 @@ final class HTTPLoginTransport: LoginTransport {
     private let group: MultiThreadedEventLoopGroup
     private let client: HTTPClient
     private let files: Mutex<(tls: TLSConfiguration, authorization: String?)>
+    private let isClosed = Atomic(false)
 
     /// Connects to nothing yet. `connections` is the most at a time, whatever a reload says.
     init(_ settings: LoginServiceSettings, _ files: LoginServiceFiles, connections: Int) {
@@ -35,7 +39,8 @@ final class HTTPLoginTransport: LoginTransport {
         var configuration = HTTPClient.Configuration()
         configuration.redirectConfiguration = .disallow
         configuration.httpVersion = .http1Only
-        configuration.timeout.connect = TimeAmount(settings.timeout)
+        // The longest auth.http.timeout: each question's deadline ends its wait before.
+        configuration.timeout.connect = .seconds(30)
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = connections
         configuration.connectionPool.retryConnectionEstablishment = false
         client = HTTPClient(eventLoopGroupProvider: .shared(group), configuration: configuration)
@@ -67,8 +72,12 @@ final class HTTPLoginTransport: LoginTransport {
             let deadline = NIODeadline.now() + TimeAmount(timeout)
             let response = try await client.execute(request, deadline: deadline)
             guard response.status == .ok else {
+                // What a service or a balancer in front says that cannot serve now.
+                let isOverloaded = [429, 502, 503, 504].contains(response.status.code)
                 return .failure(
-                    LoginServiceFailure(reason: "the answer has status \(response.status.code)"))
+                    LoginServiceFailure(
+                        reason: "the answer has status \(response.status.code)",
+                        isAnswer: !isOverloaded))
             }
             return try await read(response.body, until: end, timeout)
         } catch {
@@ -80,6 +89,7 @@ final class HTTPLoginTransport: LoginTransport {
     deinit { close() }
 
     func close() {
+        guard !isClosed.exchange(true, ordering: .relaxed) else { return }
         // Ending an attempt to connect can take until its timeout, and a shutdown does not wait.
         Task.detached { [client, group] in
             try? await client.shutdown()

@@ -12,9 +12,11 @@ struct LoginQuestions {
         let then: LoginService.Completion
     }
 
-    /// A request to make, whose outcome comes to ``finish(_:_:at:wallClock:)``.
+    /// A request to make, whose outcome comes to ``finish(_:_:_:at:wallClock:)``.
     struct Request: Sendable {
         let digest: SHA256Digest
+        /// The breaker's, for the outcome.
+        let epoch: UInt64
         let body: [UInt8]
         let settings: LoginServiceSettings
     }
@@ -104,10 +106,10 @@ struct LoginQuestions {
         }
         if breaker.isClosed, inFlight >= settings.maxInFlight {
             wait(question, digest, origin, waiter, &work, now, wallClock)
-        } else if breaker.admits(at: now) {
+        } else if let epoch = breaker.admit(at: now) {
             questions[digest] = Question(question: nil, since: now, waiters: [waiter])
             waiterCount += 1
-            start(digest, question, &work)
+            start(digest, question, epoch, &work)
         } else {
             let outcome = unavailable(
                 "it is not asked for a while, because \(lastFailure ?? "it failed")", digest, now,
@@ -130,18 +132,19 @@ struct LoginQuestions {
     }
 
     private mutating func start(
-        _ digest: SHA256Digest, _ question: LoginQuestion, _ work: inout Work
+        _ digest: SHA256Digest, _ question: LoginQuestion, _ epoch: UInt64, _ work: inout Work
     ) {
         inFlight += 1
-        work.requests.append(Request(digest: digest, body: question.body, settings: settings))
+        work.requests.append(
+            Request(digest: digest, epoch: epoch, body: question.body, settings: settings))
     }
 
     // MARK: Outcomes
 
     /// Takes the outcome of a request, and starts others that wait.
     mutating func finish(
-        _ digest: SHA256Digest, _ result: Result<ReceivedAnswer, LoginServiceFailure>,
-        at now: Time, wallClock: Int64
+        _ digest: SHA256Digest, _ epoch: UInt64,
+        _ result: Result<ReceivedAnswer, LoginServiceFailure>, at now: Time, wallClock: Int64
     ) -> Work {
         precondition(inFlight > 0, "an outcome of a request that was not made")
         inFlight -= 1
@@ -149,13 +152,16 @@ struct LoginQuestions {
         switch result {
         case .success(let received):
             lastFailure = nil
-            if breaker.noteAnswer() == .closed { work.change = .closed }
+            if breaker.noteAnswer(epoch) == .closed { work.change = .closed }
             let answer = received.answer.held(to: wallClock)
             remember(answer, for: received.remember, digest, now)
             end(digest, .answered(answer), &work)
         case .failure(let failure):
             lastFailure = failure.reason
-            if breaker.noteFailure(at: now) == .opened {
+            if failure.isAnswer {
+                // What one question is answered says nothing of the others.
+                if breaker.noteAnswer(epoch) == .closed { work.change = .closed }
+            } else if breaker.noteFailure(epoch, at: now) == .opened {
                 work.change = .opened(reason: failure.reason)
             }
             end(digest, unavailable(failure.reason, digest, now, wallClock), &work)
@@ -165,27 +171,31 @@ struct LoginQuestions {
     }
 
     private mutating func startWaiting(_ work: inout Work, _ now: Time, _ wallClock: Int64) {
-        while !breaker.isClosed || inFlight < settings.maxInFlight,
-            let digest = waiting.removeFirst()
+        while let digest = waiting.oldest, let entry = questions[digest],
+            now >= entry.since.advanced(by: settings.timeout)
         {
-            guard let entry = questions[digest], let question = entry.question else { continue }
-            guard breaker.isClosed else {
+            waiting.removeOldest()
+            let reason = "no request was free within \(settings.timeout)"
+            end(digest, unavailable(reason, digest, now, wallClock), &work)
+        }
+        while !breaker.isClosed || inFlight < settings.maxInFlight, let digest = waiting.next {
+            // Nobody waits for the answer about a client that has gone.
+            guard let entry = questions[digest], let question = entry.question,
+                !entry.waiters.allSatisfy({ $0.isGone() })
+            else {
+                waiting.removeNext(isAsked: false)
+                end(digest, .unavailable(reason: "the client has gone"), &work)
+                continue
+            }
+            guard breaker.isClosed, let epoch = breaker.admit(at: now) else {
+                waiting.removeNext(isAsked: false)
                 end(
                     digest, unavailable(lastFailure ?? "it failed", digest, now, wallClock), &work)
                 continue
             }
-            // Nobody waits for its answer any more.
-            if entry.waiters.allSatisfy({ $0.isGone() }) {
-                end(digest, .unavailable(reason: "the client has gone"), &work)
-                continue
-            }
-            guard now < entry.since.advanced(by: settings.timeout) else {
-                let reason = "no request was free within \(settings.timeout)"
-                end(digest, unavailable(reason, digest, now, wallClock), &work)
-                continue
-            }
+            waiting.removeNext(isAsked: true)
             questions[digest]?.question = nil
-            start(digest, question, &work)
+            start(digest, question, epoch, &work)
         }
     }
 
@@ -229,6 +239,7 @@ struct LoginQuestions {
             } else {
                 allowed.remove(digest)
             }
+        case .ended: allowed.remove(digest)
         case .denied, .ignored:
             // What it has let in before is no longer true.
             allowed.remove(digest)
@@ -250,7 +261,7 @@ struct LoginServiceCounts {
     mutating func note(_ outcome: LoginService.Outcome) {
         switch outcome {
         case .answered(.allowed): allowed += 1
-        case .answered(.denied): denied += 1
+        case .answered(.denied), .answered(.ended): denied += 1
         case .answered(.ignored): ignored += 1
         case .outdated: outdated += 1
         case .unavailable: unavailable += 1

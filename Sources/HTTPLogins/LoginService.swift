@@ -122,12 +122,14 @@ package final class LoginService: Sendable {
                 do throws(MalformedAnswer) {
                     result = .success(try ReceivedAnswer(document))
                 } catch {
-                    result = .failure(LoginServiceFailure(reason: error.complaint))
+                    result = .failure(
+                        LoginServiceFailure(reason: error.complaint, isAnswer: true))
                 }
             }
             carryOut(
                 state.withLock {
-                    $0.finish(request.digest, result, at: now(), wallClock: wallClock())
+                    $0.finish(
+                        request.digest, request.epoch, result, at: now(), wallClock: wallClock())
                 })
         }
     }

@@ -70,7 +70,7 @@ struct RememberedAnswers {
         case .allowed(let login):
             bytesOfEntry + (login.userName?.utf8.count ?? 0) + (login.allowance?.byteCount ?? 0)
         case .denied(let reason): bytesOfEntry + (reason?.utf8.count ?? 0)
-        case .ignored: bytesOfEntry
+        case .ignored, .ended: bytesOfEntry
         }
     }
 }

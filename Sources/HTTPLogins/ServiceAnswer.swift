@@ -7,16 +7,18 @@ package enum ServiceAnswer: Sendable {
     case allowed(ServiceLogin)
     /// With the service's reason, cut and without control characters; `nil` without one.
     case denied(reason: String?)
+    /// The service lets it in until a time that is over.
+    case ended
     /// The service does not know the login, and the next source is asked.
     case ignored
 
     /// The most bytes of an answer.
     package static let mostBytes = 64 << 10
 
-    /// A login that has ended already is none. `wallClock` is in UNIX seconds.
+    /// A login that has ended already lets nobody in. `wallClock` is in UNIX seconds.
     func held(to wallClock: Int64) -> ServiceAnswer {
         if case .allowed(let login) = self, let end = login.expiresAt, end <= wallClock {
-            return .denied(reason: "the login has ended (expires_at)")
+            return .ended
         }
         return self
     }

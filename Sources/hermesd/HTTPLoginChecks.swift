@@ -69,6 +69,11 @@ final class HTTPLoginChecks: Sendable {
                 .denied(
                     detail: reason.map { "auth.http does not let it in: \($0)" }
                         ?? "auth.http does not let it in"))
+        // As of a token that has expired: no guess of a password.
+        case .ended:
+            .decided(
+                .tokenRefused(detail: "auth.http lets it in until a time that is over (expires_at)")
+            )
         case .ignored: .passed(sources: place + 1)
         }
     }

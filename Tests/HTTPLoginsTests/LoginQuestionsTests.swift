@@ -6,6 +6,17 @@ import Testing
 
 @Suite("Questions to a login service")
 struct LoginQuestionsTests {
+    /// The epochs of requests that were made.
+    private final class Epochs {
+        var byDigest: [SHA256Digest: UInt64] = [:]
+
+        func note(_ work: LoginQuestions.Work) -> LoginQuestions.Work {
+            for request in work.requests { byDigest[request.digest] = request.epoch }
+            return work
+        }
+    }
+
+    private let epochs = Epochs()
     private let start = ContinuousClock.now
     private func after(_ seconds: Double) -> ContinuousClock.Instant {
         start.advanced(by: .seconds(seconds))
@@ -29,25 +40,29 @@ struct LoginQuestionsTests {
         _ questions: inout LoginQuestions, _ name: String, origin: UInt32 = 1,
         isGone: @escaping LoginService.IsGone = { false }, at time: Double = 0
     ) -> LoginQuestions.Work {
-        questions.ask(
-            LoginQuestion(
-                userName: Array(name.utf8), clientIdentifier: [], password: [], address: ""),
-            digest(name), origin: origin, LoginQuestions.Waiter(isGone: isGone, then: { _ in }),
-            at: after(time), wallClock: Self.wallClock)
+        epochs.note(
+            questions.ask(
+                LoginQuestion(
+                    userName: Array(name.utf8), clientIdentifier: [], password: [], address: ""),
+                digest(name), origin: origin,
+                LoginQuestions.Waiter(isGone: isGone, then: { _ in }), at: after(time),
+                wallClock: Self.wallClock))
     }
 
     private func finish(
         _ questions: inout LoginQuestions, _ name: String, _ document: String?,
-        at time: Double = 0
+        isAnswer: Bool = false, at time: Double = 0
     ) -> LoginQuestions.Work {
         let result: Result<ReceivedAnswer, LoginServiceFailure>
         if let document, let answer = try? ReceivedAnswer(Array(document.utf8)) {
             result = .success(answer)
         } else {
-            result = .failure(LoginServiceFailure(reason: "no answer"))
+            result = .failure(LoginServiceFailure(reason: "no answer", isAnswer: isAnswer))
         }
-        return questions.finish(
-            digest(name), result, at: after(time), wallClock: Self.wallClock)
+        return epochs.note(
+            questions.finish(
+                digest(name), epochs.byDigest[digest(name)] ?? .max, result, at: after(time),
+                wallClock: Self.wallClock))
     }
 
     private func words(_ work: LoginQuestions.Work) -> [String] {
@@ -55,6 +70,7 @@ struct LoginQuestionsTests {
             switch outcome {
             case .answered(.allowed): "allowed"
             case .answered(.denied): "denied"
+            case .answered(.ended): "ended"
             case .answered(.ignored): "ignored"
             case .outdated: "outdated"
             case .unavailable(let reason): reason
@@ -121,6 +137,50 @@ struct LoginQuestionsTests {
         #expect(work.requests.map(\.digest) == [digest("c")])
     }
 
+    @Test("what waited too long ends at once, whoever's turn it is")
+    func overdueOfAll() {
+        var questions = LoginQuestions(settings(inFlight: 1, waiting: 9))
+        _ = ask(&questions, "x")
+        for name in ["a1", "a2", "a3"] { _ = ask(&questions, name, origin: 1) }
+        _ = ask(&questions, "b", origin: 2)
+        _ = ask(&questions, "a4", origin: 1, at: 1)
+        let work = finish(&questions, "x", allow, at: 2)
+        let late = "no request was free within 2.0 seconds"
+        #expect(words(work) == ["allowed"] + Array(repeating: late, count: 4))
+        #expect(work.requests.map(\.digest) == [digest("a4")])
+        #expect(questions.figures.waiting == 1)
+    }
+
+    @Test("clients that have gone cost their address no turn")
+    func goneOfOneAddress() {
+        var questions = LoginQuestions(settings(inFlight: 1, waiting: 9))
+        _ = ask(&questions, "x")
+        _ = ask(&questions, "a1", origin: 1, isGone: { true })
+        _ = ask(&questions, "a2", origin: 1)
+        _ = ask(&questions, "a3", origin: 1)
+        _ = ask(&questions, "b", origin: 2)
+        expect(finish(&questions, "x", allow).requests.map(\.digest) == [digest("a2")])
+        expect(finish(&questions, "a2", allow).requests.map(\.digest) == [digest("b")])
+        expect(finish(&questions, "b", allow).requests.map(\.digest) == [digest("a3")])
+        expect(finish(&questions, "a3", allow).requests.isEmpty)
+        #expect(questions.figures.waiting == 0)
+    }
+
+    @Test("an answer of no use to one login does not keep others from being asked about")
+    func uselessAnswers() {
+        var questions = LoginQuestions(settings(failures: 2))
+        for name in ["a", "b", "c"] {
+            expect(ask(&questions, name).requests.count == 1)
+            expect(words(finish(&questions, name, nil, isAnswer: true)) == ["no answer"])
+        }
+        #expect(!questions.figures.isFailing)
+        for name in ["d", "e"] {
+            _ = ask(&questions, name)
+            _ = finish(&questions, name, nil)
+        }
+        #expect(questions.figures.isFailing)
+    }
+
     @Test("nobody is asked about a client that has gone")
     func gone() {
         var questions = LoginQuestions(settings(inFlight: 1))
@@ -154,12 +214,12 @@ struct LoginQuestionsTests {
         expect(ask(&questions, "a").requests.count == 1)
     }
 
-    @Test("a login that has ended is refused, and not remembered beyond its end")
+    @Test("a login that has ended lets nobody in, and is not remembered beyond its end")
     func ended() {
         var questions = LoginQuestions(settings())
         _ = ask(&questions, "a")
         let work = finish(&questions, "a", #"{"result":"allow","expires_at":1000}"#)
-        #expect(words(work) == ["denied"])
+        #expect(words(work) == ["ended"])
         var answers = RememberedAnswers(mostBytes: 10_000)
         answers.insert(
             .allowed(ServiceLogin(expiresAt: 2_000, narrows: false)), digest("b"), until: after(9))

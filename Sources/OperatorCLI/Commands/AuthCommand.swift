@@ -192,6 +192,10 @@ struct AuthCheckCommand: OperatorCommand {
                 allowed: false, source: "http",
                 reason: reason.map { "the service does not let it in: \($0)" }
                     ?? "the service does not let it in")
+        case .answered(.ended):
+            return Answer(
+                allowed: false, source: "http",
+                reason: "the service lets it in until a time that is over (expires_at)")
         case .answered(.allowed(let login)), .outdated(let login):
             return Answer(
                 allowed: true, source: "http", userName: login.userName ?? user,
