@@ -18,6 +18,7 @@ extension BrokerLoop {
         if !shard.isDraining {
             reactor.refuseConnections()
             acceptable = 0
+            waitsForHandshakes = false
             drainSign.set(true)
         }
         shard.startDrain(perSecond: perSecond)

@@ -87,8 +87,6 @@ package struct BrokerLoop: ~Copyable {
     /// Events of the last wait, and those of them that are handled.
     private var eventCount = 0
     private var handledEvents = 0
-    /// Closed by the shard, and not yet by the kernel. No event reaches them any more.
-    private var closings = RingBuffer<Closing>()
     private var lingering: [UInt32: Lingering] = [:]
     /// All linger equally long, so the first is always the next; some have closed before.
     private var lingerDeadlines = RingBuffer<LingerDeadline>()
@@ -196,7 +194,7 @@ package struct BrokerLoop: ~Copyable {
         continueDrain()
         watchMemory()
         takeSteps()
-        closeWaiting()
+        closeEndedSockets()
         resumeAccepting()
         endLingering()
         turns.add(from: begin, to: hermes_monotonic_us())
@@ -233,21 +231,18 @@ package struct BrokerLoop: ~Copyable {
         }
     }
 
-    /// Logs notices while the kernel still knows the peers' addresses; their connections close after.
+    /// Logs notices while the kernel still knows the peers' addresses, then closes connections.
     private mutating func carryOut(_ result: TurnResult) {
         for request in result.authentications { submit(request) }
         for notice in result.notices {
             remember(notice)
             log(notice)
         }
-        for closing in result.closing { closings.append(closing) }
+        for closing in result.closing { close(closing) }
     }
 
     /// Closes ended connections at once.
-    mutating func closeEnded() {
-        carryOut(shard.closeNow())
-        while let closing = closings.popFirst() { close(closing) }
-    }
+    mutating func closeEnded() { carryOut(shard.closeNow()) }
 
     /// Sets outside figures and time, before the turn's events.
     private mutating func tellShard() {
@@ -262,12 +257,12 @@ package struct BrokerLoop: ~Copyable {
         shard.takeSample()
     }
 
-    /// Closes what the shard has closed, for a ``Stint``; the rest follow in the next turn. The kernel
-    /// takes 10 us and more for a socket, and thousands may go at once.
-    private mutating func closeWaiting() {
+    /// Closes sockets of connections that have ended, for a ``Stint``; the rest follow in the next
+    /// turn. Thousands may go at once.
+    private mutating func closeEndedSockets() {
         var stint = Stint()
-        while let closing = closings.popFirst() {
-            close(closing)
+        while reactor.hasEndedSockets {
+            reactor.closeEndedSocket()
             if stint.isOver() { return }
         }
     }
@@ -277,7 +272,7 @@ package struct BrokerLoop: ~Copyable {
     }
 
     private mutating func timeout() -> CInt {
-        guard closings.count == 0 else { return 0 }
+        guard !reactor.hasEndedSockets else { return 0 }
         var deadline = shard.nextDeadline
         if lingerDeadlines.count > 0 {
             let first = lingerDeadlines[0].time

@@ -93,9 +93,9 @@ package struct Explanation {
         } else if takenOver.count >= 3, let oldest = takenOver.last {
             lines.append(
                 "Newer connections with its identifier ended \(takenOver.count) of its last ones "
-                    + "within \(span(oldest.lastMs)): either two programs at one address use the "
-                    + "identifier, or its app connects again before it has closed the former "
-                    + "connection.")
+                    + "within \(span(oldest.lastMs)): two programs use the identifier, or its app "
+                    + "connects again before its former connection is closed, as after a change of "
+                    + "networks.")
         } else if connects.count >= 3, let oldest = connects.last {
             lines.append(
                 "It connected \(connects.count) times within \(span(oldest.lastMs)): its network "
@@ -187,9 +187,6 @@ package struct Explanation {
             var line = "\(messages(client.queued + client.inFlight)) kept until it comes back"
             if client.inFlight > 0 {
                 line += "; \(client.inFlight) of them it had been sent and not acknowledged"
-                if client.queued > 0 {
-                    line += ", so that no more were sent (limits.max_in_flight)"
-                }
             }
             lines.append(line + ".")
         }

@@ -94,10 +94,15 @@ struct Listeners: ~Copyable {
         descriptors.removeAll()
     }
 
-    /// Accepts one connection; the caller owns its socket.
-    mutating func accept(_ listener: Int) -> Taken {
+    /// Accepts one connection; the caller owns its socket. Ended sockets are closed at once when no
+    /// descriptor is free.
+    mutating func accept(_ listener: Int, _ ended: inout EndedSockets) -> Taken {
         guard listener < descriptors.count, !isRefusing else { return .nothing(.none) }
-        let (socket, code) = retrying { Int(hermes_accept(descriptors[listener])) }
+        var (socket, code) = retrying { Int(hermes_accept(descriptors[listener])) }
+        if socket < 0, code == EMFILE || code == ENFILE, !ended.isEmpty {
+            ended.closeAll()
+            (socket, code) = retrying { Int(hermes_accept(descriptors[listener])) }
+        }
         guard socket < 0 else { return .socket(CInt(socket)) }
         switch code {
         case EAGAIN, EWOULDBLOCK: return .nothing(.none)

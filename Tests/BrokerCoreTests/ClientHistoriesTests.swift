@@ -83,14 +83,16 @@ struct ClientHistoriesTests {
         note(.refused, "banned", "a", 2)
         note(.disconnected, "taken_over", "b", 3)
         note(.disconnected, "peer_closed", "c", 4)
+        note(.refused, "locked_out", "d", 4)
         note(.denied, "subscribe", "a", 5)
         note(.connected, "resumed", "a", 6)
-        #expect(found() == ["a subscribe 5", "b taken_over 3"])
-        #expect(found(.refused) == ["a banned 2"])
+        #expect(found() == ["a subscribe 5", "d locked_out 4", "b taken_over 3"])
+        #expect(found(.refused) == ["d locked_out 4", "a banned 2"])
+        #expect(found(.refused, limit: 1) == ["d locked_out 4"])
         #expect(found(limit: 1) == ["a subscribe 5"])
         // Eight later events displace what came before.
         for time in 7...14 { note(.connected, "resumed", "b", Int64(time)) }
-        #expect(found() == ["a subscribe 5"])
+        #expect(found() == ["a subscribe 5", "d locked_out 4"])
         histories.trim(to: 0)
         #expect(found().isEmpty)
     }

@@ -60,7 +60,7 @@ struct ExplanationTests {
             Self.detail(), [connected, event, connected, event, connected, event])
         #expect(
             sentences.contains(
-                "Newer connections with its identifier ended 3 of its last ones within 5s: either two programs at one address use the identifier, or its app connects again before it has closed the former connection."
+                "Newer connections with its identifier ended 3 of its last ones within 5s: two programs use the identifier, or its app connects again before its former connection is closed, as after a change of networks."
             ))
         #expect(!sentences.contains { $0.contains("lets connections go") })
         #expect(

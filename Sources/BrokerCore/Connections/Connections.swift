@@ -305,7 +305,7 @@ struct Connections: ~Copyable {
 }
 
 /// A connection that the caller of the turn has to close.
-public struct Closing: BitwiseCopyable, Sendable {
+public struct Closing: Sendable {
     public let connection: Handle
     public let reason: CloseReason
     /// Send the output first, and give the peer time to read it.

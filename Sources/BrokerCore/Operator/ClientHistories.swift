@@ -265,35 +265,38 @@ public struct ClientHistories: ~Copyable {
     public func troubles(
         _ kind: ClientEvent.Kind?, limit: Int, address: (ArraySlice<UInt8>) -> String
     ) -> [ClientTrouble] {
-        var found: [ClientTrouble] = []
+        var found: [(place: UInt32, event: UInt32)] = []
         var (place, steps) = (troubled.first, Self.mostTroubleSteps)
-        while place != noIndex, steps > 0, found.count < limit {
+        // Of one kind, a client's newest may be older than those of clients behind it.
+        while place != noIndex, steps > 0, kind != nil || found.count < limit {
             steps -= 1
-            if let event = newestTrouble(of: place, kind) {
-                found.append(
-                    ClientTrouble(
-                        clientID: String(
-                            decoding: records[place].identifier.array, as: UTF8.self),
-                        event: Self.event(events[event], address)))
-            }
+            if let event = newestTrouble(of: place, kind) { found.append((place, event)) }
             place = records[place].troubleLinks.next
         }
-        return found
+        if kind != nil { found.sort { events[$0.event].lastMs > events[$1.event].lastMs } }
+        return found.prefix(limit).map { place, event in
+            ClientTrouble(
+                clientID: String(decoding: records[place].identifier.array, as: UTF8.self),
+                event: Self.event(events[event], address))
+        }
     }
 
     private func newestTrouble(of place: UInt32, _ kind: ClientEvent.Kind?) -> UInt32? {
         var event = records[place].newest
         while event != noIndex {
             let its = ClientEvent.Kind.allCases[Int(events[event].kind)]
-            if kind == nil || kind == its,
-                ClientEvent.isTrouble(
-                    its, reason: String(decoding: events[event].reason.array, as: UTF8.self))
-            {
-                return event
-            }
+            if kind == nil || kind == its, isTrouble(event, its) { return event }
             event = events[event].older
         }
         return nil
+    }
+
+    /// Only the ends of connections need a look at their reasons.
+    private func isTrouble(_ event: UInt32, _ kind: ClientEvent.Kind) -> Bool {
+        let reason =
+            kind == .disconnected
+            ? String(decoding: events[event].reason.array, as: UTF8.self) : ""
+        return ClientEvent.isTrouble(kind, reason: reason)
     }
 
     private static func event(

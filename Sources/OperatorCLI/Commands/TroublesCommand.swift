@@ -60,7 +60,7 @@ struct TroublesCommand: OperatorCommand {
     }
 
     static func rendered(_ list: TroubleList, now: Int64, width: Int?) -> String {
-        guard !list.troubles.isEmpty else { return "No client is known to be in trouble.\n" }
+        guard !list.troubles.isEmpty else { return "No such trouble is among the latest.\n" }
         var table = Table(
             [.init(title: "LATELY", alignment: .right), .init(title: "CLIENT")]
                 + EventCells.columns)
