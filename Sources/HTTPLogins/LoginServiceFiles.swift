@@ -54,12 +54,6 @@ package struct LoginServiceFiles: Sendable {
 
     /// For a connection that checks the service's certificate and its name.
     var tls: TLSConfiguration {
-        var configuration = TLSConfiguration.makeClientConfiguration()
-        configuration.minimumTLSVersion = .tlsv12
-        configuration.verifySignatureAlgorithms = SignatureSchemes.taken.map {
-            SignatureAlgorithm(rawValue: $0)
-        }
-        if let authorities { configuration.trustRoots = .certificates(authorities) }
-        return configuration
+        .toService(trusting: authorities)
     }
 }

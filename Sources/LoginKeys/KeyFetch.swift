@@ -31,13 +31,7 @@ final class KeyFetch: KeyFetching {
     /// Connects to nothing yet.
     init(_ source: KeyURL, authorities: KeyAuthorities?) {
         self.source = source
-        var tls = TLSConfiguration.makeClientConfiguration()
-        tls.minimumTLSVersion = .tlsv12
-        tls.verifySignatureAlgorithms = SignatureSchemes.taken.map {
-            SignatureAlgorithm(rawValue: $0)
-        }
-        if let authorities { tls.trustRoots = .certificates(authorities.certificates) }
-        self.tls = tls
+        tls = .toService(trusting: authorities?.certificates)
         group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         var configuration = HTTPClient.Configuration()
         configuration.redirectConfiguration = .disallow

@@ -46,12 +46,6 @@ package struct WebhookFiles: Sendable {
 
     /// For a connection that checks the receiver's certificate and its name.
     var tls: TLSConfiguration {
-        var configuration = TLSConfiguration.makeClientConfiguration()
-        configuration.minimumTLSVersion = .tlsv12
-        configuration.verifySignatureAlgorithms = SignatureSchemes.taken.map {
-            SignatureAlgorithm(rawValue: $0)
-        }
-        if let authorities { configuration.trustRoots = .certificates(authorities) }
-        return configuration
+        .toService(trusting: authorities)
     }
 }

@@ -35,12 +35,7 @@ package struct ClientTLS: Sendable {
 
     /// The configuration for a connection that checks the broker's certificate and its name.
     var configuration: TLSConfiguration {
-        var configuration = TLSConfiguration.makeClientConfiguration()
-        configuration.minimumTLSVersion = .tlsv12
-        configuration.verifySignatureAlgorithms = SignatureSchemes.taken.map {
-            SignatureAlgorithm(rawValue: $0)
-        }
-        if let authorities { configuration.trustRoots = .certificates(authorities) }
+        var configuration = TLSConfiguration.toService(trusting: authorities)
         configuration.certificateChain = chain.map { .certificate($0) }
         if let key { configuration.privateKey = .privateKey(key) }
         return configuration
