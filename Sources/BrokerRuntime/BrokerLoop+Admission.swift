@@ -22,7 +22,7 @@ extension BrokerLoop {
     }
 
     private mutating func accept(_ listener: Int) {
-        var stint = Stint()
+        var stint = Stint(microseconds: Self.newcomersMicroseconds)
         for number in 0..<Self.acceptsPerTurn {
             if stint.isOver() { return }
             guard hasToken() else { return }
@@ -31,7 +31,8 @@ extension BrokerLoop {
                 admission.putTokenBack()
                 return
             }
-            let accepted = reactor.accept(listener, isOneShot: beginsWithTLS(listener))
+            let accepted = reactor.accept(
+                listener, isOneShot: beginsWithTLS(listener), isNewcomer: true)
             if case .connection(let handle) = accepted, open(handle, onListener: listener) {
                 continue
             }

@@ -33,30 +33,14 @@ package struct BrokerLoop: ~Copyable {
         }
     }
 
-    /// A closed connection with unsent output, or whose peer still has to read it.
-    private struct Lingering: BitwiseCopyable {
-        var handle: Handle
-        var isFinished: Bool
-        /// The key of the peer's address; 0 when it is unknown.
-        var origin: UInt32
-    }
-
-    /// The time at which a lingering connection closes.
-    struct LingerDeadline: BitwiseCopyable {
-        var handle: Handle
-        var time: MonotonicTime
-    }
-
     /// Time for a peer to read its last answer before the connection closes.
     private static var lingerMilliseconds: UInt64 { 2_000 }
-    /// Bytes that sockets move in one turn before the rest of its events wait for the next.
-    private static var bytesPerTurn: UInt64 { 1_024 * 1_024 }
 
     /// Never read; see the same in ``Shard``.
     private let addressOnly: any Sendable = ()
     var reactor: Reactor
     var shard: Shard
-    private let mailbox: Mailbox<ShardMessage>
+    let mailbox: Mailbox<ShardMessage>
     var authenticator: Authenticator?
     /// Logins that are checked elsewhere, or wait for it.
     var asked: AskedLogins
@@ -84,12 +68,8 @@ package struct BrokerLoop: ~Copyable {
     var settings: BrokerSettings
     let identity: Identity
     let drainSign: DrainSign
-    /// Events of the last wait, and those of them that are handled.
-    private var eventCount = 0
-    private var handledEvents = 0
-    private var lingering: [UInt32: Lingering] = [:]
-    /// All linger equally long, so the first is always the next; some have closed before.
-    private var lingerDeadlines = RingBuffer<LingerDeadline>()
+    var arrivals = Arrivals()
+    private var lingering = LingeringConnections()
     var drainDeadline: MonotonicTime?
     var memory = MemoryWatch()
     var turns = TurnTimes()
@@ -170,15 +150,16 @@ package struct BrokerLoop: ~Copyable {
         // Drops waiting steps; a worker that waits for the mailbox finds it closed.
         handshakes?.close()
         // Answer each waiting command, so that no caller waits forever.
-        for case .command(let command) in mailbox.close() { command.refuse(.stopping) }
+        for case .command(let command) in arrivals.takeMail() + mailbox.close() {
+            command.refuse(.stopping)
+        }
         handshakes?.waitUntilEnded()
     }
 
     /// One turn; false after the last.
     private mutating func turn() throws(SystemError) -> Bool {
-        if handledEvents == eventCount {
-            eventCount = try reactor.wait(milliseconds: timeout())
-            handledEvents = 0
+        if arrivals.areEventsHandled {
+            arrivals.setEvents(try reactor.wait(milliseconds: timeout()))
         }
         let begin = hermes_monotonic_us()
         shard.beginTurn(
@@ -186,6 +167,8 @@ package struct BrokerLoop: ~Copyable {
             wallClockMs: hermes_wall_ms())
         tellShard()
         handleEvents()
+        handleMail()
+        handleNewcomers()
         acceptWaiting()
         shard.continueListings(
             address: { reactor.address(of: $0) }, peer: { reactor.peerAddress(of: $0) })
@@ -199,18 +182,6 @@ package struct BrokerLoop: ~Copyable {
         endLingering()
         turns.add(from: begin, to: hermes_monotonic_us())
         return !isDrained
-    }
-
-    /// Handles events until sockets have moved ``bytesPerTurn``, or for a ``Stint``; the others are
-    /// the next turn's.
-    private mutating func handleEvents() {
-        let end = reactor.bytesReceived &+ reactor.bytesSent &+ Self.bytesPerTurn
-        var stint = Stint()
-        while handledEvents < eventCount, reactor.bytesReceived &+ reactor.bytesSent < end {
-            handle(reactor.event(handledEvents))
-            handledEvents += 1
-            if stint.isOver() { return }
-        }
     }
 
     /// Takes the turn's steps in the shard's order.
@@ -257,27 +228,14 @@ package struct BrokerLoop: ~Copyable {
         shard.takeSample()
     }
 
-    /// Closes sockets of connections that have ended, for a ``Stint``; the rest follow in the next
-    /// turn. Thousands may go at once.
-    private mutating func closeEndedSockets() {
-        var stint = Stint()
-        while reactor.hasEndedSockets {
-            reactor.closeEndedSocket()
-            if stint.isOver() { return }
-        }
-    }
-
     private static func clock() -> MonotonicTime {
         MonotonicTime(milliseconds: hermes_monotonic_ms())
     }
 
     private mutating func timeout() -> CInt {
-        guard !reactor.hasEndedSockets else { return 0 }
+        guard !reactor.hasEndedSockets, !arrivals.hasMail else { return 0 }
         var deadline = shard.nextDeadline
-        if lingerDeadlines.count > 0 {
-            let first = lingerDeadlines[0].time
-            deadline = min(deadline ?? first, first)
-        }
+        if let first = lingering.nextDeadline { deadline = min(deadline ?? first, first) }
         if let handshakeDeadline {
             deadline = min(deadline ?? handshakeDeadline, handshakeDeadline)
         }
@@ -289,34 +247,7 @@ package struct BrokerLoop: ~Copyable {
         return CInt(clamping: deadline.milliseconds(since: now))
     }
 
-    // MARK: Events
-
-    private mutating func handle(_ event: Reactor.Event) {
-        switch event {
-        case .stale: return
-        case .mailbox:
-            for message in mailbox.take() { handle(message) }
-        case .acceptable(let listener): acceptable |= 1 << UInt64(listener)
-        case .connection(let handle, let isReadable, let isWritable, let isHungUp, let hasEnded):
-            if isWritable { write(handle) }
-            // The shard offers its packets again in the next turn.
-            guard isReadable, !shard.awaitsTurn(handle) else { return }
-            guard shard.holdsInput(handle) else {
-                read(handle)
-                return
-            }
-            // A closed peer would be reported in every turn while its input waits. A waiting
-            // CONNECT whose client has closed is dropped.
-            let waits = shard.isConnectWaiting(handle)
-            if hasEnded && waits {
-                shard.lost(handle, .peerClosed)
-            } else if isHungUp {
-                hangUp(handle)
-            } else {
-                reactor.stopReading(handle, awaitsEnd: waits)
-            }
-        }
-    }
+    // MARK: Bytes
 
     mutating func read(_ handle: Handle) {
         // Most of it would have to be kept until a later turn.
@@ -342,7 +273,7 @@ package struct BrokerLoop: ~Copyable {
         }
     }
 
-    private mutating func write(_ handle: Handle) {
+    mutating func write(_ handle: Handle) {
         if tracer.isActive { traceOutput(handle) }
         defer { if tracer.isActive { traceUnsent(handle) } }
         switch shard.withOutput(of: handle, { reactor.send(handle, &$0) }) {
@@ -355,9 +286,7 @@ package struct BrokerLoop: ~Copyable {
     }
 
     mutating func end(_ handle: Handle, _ reason: CloseReason) {
-        if let entry = lingering[handle.index], entry.handle == handle {
-            drop(handle, origin: entry.origin)
-        }
+        if let origin = lingering.origin(of: handle) { drop(handle, origin: origin) }
         shard.lost(handle, reason)
     }
 
@@ -401,12 +330,9 @@ package struct BrokerLoop: ~Copyable {
             drop(closing.connection, origin: closing.origin)
             return
         }
-        lingering[closing.connection.index] = Lingering(
-            handle: closing.connection, isFinished: false, origin: closing.origin)
-        lingerDeadlines.append(
-            LingerDeadline(
-                handle: closing.connection,
-                time: shard.now.advanced(byMilliseconds: Self.lingerMilliseconds)))
+        lingering.add(
+            closing.connection, origin: closing.origin,
+            until: shard.now.advanced(byMilliseconds: Self.lingerMilliseconds))
         reactor.discardKeptInput(closing.connection)
         write(closing.connection)
     }
@@ -414,32 +340,24 @@ package struct BrokerLoop: ~Copyable {
     /// Ends the stream of a closed connection whose output the kernel has. Closing at once could
     /// reset the connection before the peer has read it.
     private mutating func finishLingering(_ handle: Handle) {
-        guard let entry = lingering[handle.index], entry.handle == handle, !entry.isFinished else {
-            return
-        }
-        lingering[handle.index]?.isFinished = true
-        reactor.finishSending(handle)
+        if lingering.finish(handle) { reactor.finishSending(handle) }
     }
 
     private mutating func endLingering() {
-        while lingerDeadlines.count > 0, lingerDeadlines[0].time <= shard.now {
-            let handle = lingerDeadlines[0].handle
-            lingerDeadlines.removeFirst()
-            guard let entry = lingering[handle.index], entry.handle == handle else { continue }
-            if drainDeadline != nil, !entry.isFinished {
+        while let ended = lingering.popExpired(now: shard.now) {
+            if drainDeadline != nil, !ended.isFinished {
                 // During shutdown, unsent output may linger until the drain deadline.
-                lingerDeadlines.append(
-                    LingerDeadline(
-                        handle: handle,
-                        time: shard.now.advanced(byMilliseconds: Self.lingerMilliseconds)))
+                lingering.add(
+                    ended.handle, origin: ended.origin,
+                    until: shard.now.advanced(byMilliseconds: Self.lingerMilliseconds))
             } else {
-                drop(handle, origin: entry.origin)
+                drop(ended.handle, origin: ended.origin)
             }
         }
     }
 
     private mutating func drop(_ handle: Handle, origin: UInt32) {
-        lingering[handle.index] = nil
+        lingering.remove(handle)
         if tracer.isActive { tracer.forget(handle) }
         if !failures.isEmpty { failures[handle.index] = nil }
         leave(handle, origin: origin)
@@ -453,7 +371,7 @@ package struct BrokerLoop: ~Copyable {
 
     // MARK: Messages from other threads
 
-    private mutating func handle(_ message: ShardMessage) {
+    mutating func handle(_ message: ShardMessage) {
         switch message {
         case .authenticated(let handle, let answer): finishCheck(handle, answer)
         case .handshake(let handle, let outcome): finishStep(handle, outcome)

@@ -20,4 +20,12 @@ package enum ShardMessage: Sendable {
     case access(AccessRules?)
     /// Stop accepting, send the output, close, and end the loop; a second one skips the sending.
     case stop
+
+    /// True for the answer to a client that is not connected yet.
+    var isOfNewcomer: Bool {
+        switch self {
+        case .authenticated, .handshake: true
+        case .certificates, .command, .limits, .access, .stop: false
+        }
+    }
 }

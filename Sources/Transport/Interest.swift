@@ -12,6 +12,8 @@ struct Interest: OptionSet, BitwiseCopyable {
     static var room: Interest { Interest(rawValue: 4) }
     /// During a handshake, or for a failed socket: one event, then nothing until asked again.
     static var once: Interest { Interest(rawValue: 8) }
+    /// No event: the socket is among those of newcomers. See ``Poller``.
+    static var newcomer: Interest { Interest(rawValue: 16) }
 
     /// The event mask for epoll.
     var events: UInt32 {

@@ -41,7 +41,7 @@ struct Listeners: ~Copyable {
         locals.append(local)
         addresses.append(local.text)
         try poller.add(
-            descriptor, EPOLLIN.rawValue, owner: Poller.owner(ofListener: number),
+            descriptor, .input, owner: Poller.owner(ofListener: number),
             addresses[number])
         return number
     }
@@ -50,7 +50,7 @@ struct Listeners: ~Copyable {
     func setAccepting(_ listener: Int, _ isAccepting: Bool, _ poller: inout Poller) {
         guard listener < descriptors.count, !isRefusing else { return }
         poller.change(
-            descriptors[listener], isAccepting ? EPOLLIN.rawValue : 0,
+            descriptors[listener], isAccepting ? .input : [],
             owner: Poller.owner(ofListener: listener))
     }
 
@@ -63,7 +63,7 @@ struct Listeners: ~Copyable {
 
     private func refuse(_ number: Int, _ poller: inout Poller) {
         // Otherwise it would be reported as hung up in each turn.
-        poller.remove(descriptors[number])
+        poller.remove(descriptors[number], [])
         poller.forget(Poller.owner(ofListener: number))
         Listener.refuse(descriptors[number])
     }
@@ -79,7 +79,7 @@ struct Listeners: ~Copyable {
                 try Listener.listenAgain(descriptor, at: locals[number])
                 listening += 1
                 try poller.add(
-                    descriptor, EPOLLIN.rawValue, owner: Poller.owner(ofListener: number),
+                    descriptor, .input, owner: Poller.owner(ofListener: number),
                     addresses[number])
             }
         } catch {

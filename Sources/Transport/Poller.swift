@@ -3,42 +3,52 @@ import Glibc
 import Structures
 import SystemFiles
 
-/// The epoll instance of one reactor, with the events of its last wait.
+/// The events of one reactor's sockets, and those that its last waits brought.
+///
+/// Newcomers' sockets are in a set of their own, which the other one reports as a whole. So the owner
+/// learns what connected clients sent before it turns to the newcomers, however many those are, and
+/// takes as many of theirs as it has time for.
 ///
 /// Each event carries a handle of 64 bits. So a late event of a closed connection finds no
 /// connection, even if the kernel has reused the descriptor within the batch.
 struct Poller: ~Copyable {
     /// Never read; see the same in ``Reactor``.
     private let addressOnly: any Sendable = ()
-    private static var eventCapacity: Int { 512 }
     /// The longest wait while the kernel has not taken all that it was told.
     private static var retryMilliseconds: CInt { 100 }
 
     /// Generation of the reactor's own descriptors; those of connections begin with 1.
     private static var ownGeneration: UInt32 { 0 }
     static var mailbox: Handle { Handle(index: 0, generation: ownGeneration) }
+    private static var newcomers: Handle { Handle(index: .max, generation: ownGeneration) }
     static func owner(ofListener number: Int) -> Handle {
         Handle(index: UInt32(number) + 1, generation: ownGeneration)
     }
 
-    private let descriptor: OwnedDescriptor
-    private let events: UnsafeMutablePointer<epoll_event>
-    private var count = 0
+    private struct Change {
+        let socket: CInt
+        let interest: Interest
+    }
+
+    private var all: EventSet
+    private var newcomers: EventSet
     /// What the kernel had no memory to be told, by packed owner; told again before each wait.
-    private var untold: [UInt64: (socket: CInt, events: UInt32)] = [:]
+    private var untold: [UInt64: Change] = [:]
     /// Calls that failed because the kernel lacked memory.
     private(set) var shortages: UInt64 = 0
 
     init() throws(SystemError) {
-        let raw = epoll_create1(CInt(EPOLL_CLOEXEC))
-        guard raw >= 0 else {
-            throw SystemError(call: "epoll_create1", subject: "reactor", code: errno)
+        let all = try EventSet(capacity: 512)
+        let newcomers = try EventSet(capacity: 16)
+        let code = all.add(newcomers.rawDescriptor, EPOLLIN.rawValue, owner: Self.newcomers)
+        guard code == 0 else {
+            throw SystemError(call: "epoll_ctl", subject: "newcomers", code: code)
         }
-        descriptor = OwnedDescriptor(adopting: raw)
-        events = .allocate(capacity: Self.eventCapacity)
+        self.all = all
+        self.newcomers = newcomers
     }
 
-    deinit { events.deallocate() }
+    // MARK: Events
 
     /// Waits for events, at most `milliseconds` (-1: without limit); returns their number.
     mutating func wait(milliseconds: CInt) throws(SystemError) -> Int {
@@ -47,26 +57,42 @@ struct Poller: ~Copyable {
             tellAgain()
             longest = longest < 0 ? Self.retryMilliseconds : min(longest, Self.retryMilliseconds)
         }
-        let result = epoll_wait(descriptor.rawValue, events, CInt(Self.eventCapacity), longest)
-        if result < 0 {
-            guard errno == EINTR || errno == ENOMEM else {
-                throw SystemError(call: "epoll_wait", subject: "reactor", code: errno)
-            }
-            if errno == ENOMEM { shortages += 1 }
+        let code = all.wait(milliseconds: longest)
+        if code == ENOMEM {
+            shortages += 1
+        } else if code != 0, code != EINTR {
+            throw SystemError(call: "epoll_wait", subject: "reactor", code: code)
         }
-        count = max(0, Int(result))
-        return count
+        return all.count
     }
 
     /// An event of the last wait; its connection may be closed by now.
     func event(_ index: Int) -> Reactor.Event {
-        precondition(index < count, "event \(index) of \(count)")
-        let owner = Handle(packed: events[index].data.u64)
-        guard owner.generation != Self.ownGeneration else {
-            return owner == Self.mailbox
-                ? .mailbox : .acceptable(listener: Int(owner.index) - 1)
+        let (owner, flags) = all.event(index)
+        guard owner.generation == Self.ownGeneration else { return Self.event(of: owner, flags) }
+        return switch owner {
+        case Self.mailbox: .mailbox
+        case Self.newcomers: .newcomers
+        default: .acceptable(listener: Int(owner.index) - 1)
         }
-        let flags = events[index].events
+    }
+
+    /// Asks for events of newcomers, without waiting; returns their number.
+    mutating func askNewcomers() -> Int {
+        if newcomers.wait(milliseconds: 0) == ENOMEM { shortages += 1 }
+        return newcomers.count
+    }
+
+    /// True when newcomers may have more events than ``askNewcomers()`` brought.
+    var mayNewcomersWait: Bool { newcomers.isFull }
+
+    /// An event of the newcomers.
+    func newcomerEvent(_ index: Int) -> Reactor.Event {
+        let (owner, flags) = newcomers.event(index)
+        return Self.event(of: owner, flags)
+    }
+
+    private static func event(of owner: Handle, _ flags: UInt32) -> Reactor.Event {
         let isHungUp = flags & (EPOLLERR.rawValue | EPOLLHUP.rawValue) != 0
         let hasEnded = flags & EPOLLRDHUP.rawValue != 0
         return .connection(
@@ -74,23 +100,52 @@ struct Poller: ~Copyable {
             isWritable: flags & EPOLLOUT.rawValue != 0, isHungUp: isHungUp, hasEnded: hasEnded)
     }
 
+    // MARK: Sockets
+
     /// Starts reporting a socket's events with the handle `owner`.
     func add(
-        _ socket: CInt, _ events: UInt32, owner: Handle, _ subject: String
+        _ socket: CInt, _ interest: Interest, owner: Handle, _ subject: String
     ) throws(SystemError) {
-        guard control(EPOLL_CTL_ADD, socket, events, owner) == 0 else {
-            throw SystemError(call: "epoll_ctl", subject: subject, code: errno)
+        let code =
+            interest.contains(.newcomer)
+            ? newcomers.add(socket, interest.events, owner: owner)
+            : all.add(socket, interest.events, owner: owner)
+        guard code == 0 else {
+            throw SystemError(call: "epoll_ctl", subject: subject, code: code)
         }
     }
 
     /// Changes the reported events of a socket; later, if the kernel lacks memory now. Otherwise a
     /// connection would wait for an event that nobody has asked for.
-    mutating func change(_ socket: CInt, _ events: UInt32, owner: Handle) {
-        if control(EPOLL_CTL_MOD, socket, events, owner) == 0 {
+    mutating func change(_ socket: CInt, _ interest: Interest, owner: Handle) {
+        let code =
+            interest.contains(.newcomer)
+            ? newcomers.change(socket, interest.events, owner: owner)
+            : all.change(socket, interest.events, owner: owner)
+        if code == 0 {
             forget(owner)
-        } else if errno == ENOMEM {
+        } else if code == ENOMEM {
             shortages += 1
-            untold[owner.packed] = (socket, events)
+            untold[owner.packed] = Change(socket: socket, interest: interest)
+        }
+    }
+
+    /// Moves a newcomer's socket to the others, with the events of `interest`. False when the kernel has
+    /// no memory for it, or has not been told of an earlier change; then all stays as it is.
+    func adopt(_ socket: CInt, _ interest: Interest, owner: Handle) -> Bool {
+        guard untold.isEmpty || untold[owner.packed] == nil,
+            all.add(socket, interest.events, owner: owner) == 0
+        else { return false }
+        newcomers.remove(socket)
+        return true
+    }
+
+    /// Stops reporting a socket that stays open.
+    func remove(_ socket: CInt, _ interest: Interest) {
+        if interest.contains(.newcomer) {
+            newcomers.remove(socket)
+        } else {
+            all.remove(socket)
         }
     }
 
@@ -101,21 +156,7 @@ struct Poller: ~Copyable {
 
     private mutating func tellAgain() {
         for (owner, change) in untold {
-            self.change(change.socket, change.events, owner: Handle(packed: owner))
+            self.change(change.socket, change.interest, owner: Handle(packed: owner))
         }
-    }
-
-    /// Stops reporting a socket that stays open.
-    func remove(_ socket: CInt) {
-        _ = epoll_ctl(descriptor.rawValue, EPOLL_CTL_DEL, socket, nil)
-    }
-
-    private func control(
-        _ operation: CInt, _ socket: CInt, _ events: UInt32, _ owner: Handle
-    ) -> CInt {
-        var event = epoll_event()
-        event.events = events
-        event.data.u64 = owner.packed
-        return epoll_ctl(descriptor.rawValue, operation, socket, &event)
     }
 }

@@ -13,6 +13,8 @@ extension Reactor {
             Handle, isReadable: Bool, isWritable: Bool, isHungUp: Bool, hasEnded: Bool)
         /// A mailbox has messages.
         case mailbox
+        /// Newcomers have events: ``Reactor/askNewcomers()``.
+        case newcomers
         /// The connection has been closed already.
         case stale
     }

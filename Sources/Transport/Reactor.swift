@@ -1,5 +1,4 @@
 import Addresses
-import CLinux
 import Glibc
 import Structures
 import SystemFiles
@@ -79,8 +78,19 @@ public struct Reactor: ~Copyable {
     }
 
     /// An event of the last wait.
-    public func event(_ index: Int) -> Event {
-        let event = poller.event(index)
+    public func event(_ index: Int) -> Event { current(poller.event(index)) }
+
+    /// Asks for events of newcomers, without waiting; returns their number, of which there may be more
+    /// while ``mayNewcomersWait``.
+    public mutating func askNewcomers() -> Int { poller.askNewcomers() }
+
+    /// True when newcomers may have more events than ``askNewcomers()`` brought.
+    public var mayNewcomersWait: Bool { poller.mayNewcomersWait }
+
+    /// An event of the newcomers.
+    public func newcomerEvent(_ index: Int) -> Event { current(poller.newcomerEvent(index)) }
+
+    private func current(_ event: Event) -> Event {
         if case .connection(let handle, _, _, _, _) = event, !isOpen(handle) { return .stale }
         return event
     }
@@ -88,7 +98,7 @@ public struct Reactor: ~Copyable {
     /// Reports ``Event/mailbox`` when the mailbox has messages.
     public mutating func register<Message>(_ mailbox: Mailbox<Message>) throws(SystemError) {
         try poller.add(
-            mailbox.eventDescriptor, EPOLLIN.rawValue, owner: Poller.mailbox, "mailbox")
+            mailbox.eventDescriptor, .input, owner: Poller.mailbox, "mailbox")
     }
 
     // MARK: Accepting
@@ -122,25 +132,40 @@ public struct Reactor: ~Copyable {
     public mutating func closeListeners() { listeners.closeAll() }
 
     /// Accepts one connection, plain until ``begin(_:proxyHeader:tls:webSocket:)``. With `isOneShot`, for one
-    /// that begins with TLS, its socket is reported once, as the handshake needs.
-    public mutating func accept(_ listener: Int, isOneShot: Bool = false) -> Accepted {
+    /// that begins with TLS, its socket is reported once, as the handshake needs. The events of a
+    /// newcomer are asked for by ``askNewcomers()``, until ``adopt(_:)``.
+    public mutating func accept(
+        _ listener: Int, isOneShot: Bool = false, isNewcomer: Bool = false
+    ) -> Accepted {
         let descriptor: CInt
         switch listeners.accept(listener, &ended) {
         case .socket(let socket): descriptor = socket
         case .nothing(let accepted): return accepted
         }
         lastGeneration = lastGeneration == Self.largestGeneration ? 1 : lastGeneration + 1
-        let connection = StagedSocket(descriptor, generation: lastGeneration, isOneShot: isOneShot)
+        var interest = Interest.input
+        if isOneShot { interest.insert(.once) }
+        if isNewcomer { interest.insert(.newcomer) }
+        let connection = StagedSocket(descriptor, generation: lastGeneration, interest: interest)
         let handle = Handle(index: connections.insert(.unused), generation: lastGeneration)
         connections[handle.index] = connection
         do throws(SystemError) {
-            try poller.add(descriptor, connection.interest.events, owner: handle, "connection")
+            try poller.add(descriptor, interest, owner: handle, "connection")
         } catch {
             close(handle)
             return .unable(error)
         }
         listeners.takeSpareDescriptor()
         return .connection(handle)
+    }
+
+    /// Reports the events of a newcomer with those of all others from now on; not during a handshake.
+    public mutating func adopt(_ handle: Handle) {
+        guard isOpen(handle), connections[handle.index].interest.contains(.newcomer) else { return }
+        let connection = connections[handle.index]
+        if poller.adopt(connection.descriptor, connection.interest, owner: handle) {
+            connections[handle.index].endNewcomer()
+        }
     }
 
     /// Chooses the stages of a new connection before any read: a PROXY header, whose arrival
@@ -290,7 +315,7 @@ public struct Reactor: ~Copyable {
     private mutating func tellInterest(_ handle: Handle) {
         let connection = connections[handle.index]
         if case .handshake = connection.stage { return }
-        poller.change(connection.descriptor, connection.interest.events, owner: handle)
+        poller.change(connection.descriptor, connection.interest, owner: handle)
     }
 
     // MARK: Handshakes
@@ -310,7 +335,7 @@ public struct Reactor: ~Copyable {
 
     /// Requests the next handshake step for a ready socket. Events stop until the step ends.
     private mutating func requestStep(_ handle: Handle) {
-        if !connections[handle.index].interest.contains(.once) { watchOnce(handle, 0) }
+        if !connections[handle.index].interest.contains(.once) { watchOnce(handle, []) }
         handshakes.request(handle)
     }
 
@@ -323,10 +348,10 @@ public struct Reactor: ~Copyable {
         else { return .stale }
         switch outcome {
         case .wantsRead:
-            watchOnce(handle, EPOLLIN.rawValue)
+            watchOnce(handle, .input)
             return .underWay
         case .wantsWrite:
-            watchOnce(handle, EPOLLOUT.rawValue)
+            watchOnce(handle, .room)
             return .underWay
         case .established(let peer):
             let place = tables.records.insert(RecordStage())
@@ -339,9 +364,11 @@ public struct Reactor: ~Copyable {
         }
     }
 
-    private mutating func watchOnce(_ handle: Handle, _ events: UInt32) {
+    private mutating func watchOnce(_ handle: Handle, _ events: Interest) {
+        let connection = connections[handle.index]
         poller.change(
-            connections[handle.index].descriptor, events | EPOLLONESHOT.rawValue, owner: handle)
+            connection.descriptor,
+            events.union(.once).union(connection.interest.intersection(.newcomer)), owner: handle)
     }
 
     // MARK: Writing
@@ -405,17 +432,18 @@ public struct Reactor: ~Copyable {
         guard isOpen(handle) else { return }
         let index = handle.index
         let descriptor = connections[index].descriptor
+        let interest = connections[index].interest
         poller.forget(handle)
         switch connections[index].end(index, &tables, &bench) {
         case .now:
-            poller.remove(descriptor)
+            poller.remove(descriptor, interest)
             ended.append(descriptor)
         case .duringHandshake:
             _ = handshakes.remove(index)
             bench.discardInput(descriptor)
             _ = Glibc.close(descriptor)
         case .afterStep:
-            poller.remove(descriptor)
+            poller.remove(descriptor, interest)
             handshakes.abandon(handle, descriptor)
         }
         listeners.takeSpareDescriptor()

@@ -18,14 +18,14 @@ struct StagedSocket: BitwiseCopyable {
     /// True while the owner holds the input back; only other input counts as unfinished.
     private(set) var isHeldBack = false
 
-    init(_ descriptor: CInt, generation: UInt32, isOneShot: Bool) {
+    init(_ descriptor: CInt, generation: UInt32, interest: Interest) {
         self.descriptor = descriptor
         self.generation = generation
-        interest = isOneShot ? [.input, .once] : .input
+        self.interest = interest
     }
 
     /// The content of an unused record.
-    static var unused: StagedSocket { StagedSocket(-1, generation: 0, isOneShot: false) }
+    static var unused: StagedSocket { StagedSocket(-1, generation: 0, interest: []) }
 
     var isUsed: Bool { descriptor >= 0 }
 
@@ -152,6 +152,9 @@ struct StagedSocket: BitwiseCopyable {
     mutating func setReading(_ reading: Interest) {
         interest = interest.subtracting([.input, .end, .once]).union(reading)
     }
+
+    /// Its socket is among those of connected clients from now on.
+    mutating func endNewcomer() { interest.remove(.newcomer) }
 
     /// Memory of the buffers for incomplete packets, TLS records and frames.
     func heldBytes(_ tables: borrowing StageTables) -> Int {

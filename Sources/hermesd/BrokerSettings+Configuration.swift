@@ -1,7 +1,6 @@
 import Addresses
 import BrokerRuntime
 import BrokerAPI
-import Glibc
 import Logging
 import OperatorConfiguration
 import TLS
@@ -49,17 +48,5 @@ extension BrokerLimits {
             let available = MachineMemory.available()
             memory = available.map { .bytes($0 / 100 * MachineMemory.usualPercent) } ?? .off
         }
-    }
-
-    /// Raises the descriptor limit to its maximum and returns it.
-    static func raiseDescriptorLimit() -> Int {
-        var limit = rlimit()
-        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else {
-            return 1_024
-        }
-        limit.rlim_cur = limit.rlim_max
-        _ = setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-        _ = getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-        return Int(clamping: limit.rlim_cur)
     }
 }

@@ -153,9 +153,10 @@ struct Server {
         let notification = ServiceNotification(
             environment: ProcessEnvironment.current(), logger: logger)
         let store = try openStore(directory.path, broker)
+        let descriptorLimit = DescriptorTable.raiseLimit()
+        DescriptorTable.reserve(descriptorLimit)
         let settings = BrokerSettings(
-            configuration, descriptorLimit: BrokerLimits.raiseDescriptorLimit(),
-            contexts: certificates.contexts)
+            configuration, descriptorLimit: descriptorLimit, contexts: certificates.contexts)
         // Before this point a signal ends the process at once.
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
         let listeners = try startBroker(broker, store, settings)
@@ -348,7 +349,7 @@ struct Server {
             loader: loader, running: configuration, log: log, logger: logger, parts: parts
         ) { configuration in
             let limits = BrokerLimits(
-                configuration, descriptorLimit: BrokerLimits.raiseDescriptorLimit())
+                configuration, descriptorLimit: DescriptorTable.raiseLimit())
             // A turn empties a full mailbox; otherwise the next reload tries again.
             guard broker.tell(.limits(limits)) else {
                 logger.error("The broker is too busy to take the new limits; send SIGHUP again")

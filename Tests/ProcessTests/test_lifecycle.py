@@ -2,6 +2,7 @@
 
 import json
 import re
+import resource
 import signal
 import socket
 import stat
@@ -155,6 +156,15 @@ def catches(pid: int, number: signal.Signals) -> bool:
     status = Path(f"/proc/{pid}/status").read_text()
     (mask,) = re.findall(r"^SigCgt:\s*(\w+)$", status, re.MULTILINE)
     return int(mask, 16) >> (number - 1) & 1 == 1
+
+
+def test_no_client_waits_while_the_table_of_descriptors_grows(start_broker):
+    """To double it holds up a process with threads for some 20 ms, so it has its size from the start."""
+    broker = start_broker()
+    status = Path(f"/proc/{broker.process.pid}/status").read_text()
+    (size,) = re.findall(r"^FDSize:\s*(\d+)$", status, re.MULTILINE)
+    most, _ = resource.prlimit(broker.process.pid, resource.RLIMIT_NOFILE)
+    assert int(size) >= min(most, 262_144)
 
 
 def test_a_stop_takes_no_new_connections(start_broker):

@@ -35,8 +35,12 @@ struct EchoServer: ~Copyable {
     private(set) var unable: [SystemError] = []
     private(set) var staleEvents = 0
     private(set) var mailboxEvents = 0
+    /// Events of newcomers, for each time that they were asked for.
+    private(set) var newcomerEvents: [Int] = []
     let address: String
     var accepts = true
+    /// True when those accepted are newcomers.
+    var acceptsNewcomers = false
     /// True when connections begin with a PROXY header.
     var expectsProxyHeader = false
     /// What connections of WebSocket must ask for; `nil` for plain ones.
@@ -58,17 +62,25 @@ struct EchoServer: ~Copyable {
     mutating func turn(milliseconds: CInt = 20) throws(SystemError) -> Int {
         let count = try reactor.wait(milliseconds: milliseconds)
         for index in 0..<count {
-            switch reactor.event(index) {
-            case .acceptable(let listener): if accepts { acceptAll(listener) }
-            case .connection(let handle, let isReadable, let isWritable, let isHungUp, _):
-                if isHungUp { connections[handle]?.isHungUp = true }
-                if isReadable { read(handle) }
-                if isWritable { flush(handle) }
-            case .mailbox: mailboxEvents += 1
-            case .stale: staleEvents += 1
-            }
+            handle(reactor.event(index))
         }
         return count
+    }
+
+    private mutating func handle(_ event: Reactor.Event) {
+        switch event {
+        case .acceptable(let listener): if accepts { acceptAll(listener) }
+        case .connection(let handle, let isReadable, let isWritable, let isHungUp, _):
+            if isHungUp { connections[handle]?.isHungUp = true }
+            if isReadable { read(handle) }
+            if isWritable { flush(handle) }
+        case .mailbox: mailboxEvents += 1
+        case .newcomers:
+            let count = reactor.askNewcomers()
+            newcomerEvents.append(count)
+            for index in 0..<count { handle(reactor.newcomerEvent(index)) }
+        case .stale: staleEvents += 1
+        }
     }
 
     /// Runs turns until `isDone`, for at most a few seconds; false when it stays false.
@@ -82,7 +94,7 @@ struct EchoServer: ~Copyable {
 
     mutating func acceptAll(_ listener: Int) {
         for _ in 0..<64 {
-            switch reactor.accept(listener) {
+            switch reactor.accept(listener, isNewcomer: acceptsNewcomers) {
             case .connection(let handle):
                 connections[handle] = Connection()
                 if expectsProxyHeader || webSocket != nil {

@@ -1,0 +1,94 @@
+import Structures
+import Transport
+
+/// What has arrived, in the order in which a turn handles it: first what connected clients sent, then
+/// what is for newcomers. Each has its share of the turn's time, so that however many come or go at
+/// once, a connected client waits for about a millisecond.
+extension BrokerLoop {
+    /// Bytes that sockets move in one turn before the rest of its events wait for the next.
+    private static var bytesPerTurn: UInt64 { 1_024 * 1_024 }
+    /// Time for the events of connected clients. What follows from them, such as the ends of
+    /// connections that were lost at once, may take as long again.
+    private static var eventsMicroseconds: UInt64 { 500 }
+    /// Time for each of: newcomers' events, accepting, closing sockets that have ended.
+    static var newcomersMicroseconds: UInt64 { 250 }
+    /// Checked logins and handshake steps of one turn: what follows from a login takes some 15 us.
+    private static var newcomersPerTurn: Int { 32 }
+
+    /// Handles events until sockets have moved ``bytesPerTurn``, or for a ``Stint``; the others are
+    /// the next turn's.
+    mutating func handleEvents() {
+        let end = reactor.bytesReceived &+ reactor.bytesSent &+ Self.bytesPerTurn
+        var stint = Stint(microseconds: Self.eventsMicroseconds)
+        while reactor.bytesReceived &+ reactor.bytesSent < end, let index = arrivals.nextEvent() {
+            handle(reactor.event(index))
+            if stint.isOver() { return }
+        }
+    }
+
+    /// Handles messages of other threads until so many were of newcomers; the others are the next
+    /// turn's.
+    mutating func handleMail() {
+        if arrivals.hasUntakenMail, !arrivals.hasMail { arrivals.setMail(mailbox.take()) }
+        guard arrivals.hasMail else { return }
+        var left = Self.newcomersPerTurn
+        while left > 0, let message = arrivals.nextMail() {
+            if message.isOfNewcomer { left -= 1 }
+            handle(message)
+        }
+    }
+
+    /// Handles events of newcomers for a ``Stint``; the kernel keeps the others for the next turn.
+    mutating func handleNewcomers() {
+        var stint = Stint(microseconds: Self.newcomersMicroseconds)
+        var isOver = false
+        while arrivals.haveNewcomers, !isOver {
+            for index in 0..<reactor.askNewcomers() {
+                let event = reactor.newcomerEvent(index)
+                handle(event)
+                if case .connection(let handle, _, _, _, _) = event, !shard.isNewcomer(handle) {
+                    reactor.adopt(handle)
+                }
+                if stint.isOver() { isOver = true }
+            }
+            arrivals.haveNewcomers = reactor.mayNewcomersWait
+        }
+    }
+
+    /// Closes sockets of connections that have ended, for a ``Stint``; the rest follow in the next
+    /// turn. Thousands may go at once, and each takes the kernel 10 us and more.
+    mutating func closeEndedSockets() {
+        var stint = Stint(microseconds: Self.newcomersMicroseconds, stepsBetweenLooks: 4)
+        while reactor.hasEndedSockets {
+            reactor.closeEndedSocket()
+            if stint.isOver() { return }
+        }
+    }
+
+    private mutating func handle(_ event: Reactor.Event) {
+        switch event {
+        case .stale: return
+        case .mailbox: arrivals.hasUntakenMail = true
+        case .newcomers: arrivals.haveNewcomers = true
+        case .acceptable(let listener): acceptable |= 1 << UInt64(listener)
+        case .connection(let handle, let isReadable, let isWritable, let isHungUp, let hasEnded):
+            if isWritable { write(handle) }
+            // The shard offers its packets again in the next turn.
+            guard isReadable, !shard.awaitsTurn(handle) else { return }
+            guard shard.holdsInput(handle) else {
+                read(handle)
+                return
+            }
+            // A closed peer would be reported in every turn while its input waits. A waiting
+            // CONNECT whose client has closed is dropped.
+            let waits = shard.isConnectWaiting(handle)
+            if hasEnded && waits {
+                shard.lost(handle, .peerClosed)
+            } else if isHungUp {
+                hangUp(handle)
+            } else {
+                reactor.stopReading(handle, awaitsEnd: waits)
+            }
+        }
+    }
+}
