@@ -416,7 +416,7 @@ def test_it_is_off_beyond_loopback_unless_switched_on(start_broker):
     ]:
         broker = start_broker(environment=environment)
         api = AdminAPI(broker, token=None)
-        for path in ("/ui", "/ui/", "/ui/page.css", "/ui/page.js"):
+        for path in ("/ui", "/ui/", "/ui/page.css", "/ui/page.js", "/ui/tail.js", "/ui/mqtt.js"):
             answer = api.request("GET", path)
             if status == 404:
                 assert "Set admin.page: on" in answer.problem(404)["fix"]

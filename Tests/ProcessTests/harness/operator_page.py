@@ -11,6 +11,7 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.ui import Select
 
 from .broker import ADMIN_TOKEN, Hermesd
 from .waiting import PATIENCE, eventually
@@ -117,6 +118,25 @@ class OperatorPage:
             return False
         eventually(follow, f"a link {client_id!r}")
         eventually(lambda: self.text("client-id") == client_id and self.sentences(), "the client")
+
+    def start_tail(
+        self, listener: int, *filters: str, user: str = "", password: str = ""
+    ) -> None:
+        """Asks for live messages by a listener, which is named by its number."""
+        eventually(lambda: self.element("tail-form").is_displayed(), "the listeners")
+        Select(self.element("tail-listener")).select_by_value(str(listener))
+        for name, text in (
+            ("filters", "\n".join(filters)), ("user", user), ("password", password),
+        ):
+            field = self.element(f"tail-{name}")
+            field.clear()
+            field.send_keys(text)
+        self.element("tail-form").find_element(By.CSS_SELECTOR, "[type=submit]").click()
+
+    def tail_client(self) -> str:
+        """The client identifier of the live messages, once they are subscribed to."""
+        eventually(lambda: self.text("tail-state").startswith("Live: "), "live messages")
+        return self.text("tail-client").split(" ")[-1]
 
     def complaints(self) -> list[str]:
         """What the browser has complained of since the last call: errors, broken policies."""
