@@ -114,7 +114,7 @@ function start() {
     message: (message) => take(own, message),
     ended: (end) => ended(own, end),
   });
-  showLink(own.clientID);
+  show(byID("tail-client"), false);
   showState();
 }
 
@@ -136,6 +136,7 @@ function flawOf(filters) {
 function granted(own, codes) {
   const denied = own.filters.filter((_, index) => codes[index] === 0x80);
   own.isGranted = true;
+  showLink(own);
   if (denied.length > 0) {
     const names = denied.map((filter) => cut(filter).text).join(", ");
     put("tail-problem", `The broker does not grant ${names}: the access rules deny it to this `
@@ -145,8 +146,9 @@ function granted(own, codes) {
   showState();
 }
 
-function ended({ door }, end) {
-  put("tail-problem", wordsOf(end, door));
+function ended(own, end) {
+  put("tail-problem", wordsOf(end, own.door));
+  if (end.why === "refused") showLink(own);
   stop();
 }
 
@@ -228,7 +230,7 @@ function whyForbidden(door) {
     ? "No policy of a page can name an IPv6 address, so the browser opens no connection from this "
       + "one. Open this page by a name, such as localhost."
     : `This page was not told of ${host} when it was loaded. Reload it; if that does not help, open `
-      + "it by a name of letters, digits and hyphens.";
+      + "it by a name of letters, digits, hyphens and dots.";
 }
 
 /** What may be the reason why a connection did not open: browsers tell none. */
@@ -246,11 +248,11 @@ function whyUnopened(door) {
     const address = new URL(urlOf(door));
     address.protocol = "https";
     reasons.push("Most often the browser does not trust the listener's certificate: open "
-      + `${address.href} in another tab, which says so.`);
+      + `${address.href} in another tab, which says so. Otherwise:`);
   }
-  reasons.push(`Otherwise ${new URL(urlOf(door)).host} cannot be reached from here: the listener is bound to `
-    + `${door.address}, and a firewall or a tunnel may be between. The broker's log has a line if `
-    + "it refused the connection, “Connection closed, its WebSocket was broken”.");
+  reasons.push(`${new URL(urlOf(door)).host} cannot be reached from here, since the listener is bound `
+    + `to ${door.address}, or a firewall or a tunnel is between. If the broker refused the `
+    + "connection, its log has a line “Connection closed, its WebSocket was broken”.");
   return reasons.join(" ");
 }
 
@@ -393,7 +395,8 @@ function showMissed() {
   put("tail-missed", text.join(" "));
 }
 
-function showLink(clientID) {
+/** Leads to the client's view. Of one that sent no CONNECT the broker knows nothing. */
+function showLink({ clientID }) {
   const link = byID("tail-link");
   link.href = linkTo(clientID);
   setText(link, `What the broker knows of ${clientID}`);

@@ -81,8 +81,7 @@ struct PageRouteTests {
     ]
 
     @Test(
-        "it may connect to the listeners of WebSocket at its own host, and to nothing for a name "
-            + "that a policy cannot hold",
+        "it may connect to the listeners of WebSocket at its own host, if a policy can name that",
         arguments: [
             ("localhost:8080", "localhost"), ("192.0.2.7", "192.0.2.7"),
             ("Broker-1.example.org:80", "Broker-1.example.org"),

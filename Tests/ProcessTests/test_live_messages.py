@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 
@@ -207,13 +208,8 @@ def test_a_storm_does_not_freeze_the_page(page, station, publisher):
         publisher.publish(f"storm/{number % 7}", b"%05d" % number + b"x" * 95)
     publisher.ping()
 
-    def seen() -> int:
-        return int(page.text("tail-state").split(" ")[1].replace(",", ""))
-
-    def shed() -> int:
-        return AdminAPI(station).client(client)["dropped"].get("slow_reader", 0)
-
-    eventually(lambda: seen() + shed() == STORM, "all that came", within=3 * PATIENCE)
+    shed = lambda: shed_for(station, client)  # noqa: E731
+    eventually(lambda: seen(page) + shed() == STORM, "all that came", within=3 * PATIENCE)
     eventually(lambda: payloads(page)[0].startswith("19999"), "the last one")
     assert len(page.rows("tail-rows")) == ROWS
     numbers = [int(text[:5]) for text in payloads(page)]
@@ -225,6 +221,67 @@ def test_a_storm_does_not_freeze_the_page(page, station, publisher):
     assert gap < 1_000 * PATIENCE / 5, f"the page stood still for {gap:.0f} ms"
     page.element("tail-clear").click()
     assert page.rows("tail-rows") == []
+    assert page.complaints() == []
+
+
+def seen(page: OperatorPage) -> int:
+    """The number of messages that the page says came."""
+    return int(page.text("tail-state").split(" ")[1].replace(",", ""))
+
+
+def shed_for(station: Station, client: str) -> int:
+    return AdminAPI(station).client(client)["dropped"].get("slow_reader", 0)
+
+
+STAND_STILL = """
+while (true) {
+  const request = new XMLHttpRequest();
+  request.open("GET", `/v1/clients/${arguments[0]}`, false);
+  request.setRequestHeader("Authorization", `Bearer ${arguments[1]}`);
+  request.send();
+  if (JSON.parse(request.responseText).dropped.slow_reader > 0) return;
+}
+"""
+"""Holds the page's only thread until the broker gives up messages for a client."""
+
+
+class Flood(threading.Thread):
+    """Publishes large messages until the end of the block, and counts them."""
+
+    def __init__(self, publisher: RawClient) -> None:
+        super().__init__(daemon=True)
+        self.count = 0
+        self._publisher = publisher
+        self._ends = threading.Event()
+
+    def run(self) -> None:
+        while not self._ends.is_set():
+            self._publisher.publish("flood", bytes(65_536))
+            self.count += 1
+
+    def __enter__(self) -> Flood:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ends.set()
+        self.join(PATIENCE)
+
+
+def test_what_the_broker_gives_up_for_a_slow_page_is_told(page, station, publisher):
+    page.start_tail(OPEN, "flood")
+    client = page.tail_client()
+    with closing(RawClient(station.address)) as other, Flood(publisher) as flood:
+        page.driver.execute_script(STAND_STILL, client, ADMIN_TOKEN)
+        # Others are not held up meanwhile.
+        other.connect("other")
+        other.subscribe(("flood", 0))
+        assert len(other.take_message().payload) == 65_536
+    publisher.ping()
+    eventually(
+        lambda: "never came: the broker gave them up because this page read too slowly"
+        in page.text("tail-missed"), "what the broker gave up")
+    eventually(lambda: seen(page) + shed_for(station, client) == flood.count, "all that was sent")
     assert page.complaints() == []
 
 

@@ -48,11 +48,14 @@ struct PageRoutes: Sendable {
         fix: "Set admin.page: on and start the broker again; with auto it is served on loopback "
             + "only.")
 
+    /// The Content-Security-Policy of the files under this name.
+    ///
     /// The page may load its own files, call its own API and connect to the broker's listeners of
     /// WebSocket, and nothing else: no other page may hold it in a frame, nothing in it runs that is
     /// not one of its scripts, and it sends nothing elsewhere.
     ///
     /// - Parameter hostName: The name under which the browser asked for the page.
+    /// - Returns: The value of the header.
     func policy(at hostName: String) -> String {
         let connections = (["'self'"] + sources(at: hostName)).joined(separator: " ")
         return "default-src 'none'; script-src 'self'; style-src 'self'; "

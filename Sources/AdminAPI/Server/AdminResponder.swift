@@ -117,7 +117,8 @@ struct AdminResponder: Sendable {
         return Admitted(
             route: route, parameters: parameters, query: query, caller: caller,
             idempotencyKey: idempotencyKey, ifMatch: headers.ifMatch, hostName: hostName,
-            declaredBytes: declaredBytes, expectsContinue: try expectsContinue(headers) && route.body != .none)
+            declaredBytes: declaredBytes,
+            expectsContinue: try expectsContinue(headers) && route.body != .none)
     }
 
     /// The caller, if the route needs one.
