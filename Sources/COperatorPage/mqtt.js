@@ -106,13 +106,16 @@ export function messageIn({ flags, length, body }) {
   if (end > length) throw new MalformedPacket("a topic name that is longer than its packet");
   return {
     topic: text(body.subarray(2, end)), qos, isRetained: (flags & 1) === 1, size: length - end,
-    payload: body.subarray(end, end + mostPayloadKept),
+    // A copy, so that the rest of a large body can go.
+    payload: body.slice(end, end + mostPayloadKept),
   };
 }
 
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
 function text(bytes) {
   try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+    return utf8.decode(bytes);
   } catch {
     throw new MalformedPacket("a topic name that is not UTF-8 [MQTT-1.5.3-1]");
   }
@@ -179,8 +182,8 @@ export function flawOfFilter(filter) {
 /** Milliseconds for a connection to open, for CONNACK and SUBACK, and for an answer to PINGREQ. */
 const patience = 15_000;
 
-/** Milliseconds of silence before a PINGREQ. */
-const pingAfter = 30_000;
+/** Milliseconds between two packets to the broker, whatever comes from it. */
+const pingAfter = 10_000;
 
 /** Much more than `pingAfter`, since browsers let timers of hidden tabs run once a minute. */
 const keepAliveSeconds = 180;
@@ -205,7 +208,8 @@ export class Subscription {
   #filters;
   #login;
   #heardAt = Date.now();
-  #askedAt = Date.now();
+  /** When the last packet was sent, or the connection begun. */
+  #sentAt = Date.now();
   #timer;
 
   /** Begins to connect. `login` is `{clientID, userName, password}`. */
@@ -237,14 +241,15 @@ export class Subscription {
   }
 
   #opened() {
-    this.#await("connack");
-    this.#socket.send(connectPacket({ ...this.#login, keepAliveSeconds }));
+    this.#send(connectPacket({ ...this.#login, keepAliveSeconds }), "connack");
     this.#login = null;
   }
 
-  #await(answer) {
+  /** Sends a packet and awaits its answer. */
+  #send(packet, answer) {
+    this.#socket.send(packet);
     this.#awaited = answer;
-    this.#askedAt = Date.now();
+    this.#sentAt = Date.now();
   }
 
   #take(data) {
@@ -273,31 +278,28 @@ export class Subscription {
           this.#end({ why: "refused", code: body[1] });
           return;
         }
-        this.#await("suback");
-        this.#socket.send(subscribePacket(this.#filters));
+        this.#send(subscribePacket(this.#filters), "suback");
         return;
       case suback:
         if (this.#awaited !== "suback" || body.length !== 2 + this.#filters.length) {
           throw new MalformedPacket("a SUBACK that answers nothing [MQTT-3.8.4-5]");
         }
-        this.#await(null);
+        this.#awaited = null;
         this.#hear.granted([...body.subarray(2)]);
         return;
       case publish:
         this.#hear.message(messageIn(packet));
         return;
       case pingresp:
-        if (this.#awaited === "pingresp") this.#await(null);
+        if (this.#awaited === "pingresp") this.#awaited = null;
     }
   }
 
   #watch() {
     const now = Date.now();
     if (this.#awaited === null) {
-      if (now - this.#heardAt < pingAfter) return;
-      this.#await("pingresp");
-      this.#socket.send(pingreq);
-    } else if (now - Math.max(this.#askedAt, this.#heardAt) > patience) {
+      if (now - this.#sentAt > pingAfter) this.#send(pingreq, "pingresp");
+    } else if (now - Math.max(this.#sentAt, this.#heardAt) > patience) {
       this.#end({ why: this.#awaited === "open" ? "unopened" : "silent" });
     }
   }

@@ -97,6 +97,7 @@ function start() {
     return;
   }
   stop();
+  missed.shed = 0;
   clear();
   const door = chosenDoor();
   const random = crypto.getRandomValues(new Uint8Array(8));
@@ -163,6 +164,7 @@ function stop() {
 /** Ends it, and leaves nothing behind. */
 export function forgetTail() {
   stop();
+  missed.shed = 0;
   clear();
   doors = [];
   byID("tail-listener").replaceChildren();
@@ -288,6 +290,8 @@ function render(now) {
   body.prepend(...rows);
   while (body.rows.length > mostRows) body.lastElementChild.remove();
   show(byID("tail-rows"), true);
+  showState();
+  showMissed();
 }
 
 const clock = new Intl.DateTimeFormat("en-GB", {
@@ -348,7 +352,7 @@ function hex(bytes, between) {
 
 function clear() {
   waiting = [];
-  missed.rows = missed.paused = missed.shed = 0;
+  missed.rows = missed.paused = 0;
   if (tail !== null) {
     tail.count = 0;
     tail.lately = [];

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import signal
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from random import Random
 
 import pytest
 
@@ -156,7 +158,7 @@ def is_connected(station: Station, client: str) -> bool:
     return answer.status == 200 and answer.json["connected"]
 
 
-def test_what_publishers_choose_stays_text(page, publisher):
+def test_what_publishers_choose_stays_text(browser, page, publisher):
     page.start_tail(OPEN, "#")
     page.tail_client()
     messages = [
@@ -184,8 +186,14 @@ def test_what_publishers_choose_stays_text(page, publisher):
     foreign = "return document.querySelectorAll('#tail-rows :is(img, script)').length"
     assert page.driver.execute_script(foreign) == 0
     assert "<img" not in page.driver.execute_script("return document.body.innerHTML")
-    too_wide = "return document.documentElement.scrollWidth - innerWidth"
-    assert page.driver.execute_script(too_wide) <= 0
+    assert page.unlabelled() == []
+    try:
+        for width, dark in [(360, False), (768, True), (1280, False)]:
+            browser.show(width, 800, dark=dark)
+            assert page.overflow() <= 0, f"too wide at {width}"
+            assert page.faint_texts() == []
+    finally:
+        browser.show(1280, 900)
     assert page.complaints() == []
 
 
@@ -293,6 +301,40 @@ WebSocket.prototype.send = function (data) {
   return send.call(this, data);
 };
 """
+"""Keeps what the page sends by WebSocket, as text of one character for each byte."""
+
+CLOCK = """
+const now = Date.now;
+Date.now = () => now() + arguments[0];
+"""
+"""Puts the page's clock forward by so many milliseconds."""
+
+
+def test_a_connection_is_kept_alive_and_one_that_hangs_is_told(page, station, publisher):
+    page.driver.execute_script(SPY)
+    page.start_tail(OPEN, "#")
+    client = page.tail_client()
+    # Messages from the broker do not stand for packets to it.
+    publisher.publish("busy", b"x")
+    page.driver.execute_script(CLOCK, 11_000)
+    pings = "return window.sent.filter((packet) => packet === '\\xc0\\0').length"
+    eventually(lambda: page.driver.execute_script(pings) == 1, "a PINGREQ")
+    publisher.publish("busy", b"y")
+    eventually(lambda: payloads(page) == ["y", "x"], "messages behind it")
+    assert is_connected(station, client)
+    # The answer has come, so there is a further one.
+    page.driver.execute_script(CLOCK, 11_000)
+    eventually(lambda: page.driver.execute_script(pings) == 2, "a second PINGREQ")
+
+    station.process.send_signal(signal.SIGSTOP)
+    try:
+        page.driver.execute_script(CLOCK, 11_000)
+        eventually(lambda: page.driver.execute_script(pings) == 3, "a third PINGREQ")
+        page.driver.execute_script(CLOCK, 16_000)
+        problem(page, "The broker does not answer. See whether it hangs, and start again.")
+    finally:
+        station.process.send_signal(signal.SIGCONT)
+    eventually(lambda: not is_connected(station, client), "its end")
 
 
 def test_the_token_goes_nowhere_and_nothing_is_left_behind(page, station, publisher):
@@ -462,6 +504,19 @@ def test_packets_are_read_however_they_are_cut(page):
     kept = [[3, "l", False, 65_537, 1_024], [13, []]]
     pieces = [large[at : at + 1_000] for at in range(0, len(large), 1_000)] + [PINGRESP]
     assert read(page, [large + PINGRESP], pieces) == [kept, kept]
+
+
+def test_random_bytes_are_packets_or_are_refused(page):
+    random = Random(17)
+    streams = [
+        [bytes([random.choice((0x20, 0x30, 0x31, 0x90, 0xD0, random.randrange(256)))])
+         + bytes([random.randrange(random.choice((4, 32, 256)))]) + random.randbytes(40)]
+        for _ in range(2_000)
+    ]
+    found = read(page, *streams)
+    said = [each[-1] for each in found if each and isinstance(each[-1], str)]
+    assert len(said) > 1_000 and all(text.startswith("MalformedPacket: ") for text in said)
+    assert page.complaints() == []
 
 
 def test_what_is_no_packet_is_refused(page):
