@@ -252,9 +252,10 @@ function whyUnopened(door) {
     reasons.push("Most often the browser does not trust the listener's certificate: open "
       + `${address.href} in another tab, which says so. Otherwise:`);
   }
-  reasons.push(`${new URL(urlOf(door)).host} cannot be reached from here, since the listener is bound `
-    + `to ${door.address}, or a firewall or a tunnel is between. If the broker refused the `
-    + "connection, its log has a line “Connection closed, its WebSocket was broken”.");
+  reasons.push(`${new URL(urlOf(door)).host} cannot be reached from here: the listener is bound to `
+    + `${door.address}, a firewall or a tunnel may be between, or this address is banned. If the `
+    + "broker refused the request, its log has a line “Connection closed, its WebSocket was "
+    + "broken” with the reason.");
   return reasons.join(" ");
 }
 
