@@ -4,8 +4,9 @@ import Hummingbird
 
 /// The operator's page, from Sources/COperatorPage.
 ///
-/// Its files need no token, because they are the same for every broker; what the page shows comes
-/// from the API, with the token that the operator types.
+/// Its files need no token, because they are the same for every broker, and only their policy names
+/// the ports of WebSocket; what the page shows comes from the API, with the token that the operator
+/// types, or from a listener of WebSocket.
 struct PageRoutes: Sendable {
     /// False leaves the page out; its paths then say how to switch it on.
     let isServed: Bool
@@ -86,7 +87,7 @@ struct PageRoutes: Sendable {
     /// Bytes of a name in the DNS (RFC 1035, section 2.3.4).
     private static let longestHostName = 253
 
-    static let headers: HTTPFields = [
+    private static let headers: HTTPFields = [
         .crossOriginResourcePolicy: "same-origin",
         name("Permissions-Policy"): "camera=(), geolocation=(), microphone=()",
         name("Referrer-Policy"): "no-referrer",
