@@ -430,7 +430,8 @@ def assert_configures(broker, lines: str) -> None:
     """The lines that the page shows are a configuration."""
     file = broker.directory / "shown.yaml"
     file.write_text(lines + "\n")
-    hermesctl("config", "check", str(file), broker=broker)
+    done = hermesctl("config", "check", str(file))
+    assert done.code == 0, done.output + done.errors
 
 
 def test_a_broker_that_stops_is_told(browser, broker_class):
