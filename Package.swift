@@ -63,7 +63,9 @@ let package = Package(
         .systemLibrary(
             name: "CNgHTTP2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
         .target(name: "COpenAPI", exclude: ["openapi.json"]),
-        .target(name: "COperatorPage", exclude: ["page.css", "page.html", "page.js"]),
+        .target(
+            name: "COperatorPage",
+            exclude: ["mqtt.js", "page.css", "page.html", "page.js", "tail.js", "text.js"]),
         .target(name: "CChecksum", cSettings: [.unsafeFlags(["-O2"])]),
 
         // The data plane: pure values first, input and output around them.

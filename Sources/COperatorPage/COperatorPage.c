@@ -22,3 +22,24 @@ const char *hermes_page_script(void) {
     };
     return script;
 }
+
+const char *hermes_page_tail_script(void) {
+    static const char script[] = {
+#embed "tail.js" suffix(, 0)
+    };
+    return script;
+}
+
+const char *hermes_page_mqtt_script(void) {
+    static const char script[] = {
+#embed "mqtt.js" suffix(, 0)
+    };
+    return script;
+}
+
+const char *hermes_page_text_script(void) {
+    static const char script[] = {
+#embed "text.js" suffix(, 0)
+    };
+    return script;
+}

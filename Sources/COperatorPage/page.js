@@ -1,69 +1,15 @@
 // The operator's page of Hermes. All that it shows comes from the HTTP API with the token that the
-// operator types, which stays in a variable here. Text of clients is set as text only, and escaped
-// as hermesctl does it.
+// operator types, which stays in a variable of this file. Text of clients is set as text only, and
+// escaped as hermesctl does it. Live messages are shown by tail.js, which never sees the token.
 
-const byID = (id) => document.getElementById(id);
+import { forgetTail, showListeners, showShed, tailClientID } from "/ui/tail.js";
+import {
+  byID, bytes, clockTime, linkTo, microseconds, printable, put, rate, setText, show, span, visible,
+  whole,
+} from "/ui/text.js";
 
 let token = null;
 let stream = null;
-
-// MARK: Words and numbers
-
-const whole = new Intl.NumberFormat("en");
-const tenths = new Intl.NumberFormat("en", { minimumFractionDigits: 1, maximumFractionDigits: 1 });
-
-/** Escapes what shows nothing of its own or changes how other text is shown. */
-function visible(text) {
-  return String(text).replace(/[\\\p{C}\p{Zl}\p{Zp}]/gu, (character) => {
-    switch (character) {
-      case "\\": return "\\\\";
-      case "\n": return "\\n";
-      case "\r": return "\\r";
-      case "\t": return "\\t";
-      default: return `\\u{${character.codePointAt(0).toString(16).toUpperCase()}}`;
-    }
-  });
-}
-
-/** The same for text that the broker has escaped already: backslashes stay single. */
-const printable = (text) => text.split("\\").map(visible).join("\\");
-
-/** A rate: one decimal below 10, whole above. */
-function rate(value) {
-  return value < 10 && value > 0 ? tenths.format(value) : whole.format(Math.round(value));
-}
-
-function bytes(count) {
-  const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
-  let value = count;
-  let unit = 0;
-  while (value >= 1024 && unit < units.length - 1) {
-    value /= 1024;
-    unit += 1;
-  }
-  const text = unit > 0 && value < 10 ? tenths.format(value) : whole.format(Math.floor(value));
-  return `${text} ${units[unit]}`;
-}
-
-function microseconds(count) {
-  if (count < 1_000) return `${whole.format(Math.round(count))} µs`;
-  return count < 1_000_000
-    ? `${tenths.format(count / 1_000)} ms` : `${tenths.format(count / 1_000_000)} s`;
-}
-
-/** A span in its two largest units, such as `2h 5m`. */
-function span(seconds) {
-  const rest = Math.max(0, Math.floor(seconds));
-  const units = [["d", 86_400], ["h", 3_600], ["m", 60], ["s", 1]];
-  const first = units.findIndex(([, length]) => rest >= length);
-  if (first < 0) return "0s";
-  const [large, length] = units[first];
-  const small = units[first + 1];
-  const count = small ? Math.floor((rest % length) / small[1]) : 0;
-  return `${Math.floor(rest / length)}${large}${count > 0 ? ` ${count}${small[0]}` : ""}`;
-}
-
-const clockTime = (date) => date.toLocaleTimeString("en-GB");
 
 const dropWords = {
   away: "QoS 0, receiver away",
@@ -78,17 +24,7 @@ const dropWords = {
   replaced: "replaced by a later message of its collapse key",
 };
 
-// MARK: Elements
-
-function setText(element, text) {
-  if (element.textContent !== text) element.textContent = text;
-}
-
-function show(element, isShown) {
-  if (element.hidden === isShown) element.hidden = !isShown;
-}
-
-const put = (id, text) => setText(byID(id), text);
+// MARK: Tables
 
 /**
  * Makes the rows of a table those of `rows`, and keeps the ones that stay, so that focus and
@@ -253,6 +189,7 @@ function take(snapshot) {
     search();
     select();
   }
+  readListeners(snapshot.status.started_at_ms);
   watch();
 }
 
@@ -502,14 +439,44 @@ function age(milliseconds) {
   return span((now - milliseconds) / 1_000);
 }
 
+// MARK: Live messages
+
+/** The start of the broker whose listeners are shown, and the one whose listeners are asked for. */
+const listeners = { shownOf: null, askedOf: null };
+
+async function readListeners(start) {
+  if (listeners.shownOf === start || listeners.askedOf !== null) return;
+  listeners.askedOf = start;
+  try {
+    const answer = await get("/v1/listeners");
+    if (token === null) return;
+    showListeners(answer.listeners);
+    listeners.shownOf = start;
+  } catch {
+    // The next snapshot asks again.
+  } finally {
+    listeners.askedOf = null;
+  }
+}
+
+/** Tells the live messages what the broker gave up for them, since they read too slowly. */
+async function readShed() {
+  const clientID = tailClientID();
+  if (clientID === null) return;
+  try {
+    const { dropped } = await get(`/v1/clients/${encodeURIComponent(clientID)}`);
+    showShed(clientID, dropped.slow_reader ?? 0);
+  } catch {
+    // It has left, or the figures are not live, which is told.
+  }
+}
+
 // MARK: One client
 
 let shown = null;
 
 /** The client that is being read, so that no second request is sent while one is under way. */
 let reading = null;
-
-const linkTo = (clientID) => `#client=${encodeURIComponent(clientID)}`;
 
 function clientOfLocation() {
   const match = /^#client=(.+)$/.exec(location.hash);
@@ -659,6 +626,8 @@ function forget(problem) {
   for (const id of ["sentences", "facts"]) byID(id).replaceChildren();
   for (const id of ["client-id", "client-result", "confirm-id", "unknown-link"]) put(id, "");
   byID("prefix").value = "";
+  forgetTail();
+  listeners.shownOf = null;
   document.body.classList.remove("stale");
   byID("confirm").close();
   show(byID("entry"), true);
@@ -712,6 +681,7 @@ setInterval(watch, 1_000);
 setInterval(() => {
   if (token === null || document.hidden || live.problem !== "") return;
   readClient();
+  readShed();
   if (!list.isBusy) search();
 }, 3_000);
 byID("token").focus();

@@ -31,6 +31,15 @@ extension BrokerSettings {
         connectionLogLevel = Logger.Level(configuration.logging.connections)
         limits = BrokerLimits(configuration, descriptorLimit: descriptorLimit)
     }
+
+    /// The listeners as the HTTP API shows them; `addresses` are those that they got, in order.
+    func models(at addresses: [String]) -> [ListenerModel] {
+        zip(listeners, addresses).map { listener, address in
+            ListenerModel(
+                address: address, tls: listener.tls != nil,
+                webSocket: listener.webSocket.map { .init(path: $0.path, origins: $0.origins) })
+        }
+    }
 }
 
 extension BrokerLimits {

@@ -161,6 +161,7 @@ struct Server {
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
         let listeners = try startBroker(broker, store, settings)
         var adminConfiguration = adminConfiguration(token, broker)
+        adminConfiguration.listeners = settings.models(at: listeners)
         let stop = BrokerStop(
             broker, notification, logger: logger,
             drainTimeout: configuration.limits.drainTimeout,

@@ -72,6 +72,11 @@ struct OpenAPITests {
             $0.tokens = tokens
             $0.bans = bans
             $0.users = UserFile(path: "/nonexistent/users") {}
+            $0.listeners = [
+                ListenerModel(
+                    address: "127.0.0.1:8083", tls: false,
+                    webSocket: .init(path: "/mqtt", origins: ["https://app.example.org"]))
+            ]
         }
         try await TestServer.run(Self.broker(), with: changes) { server in
             for operation in document.operations {

@@ -78,6 +78,7 @@ struct ScopeTests {
         ("POST", "/v1/pushes/batch", .publish), ("GET", "/v1/pushes", .read),
         ("GET", "/v1/pushes/a", .read),
         ("DELETE", "/v1/pushes/a", .publish),
+        ("GET", "/v1/listeners", .read),
         ("GET", "/v1/config", .read), ("PATCH", "/v1/config", .admin),
         ("GET", "/v1/subscriptions", .read), ("GET", "/v1/receivers", .read),
         ("GET", "/v1/retained", .read), ("GET", "/v1/retained/message", .read),
@@ -116,7 +117,7 @@ struct ScopeTests {
         #expect(
             Set(open) == [
                 "/healthz", "/readyz", "/v1/openapi.json", "/ui", "/ui/", "/ui/page.css",
-                "/ui/page.js",
+                "/ui/page.js", "/ui/tail.js", "/ui/mqtt.js", "/ui/text.js",
             ])
         #expect(server.routes.routes.count == Self.requests.count - 1 + open.count)
     }

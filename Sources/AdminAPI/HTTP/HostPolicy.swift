@@ -23,8 +23,10 @@ enum HostPolicy: Sendable, Equatable {
     ///   - host: The value of `Host`; `nil` without one.
     ///   - repeated: True when a second `Host` follows.
     ///   - origin: The value of `Origin`, which browsers add; `nil` without one.
+    /// - Returns: The name in `Host`, without the port.
     /// - Throws: ``Problem`` unless there is exactly one host and both are accepted.
-    func check(host: String?, repeated: Bool, origin: String?) throws(Problem) {
+    @discardableResult
+    func check(host: String?, repeated: Bool, origin: String?) throws(Problem) -> String {
         guard let host, !repeated, let name = Self.name(ofHost: host) else {
             let found = host.map { repeated ? "given twice" : "\"\($0.visible())\"" } ?? "missing"
             throw Problem(
@@ -38,7 +40,7 @@ enum HostPolicy: Sendable, Equatable {
                 field: "Host",
                 fix: "Use localhost, 127.0.0.1 or [::1] in the URL, or set admin.address.")
         }
-        guard let origin else { return }
+        guard let origin else { return String(name) }
         let same = ["http://", "https://"].contains {
             origin.lowercased() == $0 + host.lowercased()
         }
@@ -48,6 +50,7 @@ enum HostPolicy: Sendable, Equatable {
                 "The request comes from another web origin, \"\(origin.visible())\".",
                 field: "Origin", fix: "Call the API from a program rather than from a web page.")
         }
+        return String(name)
     }
 
     /// The name before the port; `nil` when the value is no host.

@@ -65,6 +65,9 @@ struct RouteRequest: Sendable {
     /// The header If-Match, on routes that honour it.
     var ifMatch: String?
 
+    /// The name in the header Host, without the port: `localhost`, `192.0.2.7`, `[::1]`.
+    var hostName: String
+
     /// The value of a part in braces.
     func parameter(_ name: String) -> String {
         guard let value = parameters[name] else {

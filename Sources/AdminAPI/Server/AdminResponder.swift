@@ -38,7 +38,7 @@ struct AdminResponder: Sendable {
             var routeRequest = RouteRequest(
                 parameters: admitted.parameters, query: admitted.query, body: [],
                 caller: admitted.caller, idempotencyKey: admitted.idempotencyKey,
-                ifMatch: admitted.ifMatch)
+                ifMatch: admitted.ifMatch, hostName: admitted.hostName)
             if admitted.route.body == .lines {
                 routeRequest.stream = stream(of: request, admitted, channel)
             } else {
@@ -83,6 +83,7 @@ struct AdminResponder: Sendable {
         var caller: Caller?
         var idempotencyKey: String?
         var ifMatch: String?
+        var hostName: String
         /// From Content-Length; `nil` for a chunked body.
         var declaredBytes: Int?
         var expectsContinue: Bool
@@ -99,7 +100,7 @@ struct AdminResponder: Sendable {
                 fix: "Send a shorter path and query.")
         }
         let headers = RequestHeaders(request.headers)
-        try hosts.check(
+        let hostName = try hosts.check(
             host: request.head.authority, repeated: headers.hasSecondHost, origin: headers.origin)
         guard let target = RequestTarget(text) else {
             throw Problem(
@@ -115,7 +116,8 @@ struct AdminResponder: Sendable {
         let declaredBytes = try checkBody(headers, route)
         return Admitted(
             route: route, parameters: parameters, query: query, caller: caller,
-            idempotencyKey: idempotencyKey, ifMatch: headers.ifMatch, declaredBytes: declaredBytes,
+            idempotencyKey: idempotencyKey, ifMatch: headers.ifMatch, hostName: hostName,
+            declaredBytes: declaredBytes,
             expectsContinue: try expectsContinue(headers) && route.body != .none)
     }
 

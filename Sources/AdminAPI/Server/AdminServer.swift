@@ -35,7 +35,10 @@ package struct AdminServer: Sendable {
         do {
             let api = try Self.routes(configuration, broker, counters, logger)
             routes = RouteTable(
-                api + [.events(feed)] + PageRoutes(isServed: configuration.servesPage).routes)
+                api + [.events(feed), .listeners(configuration.listeners)]
+                    + PageRoutes(
+                        isServed: configuration.servesPage, listeners: configuration.listeners
+                    ).routes)
         } catch {
             throw .template(error)
         }

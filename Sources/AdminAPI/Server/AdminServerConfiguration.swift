@@ -43,6 +43,8 @@ package struct AdminServerConfiguration: Sendable {
     /// The version of Hermes.
     package var version: String
     package var limits = HTTPLimits()
+    /// The listeners of MQTT clients, in the order of the configuration.
+    package var listeners: [ListenerModel] = []
     /// True when the operator's page is served.
     package var servesPage = true
     /// Reads the figures of the webhook; `nil` without one.

@@ -9,3 +9,12 @@ const char *_Nonnull hermes_page_style(void);
 
 /// The bytes of page.js, as a string that lives as long as the program.
 const char *_Nonnull hermes_page_script(void);
+
+/// The bytes of tail.js, as a string that lives as long as the program.
+const char *_Nonnull hermes_page_tail_script(void);
+
+/// The bytes of mqtt.js, as a string that lives as long as the program.
+const char *_Nonnull hermes_page_mqtt_script(void);
+
+/// The bytes of text.js, as a string that lives as long as the program.
+const char *_Nonnull hermes_page_text_script(void);

@@ -309,7 +309,7 @@ class Mosquitto(Broker):
     """Debian's mosquitto with an equivalent configuration."""
 
     def command(self) -> list[str]:
-        self.address = ("127.0.0.1", _free_port())
+        self.address = ("127.0.0.1", free_port())
         settings = self.settings
         lines = [
             f"listener {self.port} {self.address[0]}",
@@ -360,7 +360,7 @@ def _mosquitto() -> str:
     return found
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]

@@ -11,6 +11,7 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.ui import Select
 
 from .broker import ADMIN_TOKEN, Hermesd
 from .waiting import PATIENCE, eventually
@@ -26,6 +27,30 @@ SWITCHES = (
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
     "--no-first-run", "--no-default-browser-check", "--lang=en",
 )
+
+CONTRASTS = """
+const channels = (text) => text.match(/[\\d.]+/g).map(Number);
+const light = (color) => {
+  const [r, g, b] = color.map((c) => c / 255)
+    .map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+};
+const ground = (element) => {
+  for (let one = element; one; one = one.parentElement) {
+    const color = channels(getComputedStyle(one).backgroundColor);
+    if (color.length < 4 || color[3] === 1) return color.slice(0, 3);
+  }
+  return [255, 255, 255];
+};
+return [...document.body.querySelectorAll("*")]
+  .filter((one) => one.checkVisibility() && !one.disabled
+    && [...one.childNodes].some((node) => node.nodeType === 3 && node.data.trim() !== ""))
+  .map((one) => {
+    const [a, b] = [light(channels(getComputedStyle(one).color).slice(0, 3)), light(ground(one))];
+    return [one.textContent.trim().slice(0, 40), (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05)];
+  })
+  .filter(([, ratio]) => ratio < 4.5);
+"""
 
 
 class Browser:
@@ -117,6 +142,40 @@ class OperatorPage:
             return False
         eventually(follow, f"a link {client_id!r}")
         eventually(lambda: self.text("client-id") == client_id and self.sentences(), "the client")
+
+    def start_tail(
+        self, listener: int, *filters: str, user: str = "", password: str = ""
+    ) -> None:
+        """Asks for live messages by a listener, which is named by its number."""
+        eventually(lambda: self.element("tail-form").is_displayed(), "the listeners")
+        Select(self.element("tail-listener")).select_by_value(str(listener))
+        for name, text in (
+            ("filters", "\n".join(filters)), ("user", user), ("password", password),
+        ):
+            field = self.element(f"tail-{name}")
+            field.clear()
+            field.send_keys(text)
+        self.element("tail-form").find_element(By.CSS_SELECTOR, "[type=submit]").click()
+
+    def tail_client(self) -> str:
+        """The client identifier of the live messages, once they are subscribed to."""
+        eventually(lambda: self.text("tail-state").startswith("Live: "), "live messages")
+        return self.text("tail-client").split(" ")[-1]
+
+    def overflow(self) -> float:
+        """CSS pixels by which the page is wider than its window."""
+        return self.driver.execute_script(
+            "return document.documentElement.scrollWidth - innerWidth")
+
+    def faint_texts(self) -> list[list]:
+        """Texts whose contrast is below what WCAG 2.2 asks for (AA), with their ratio."""
+        return self.driver.execute_script(CONTRASTS)
+
+    def unlabelled(self) -> list[str]:
+        """Fields without a label."""
+        return self.driver.execute_script(
+            "return [...document.querySelectorAll('input, select, textarea')]"
+            ".filter((one) => one.labels.length === 0).map((one) => one.id)")
 
     def complaints(self) -> list[str]:
         """What the browser has complained of since the last call: errors, broken policies."""
