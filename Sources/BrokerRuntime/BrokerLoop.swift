@@ -324,11 +324,7 @@ package struct BrokerLoop: ~Copyable {
         switch reactor.receive(handle) {
         case .wouldBlock: if let failure = failure(of: handle) { end(handle, failure) }
         case .bytes(let bytes):
-            let consumed = shard.receive(handle, bytes)
-            if tracer.isActive {
-                traceInput(handle, UnsafeRawBufferPointer(rebasing: bytes[..<consumed]))
-            }
-            keep(handle, bytes, from: consumed)
+            keep(handle, bytes, from: offer(handle, bytes))
         case .proxyHeader: if admitProxied(handle) { read(handle) }
         case .malformedProxyHeader(let error): end(handle, .proxyHeader(flaw: error.rawValue))
         case .brokenWebSocket(let flaw): end(handle, .webSocket(flaw: flaw.rawValue))
@@ -365,11 +361,17 @@ package struct BrokerLoop: ~Copyable {
         reactor.resumeReading(handle)
         let kept = reactor.keptInput(handle)
         guard !kept.isEmpty else { return }
-        let consumed = shard.receive(handle, kept)
+        keep(handle, kept, from: offer(handle, kept))
+    }
+
+    /// Has the shard take packets; returns the number of bytes that it has consumed.
+    private mutating func offer(_ handle: Handle, _ bytes: UnsafeRawBufferPointer) -> Int {
+        let consumed =
+            reactor.holdsTokens ? offerWithToken(handle, bytes) : shard.receive(handle, bytes)
         if tracer.isActive {
-            traceInput(handle, UnsafeRawBufferPointer(rebasing: kept[..<consumed]))
+            traceInput(handle, UnsafeRawBufferPointer(rebasing: bytes[..<consumed]))
         }
-        keep(handle, kept, from: consumed)
+        return consumed
     }
 
     private mutating func keep(

@@ -24,13 +24,20 @@ extension BrokerSettings {
                     }
                     return network
                 },
-                webSocket: listener.transport == .webSocket
-                    ? WebSocket(
-                        path: listener.webSocket.path, origins: listener.webSocket.origins) : nil)
+                webSocket: listener.transport == .webSocket ? WebSocket(listener.webSocket) : nil)
         }
         systemTopicInterval = configuration.sysInterval
         connectionLogLevel = Logger.Level(configuration.logging.connections)
         limits = BrokerLimits(configuration, descriptorLimit: descriptorLimit)
+    }
+}
+
+extension BrokerSettings.WebSocket {
+    fileprivate init(_ webSocket: HermesConfiguration.WebSocket) {
+        self.init(
+            path: webSocket.path, origins: webSocket.origins,
+            readsTokenInQuery: [.query, .any].contains(webSocket.token),
+            readsTokenInHeader: [.header, .any].contains(webSocket.token))
     }
 }
 

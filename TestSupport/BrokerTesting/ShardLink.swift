@@ -76,6 +76,15 @@ package final class ShardLink {
         turn()
     }
 
+    /// Hands bytes to the shard, with the token of the request for WebSocket before them.
+    package func send(_ handle: Handle, _ bytes: [UInt8], token: [UInt8]) {
+        let consumed = bytes.withUnsafeBytes { bytes in
+            token.withUnsafeBytes { shard.receive(handle, bytes, token: $0) }
+        }
+        kept[handle] = Array(bytes[consumed...])
+        turn()
+    }
+
     /// Hands bytes to the shard and leaves the turn to the caller.
     package func receive(_ handle: Handle, _ bytes: [UInt8]) {
         let all = (kept[handle] ?? []) + bytes

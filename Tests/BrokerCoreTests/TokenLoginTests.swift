@@ -97,6 +97,53 @@ struct TokenLoginTests {
         #expect(details == [[], ["its token is old"], ["its key"]][number])
     }
 
+    // MARK: A token in the request for WebSocket
+
+    @Test(
+        "a token before CONNECT is its password, unless it has another one",
+        arguments: [
+            (nil, nil, "", "token"), ("", nil, "", "token"), ("anna", nil, "anna", "token"),
+            ("anna", "", "anna", "token"), ("anna", "token", "anna", "token"),
+            ("anna", "other", nil, nil), ("", "toke", nil, nil), ("", "token1", nil, nil),
+        ] as [(String?, String?, String?, String?)])
+    func tokenOfRequest(
+        user: String?, password: String?, askedUser: String?, askedPassword: String?
+    ) throws {
+        let link = ShardLink(verifiesPasswords: true)
+        var asked: [AuthenticationRequest] = []
+        link.answer = {
+            asked.append($0)
+            return .admitted(Login(userName: Array("anna".utf8)))
+        }
+        var connect = PacketContent.Connect(clientIdentifier: "phone")
+        connect.userName = user.map { Array($0.utf8) }
+        connect.password = password.map { Array($0.utf8) }
+        let handle = link.open()
+        link.send(handle, try PacketContent.connect(connect).encoded(), token: Array("token".utf8))
+        #expect(asked.map(\.userName) == (askedUser.map { [Array($0.utf8)] } ?? []))
+        #expect(asked.map(\.password) == (askedPassword.map { [Array($0.utf8)] } ?? []))
+        if askedPassword == nil {
+            #expect(try link.take(handle) == [.connack(.refused(.badUserNameOrPassword))])
+            #expect(link.closeReasons.last == .tokenRefused)
+        } else {
+            #expect(link.client("phone")?.userName == "anna")
+        }
+    }
+
+    @Test("a login that names no user lets nobody in whose CONNECT names none, though anybody may")
+    func tokenOfNobody() throws {
+        let link = ShardLink(verifiesPasswords: true)
+        let handle = link.open()
+        let connect = try PacketContent.connect(.init(clientIdentifier: "phone")).encoded()
+        link.send(handle, connect, token: [1])
+        #expect(try link.take(handle) == [.connack(.refused(.badUserNameOrPassword))])
+        #expect(link.closeReasons.last == .tokenRefused)
+        // Without a token it is anonymous.
+        let other = link.open()
+        link.send(other, connect)
+        #expect(link.client("phone")?.userName == nil)
+    }
+
     // MARK: The end
 
     @Test("a connection ends at the time of its login and not before, and its will is published")

@@ -163,6 +163,11 @@ public struct Shard: ~Copyable {
         connections[handle].machine.identify(bytes, pool: pool)
     }
 
+    /// True until a connection's CONNECT has come.
+    public func awaitsConnect(_ handle: Handle) -> Bool {
+        connections.isCurrent(handle) && connections[handle].machine.isAwaitingConnect
+    }
+
     /// True when a connection's CONNECT waits for a take-over or for the store.
     public func isConnectWaiting(_ handle: Handle) -> Bool {
         guard connections.isCurrent(handle) else { return false }
