@@ -8,7 +8,7 @@ import Transport
 extension BrokerLoop {
     /// True, with the CONNECT refused, when its user is locked out; its password is not checked.
     mutating func refusesLockedOut(_ request: AuthenticationRequest) -> Bool {
-        guard !lockouts.isEmpty else { return false }
+        guard !lockouts.isEmpty, request.mayBeGuess else { return false }
         let peer = reactor.peerAddress(of: request.connection)
         guard let limit = lockouts.lock(of: request.userName, from: peer, at: shard.now) else {
             return false

@@ -109,7 +109,9 @@ package struct BrokerLoop: ~Copyable {
         var shard = Shard(
             limits: settings.limits, allowsAnonymous: settings.listeners.map(\.allowsAnonymous),
             systemTopicInterval: settings.systemTopicInterval, store: store,
-            verifiesPasswords: logins != nil, access: access, bans: bans,
+            verifiesPasswords: logins != nil,
+            asksBeforeCertificates: logins?.asksBeforeCertificates ?? false, access: access,
+            bans: bans,
             seed: UInt64.random(in: .min ... .max), now: Self.clock(), wallClockMs: hermes_wall_ms()
         )
         if let store = store as? DurableStore {

@@ -97,6 +97,59 @@ struct TokenLoginTests {
         #expect(details == [[], ["its token is old"], ["its key"]][number])
     }
 
+    // MARK: Certificates
+
+    @Test(
+        "a client that its certificate names is asked about only where another source comes before",
+        arguments: [false, true])
+    func certificate(asksBefore: Bool) throws {
+        let link = ShardLink(verifiesPasswords: true, asksBeforeCertificates: asksBefore)
+        var asked: [AuthenticationRequest] = []
+        link.answer = {
+            asked.append($0)
+            return .rightPassword
+        }
+        let handle = link.open()
+        link.shard.identify(handle, Array("device".utf8))
+        try link.send(handle, .connect(.init(clientIdentifier: "phone")))
+        #expect(link.client("phone")?.userName == "device")
+        #expect(asked.map(\.certificateName) == (asksBefore ? [Array("device".utf8)] : []))
+        #expect(asked.allSatisfy { !$0.mayBeGuess && $0.userName.isEmpty && $0.password.isEmpty })
+        link.lose(handle)
+        // Another source names another user.
+        link.answer = { _ in .admitted(Login(userName: Array("anna".utf8))) }
+        let other = link.open()
+        link.shard.identify(other, Array("device".utf8))
+        try link.send(other, .connect(.init(clientIdentifier: "other")))
+        #expect(link.client("other")?.userName == (asksBefore ? "anna" : "device"))
+    }
+
+    @Test("what is refused of a certificate's user is no guess, unless there is a password")
+    func certificateGuess() throws {
+        let link = ShardLink(verifiesPasswords: true, asksBeforeCertificates: true)
+        var checked: [[UInt8]?] = []
+        link.answer = {
+            checked.append(link.shard.userNameBeingChecked($0.connection))
+            return .denied(detail: "closed")
+        }
+        for (user, password) in [(nil, nil), ("a", nil), ("a", ""), ("a", "b")]
+            as [(String?, String?)]
+        {
+            let handle = link.open()
+            link.shard.identify(handle, Array("device".utf8))
+            var connect = PacketContent.Connect(clientIdentifier: "phone")
+            connect.userName = user.map { Array($0.utf8) }
+            connect.password = password.map { Array($0.utf8) }
+            try link.send(handle, .connect(connect))
+            #expect(try link.take(handle) == [.connack(.refused(.badUserNameOrPassword))])
+        }
+        #expect(checked == [nil, nil, nil, Array("a".utf8)])
+        let names = link.notices.compactMap { notice in
+            if case .refused(_, _, let name, _, _) = notice { name } else { nil }
+        }
+        #expect(names == Array(repeating: Array("device".utf8), count: 4))
+    }
+
     // MARK: A token in the request for WebSocket
 
     @Test(

@@ -6,12 +6,14 @@ import Structures
 extension Shard {
     /// `token` came in the request for WebSocket; empty when there is none.
     mutating func authenticate(_ judged: JudgedConnect, _ token: UnsafeRawBufferPointer) {
-        guard judged.provenUser == nil else {
+        let handle = judged.handle
+        if judged.provenUser != nil, !asksBeforeCertificates {
             openSession(judged)
             return
         }
-        let handle = judged.handle
-        guard verifiesPasswords, judged.userName != nil || !token.isEmpty else {
+        guard verifiesPasswords,
+            judged.userName != nil || !token.isEmpty || judged.provenUser != nil
+        else {
             // Where no login is checked, a user name is unproven, so the client is anonymous.
             guard allowsAnonymous[Int(connections[handle].listener)] else {
                 refuseConnect(judged, .notAuthorized, .notAuthorized)
@@ -29,12 +31,13 @@ extension Shard {
         // Argon2 takes tens of milliseconds, and a signature some hundred microseconds, on another
         // thread; the packet is kept meanwhile.
         connections[handle].machine.awaitPasswordCheck(
-            HeldConnect(judged.packet, provenUser: nil, pool: pool))
+            HeldConnect(judged.packet, provenUser: judged.provenUser, pool: pool))
         authentications.append(
             AuthenticationRequest(
                 connection: handle, origin: connections[handle].origin,
                 userName: judged.claimedUserName ?? [],
-                clientIdentifier: [UInt8](judged.clientIdentifier), password: password))
+                clientIdentifier: [UInt8](judged.clientIdentifier), password: password,
+                certificateName: judged.provenUser.map { [UInt8]($0.name) }))
     }
 
     /// The password of a CONNECT, or the token in its place; `nil` when there are both and they
@@ -73,7 +76,7 @@ extension Shard {
         logins.add(handle, login, now: context.now, wallClockMs: context.wallClockMs)
         guard let userName = login.userName else {
             let judged = JudgedConnect(handle, held)
-            guard judged.userName != nil else {
+            guard judged.userName != nil || judged.provenUser != nil else {
                 refuseConnect(
                     judged, .badUserNameOrPassword, .tokenRefused,
                     detail: "neither its CONNECT nor what answers for its token names a user")
@@ -101,13 +104,16 @@ extension Shard {
         }
     }
 
-    /// The user name of a CONNECT whose password is being checked, empty for one that has a token and
-    /// no user name; `nil` when none is checked.
+    /// The user name of a CONNECT whose password is being checked, empty for one that has a password or
+    /// token and no user name; `nil` when none is checked, but perhaps a certificate's user.
     public func userNameBeingChecked(_ handle: Handle) -> [UInt8]? {
         guard connections.isCurrent(handle),
             let held = connections[handle].machine.checkedConnect
         else { return nil }
-        return JudgedConnect(handle, held).claimedUserName ?? []
+        let judged = JudgedConnect(handle, held)
+        let hasPassword = judged.connect.password.map { !$0.isEmpty } ?? false
+        guard judged.provenUser == nil || hasPassword else { return nil }
+        return judged.claimedUserName ?? []
     }
 
     /// Refuses a CONNECT whose password would be checked, as if it were wrong: a stranger learns

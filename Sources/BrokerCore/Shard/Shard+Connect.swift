@@ -239,7 +239,8 @@ extension Shard {
     ) {
         refuseConnect(
             judged.handle, code, reason, [UInt8](judged.clientIdentifier),
-            userName: judged.claimedUserName, detail: detail)
+            userName: judged.provenUser.map { [UInt8]($0.name) } ?? judged.claimedUserName,
+            detail: detail)
     }
 
     /// Sends CONNACK with a non-zero code and ends the connection [MQTT-3.2.2-5].
