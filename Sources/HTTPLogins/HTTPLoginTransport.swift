@@ -1,5 +1,6 @@
 import AdminTLS
 import AsyncHTTPClient
+import LoginDocuments
 import NIOCore
 import NIOPosix
 import NIOSSL

@@ -1,5 +1,6 @@
 import BrokerAPI
 import Credentials
+import LoginDocuments
 
 /// Questions on their way and waiting, the breaker, and what is remembered. Performs no I/O and reads
 /// no clock: what has to be done is returned as ``Work``.

@@ -4,6 +4,7 @@ import BrokerRuntime
 import CLinux
 import ConfiguredFiles
 import HTTPLogins
+import LoginDocuments
 import Logging
 import OperatorConfiguration
 import Synchronization

@@ -3,6 +3,7 @@ import Synchronization
 import Testing
 
 @testable import HTTPLogins
+@testable import LoginDocuments
 
 @Suite("Questions to a login service")
 struct LoginQuestionsTests {
@@ -84,27 +85,6 @@ struct LoginQuestionsTests {
     }
 
     private let allow = #"{"result":"allow","remember_s":60}"#
-
-    @Test("name the certificate's user, and differ by it")
-    func certificateName() {
-        var question = LoginQuestion(
-            userName: Array("a".utf8), clientIdentifier: Array("c".utf8), password: [],
-            address: "::1")
-        let digest = question.digest([1])
-        #expect(
-            String(decoding: question.body, as: UTF8.self)
-                == #"{"user_name":"a","client_id":"c","password":"","address":"::1"}"#)
-        var digests = [digest]
-        for name in ["", "device \"7\""] {
-            question.certificateName = Array(name.utf8)
-            #expect(!digests.contains(question.digest([1])))
-            digests.append(question.digest([1]))
-        }
-        #expect(
-            String(decoding: question.body, as: UTF8.self)
-                == #"{"user_name":"a","client_id":"c","password":"","#
-                + #""certificate_name":"device \"7\"","address":"::1"}"#)
-    }
 
     @Test("so many requests at a time, so many wait, and a further one is told to come again")
     func bounds() {

@@ -2,6 +2,7 @@ import ArgumentParser
 import ConfiguredFiles
 import Credentials
 import HTTPLogins
+import LoginDocuments
 import LoginKeys
 import LoginTokens
 import OperatorConfiguration

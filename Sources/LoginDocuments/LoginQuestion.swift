@@ -24,7 +24,7 @@ package struct LoginQuestion: Sendable {
 
     /// The JSON document of the request. A password that is no UTF-8 comes in base 64 under another
     /// name.
-    var body: [UInt8] {
+    package var body: [UInt8] {
         var body: [UInt8] = []
         func add(_ name: String, _ value: some Sequence<UInt8>) {
             body += Array((body.isEmpty ? "{\"" : ",\"").utf8) + Array(name.utf8)
@@ -47,7 +47,7 @@ package struct LoginQuestion: Sendable {
 
     /// A digest of everything asked. The key is random and of this process, so that nobody who reads
     /// memory finds a password by trying likely ones elsewhere.
-    func digest(_ key: [UInt8]) -> SHA256Digest {
+    package func digest(_ key: [UInt8]) -> SHA256Digest {
         var message = key
         var parts = [userName, clientIdentifier, password, Array(address.utf8)]
         if let certificateName { parts.append(certificateName) }
