@@ -166,8 +166,8 @@ let package = Package(
         module(
             "HTTPLogins",
             [
-                "AdminTLS", "BrokerAPI", "Credentials", "LoginDocuments", "OperatorLog",
-                "PlainText", "SystemFiles",
+                "AdminTLS", "Authorization", "BrokerAPI", "Credentials", "LoginDocuments",
+                "OperatorLog", "PlainText", "SystemFiles",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),

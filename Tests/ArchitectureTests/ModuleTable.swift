@@ -97,7 +97,10 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
             "LoginDocuments", own: "Authorization Credentials PlainText RequestText"),
         ModuleRow(
             "HTTPLogins",
-            own: "AdminTLS BrokerAPI Credentials LoginDocuments OperatorLog PlainText SystemFiles",
+            own: """
+                AdminTLS Authorization BrokerAPI Credentials LoginDocuments OperatorLog PlainText \
+                SystemFiles
+                """,
             outside: "AsyncHTTPClient Logging NIOCore NIOPosix NIOSSL Synchronization"),
         ModuleRow(
             "ConfiguredFiles",
