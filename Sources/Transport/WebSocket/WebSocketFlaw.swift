@@ -81,7 +81,7 @@ public enum WebSocketFlaw: UInt8, Error, Hashable, Sendable, BitwiseCopyable, Ca
         case .origin: "an Origin that the listener does not list"
         case .subProtocol: "no Sec-WebSocket-Protocol that names mqtt or mqttv3.1"
         case .token:
-            "a bearer token that is empty or has characters that no token has, an Authorization of another kind, or a query with a % that no two hexadecimal digits follow"
+            "a bearer token that can be none: it is empty, encoded wrong, or has characters that no token has, or its Authorization is not Bearer"
         case .severalTokens: "several bearer tokens, or several Authorization headers"
         case .reservedBits: "a frame with reserved bits, which belong to extensions"
         case .reservedOpcode: "a frame of an unknown kind"
