@@ -1,5 +1,5 @@
-/// One instance for each content: the clients of a company mostly have the same lists, with `%u` for
-/// what differs.
+/// One instance for each content: the clients of a company mostly have the same lists, with `%u`
+/// for what differs.
 public struct SharedAllowances: Sendable {
     private var known: [TopicAllowance] = []
     private var oldest = 0

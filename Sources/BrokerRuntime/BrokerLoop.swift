@@ -135,7 +135,9 @@ package struct BrokerLoop: ~Copyable {
         var authenticator: Authenticator?
         if let logins {
             authenticator = try Authenticator(logins) { request, answer in
-                _ = mailbox.post(.authenticated(request.connection, answer), isUrgent: true)
+                let message = ShardMessage.authenticated(
+                    request.connection, answer, mayBeGuess: request.mayBeGuess)
+                _ = mailbox.post(message, isUrgent: true)
             }
         }
         let handshakes = try Self.handshakeWorkers(settings, mailbox)
@@ -459,7 +461,8 @@ package struct BrokerLoop: ~Copyable {
 
     private mutating func handle(_ message: ShardMessage) {
         switch message {
-        case .authenticated(let handle, let answer): finishCheck(handle, answer)
+        case .authenticated(let handle, let answer, let mayBeGuess):
+            finishCheck(handle, answer, mayBeGuess: mayBeGuess)
         case .handshake(let handle, let outcome): finishStep(handle, outcome)
         case .certificates(let contexts): take(contexts)
         case .command(let command): perform(command)

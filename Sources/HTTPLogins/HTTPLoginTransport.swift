@@ -29,10 +29,10 @@ protocol LoginTransport: Sendable {
 /// Redirections are not followed, since they could lead passwords to a place that the operator did
 /// not name. No proxy is used. At most ``ServiceAnswer/mostBytes`` are read.
 ///
-/// AsyncHTTPClient fails every request that waits for a connection when one connection cannot be made,
-/// though others are on their way. Its own repetition is no way out: it counts the failures of all
-/// connections together, so that 30 that are refused at once make it wait for a minute, long after the
-/// service has come back. So a question that has not been sent is asked again from here.
+/// AsyncHTTPClient fails every request that waits for a connection when one connection cannot be
+/// made, though others are on their way. Its own repetition is no way out: it counts the failures
+/// of all connections together, so that 30 that are refused at once make it wait for a minute, long
+/// after the service has come back. So a question that has not been sent is asked again from here.
 final class HTTPLoginTransport: LoginTransport {
     private let group: MultiThreadedEventLoopGroup
     private let client: HTTPClient
@@ -58,8 +58,8 @@ final class HTTPLoginTransport: LoginTransport {
         self.files.withLock { $0 = (files.tls, files.authorization) }
     }
 
-    /// How often a question is begun. A service that refuses every connection has failed after half a
-    /// second.
+    /// How often a question is begun. A service that refuses every connection has failed after half
+    /// a second.
     private static let mostAttempts = 4
 
     func send(

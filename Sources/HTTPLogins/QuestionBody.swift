@@ -1,8 +1,8 @@
 import NIOCore
 import Synchronization
 
-/// The body of a request, which knows whether anything of it was sent: AsyncHTTPClient asks for it once
-/// it has a connection, and has written the headers.
+/// The body of a request, which knows whether anything of it was sent: AsyncHTTPClient asks for it
+/// once it has a connection, and has written the headers.
 struct QuestionBody: AsyncSequence, Sendable {
     private final class Mark: Sendable {
         let isSent = Atomic(false)

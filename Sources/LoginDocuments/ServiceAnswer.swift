@@ -5,7 +5,8 @@ import RequestText
 /// What the service says about a login.
 package enum ServiceAnswer: Sendable {
     case allowed(ServiceLogin)
-    /// With the service's reason, cut and without characters that act on a terminal; `nil` without one.
+    /// With the service's reason, cut and without characters that act on a terminal; `nil` without
+    /// one.
     case denied(reason: String?)
     /// The service lets it in until a time that is over.
     case ended

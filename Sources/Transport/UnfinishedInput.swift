@@ -1,6 +1,7 @@
 import Structures
 
-/// A connection whose buffers hold an incomplete packet or TLS record, or a token without its CONNECT.
+/// A connection whose buffers hold an incomplete packet or TLS record, or a token without its
+/// CONNECT.
 public struct UnfinishedInput: BitwiseCopyable {
     public let connection: Handle
     /// The memory of its buffers in bytes.

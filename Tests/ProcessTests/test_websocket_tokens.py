@@ -185,3 +185,25 @@ def test_tokens_that_wait_for_connect_are_counted_and_bounded(start, key, web):
     eventually(lambda: unfinished() <= 256 << 10, "the bound")
     few[0].send(frame(BINARY, wire.PINGREQ))
     assert few[0].expect(BINARY).payload == b"\xd0\x00"
+
+
+def test_guesses_beside_a_certificate_are_counted(start_broker, web, pair, authority):
+    """A service that is asked before the certificate sees no more guesses than of anybody else."""
+    service = CompanyService()
+    try:
+        service.answer = lambda question: deny()
+        broker = start_broker(environment={
+            **websocket_environment(token="query"), "HERMES_AUTH_HTTP_URL": service.url,
+            **tls_environment(
+                pair, client_certificates="required", client_ca_file=authority.certificate,
+                user_name_from_certificate="true"),
+            "HERMES_AUTH_SOURCES": "http,certificate", "HERMES_LIMITS_LOCKOUT_ATTEMPTS": "2",
+        })
+        context = client_context(
+            authority.certificate, certificate=authority.issue("device", names=None))
+        for number in range(4):
+            one = web(broker, token=b"guess%d" % number, context=context)
+            assert code(one, user_name="anna") == 4
+        assert [question["password"] for question in service.questions] == ["guess0", "guess1"]
+    finally:
+        service.close()

@@ -1,8 +1,8 @@
 import Addresses
 import Structures
 
-/// A CONNECT that is checked on other threads: its password, the token in its place, or whether the user
-/// of a certificate may come.
+/// A CONNECT that is checked on other threads: its password, the token in its place, or whether the
+/// user of a certificate may come.
 public struct AuthenticationRequest: Sendable {
     public let connection: Handle
     /// The key of the peer's address; 0 when it is unknown.

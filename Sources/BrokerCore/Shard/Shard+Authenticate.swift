@@ -2,7 +2,8 @@ import BrokerAPI
 import MQTTCodec
 import Structures
 
-/// Between CONNECT and its session: passwords, and tokens in their place, are checked on other threads.
+/// Between CONNECT and its session: passwords, and tokens in their place, are checked on other
+/// threads.
 extension Shard {
     /// `token` came in the request for WebSocket; empty when there is none.
     mutating func authenticate(_ judged: JudgedConnect, _ token: UnsafeRawBufferPointer) {
@@ -104,16 +105,12 @@ extension Shard {
         }
     }
 
-    /// The user name of a CONNECT whose password is being checked, empty for one that has a password or
-    /// token and no user name; `nil` when none is checked, but perhaps a certificate's user.
+    /// The user name of a CONNECT that is being checked, empty for one without; `nil` when none is.
     public func userNameBeingChecked(_ handle: Handle) -> [UInt8]? {
         guard connections.isCurrent(handle),
             let held = connections[handle].machine.checkedConnect
         else { return nil }
-        let judged = JudgedConnect(handle, held)
-        let hasPassword = judged.connect.password.map { !$0.isEmpty } ?? false
-        guard judged.provenUser == nil || hasPassword else { return nil }
-        return judged.claimedUserName ?? []
+        return JudgedConnect(handle, held).claimedUserName ?? []
     }
 
     /// Refuses a CONNECT whose password would be checked, as if it were wrong: a stranger learns

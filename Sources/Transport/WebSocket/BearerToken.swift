@@ -1,8 +1,9 @@
-/// The bearer token in a request for the upgrade (RFC 6750, section 2), by which a client that cannot set
-/// the password of its CONNECT says who it is.
+/// The bearer token in a request for the upgrade (RFC 6750, section 2), by which a client that
+/// cannot set the password of its CONNECT says who it is.
 ///
-/// It is read strictly: one token in one place, of the characters that a token may have, in a query whose
-/// every name is percent-encoded right. So a proxy in front and the broker find the same token.
+/// It is read strictly: one token in one place, of the characters that a token may have, in a query
+/// whose every name is percent-encoded right. So a proxy in front and the broker find the same
+/// token.
 struct BearerToken {
     /// The token; `nil` when none has come.
     private(set) var bytes: [UInt8]?
@@ -41,7 +42,8 @@ struct BearerToken {
         return bytes[...end].allSatisfy(\.isBearerTokenByte)
     }
 
-    /// Decodes `%` and two digits (RFC 3986, section 2.1). A plus stays one, as in every part of a URI.
+    /// Decodes `%` and two digits (RFC 3986, section 2.1). A plus stays one, as in every part of a
+    /// URI.
     private static func percentDecoded(
         _ text: Slice<UnsafeRawBufferPointer>
     ) throws(WebSocketFlaw) -> [UInt8] {

@@ -2,11 +2,12 @@ import Credentials
 import LoginDocuments
 import RequestText
 
-/// Any bytes are an answer of a company's service about a login, or none; a question is JSON of exactly
-/// what is asked.
+/// Any bytes are an answer of a company's service about a login, or none; a question is JSON of
+/// exactly what is asked.
 ///
-/// The first byte chooses what the rest is: an answer, or the parts of a question. An answer that is one
-/// says what its JSON says, within bounds; a complaint and a reason print nothing that acts on a terminal.
+/// The first byte chooses what the rest is: an answer, or the parts of a question. An answer that
+/// is one says what its JSON says, within bounds; a complaint and a reason print nothing that acts
+/// on a terminal.
 enum ServiceAnswerCheck {
     /// The time of all checks, in UNIX seconds.
     private static let now: Int64 = 1_800_000_000
