@@ -161,12 +161,15 @@ let package = Package(
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ]),
+        // What a company's service is asked about a login, and what it answers.
+        module(
+            "LoginDocuments", ["Authorization", "Credentials", "PlainText", "RequestText"]),
         // Asks a company's service about logins.
         module(
             "HTTPLogins",
             [
-                "AdminTLS", "Authorization", "BrokerAPI", "Credentials", "OperatorLog",
-                "PlainText", "RequestText", "SystemFiles",
+                "AdminTLS", "Authorization", "BrokerAPI", "Credentials", "LoginDocuments",
+                "OperatorLog", "PlainText", "SystemFiles",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -206,8 +209,8 @@ let package = Package(
             "OperatorCLI",
             [
                 "APNs", "Addresses", "AdminTLS", "Authorization", "BanFiles", "BrokerAPI",
-                "ConfiguredFiles", "Credentials", "Explanations", "HTTPLogins", "LoginKeys",
-                "LoginTokens",
+                "ConfiguredFiles", "Credentials", "Explanations", "HTTPLogins", "LoginDocuments",
+                "LoginKeys", "LoginTokens",
                 "OperatorConfiguration", "PlainText", "Store", "SystemFiles", "TLS", "Webhook",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
@@ -237,7 +240,8 @@ let package = Package(
             "FuzzChecks",
             [
                 "APNs", "Addresses", "Authorization", "BrokerAPI", "BrokerCore", "Credentials",
-                "HermesClientCore", "HermesTesting", "LoginTokens", "MQTTCodec", "MQTTCore",
+                "HermesClientCore", "HermesTesting", "LoginDocuments", "LoginTokens",
+                "MQTTCodec", "MQTTCore",
                 "OperatorConfiguration", "PlainText", "RequestText",
                 "Store", "Structures", "TLS", "Transport",
             ]),
@@ -247,8 +251,8 @@ let package = Package(
             [
                 "APNs", "Addresses", "AdminAPI", "AdminTLS", "Authorization", "BanFiles",
                 "BrokerAPI", "BrokerCore", "BrokerRuntime",
-                "CLinux", "ConfiguredFiles", "Credentials", "HTTPLogins", "LoginKeys",
-                "LoginTokens",
+                "CLinux", "ConfiguredFiles", "Credentials", "HTTPLogins", "LoginDocuments",
+                "LoginKeys", "LoginTokens",
                 "OperatorConfiguration", "OperatorLog", "PlainText", "Store", "SystemFiles", "TLS",
                 "Wakes", "Webhook",
                 .product(name: "Logging", package: "swift-log"),
@@ -321,10 +325,11 @@ let package = Package(
         tests(
             "LoginKeysTests",
             ["LoginKeys", "LoginTokens", .product(name: "Logging", package: "swift-log")]),
+        tests("LoginDocumentsTests", ["Credentials", "LoginDocuments", "RequestText"]),
         tests(
             "HTTPLoginsTests",
             [
-                "Authorization", "BrokerAPI", "Credentials", "HTTPLogins", "RequestText",
+                "BrokerAPI", "Credentials", "HTTPLogins", "LoginDocuments",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         tests("CredentialsTests", ["Credentials", "HermesTesting", "SystemFiles"]),

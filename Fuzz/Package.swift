@@ -61,6 +61,7 @@ let package = Package(
                 "Authorization", "COpenSSL", "Credentials", "PlainText", "RequestText",
                 "SystemFiles",
             ]),
+        module("LoginDocuments", ["Authorization", "Credentials", "PlainText", "RequestText"]),
         module(
             "BrokerCore",
             [
@@ -81,9 +82,8 @@ let package = Package(
             "FuzzChecks",
             [
                 "APNs", "Authorization", "BrokerAPI", "BrokerCore", "Credentials",
-                "HermesClientCore", "HermesTesting", "LoginTokens", "MQTTCodec", "MQTTCore",
-                "OperatorConfiguration", "PlainText",
-                "RequestText", "Store", "Structures", "TLS", "Transport",
+                "HermesClientCore", "HermesTesting", "LoginDocuments", "LoginTokens",
+                "MQTTCodec", "MQTTCore", "OperatorConfiguration", "PlainText", "RequestText", "Store", "Structures", "TLS", "Transport",
             ]),
         // libFuzzer brings `main`; the one that SwiftPM wants of a program gets another name.
         .executableTarget(

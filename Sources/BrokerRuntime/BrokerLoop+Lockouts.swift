@@ -8,7 +8,7 @@ import Transport
 extension BrokerLoop {
     /// True, with the CONNECT refused, when its user is locked out; its password is not checked.
     mutating func refusesLockedOut(_ request: AuthenticationRequest) -> Bool {
-        guard !lockouts.isEmpty else { return false }
+        guard !lockouts.isEmpty, request.mayBeGuess else { return false }
         let peer = reactor.peerAddress(of: request.connection)
         guard let limit = lockouts.lock(of: request.userName, from: peer, at: shard.now) else {
             return false
@@ -19,9 +19,9 @@ extension BrokerLoop {
 
     /// Takes the answer to a login's check: counts it, and passes it on to the shard. A token that is
     /// refused counts for nothing, since it cannot be guessed, and clients repeat one that has expired.
-    mutating func finishCheck(_ handle: Handle, _ answer: LoginAnswer) {
+    mutating func finishCheck(_ handle: Handle, _ answer: LoginAnswer, mayBeGuess: Bool) {
         asked.end(handle)
-        if let limit = note(answer, of: handle) {
+        if mayBeGuess, let limit = note(answer, of: handle) {
             shard.refuseLockedOut(handle, limit)
         } else {
             shard.authenticated(handle, answer)

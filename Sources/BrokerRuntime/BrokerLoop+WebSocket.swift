@@ -16,11 +16,22 @@ extension BrokerLoop {
         for (number, listener) in settings.listeners.enumerated() {
             guard let webSocket = listener.webSocket else { continue }
             reactor.setWebSocket(
-                WebSocketRules(path: webSocket.path, origins: webSocket.origins),
+                WebSocketRules(
+                    path: webSocket.path, origins: webSocket.origins,
+                    readsTokenInQuery: webSocket.readsTokenInQuery,
+                    readsTokenInHeader: webSocket.readsTokenInHeader),
                 ofListener: number)
         }
         reactor.mostFramePayload = max(
             smallestFrameBound, settings.limits.maxPacketBytes + packetHeaderBytes)
+    }
+
+    /// Has the shard take packets, with the token that the connection's request has brought. It is
+    /// freed once the CONNECT has come.
+    mutating func offerWithToken(_ handle: Handle, _ bytes: UnsafeRawBufferPointer) -> Int {
+        let consumed = shard.receive(handle, bytes, token: reactor.token(of: handle))
+        if !shard.awaitsConnect(handle) { reactor.releaseToken(handle) }
+        return consumed
     }
 
     /// Sets the code of a connection's close frame. True when the peer gets time to read it.

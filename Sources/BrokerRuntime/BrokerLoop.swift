@@ -89,7 +89,9 @@ package struct BrokerLoop: ~Copyable {
         var shard = Shard(
             limits: settings.limits, allowsAnonymous: settings.listeners.map(\.allowsAnonymous),
             systemTopicInterval: settings.systemTopicInterval, store: store,
-            verifiesPasswords: logins != nil, access: access, bans: bans,
+            verifiesPasswords: logins != nil,
+            asksBeforeCertificates: logins?.asksBeforeCertificates ?? false, access: access,
+            bans: bans,
             seed: UInt64.random(in: .min ... .max), now: Self.clock(), wallClockMs: hermes_wall_ms()
         )
         if let store = store as? DurableStore {
@@ -113,7 +115,9 @@ package struct BrokerLoop: ~Copyable {
         var authenticator: Authenticator?
         if let logins {
             authenticator = try Authenticator(logins) { request, answer in
-                _ = mailbox.post(.authenticated(request.connection, answer), isUrgent: true)
+                let message = ShardMessage.authenticated(
+                    request.connection, answer, mayBeGuess: request.mayBeGuess)
+                _ = mailbox.post(message, isUrgent: true)
             }
         }
         let handshakes = try Self.handshakeWorkers(settings, mailbox)
@@ -255,11 +259,7 @@ package struct BrokerLoop: ~Copyable {
         switch reactor.receive(handle) {
         case .wouldBlock: if let failure = failure(of: handle) { end(handle, failure) }
         case .bytes(let bytes):
-            let consumed = shard.receive(handle, bytes)
-            if tracer.isActive {
-                traceInput(handle, UnsafeRawBufferPointer(rebasing: bytes[..<consumed]))
-            }
-            keep(handle, bytes, from: consumed)
+            keep(handle, bytes, from: offer(handle, bytes))
         case .proxyHeader: if admitProxied(handle) { read(handle) }
         case .malformedProxyHeader(let error): end(handle, .proxyHeader(flaw: error.rawValue))
         case .brokenWebSocket(let flaw): end(handle, .webSocket(flaw: flaw.rawValue))
@@ -294,11 +294,17 @@ package struct BrokerLoop: ~Copyable {
         reactor.resumeReading(handle)
         let kept = reactor.keptInput(handle)
         guard !kept.isEmpty else { return }
-        let consumed = shard.receive(handle, kept)
+        keep(handle, kept, from: offer(handle, kept))
+    }
+
+    /// Has the shard take packets; returns the number of bytes that it has consumed.
+    private mutating func offer(_ handle: Handle, _ bytes: UnsafeRawBufferPointer) -> Int {
+        let consumed =
+            reactor.holdsTokens ? offerWithToken(handle, bytes) : shard.receive(handle, bytes)
         if tracer.isActive {
-            traceInput(handle, UnsafeRawBufferPointer(rebasing: kept[..<consumed]))
+            traceInput(handle, UnsafeRawBufferPointer(rebasing: bytes[..<consumed]))
         }
-        keep(handle, kept, from: consumed)
+        return consumed
     }
 
     private mutating func keep(
@@ -373,7 +379,8 @@ package struct BrokerLoop: ~Copyable {
 
     mutating func handle(_ message: ShardMessage) {
         switch message {
-        case .authenticated(let handle, let answer): finishCheck(handle, answer)
+        case .authenticated(let handle, let answer, let mayBeGuess):
+            finishCheck(handle, answer, mayBeGuess: mayBeGuess)
         case .handshake(let handle, let outcome): finishStep(handle, outcome)
         case .certificates(let contexts): take(contexts)
         case .command(let command): perform(command)

@@ -12,10 +12,18 @@ package struct BrokerSettings: Sendable {
         package var path: String
         /// Origins whose pages may connect.
         package var origins: [String]
+        /// True when the query of the request may bring a token.
+        package var readsTokenInQuery: Bool
+        /// True when the request's header `Authorization` may bring a token.
+        package var readsTokenInHeader: Bool
 
-        package init(path: String, origins: [String]) {
+        package init(
+            path: String, origins: [String], readsTokenInQuery: Bool, readsTokenInHeader: Bool
+        ) {
             self.path = path
             self.origins = origins
+            self.readsTokenInQuery = readsTokenInQuery
+            self.readsTokenInHeader = readsTokenInHeader
         }
     }
 

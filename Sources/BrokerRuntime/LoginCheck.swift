@@ -1,6 +1,6 @@
 import BrokerCore
 
-/// Decides about passwords and tokens, in two steps. Both run on the authenticator's thread.
+/// Decides about logins, in two steps. Both run on the authenticator's thread.
 package struct LoginCheck: Sendable {
     /// What a look at what is remembered says; it takes microseconds.
     package enum Recollection: Sendable {
@@ -13,6 +13,8 @@ package struct LoginCheck: Sendable {
         case elsewhere
     }
 
+    /// True when clients whose certificates name them are checked, too.
+    package let asksBeforeCertificates: Bool
     package let recall: @Sendable (AuthenticationRequest) -> Recollection
     /// The full check.
     package let verify: @Sendable (AuthenticationRequest) -> LoginAnswer
@@ -31,10 +33,12 @@ package struct LoginCheck: Sendable {
         @Sendable (AuthenticationRequest, _ then: @escaping @Sendable (Asked) -> Void) -> Void
 
     package init(
+        asksBeforeCertificates: Bool = false,
         recall: @escaping @Sendable (AuthenticationRequest) -> Recollection,
         verify: @escaping @Sendable (AuthenticationRequest) -> LoginAnswer,
         ask: Ask? = nil
     ) {
+        self.asksBeforeCertificates = asksBeforeCertificates
         self.recall = recall
         self.verify = verify
         self.ask = ask

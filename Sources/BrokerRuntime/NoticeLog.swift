@@ -196,6 +196,7 @@ struct NoticeLog {
         switch flaw {
         case .path: "listeners[].websocket.path"
         case .origin: "listeners[].websocket.origins"
+        case .token, .severalTokens: "listeners[].websocket.token"
         case .frameTooLong: "limits.max_packet"
         default: nil
         }

@@ -6,8 +6,8 @@ import TLS
 
 /// Messages from other threads to a broker's loop.
 package enum ShardMessage: Sendable {
-    /// A password or token has been checked.
-    case authenticated(Handle, LoginAnswer)
+    /// A login has been checked; `mayBeGuess` is that of its request.
+    case authenticated(Handle, LoginAnswer, mayBeGuess: Bool)
     /// A step of a TLS handshake has ended.
     case handshake(Handle, TLSHandshake.Outcome)
     /// Certificates and rules for new handshakes, by listener; plain listeners stay plain.

@@ -27,6 +27,17 @@ extension ConfigurationDraft {
                 cure: "Add http, or delete auth.http.url.", key: "auth.sources",
                 at: origin("auth.sources"))
         }
+        if sources.contains(.certificate), !configuration.takesNamesFromCertificates,
+            configuration.listeners.indices.allSatisfy({
+                areUsable("listeners[\($0)].tls.user_name_from_certificate")
+            })
+        {
+            problems.add(
+                "no listener takes the names of users from their certificates",
+                cure:
+                    "Set tls.user_name_from_certificate: true of a listener, or delete certificate.",
+                key: "auth.sources", at: origin("auth.sources"))
+        }
         if configuration.passwordFile != nil, !sources.contains(.file) {
             problems.add(
                 "there is a password_file and nobody looks into it",

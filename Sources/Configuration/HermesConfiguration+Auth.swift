@@ -3,7 +3,8 @@ import Addresses
 extension HermesConfiguration {
     /// How clients prove who they are, besides certificates (`auth`).
     package struct Auth: Sendable, Equatable {
-        /// Who is asked about a password, in this order, until one knows the login.
+        /// Who is asked about a login, in this order, until one knows it. Certificates that are not
+        /// among them come first.
         package var sources: [Source] = [.jwt, .file, .http]
         package var jwt = JWT()
         package var http = HTTPLogins()
@@ -15,6 +16,13 @@ extension HermesConfiguration {
             case file
             /// The company's service (`auth.http`).
             case http
+            /// The client's certificate, where it names the user.
+            case certificate
+        }
+
+        /// All sources in their order.
+        package var order: [Source] {
+            sources.contains(.certificate) ? sources : [.certificate] + sources
         }
 
         package init() {}
@@ -80,6 +88,24 @@ extension HermesConfiguration {
             guard let jwksURL, let parts = WebURL(jwksURL) else { return false }
             return !parts.isSecure && !IPAddress.isLoopback(host: parts.host)
         }
+    }
+
+    /// True when another source than the certificate decides about a client whose certificate names
+    /// it, or may pass it on to it.
+    package var asksBeforeCertificates: Bool {
+        auth.order.prefix { $0 != .certificate }.contains { source in
+            switch source {
+            case .jwt: auth.jwt.isOn
+            case .file: passwordFile != nil
+            case .http: auth.http.isOn
+            case .certificate: false
+            }
+        }
+    }
+
+    /// True when a listener takes the names of users from their certificates.
+    package var takesNamesFromCertificates: Bool {
+        listeners.contains { $0.tls.isOn && $0.tls.userNameFromCertificate }
     }
 
     /// True when user names are proven by a password, a token or the company's service.

@@ -57,6 +57,19 @@ package struct HermesConfiguration: Sendable, Equatable {
         package var path = "/mqtt"
         /// Origins whose pages may connect, in lower case: `https://app.example.org`.
         package var origins: [String] = []
+        package var token = Token.none
+
+        /// Where the request may bring a token in place of the password of CONNECT.
+        package enum Token: String, Sendable, Equatable, CaseIterable {
+            /// Nowhere; what the request brings is not read.
+            case none
+            /// As `access_token` in the query.
+            case query
+            /// In the header `Authorization`.
+            case header
+            /// In one of the two.
+            case any
+        }
 
         package init() {}
     }

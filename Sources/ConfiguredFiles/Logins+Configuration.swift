@@ -51,22 +51,25 @@ extension HermesConfiguration.Auth {
     ///
     /// - Parameters:
     ///   - password: that of CONNECT; a token source knows whatever looks like a token.
+    ///   - isNamed: true when the client's certificate names it.
     ///   - passed: the number of sources that do not know it, as they have said.
     ///   - isKnown: true for a user of the password file; `nil` without a file.
-    /// - Returns: the source, and its place in the order, behind the last one for a file that decides
+    /// - Returns: the source, and its place in ``order``, behind the last one for a file that decides
     ///   about what nobody knows; `nil` when nobody knows the login, and there is no password file.
     package func source(
-        for password: [UInt8], after passed: Int = 0, isKnown: (() -> Bool)?
+        for password: [UInt8], byCertificate isNamed: Bool, after passed: Int = 0,
+        isKnown: (() -> Bool)?
     ) -> (source: Source, place: Int)? {
-        for (place, source) in sources.enumerated().dropFirst(passed) {
+        for (place, source) in order.enumerated().dropFirst(passed) {
             switch source {
+            case .certificate where isNamed: return (.certificate, place)
             case .jwt where jwt.isOn && TokenVerifier.isToken(password): return (.jwt, place)
             case .file where isKnown?() == true: return (.file, place)
             case .http where http.isOn: return (.http, place)
-            case .jwt, .file, .http: continue
+            case .jwt, .file, .http, .certificate: continue
             }
         }
-        return isKnown == nil ? nil : (.file, sources.count)
+        return isKnown == nil ? nil : (.file, order.count)
     }
 
     /// False when a token for this user comes with the user name of another one. An empty one is

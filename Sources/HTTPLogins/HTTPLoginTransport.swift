@@ -1,5 +1,6 @@
 import AdminTLS
 import AsyncHTTPClient
+import LoginDocuments
 import NIOCore
 import NIOPosix
 import NIOSSL
@@ -27,6 +28,11 @@ protocol LoginTransport: Sendable {
 ///
 /// Redirections are not followed, since they could lead passwords to a place that the operator did
 /// not name. No proxy is used. At most ``ServiceAnswer/mostBytes`` are read.
+///
+/// AsyncHTTPClient fails every request that waits for a connection when one connection cannot be
+/// made, though others are on their way. Its own repetition is no way out: it counts the failures
+/// of all connections together, so that 30 that are refused at once make it wait for a minute, long
+/// after the service has come back. So a question that has not been sent is asked again from here.
 final class HTTPLoginTransport: LoginTransport {
     private let group: MultiThreadedEventLoopGroup
     private let client: HTTPClient
@@ -52,8 +58,32 @@ final class HTTPLoginTransport: LoginTransport {
         self.files.withLock { $0 = (files.tls, files.authorization) }
     }
 
+    /// How often a question is begun. A service that refuses every connection has failed after half
+    /// a second.
+    private static let mostAttempts = 4
+
     func send(
         _ body: [UInt8], _ settings: LoginServiceSettings
+    ) async -> Result<[UInt8], LoginServiceFailure> {
+        let end = ContinuousClock.now.advanced(by: settings.timeout)
+        var attempt = 1
+        while true {
+            let question = QuestionBody(body)
+            let result = await send(question, settings, until: end)
+            // Questions that failed together do not come together again.
+            let pause = Duration.milliseconds(Int64.random(in: 25...50) << attempt)
+            let next = ContinuousClock.now.advanced(by: pause)
+            guard case .failure = result, !question.isSent, attempt < Self.mostAttempts,
+                next < end, !isClosed.load(ordering: .relaxed)
+            else { return result }
+            do { try await Task.sleep(until: next, clock: .continuous) } catch { return result }
+            attempt += 1
+        }
+    }
+
+    private func send(
+        _ body: QuestionBody, _ settings: LoginServiceSettings,
+        until end: ContinuousClock.Instant
     ) async -> Result<[UInt8], LoginServiceFailure> {
         let (tls, authorization) = files.withLock { $0 }
         var request = HTTPClientRequest(url: settings.url)
@@ -65,11 +95,10 @@ final class HTTPLoginTransport: LoginTransport {
         if let authorization {
             request.headers.add(name: "Authorization", value: authorization)
         }
-        request.body = .bytes(ByteBuffer(bytes: body))
+        request.body = .stream(body, length: .known(Int64(body.count)))
         let timeout = settings.timeout
-        let end = ContinuousClock.now.advanced(by: timeout)
         do {
-            let deadline = NIODeadline.now() + TimeAmount(timeout)
+            let deadline = NIODeadline.now() + TimeAmount(ContinuousClock.now.duration(to: end))
             let response = try await client.execute(request, deadline: deadline)
             guard response.status == .ok else {
                 // What a service or a balancer in front says that cannot serve now.

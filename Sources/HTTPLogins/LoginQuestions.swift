@@ -1,5 +1,7 @@
+import Authorization
 import BrokerAPI
 import Credentials
+import LoginDocuments
 
 /// Questions on their way and waiting, the breaker, and what is remembered. Performs no I/O and reads
 /// no clock: what has to be done is returned as ``Work``.
@@ -39,6 +41,8 @@ struct LoginQuestions {
     private var breaker: CircuitBreaker
     private var allowed = RememberedAnswers(mostBytes: LoginService.rememberedBytes)
     private var refused = RememberedAnswers(mostBytes: LoginService.rememberedRefusalBytes)
+    /// Allowances in use, so that clients with the same lists share one.
+    private var allowances = SharedAllowances()
     private var questions: [SHA256Digest: Question] = [:]
     private var waiting: WaitingQuestions
     private var inFlight = 0
@@ -153,7 +157,7 @@ struct LoginQuestions {
         case .success(let received):
             lastFailure = nil
             if breaker.noteAnswer(epoch) == .closed { work.change = .closed }
-            let answer = received.answer.held(to: wallClock)
+            let answer = sharing(received.answer.held(to: wallClock))
             remember(answer, for: received.remember, digest, now)
             end(digest, .answered(answer), &work)
         case .failure(let failure):
@@ -168,6 +172,15 @@ struct LoginQuestions {
         }
         startWaiting(&work, now, wallClock)
         return work
+    }
+
+    /// The answer with the lists of an earlier one, if they are the same.
+    private mutating func sharing(_ answer: ServiceAnswer) -> ServiceAnswer {
+        guard case .allowed(var login) = answer, let allowance = login.allowance else {
+            return answer
+        }
+        login.allowance = allowances.shared(allowance)
+        return .allowed(login)
     }
 
     private mutating func startWaiting(_ work: inout Work, _ now: Time, _ wallClock: Int64) {

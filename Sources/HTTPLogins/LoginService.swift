@@ -1,6 +1,7 @@
 import BrokerAPI
 import Credentials
 import Logging
+import LoginDocuments
 import OperatorLog
 import Synchronization
 

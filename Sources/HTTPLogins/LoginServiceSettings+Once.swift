@@ -1,3 +1,5 @@
+import LoginDocuments
+
 extension LoginServiceSettings {
     /// Asks the service once, for a command; nothing is remembered.
     package func askOnce(

@@ -19,6 +19,9 @@ public struct SharedBytes: BitwiseCopyable {
         pointer.storeBytes(of: Header(references: 1, count: UInt32(count)), as: Header.self)
     }
 
+    /// The memory that they take.
+    public var capacity: Int { BytePool.capacity(for: count + Self.headerBytes) }
+
     public var count: Int { Int(pointer.load(as: Header.self).count) }
 
     /// The content, 8-byte aligned.

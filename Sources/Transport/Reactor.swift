@@ -414,6 +414,27 @@ public struct Reactor: ~Copyable {
     /// Open connections of WebSocket, including those whose request has not come.
     public var webSocketCount: Int { tables.webSockets.count }
 
+    /// True while a request's token waits for ``releaseToken(_:)``.
+    public var holdsTokens: Bool { bench.held.tokenCount > 0 }
+
+    /// The token that a connection's request for WebSocket has brought, until ``releaseToken(_:)``;
+    /// empty when there is none.
+    public func token(of handle: Handle) -> UnsafeRawBufferPointer {
+        guard isOpen(handle), let place = connections[handle.index].webSocketPlace else {
+            return UnsafeRawBufferPointer(start: nil, count: 0)
+        }
+        return tables.webSockets[place].token
+    }
+
+    /// Frees a token that its owner needs no more.
+    public mutating func releaseToken(_ handle: Handle) {
+        guard isOpen(handle), let place = connections[handle.index].webSocketPlace else { return }
+        let wasHeldBack = connections[handle.index].isHeldBack
+        connections[handle.index].setHeldBack(false, tables, &bench)
+        tables.webSockets[place].releaseToken(&bench)
+        connections[handle.index].setHeldBack(wasHeldBack, tables, &bench)
+    }
+
     /// Sets the status code of the close frame that ends a connection of WebSocket. True when the peer
     /// has to be told of the end, and may still send: the owner gives it time to read.
     public mutating func setCloseCode(_ handle: Handle, _ code: WebSocketCloseCode) -> Bool {

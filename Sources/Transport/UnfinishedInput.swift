@@ -1,6 +1,7 @@
 import Structures
 
-/// A connection whose buffers hold an incomplete packet or TLS record.
+/// A connection whose buffers hold an incomplete packet or TLS record, or a token without its
+/// CONNECT.
 public struct UnfinishedInput: BitwiseCopyable {
     public let connection: Handle
     /// The memory of its buffers in bytes.
@@ -18,6 +19,8 @@ struct HeldInput {
     private(set) var unfinished = 0
     /// Capacity of all buffers with input that the owner holds back: it waits for the broker.
     private(set) var heldBack = 0
+    /// Tokens whose owner has not used them.
+    private(set) var tokenCount = 0
     /// By connection index: the number of its packet in the order of beginning.
     private var order: [UInt32: UInt64] = [:]
     private var lastOrder: UInt64 = 0
@@ -25,6 +28,12 @@ struct HeldInput {
     /// Notes a changed capacity of a TLS record's buffer; 0 means no buffer.
     mutating func noteRecord(from former: Int, to capacity: Int) {
         unfinished += capacity - former
+    }
+
+    /// As ``noteRecord(from:to:)``, for the buffer of a token more or less, by `change`.
+    mutating func noteToken(from former: Int, to capacity: Int, change: Int) {
+        noteRecord(from: former, to: capacity)
+        tokenCount += change
     }
 
     /// Notes that buffers of this capacity are held back from now on; a negative one: no more.

@@ -23,9 +23,7 @@ extension BrokerSettings {
                     }
                     return network
                 },
-                webSocket: listener.transport == .webSocket
-                    ? WebSocket(
-                        path: listener.webSocket.path, origins: listener.webSocket.origins) : nil)
+                webSocket: listener.transport == .webSocket ? WebSocket(listener.webSocket) : nil)
         }
         systemTopicInterval = configuration.sysInterval
         connectionLogLevel = Logger.Level(configuration.logging.connections)
@@ -39,6 +37,15 @@ extension BrokerSettings {
                 address: address, tls: listener.tls != nil,
                 webSocket: listener.webSocket.map { .init(path: $0.path, origins: $0.origins) })
         }
+    }
+}
+
+extension BrokerSettings.WebSocket {
+    fileprivate init(_ webSocket: HermesConfiguration.WebSocket) {
+        self.init(
+            path: webSocket.path, origins: webSocket.origins,
+            readsTokenInQuery: [.query, .any].contains(webSocket.token),
+            readsTokenInHeader: [.header, .any].contains(webSocket.token))
     }
 }
 

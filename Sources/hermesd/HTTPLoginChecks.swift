@@ -4,6 +4,7 @@ import BrokerRuntime
 import CLinux
 import ConfiguredFiles
 import HTTPLogins
+import LoginDocuments
 import Logging
 import OperatorConfiguration
 import Synchronization
@@ -58,7 +59,8 @@ final class HTTPLoginChecks: Sendable {
     private static func question(_ request: AuthenticationRequest) -> LoginQuestion {
         LoginQuestion(
             userName: request.userName, clientIdentifier: request.clientIdentifier,
-            password: request.password, address: request.address.unmapped.hostText)
+            password: request.password, certificateName: request.certificateName,
+            address: request.address.unmapped.hostText)
     }
 
     private static func asked(_ answer: ServiceAnswer, _ place: Int) -> LoginCheck.Asked {

@@ -4,7 +4,7 @@ import ConfiguredFiles
 import OperatorConfiguration
 import Synchronization
 
-/// Decides about passwords and tokens, by the sources of logins in their order.
+/// Decides about logins, by their sources in their order.
 final class LoginSources: Sendable {
     /// `nil` without a password file.
     private let passwords: PasswordChecks?
@@ -13,6 +13,7 @@ final class LoginSources: Sendable {
     /// `nil` when the company's service is not asked.
     private let service: HTTPLoginChecks?
     private let auth: Mutex<HermesConfiguration.Auth>
+    private let asksBeforeCertificates: Bool
 
     /// `nil` when there is no source, and every user name is unproven.
     init?(
@@ -24,6 +25,7 @@ final class LoginSources: Sendable {
         self.tokens = tokens
         self.service = service
         auth = Mutex(configuration.auth)
+        asksBeforeCertificates = configuration.asksBeforeCertificates
     }
 
     /// Takes the reloaded keys of a configuration.
@@ -36,18 +38,19 @@ final class LoginSources: Sendable {
     var check: LoginCheck {
         let ask: LoginCheck.Ask = { request, then in self.ask(request, then) }
         return LoginCheck(
-            recall: { self.recall($0) }, verify: { self.verify($0) },
-            ask: service == nil ? nil : ask)
+            asksBeforeCertificates: asksBeforeCertificates, recall: { self.recall($0) },
+            verify: { self.verify($0) }, ask: service == nil ? nil : ask)
     }
 
     private func recall(_ request: AuthenticationRequest) -> LoginCheck.Recollection {
         var request = request
         while let (source, place) = self.source(for: request) {
             switch source {
+            case .certificate: return .known(.admitted(Login()))
             case .jwt: return tokens?.recall(request) ?? .known(.wrongPassword)
             case .file:
                 return passwords?.recall(userName: request.userName, password: request.password)
-                    == true ? .known(.rightPassword) : .slow
+                    == true ? .known(Self.rightPassword(request)) : .slow
             case .http:
                 switch service?.recall(request, place: place) {
                 case .decided(let answer)?: return .known(answer)
@@ -63,15 +66,21 @@ final class LoginSources: Sendable {
         var request = request
         while let (source, place) = self.source(for: request) {
             switch source {
+            case .certificate: return .admitted(Login())
             case .jwt: return tokens?.verify(request) ?? .wrongPassword
             case .file:
                 return passwords?.verify(userName: request.userName, password: request.password)
-                    == true ? .rightPassword : .wrongPassword
+                    == true ? Self.rightPassword(request) : .wrongPassword
             // ``recall(_:)`` has found a source after it.
             case .http: request.sourcesPassed = place + 1
             }
         }
         return .wrongPassword
+    }
+
+    /// The user of the password file, whatever a certificate says.
+    private static func rightPassword(_ request: AuthenticationRequest) -> LoginAnswer {
+        .admitted(Login(userName: request.userName))
     }
 
     private func ask(
@@ -89,12 +98,11 @@ final class LoginSources: Sendable {
         for request: AuthenticationRequest
     ) -> (source: HermesConfiguration.Auth.Source, place: Int)? {
         let auth = auth.withLock { $0 }
-        let passed = request.sourcesPassed
-        guard let passwords else {
-            return auth.source(for: request.password, after: passed, isKnown: nil)
-        }
-        return auth.source(for: request.password, after: passed) {
-            passwords.knows(userName: request.userName)
-        }
+        return auth.source(
+            for: request.password, byCertificate: request.certificateName != nil,
+            after: request.sourcesPassed,
+            isKnown: passwords.map { passwords in
+                { passwords.knows(userName: request.userName) }
+            })
     }
 }

@@ -24,7 +24,8 @@ package final class ShardLink {
     /// Unless `isDurable`, nothing is stored and ``store`` stays empty.
     package init(
         _ change: (inout BrokerLimits) -> Void = { _ in }, isImmediate: Bool = true,
-        access: AccessRules? = nil, verifiesPasswords: Bool? = nil, isDurable: Bool = true,
+        access: AccessRules? = nil, verifiesPasswords: Bool? = nil,
+        asksBeforeCertificates: Bool = false, isDurable: Bool = true,
         systemTopicInterval: Duration = .seconds(10)
     ) {
         var limits = BrokerLimits()
@@ -34,7 +35,8 @@ package final class ShardLink {
         shard = Shard(
             limits: limits, allowsAnonymous: [true], systemTopicInterval: systemTopicInterval,
             store: isDurable ? store : MemoryStore(),
-            verifiesPasswords: verifiesPasswords ?? (access != nil), access: access, seed: 1,
+            verifiesPasswords: verifiesPasswords ?? (access != nil),
+            asksBeforeCertificates: asksBeforeCertificates, access: access, seed: 1,
             now: MonotonicTime(milliseconds: 1_000_000), wallClockMs: 1_700_000_000_000)
         shard.reportsLifecycle = true
     }
@@ -73,6 +75,15 @@ package final class ShardLink {
 
     package func send(_ handle: Handle, _ bytes: [UInt8]) {
         receive(handle, bytes)
+        turn()
+    }
+
+    /// Hands bytes to the shard, with the token of the request for WebSocket before them.
+    package func send(_ handle: Handle, _ bytes: [UInt8], token: [UInt8]) {
+        let consumed = bytes.withUnsafeBytes { bytes in
+            token.withUnsafeBytes { shard.receive(handle, bytes, token: $0) }
+        }
+        kept[handle] = Array(bytes[consumed...])
         turn()
     }
 

@@ -30,6 +30,8 @@ package enum FuzzCheck: String, CaseIterable, Sendable {
     case tokens
     /// Any bytes are a token of a login that is refused with a reason, unless a key has signed them.
     case logins
+    /// Any bytes are an answer of a login service or none; a question is JSON of what is asked.
+    case answers
     /// A shard keeps its promises to several clients, whatever they and the disk do.
     case shard
     /// A client keeps its promises whatever a broker sends, and in whatever pieces that comes.
@@ -57,6 +59,7 @@ package enum FuzzCheck: String, CaseIterable, Sendable {
         case .passwords: try LineFileCheck<PasswordLines>.run(input, trace: trace)
         case .tokens: try LineFileCheck<TokenLines>.run(input, trace: trace)
         case .logins: try LoginTokenCheck.run(input, trace: trace)
+        case .answers: try ServiceAnswerCheck.run(input, trace: trace)
         case .shard: try ShardCheck.run(input, trace: trace)
         case .client: try ClientCheck.run(input, trace: trace)
         case .apple: try AppleCheck.run(input, trace: trace)

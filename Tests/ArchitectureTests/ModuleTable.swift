@@ -94,9 +94,11 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
             "LoginKeys", own: "AdminTLS LoginTokens OperatorLog PlainText SystemFiles",
             outside: "AsyncHTTPClient Logging NIOCore NIOPosix NIOSSL Synchronization"),
         ModuleRow(
+            "LoginDocuments", own: "Authorization Credentials PlainText RequestText"),
+        ModuleRow(
             "HTTPLogins",
             own: """
-                AdminTLS Authorization BrokerAPI Credentials OperatorLog PlainText RequestText \
+                AdminTLS Authorization BrokerAPI Credentials LoginDocuments OperatorLog PlainText \
                 SystemFiles
                 """,
             outside: "AsyncHTTPClient Logging NIOCore NIOPosix NIOSSL Synchronization"),
@@ -137,8 +139,8 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
             "OperatorCLI",
             own: """
                 APNs Addresses AdminTLS Authorization BanFiles BrokerAPI ConfiguredFiles \
-                Credentials Explanations HTTPLogins LoginKeys LoginTokens OperatorConfiguration \
-                PlainText Store SystemFiles \
+                Credentials Explanations HTTPLogins LoginDocuments LoginKeys LoginTokens \
+                OperatorConfiguration PlainText Store SystemFiles \
                 TLS Webhook
                 """,
             outside: """
@@ -150,7 +152,7 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
             own: """
                 APNs Addresses AdminAPI AdminTLS Authorization BanFiles BrokerAPI BrokerCore \
                 BrokerRuntime \
-                CLinux ConfiguredFiles Credentials HTTPLogins LoginKeys LoginTokens \
+                CLinux ConfiguredFiles Credentials HTTPLogins LoginDocuments LoginKeys LoginTokens \
                 OperatorConfiguration \
                 OperatorLog PlainText Store SystemFiles TLS Wakes Webhook
                 """,

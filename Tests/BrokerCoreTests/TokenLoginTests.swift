@@ -97,6 +97,106 @@ struct TokenLoginTests {
         #expect(details == [[], ["its token is old"], ["its key"]][number])
     }
 
+    // MARK: Certificates
+
+    @Test(
+        "a client that its certificate names is asked about only where another source comes before",
+        arguments: [false, true])
+    func certificate(asksBefore: Bool) throws {
+        let link = ShardLink(verifiesPasswords: true, asksBeforeCertificates: asksBefore)
+        var asked: [AuthenticationRequest] = []
+        link.answer = {
+            asked.append($0)
+            return .rightPassword
+        }
+        let handle = link.open()
+        link.shard.identify(handle, Array("device".utf8))
+        try link.send(handle, .connect(.init(clientIdentifier: "phone")))
+        #expect(link.client("phone")?.userName == "device")
+        #expect(asked.map(\.certificateName) == (asksBefore ? [Array("device".utf8)] : []))
+        #expect(asked.allSatisfy { !$0.mayBeGuess && $0.userName.isEmpty && $0.password.isEmpty })
+        link.lose(handle)
+        // Another source names another user.
+        link.answer = { _ in .admitted(Login(userName: Array("anna".utf8))) }
+        let other = link.open()
+        link.shard.identify(other, Array("device".utf8))
+        try link.send(other, .connect(.init(clientIdentifier: "other")))
+        #expect(link.client("other")?.userName == (asksBefore ? "anna" : "device"))
+    }
+
+    @Test("what is refused of a certificate's user is no guess, unless there is a password")
+    func certificateGuess() throws {
+        let link = ShardLink(verifiesPasswords: true, asksBeforeCertificates: true)
+        var guesses: [Bool] = []
+        link.answer = {
+            guesses.append($0.mayBeGuess)
+            return .denied(detail: "closed")
+        }
+        for (user, password) in [(nil, nil), ("a", nil), ("a", ""), ("a", "b")]
+            as [(String?, String?)]
+        {
+            let handle = link.open()
+            link.shard.identify(handle, Array("device".utf8))
+            var connect = PacketContent.Connect(clientIdentifier: "phone")
+            connect.userName = user.map { Array($0.utf8) }
+            connect.password = password.map { Array($0.utf8) }
+            try link.send(handle, .connect(connect))
+            #expect(try link.take(handle) == [.connack(.refused(.badUserNameOrPassword))])
+        }
+        #expect(guesses == [false, false, false, true])
+        let names = link.notices.compactMap { notice in
+            if case .refused(_, _, let name, _, _) = notice { name } else { nil }
+        }
+        #expect(names == Array(repeating: Array("device".utf8), count: 4))
+    }
+
+    // MARK: A token in the request for WebSocket
+
+    @Test(
+        "a token before CONNECT is its password, unless it has another one",
+        arguments: [
+            (nil, nil, "", "token"), ("", nil, "", "token"), ("anna", nil, "anna", "token"),
+            ("anna", "", "anna", "token"), ("anna", "token", "anna", "token"),
+            ("anna", "other", nil, nil), ("", "toke", nil, nil), ("", "token1", nil, nil),
+        ] as [(String?, String?, String?, String?)])
+    func tokenOfRequest(
+        user: String?, password: String?, askedUser: String?, askedPassword: String?
+    ) throws {
+        let link = ShardLink(verifiesPasswords: true)
+        var asked: [AuthenticationRequest] = []
+        link.answer = {
+            asked.append($0)
+            return .admitted(Login(userName: Array("anna".utf8)))
+        }
+        var connect = PacketContent.Connect(clientIdentifier: "phone")
+        connect.userName = user.map { Array($0.utf8) }
+        connect.password = password.map { Array($0.utf8) }
+        let handle = link.open()
+        link.send(handle, try PacketContent.connect(connect).encoded(), token: Array("token".utf8))
+        #expect(asked.map(\.userName) == (askedUser.map { [Array($0.utf8)] } ?? []))
+        #expect(asked.map(\.password) == (askedPassword.map { [Array($0.utf8)] } ?? []))
+        if askedPassword == nil {
+            #expect(try link.take(handle) == [.connack(.refused(.badUserNameOrPassword))])
+            #expect(link.closeReasons.last == .tokenRefused)
+        } else {
+            #expect(link.client("phone")?.userName == "anna")
+        }
+    }
+
+    @Test("a login that names no user lets nobody in whose CONNECT names none, though anybody may")
+    func tokenOfNobody() throws {
+        let link = ShardLink(verifiesPasswords: true)
+        let handle = link.open()
+        let connect = try PacketContent.connect(.init(clientIdentifier: "phone")).encoded()
+        link.send(handle, connect, token: [1])
+        #expect(try link.take(handle) == [.connack(.refused(.badUserNameOrPassword))])
+        #expect(link.closeReasons.last == .tokenRefused)
+        // Without a token it is anonymous.
+        let other = link.open()
+        link.send(other, connect)
+        #expect(link.client("phone")?.userName == nil)
+    }
+
     // MARK: The end
 
     @Test("a connection ends at the time of its login and not before, and its will is published")

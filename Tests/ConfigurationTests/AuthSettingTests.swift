@@ -59,6 +59,30 @@ struct AuthSettingTests {
         #expect(try load("auth:\n  sources: \(text)\n").auth.sources == expected)
     }
 
+    @Test("certificates come first, unless they have a place of their own")
+    func order() throws {
+        let tls =
+            "listeners:\n  - tls:\n      certificate: /a\n      key: /b\n"
+            + "      client_certificates: required\n      client_ca_file: /c\n"
+            + "      user_name_from_certificate: true\n"
+        let http = "  http:\n    url: https://login.example/\n"
+        for (sources, order, asksBefore) in [
+            ("[http, file]", [.certificate, .http, .file], false),
+            ("[certificate, http]", [.certificate, .http], false),
+            ("[http, certificate]", [.http, .certificate], true),
+            // No file and no keys of tokens are set up.
+            ("[file, jwt, certificate, http]", [.file, .jwt, .certificate, .http], false),
+        ] as [(String, [HermesConfiguration.Auth.Source], Bool)] {
+            let configuration = try load("\(tls)auth:\n  sources: \(sources)\n\(http)")
+            #expect(configuration.auth.order == order)
+            #expect(configuration.asksBeforeCertificates == asksBefore, "\(sources)")
+        }
+        #expect(
+            problems("auth:\n  sources: [http, certificate]\n\(http)") == [
+                "hermes.yaml:2: auth.sources: no listener takes the names of users from their certificates. Set tls.user_name_from_certificate: true of a listener, or delete certificate."
+            ])
+    }
+
     @Test("wrong sources", arguments: ["ldap", "jwt,jwt", "[]", "''"])
     func wrongSources(text: String) {
         #expect(problems("auth:\n  sources: \(text)\n").count == 1)

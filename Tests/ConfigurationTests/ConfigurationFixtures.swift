@@ -34,6 +34,7 @@ let changedValues: [String: String] = [
     "listeners[].protocol": "websocket",
     "listeners[].websocket.path": "/broker",
     "listeners[].websocket.origins": "https://app.example.org,http://localhost:3000",
+    "listeners[].websocket.token": "any",
     "listeners[].tls.certificate": "/c1.crt,/c2.crt",
     "listeners[].tls.key": "/c1.key,/c2.key",
     "listeners[].tls.minimum_version": "1.3",
@@ -177,6 +178,11 @@ extension Setting: CustomTestStringConvertible {
     var companions: [String: String] {
         // Behind a proxy, loopback does not admit anonymous clients.
         if pattern == "listeners[].proxy_from" { return ["listeners[].allow_anonymous": "true"] }
+        if pattern == "listeners[].websocket.token" {
+            return [
+                "listeners[].protocol": "websocket", "auth.http.url": "https://example.org",
+            ]
+        }
         if pattern.hasPrefix("listeners[].websocket.") {
             return ["listeners[].protocol": "websocket"]
         }
@@ -249,8 +255,12 @@ extension Setting: CustomTestStringConvertible {
     func yaml(_ value: String) -> String {
         let names = pattern.replacing("[]", with: "").split(separator: ".")
         if names.count == 3 {
-            let others = companions.sorted { $0.key < $1.key }.map {
+            // Those of another section, which begin with an earlier letter, stand behind it.
+            let others = companions.sorted { $0.key > $1.key }.map {
                 let path = $0.key.split(separator: ".")
+                if path[0] != pattern.split(separator: ".")[0] {
+                    return "\(path[0]):\n  \(path[1]):\n    \(path[2]): \($0.value)\n"
+                }
                 // A key of the listener itself stands beside the section.
                 return path.count == 3
                     ? "      \(path[2]): \($0.value)\n" : "    \(path[1]): \($0.value)\n"

@@ -91,9 +91,27 @@ struct WebSocketSettingTests {
                 == ["hermes.yaml:4: listeners[0].websocket.path: \(complaint)"])
     }
 
+    @Test("reads a token in no request, unless told where, and by whom it is verified")
+    func tokens() throws {
+        let token = Self.yaml("token", "query")
+        #expect(try load("").listeners[0].webSocket.token == .none)
+        for auth in ["jwt:\n    key_file: /a", "http:\n    url: http://127.0.0.1:1/a"] {
+            let listener = try load(token + "auth:\n  \(auth)\n").listeners[0]
+            #expect(listener.webSocket.token == .query)
+        }
+        #expect(
+            problems(token) == [
+                "hermes.yaml:4: listeners[0].websocket.token: nobody verifies the tokens that requests may bring. Set up auth.jwt or auth.http, or delete the key."
+            ])
+        #expect(
+            problems(Self.yaml("token", "cookie")) == [
+                "hermes.yaml:4: listeners[0].websocket.token: cookie is not a place of tokens. Give none, query, header or any."
+            ])
+    }
+
     @Test(
         "is spoken of only where it is spoken",
-        arguments: ["path: /a", "origins: https://a.example"])
+        arguments: ["path: /a", "origins: https://a.example", "token: query"])
     func withoutProtocol(line: String) {
         let key = line.prefix { $0 != ":" }
         #expect(

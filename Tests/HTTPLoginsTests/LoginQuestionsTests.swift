@@ -3,6 +3,7 @@ import Synchronization
 import Testing
 
 @testable import HTTPLogins
+@testable import LoginDocuments
 
 @Suite("Questions to a login service")
 struct LoginQuestionsTests {
@@ -204,6 +205,30 @@ struct LoginQuestionsTests {
         _ = finish(&questions, "a", #"{"result":"deny","remember_s":1000000}"#, at: 300)
         expect(words(ask(&questions, "a", at: 309)) == ["denied"])
         expect(ask(&questions, "a", at: 310).requests.count == 1)
+    }
+
+    @Test("logins with the same lists share one instance of them")
+    func sharing() {
+        var questions = LoginQuestions(settings())
+        func allowance(_ name: String, _ document: String) -> ObjectIdentifier? {
+            _ = ask(&questions, name)
+            guard
+                case .answered(.allowed(let login))? = finish(&questions, name, document)
+                    .finished.first?.1
+            else { return nil }
+            return login.allowance.map { ObjectIdentifier($0) }
+        }
+        let lists = #"{"result":"allow","publish":["up/%u"],"subscribe":["a","b"]}"#
+        let first = allowance("a", lists)
+        #expect(first != nil)
+        #expect(allowance("b", lists) == first)
+        // The same texts in another place, and with another meaning.
+        let other = #"{"result":"allow","publish":["up/%u","a"],"subscribe":["b"]}"#
+        #expect(allowance("c", other) != first)
+        let superuser =
+            #"{"result":"allow","superuser":true,"publish":["up/%u"],"subscribe":["a","b"]}"#
+        #expect(allowance("d", superuser) != first)
+        #expect(allowance("e", lists) == first)
     }
 
     @Test("an answer without a time is not remembered, and ends an earlier one")

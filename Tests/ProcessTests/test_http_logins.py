@@ -403,6 +403,34 @@ def test_the_certificate_of_the_service_is_verified(
         service.close()
 
 
+def test_a_connection_that_fails_fails_no_other_login(start_broker, raw, authority):
+    """One of eight handshakes is cut off, while the others go on."""
+    service = CompanyService(authority.issue("service", names="IP:127.0.0.1"))
+
+    def cuts_the_first(number: int) -> bool:
+        # All have begun; the first is cut off; then another connection comes in its place.
+        if number <= 8:
+            eventually(lambda: service.accepted >= (8 if number == 1 else 9), "the connections")
+        return number != 1
+
+    service.before_handshake = cuts_the_first
+    try:
+        broker = start_broker(environment={
+            "HERMES_AUTH_HTTP_URL": service.url, "HERMES_AUTH_HTTP_TIMEOUT": "10s",
+            "HERMES_AUTH_HTTP_CA_FILE": str(authority.certificate),
+        })
+        clients = [raw(broker) for _ in range(8)]
+        for number, client in enumerate(clients):
+            client.send(wire.connect(f"phone-{number}", user_name="anna", password=b"right"))
+        codes = [client.expect(wire.Connack).return_code for client in clients]
+        assert codes == [0] * 8
+        # Each was asked about once: what the service has seen is not sent again.
+        assert sorted(question["client_id"] for question in service.questions) == [
+            f"phone-{number}" for number in range(8)]
+    finally:
+        service.close()
+
+
 def test_a_reload_takes_other_settings(from_file, service, login, tmp_path):
     def text(remember: str) -> str:
         return f"auth:\n  http:\n    url: {service.url}\n    remember: {remember}\n"

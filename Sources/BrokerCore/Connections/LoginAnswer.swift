@@ -24,7 +24,8 @@ public enum LoginAnswer: Sendable {
 
 /// What a client has proven to be, and to be allowed, by its CONNECT.
 public struct Login: Sendable {
-    /// The user that a token names; `nil` for the user that CONNECT names.
+    /// The user that a source of logins names; `nil` for the one that a certificate proves, or else
+    /// that CONNECT names.
     public var userName: [UInt8]?
     /// The topics that the login allows; `nil` leaves them to the access rules.
     public var allowance: TopicAllowance?

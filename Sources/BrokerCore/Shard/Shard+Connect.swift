@@ -7,7 +7,8 @@ import Structures
 /// CONNECT: from the packet to the CONNACK, through the states of ``ConnectionMachine``.
 extension Shard {
     mutating func receiveConnect(
-        _ handle: Handle, _ frame: PacketDecoder.Frame, _ bytes: UnsafeRawBufferPointer
+        _ handle: Handle, _ frame: PacketDecoder.Frame, _ bytes: UnsafeRawBufferPointer,
+        _ token: UnsafeRawBufferPointer
     ) throws(MalformedPacket) {
         guard connections[handle].machine.isAwaitingConnect else {
             end(handle, .protocolViolation(.secondConnect))
@@ -43,102 +44,10 @@ extension Shard {
             } else if drain.isActive {
                 refuseConnect(judged, .serverUnavailable, .draining)
             } else {
-                authenticate(judged)
+                authenticate(judged, token)
             }
             certificateUser?.release(in: pool)
         }
-    }
-
-    private mutating func authenticate(_ judged: JudgedConnect) {
-        guard judged.provenUser == nil else {
-            openSession(judged)
-            return
-        }
-        let handle = judged.handle
-        guard let userName = judged.userName, verifiesPasswords else {
-            // Where no login is checked, a user name is unproven, so the client is anonymous.
-            guard allowsAnonymous[Int(connections[handle].listener)] else {
-                refuseConnect(judged, .notAuthorized, .notAuthorized)
-                return
-            }
-            openSession(judged)
-            return
-        }
-        // Argon2 takes tens of milliseconds, and a signature some hundred microseconds, on another
-        // thread; the packet is kept meanwhile.
-        connections[handle].machine.awaitPasswordCheck(
-            HeldConnect(judged.packet, provenUser: nil, pool: pool))
-        authentications.append(
-            AuthenticationRequest(
-                connection: handle, origin: connections[handle].origin,
-                userName: [UInt8](userName), clientIdentifier: [UInt8](judged.clientIdentifier),
-                password: judged.connect.password.map { [UInt8](judged.bytes[$0]) } ?? []))
-    }
-
-    /// Takes the answer to an ``AuthenticationRequest``.
-    public mutating func authenticated(_ handle: Handle, _ answer: LoginAnswer) {
-        guard connections.isCurrent(handle),
-            let held = connections[handle].machine.endPasswordCheck()
-        else { return }
-        defer { held.release(in: pool) }
-        let judged = JudgedConnect(handle, held)
-        switch answer {
-        case .admitted(let login): admit(handle, held, login)
-        case .wrongPassword:
-            refuseConnect(judged, .badUserNameOrPassword, .badUserNameOrPassword)
-        case .tokenRefused(let detail):
-            refuseConnect(judged, .badUserNameOrPassword, .tokenRefused, detail: detail)
-        case .denied(let detail):
-            refuseConnect(judged, .badUserNameOrPassword, .badUserNameOrPassword, detail: detail)
-        case .serviceUnavailable(let detail):
-            refuseConnect(judged, .serverUnavailable, .loginServiceUnavailable, detail: detail)
-        case .busy(let detail):
-            refuseConnect(judged, .serverUnavailable, .authenticationBusy, detail: detail)
-        }
-    }
-
-    private mutating func admit(_ handle: Handle, _ held: HeldConnect, _ login: Login) {
-        logins.add(handle, login, now: context.now, wallClockMs: context.wallClockMs)
-        guard let userName = login.userName else {
-            let judged = JudgedConnect(handle, held)
-            // It may have been made while the password was checked.
-            if let ban = ban(of: judged) {
-                refuse(judged, by: ban)
-            } else {
-                openSession(judged)
-            }
-            return
-        }
-        userName.withUnsafeBytes { name in
-            let judged = JudgedConnect(
-                handle, held, provenUser: SessionUser(name: name, proof: .password))
-            if let refusal = refusalOfNames(judged) {
-                refuseConnect(judged, refusal.code, refusal.reason)
-            } else if let ban = ban(of: judged) {
-                // The token's user is known only now.
-                refuse(judged, by: ban)
-            } else {
-                openSession(judged)
-            }
-        }
-    }
-
-    /// The user name of a CONNECT whose password is being checked; `nil` for none.
-    public func userNameBeingChecked(_ handle: Handle) -> [UInt8]? {
-        guard connections.isCurrent(handle),
-            let held = connections[handle].machine.checkedConnect
-        else { return nil }
-        return JudgedConnect(handle, held).claimedUserName
-    }
-
-    /// Refuses a CONNECT whose password would be checked, as if it were wrong: a stranger learns
-    /// nothing from the code.
-    public mutating func refuseLockedOut(_ handle: Handle, _ limit: Limit) {
-        guard connections.isCurrent(handle),
-            let held = connections[handle].machine.endPasswordCheck()
-        else { return }
-        defer { held.release(in: pool) }
-        refuseConnect(JudgedConnect(handle, held), .badUserNameOrPassword, .lockedOut(limit))
     }
 
     // MARK: Sessions
@@ -324,13 +233,14 @@ extension Shard {
         resumeRetained(session)
     }
 
-    private mutating func refuseConnect(
+    mutating func refuseConnect(
         _ judged: JudgedConnect, _ code: Connack.ReturnCode, _ reason: CloseReason,
         detail: String? = nil
     ) {
         refuseConnect(
             judged.handle, code, reason, [UInt8](judged.clientIdentifier),
-            userName: judged.claimedUserName, detail: detail)
+            userName: judged.provenUser.map { [UInt8]($0.name) } ?? judged.claimedUserName,
+            detail: detail)
     }
 
     /// Sends CONNACK with a non-zero code and ends the connection [MQTT-3.2.2-5].

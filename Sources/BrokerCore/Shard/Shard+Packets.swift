@@ -12,7 +12,13 @@ extension Shard {
 
     /// Handles all complete packets in `bytes` and returns the number of bytes consumed. The caller
     /// offers the rest again, with more input or when the turn resumes the connection.
-    public mutating func receive(_ handle: Handle, _ bytes: UnsafeRawBufferPointer) -> Int {
+    ///
+    /// `token` came before CONNECT, in the request for WebSocket, and stands for the password of a
+    /// CONNECT that has none; empty when there is none.
+    public mutating func receive(
+        _ handle: Handle, _ bytes: UnsafeRawBufferPointer,
+        token: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0)
+    ) -> Int {
         guard connections.isCurrent(handle) else { return bytes.count }
         context.budget.beginShare()
         var offset = 0
@@ -41,7 +47,7 @@ extension Shard {
                     if commits.holdsMessages, awaitsStore(handle, frame, bytes) { return offset }
                     if filterRequests.isEmpty || !filterRequests.contains(handle) {
                         context.counters.packetsReceived += 1
-                        try process(handle, frame, bytes)
+                        try process(handle, frame, bytes, token)
                     } else {
                         continueFilters(handle, frame, bytes)
                     }
@@ -60,11 +66,12 @@ extension Shard {
     }
 
     private mutating func process(
-        _ handle: Handle, _ frame: PacketDecoder.Frame, _ bytes: UnsafeRawBufferPointer
+        _ handle: Handle, _ frame: PacketDecoder.Frame, _ bytes: UnsafeRawBufferPointer,
+        _ token: UnsafeRawBufferPointer
     ) throws(MalformedPacket) {
         if frame.type == .connect {
             // A second CONNECT is a violation even if it is malformed.
-            try receiveConnect(handle, frame, bytes)
+            try receiveConnect(handle, frame, bytes, token)
             return
         }
         switch connections[handle].machine.receive(frame.type) {

@@ -62,14 +62,17 @@ public struct Shard: ~Copyable {
     var committed = GrowableBuffer<UInt32>()
     /// True when passwords or tokens are checked; otherwise user names are unproven.
     let verifiesPasswords: Bool
+    /// True when logins are checked of clients, too, whose certificates name them.
+    let asksBeforeCertificates: Bool
     /// By listener: true when clients without a proven user name may connect.
     let allowsAnonymous: [Bool]
 
     /// `seed` is for hashes and generated client identifiers; it must be random.
     public init(
         limits: BrokerLimits, allowsAnonymous: [Bool], systemTopicInterval: Duration,
-        store: any Store, verifiesPasswords: Bool, access: AccessRules? = nil,
-        bans: BanTable? = nil, seed: UInt64, now: MonotonicTime, wallClockMs: Int64
+        store: any Store, verifiesPasswords: Bool, asksBeforeCertificates: Bool = false,
+        access: AccessRules? = nil, bans: BanTable? = nil, seed: UInt64, now: MonotonicTime,
+        wallClockMs: Int64
     ) {
         let hash = KeyedHash(seed: seed)
         context = ShardContext(
@@ -95,6 +98,7 @@ public struct Shard: ~Copyable {
         system = SystemTopics(
             interval: systemTopicInterval, now: now, wallClockMs: wallClockMs)
         self.verifiesPasswords = verifiesPasswords
+        self.asksBeforeCertificates = asksBeforeCertificates
         self.allowsAnonymous = allowsAnonymous
     }
 
@@ -151,7 +155,7 @@ public struct Shard: ~Copyable {
     public func listener(of handle: Handle) -> Int { Int(connections[handle].listener) }
 
     /// Sets the user name that the client's TLS certificate proved. CONNECT then needs no password,
-    /// and its user name is ignored.
+    /// and its user name is ignored, unless another source of logins is asked before.
     public mutating func identify(_ handle: Handle, _ userName: [UInt8]) {
         guard connections.isCurrent(handle) else { return }
         let bytes = SharedBytes(count: userName.count, pool: pool)
@@ -166,6 +170,11 @@ public struct Shard: ~Copyable {
     /// True until a connection's CONNECT has been accepted.
     public func isNewcomer(_ handle: Handle) -> Bool {
         connections.isCurrent(handle) && connections[handle].machine.isNewcomer
+    }
+
+    /// True until a connection's CONNECT has come.
+    public func awaitsConnect(_ handle: Handle) -> Bool {
+        connections.isCurrent(handle) && connections[handle].machine.isAwaitingConnect
     }
 
     /// True when a connection's CONNECT waits for a take-over or for the store.

@@ -2,7 +2,7 @@ extension Setting {
     static let authSettings: [Setting] = [
         .single(
             "auth.sources", \.auth.sources, .sources,
-            "Who is asked about the password of a CONNECT, in this order, until one knows the login: jwt knows what looks like a token, file the users of password_file, http (auth.http) whatever its service does not pass on. Where a certificate names the user, nobody is asked."
+            "Who is asked about a login, in this order, until one knows it: jwt knows what looks like a token, file the users of password_file, http (auth.http) whatever its service does not pass on, certificate the clients whose certificates name them. Left out, certificate is the first, and nobody else is asked about these clients."
         ),
         .single(
             "auth.jwt.key_file", \.auth.jwt.keyFile, ValueFormat.path("a PEM file").orUnset(),
@@ -71,7 +71,8 @@ extension Setting {
 extension ValueFormat where Value == [HermesConfiguration.Auth.Source] {
     /// Sources of logins, as a YAML list or separated by commas.
     static var sources: Self {
-        let expectation = "jwt, file and http, or some of them, with commas between them"
+        let expectation =
+            "jwt, file, http and certificate, or some of them, with commas between them"
         return Self(
             expectation: expectation,
             read: { (text: String) throws(RefusedValue) -> Value in

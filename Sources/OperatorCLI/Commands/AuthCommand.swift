@@ -2,6 +2,7 @@ import ArgumentParser
 import ConfiguredFiles
 import Credentials
 import HTTPLogins
+import LoginDocuments
 import LoginKeys
 import LoginTokens
 import OperatorConfiguration
@@ -22,8 +23,10 @@ struct AuthCheckCommand: OperatorCommand {
             The password or token is read from standard input, or from a file; it is never an \
             argument, which others on this machine could see. Configuration, password file and \
             keys are read as the broker reads them, auth.jwt.jwks_url is fetched, and the service \
-            of auth.http is asked; a running broker is not. - as USER stands for an empty user name. Exit code 0 says that \
-            the client would be let in, 1 that it would not.
+            of auth.http is asked; a running broker is not. - as USER stands for an empty user name. \
+            With --certificate-name the client has a certificate of that name, and brings no password \
+            unless --file names one. Exit code 0 says that the client would be let in, 1 that it \
+            would not.
             """)
 
     @Argument(help: ArgumentHelp("The user name in CONNECT, or - for none.", valueName: "user"))
@@ -38,6 +41,11 @@ struct AuthCheckCommand: OperatorCommand {
         help: ArgumentHelp("File with the password or token, one line.", valueName: "path"),
         completion: .file())
     var file: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "The user name that the client's certificate proves.", valueName: "name"))
+    var certificateName: String?
 
     @Option(help: ArgumentHelp("The client identifier that auth.http is told.", valueName: "id"))
     var client = ""
@@ -59,7 +67,7 @@ struct AuthCheckCommand: OperatorCommand {
         var allowed: Bool
         /// Those that were asked before, in their order.
         var passed: [Passed] = []
-        /// "jwt", "file" or "http"; left out when no source knows the login.
+        /// "jwt", "file", "http" or "certificate"; left out when no source knows the login.
         var source: String?
         /// Why it would not; left out when it would.
         var reason: String?
@@ -91,7 +99,15 @@ struct AuthCheckCommand: OperatorCommand {
 
     func run(in context: CommandContext) async throws(CommandFailure) {
         let configuration = try LocalConfiguration.load(config: config, context.environment)
-        guard configuration.checksLogins else {
+        guard certificateName == nil || configuration.takesNamesFromCertificates else {
+            throw CommandFailure(
+                .usage,
+                """
+                no listener of the configuration takes the names of users from their certificates. \
+                Give --config with one that sets tls.user_name_from_certificate.
+                """)
+        }
+        guard configuration.checksLogins || certificateName != nil else {
             throw CommandFailure(
                 .usage,
                 """
@@ -100,7 +116,7 @@ struct AuthCheckCommand: OperatorCommand {
                 auth.http.
                 """)
         }
-        let password = try password(context)
+        let password = certificateName == nil || file != nil ? try password(context) : []
         let users = try users(configuration, context.console)
         let userName = user == "-" ? [] : Array(user.utf8)
         let answer = try await decide(password, userName, users, configuration.auth)
@@ -119,12 +135,15 @@ struct AuthCheckCommand: OperatorCommand {
         var passed: [Passed] = []
         var place = 0
         while let next = auth.source(
-            for: password, after: place, isKnown: users.map { users in { users.knows(userName) } })
+            for: password, byCertificate: certificateName != nil, after: place,
+            isKnown: users.map { users in { users.knows(userName) } })
         {
             passed += Self.passed(auth, from: place, to: next.place, hasFile: users != nil)
             place = next.place + 1
             var answer: Answer
             switch next.source {
+            case .certificate:
+                answer = Answer(allowed: true, source: "certificate", userName: certificateName)
             case .jwt: answer = try await check(token: password, userName, auth)
             case .file: answer = check(password, userName, users)
             case .http:
@@ -138,7 +157,7 @@ struct AuthCheckCommand: OperatorCommand {
             answer.passed = passed
             return answer
         }
-        passed += Self.passed(auth, from: place, to: auth.sources.count, hasFile: users != nil)
+        passed += Self.passed(auth, from: place, to: auth.order.count, hasFile: users != nil)
         return Answer(
             allowed: false, passed: passed,
             reason: "no source knows it, and there is no password file")
@@ -149,11 +168,13 @@ struct AuthCheckCommand: OperatorCommand {
         _ auth: HermesConfiguration.Auth, from first: Int, to end: Int, hasFile: Bool
     ) -> [Passed] {
         guard first < end else { return [] }
-        return auth.sources[first..<end].compactMap { source in
+        return auth.order[first..<end].compactMap { source in
             switch source {
             case .jwt where auth.jwt.isOn: Passed(source: "jwt", reason: "it is no token")
             case .file where hasFile: Passed(source: "file", reason: "there is no such user")
-            case .jwt, .file, .http: nil
+            case .certificate where auth.sources.contains(.certificate):
+                Passed(source: "certificate", reason: "no certificate names it")
+            case .jwt, .file, .http, .certificate: nil
             }
         }
     }
@@ -183,7 +204,7 @@ struct AuthCheckCommand: OperatorCommand {
         }
         let question = LoginQuestion(
             userName: userName, clientIdentifier: Array(client.utf8), password: password,
-            address: address)
+            certificateName: certificateName.map { Array($0.utf8) }, address: address)
         let now = UTCTime.now().unixSeconds
         switch await settings.askOnce(question, files, wallClock: now) {
         case .answered(.ignored): return nil
@@ -198,7 +219,9 @@ struct AuthCheckCommand: OperatorCommand {
                 reason: "the service lets it in until a time that is over (expires_at)")
         case .answered(.allowed(let login)), .outdated(let login):
             return Answer(
-                allowed: true, source: "http", userName: login.userName ?? user,
+                allowed: true, source: "http",
+                userName: login.userName ?? certificateName
+                    ?? String(decoding: userName, as: UTF8.self),
                 expiresAt: login.expiresAt, narrows: login.narrows, superuser: login.isSuperuser)
         case .unavailable(let reason):
             return Answer(allowed: false, source: "http", reason: reason, unavailable: true)

@@ -31,10 +31,12 @@ struct WebSocketStage: BitwiseCopyable {
         case ended
     }
 
-    /// Bytes of a connection that is not idle: an unfinished header or control frame of the peer, and
-    /// control frames that the socket has not taken.
+    /// Bytes of a connection that is not idle: an unfinished header or control frame of the peer,
+    /// control frames that the socket has not taken, and a token whose CONNECT has not come.
     private struct Aside {
         var pending = OutputQueue()
+        /// The token of the request, until the owner has used it.
+        var token: SharedBytes?
         var begunCount = 0
 
         static var begunOffset: Int { MemoryLayout<Aside>.stride }
@@ -63,9 +65,20 @@ struct WebSocketStage: BitwiseCopyable {
     /// The index of the record stage that carries the frames; `nil` over plain bytes.
     var recordPlace: UInt32? { carrier == noIndex ? nil : carrier }
 
-    /// Memory of an unfinished header or control frame.
+    /// Memory of an unfinished header or control frame, and of a token.
     var heldBytes: Int {
-        (aside?.pointee.begunCount ?? 0) > 0 ? BytePool.capacity(for: Aside.size) : 0
+        guard let aside, aside.pointee.begunCount > 0 || aside.pointee.token != nil else {
+            return 0
+        }
+        return BytePool.capacity(for: Aside.size) + (aside.pointee.token?.capacity ?? 0)
+    }
+
+    /// The token of the request, until ``releaseToken(_:)``; empty when there is none.
+    var token: UnsafeRawBufferPointer {
+        guard let token = aside?.pointee.token else {
+            return UnsafeRawBufferPointer(start: nil, count: 0)
+        }
+        return UnsafeRawBufferPointer(start: token.bytes, count: token.count)
     }
 
     /// True while control frames or a response wait for room in the socket.
@@ -146,6 +159,7 @@ struct WebSocketStage: BitwiseCopyable {
         // They are in the shared buffer, as the kept ones have been moved there.
         kept.release(in: bench.pool)
         phase = .open
+        if let token = request.token { hold(token, &bench) }
         post(UpgradeResponse.switching(request), bench.pool)
         flush(descriptor, &records, &bench)
         let rest = UnsafeMutableRawBufferPointer(
@@ -261,11 +275,33 @@ struct WebSocketStage: BitwiseCopyable {
     }
 
     private mutating func releaseAside(_ pool: BytePool) {
-        guard let aside, aside.pointee.begunCount == 0, aside.pointee.pending.isEmpty else {
-            return
-        }
+        guard let aside, aside.pointee.begunCount == 0, aside.pointee.pending.isEmpty,
+            aside.pointee.token == nil
+        else { return }
         pool.deallocate(UnsafeMutableRawPointer(aside), count: Aside.size)
         self.aside = nil
+    }
+
+    /// Keeps the request's token for the owner.
+    private mutating func hold(_ token: [UInt8], _ bench: inout Workbench) {
+        let former = heldBytes
+        let bytes = SharedBytes(count: token.count, pool: bench.pool)
+        token.withUnsafeBytes { source in
+            UnsafeMutableRawBufferPointer(start: bytes.bytes, count: bytes.count)
+                .copyMemory(from: source)
+        }
+        makeAside(bench.pool).pointee.token = bytes
+        bench.held.noteToken(from: former, to: heldBytes, change: 1)
+    }
+
+    /// Drops the token, which the owner has used or nobody will.
+    mutating func releaseToken(_ bench: inout Workbench) {
+        guard let aside, let token = aside.pointee.token else { return }
+        let former = heldBytes
+        token.release(in: bench.pool)
+        aside.pointee.token = nil
+        bench.held.noteToken(from: former, to: heldBytes, change: -1)
+        releaseAside(bench.pool)
     }
 
     /// Sends what ``post(_:_:)`` has added, between two frames of the owner's output.
@@ -363,6 +399,7 @@ struct WebSocketStage: BitwiseCopyable {
 
     /// Frees the memory of a closing connection.
     mutating func close(_ bench: inout Workbench) {
+        releaseToken(&bench)
         bench.held.noteRecord(from: heldBytes, to: 0)
         aside?.pointee.pending.removeAll(in: bench.pool)
         aside?.pointee.begunCount = 0

@@ -4,10 +4,19 @@ public struct WebSocketRules: Hashable, Sendable {
     public var path: [UInt8]
     /// The origins whose web pages may connect, such as `https://app.example.org`, in lower case.
     public var origins: [[UInt8]]
+    /// True when the query may bring a token as `access_token`.
+    public var readsTokenInQuery: Bool
+    /// True when the header `Authorization` may bring a token.
+    public var readsTokenInHeader: Bool
 
-    public init(path: String, origins: [String] = []) {
+    public init(
+        path: String, origins: [String] = [], readsTokenInQuery: Bool = false,
+        readsTokenInHeader: Bool = false
+    ) {
         self.path = Array(path.utf8)
         self.origins = origins.map { $0.utf8.map(\.lowercased) }
+        self.readsTokenInQuery = readsTokenInQuery
+        self.readsTokenInHeader = readsTokenInHeader
     }
 }
 
@@ -32,6 +41,8 @@ public struct UpgradeRequest: Hashable, Sendable {
     public let subProtocol: SubProtocol
     /// The header `Sec-WebSocket-Key`: 16 bytes in base64.
     public let key: [UInt8]
+    /// The bearer token, which is secret; `nil` without one.
+    public let token: [UInt8]?
     /// The size of the request; frames may follow.
     public let size: Int
 
@@ -70,8 +81,9 @@ public struct UpgradeRequest: Hashable, Sendable {
         _ lines: UnsafeRawBufferPointer, size: Int, _ rules: WebSocketRules
     ) throws(WebSocketFlaw) {
         var reader = HeaderReader(lines)
-        try Self.check(requestLine: try reader.line(), rules)
-        var fields = Fields()
+        let query = try Self.query(ofRequestLine: try reader.line(), rules)
+        var fields = Fields(readsToken: rules.readsTokenInHeader)
+        if rules.readsTokenInQuery { try fields.token.take(query: query) }
         var count = 0
         while !reader.isAtEnd {
             count += 1
@@ -92,12 +104,14 @@ public struct UpgradeRequest: Hashable, Sendable {
         guard let offered else { throw .subProtocol }
         subProtocol = offered
         self.key = key
+        token = fields.token.bytes
         self.size = size
     }
 
-    private static func check(
-        requestLine line: UnsafeRawBufferPointer, _ rules: WebSocketRules
-    ) throws(WebSocketFlaw) {
+    /// Checks the request line; returns the query of its target, without the question mark.
+    private static func query(
+        ofRequestLine line: UnsafeRawBufferPointer, _ rules: WebSocketRules
+    ) throws(WebSocketFlaw) -> Slice<UnsafeRawBufferPointer> {
         let words = line.split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false)
         guard words.count == 3, words.allSatisfy({ !$0.isEmpty }),
             words[0].allSatisfy(\.isTokenByte), words[1].allSatisfy({ $0 > 0x20 && $0 < 0x7F })
@@ -106,12 +120,15 @@ public struct UpgradeRequest: Hashable, Sendable {
             throw words[2].starts(with: "HTTP/".utf8) ? .httpVersion : .malformedRequest
         }
         guard words[0].elementsEqual("GET".utf8) else { throw .method }
-        guard let path = path(ofTarget: words[1]) else { throw .malformedRequest }
+        guard let target = pathAndQuery(ofTarget: words[1]) else { throw .malformedRequest }
+        let path = target.prefix { $0 != UInt8(ascii: "?") }
         guard path.elementsEqual(rules.path) else { throw .path }
+        return target.dropFirst(path.count + 1)
     }
 
-    /// The path of a request's target, `/path?query` or `http://host/path?query` (RFC 9112, section 3.2).
-    private static func path(
+    /// Path and query of a request's target, `/path?query` or `http://host/path?query` (RFC 9112,
+    /// section 3.2).
+    private static func pathAndQuery(
         ofTarget target: Slice<UnsafeRawBufferPointer>
     ) -> Slice<UnsafeRawBufferPointer>? {
         var rest = target
@@ -122,7 +139,7 @@ public struct UpgradeRequest: Hashable, Sendable {
             guard rest.starts(with: "://".utf8) else { return nil }
             rest = rest.dropFirst(3).drop { $0 != UInt8(ascii: "/") }
         }
-        return rest.prefix { $0 != UInt8(ascii: "?") }
+        return rest
     }
 
     /// True for 16 bytes in base64, whose last digit has no bits to spare.
@@ -146,6 +163,11 @@ private struct Fields {
     var origin: [UInt8]?
     /// Of all headers of that name, in order.
     var subProtocols: [[UInt8]] = []
+    var token = BearerToken()
+    private let readsToken: Bool
+
+    /// `readsToken`: the header `Authorization` matters.
+    init(readsToken: Bool) { self.readsToken = readsToken }
 
     mutating func take(_ field: HeaderReader.Field) throws(WebSocketFlaw) {
         if field.isNamed("host") {
@@ -164,6 +186,8 @@ private struct Fields {
             try Self.set(&key, field, else: .key)
         } else if field.isNamed("origin") {
             try Self.set(&origin, field, else: .origin)
+        } else if readsToken, field.isNamed("authorization") {
+            try token.take(authorization: field.value)
         } else if field.isNamed("sec-websocket-protocol") {
             subProtocols.append(contentsOf: field.listed)
         } else if field.isNamed("content-length") {

@@ -17,6 +17,8 @@ public enum WebSocketFlaw: UInt8, Error, Hashable, Sendable, BitwiseCopyable, Ca
     case key
     case origin
     case subProtocol
+    case token
+    case severalTokens
     // The frames.
     case reservedBits
     case reservedOpcode
@@ -42,7 +44,8 @@ public enum WebSocketFlaw: UInt8, Error, Hashable, Sendable, BitwiseCopyable, Ca
 
     public var answer: Answer {
         switch self {
-        case .notHTTP, .malformedRequest, .host, .body, .key, .subProtocol: .response(status: 400)
+        case .notHTTP, .malformedRequest, .host, .body, .key, .subProtocol, .token, .severalTokens:
+            .response(status: 400)
         case .origin: .response(status: 403)
         case .path: .response(status: 404)
         case .method: .response(status: 405)
@@ -77,6 +80,9 @@ public enum WebSocketFlaw: UInt8, Error, Hashable, Sendable, BitwiseCopyable, Ca
         case .key: "no Sec-WebSocket-Key of 16 bytes in base64, or several"
         case .origin: "an Origin that the listener does not list"
         case .subProtocol: "no Sec-WebSocket-Protocol that names mqtt or mqttv3.1"
+        case .token:
+            "a bearer token that can be none: it is empty, encoded wrong, or has characters that no token has, or its Authorization is not Bearer"
+        case .severalTokens: "several bearer tokens, or several Authorization headers"
         case .reservedBits: "a frame with reserved bits, which belong to extensions"
         case .reservedOpcode: "a frame of an unknown kind"
         case .textFrame: "a text frame; MQTT is sent in binary frames"

@@ -4,21 +4,26 @@ import Transport
 /// come; any bytes as a request are an upgrade or one flaw.
 ///
 /// An input is a mode and a seed for the pieces, then, for frames, a bound on their payload, then a stream.
+/// The mode's bits say whether it is a request, and where that may bring a token.
 enum WebSocketCheck {
     /// So long a stream has no flood of frames without data, which depends on the pieces.
     private static let longestStream = 1_500
 
     static func run(_ input: [UInt8], trace: ((String) -> Void)?) throws(CheckFailure) {
         var program = ByteProgram(input)
-        let isRequest = program.byte() & 1 == 1
+        let mode = program.byte()
         let seed = UInt64(program.byte())
-        guard isRequest else {
+        guard mode & 1 == 1 else {
             let mostPayload = 16 << Int(program.byte() & 0xF)
             let stream = Array(program.rest().prefix(longestStream))
             try FrameRun.check(stream, mostPayload: mostPayload, seed: seed, trace)
             return
         }
-        try RequestRun.check(program.rest(), seed: seed, trace)
+        let run = RequestRun(
+            rules: WebSocketRules(
+                path: "/mqtt", origins: ["https://a.example"], readsTokenInQuery: mode & 2 == 2,
+                readsTokenInHeader: mode & 4 == 4))
+        try run.check(program.rest(), trace)
     }
 }
 
@@ -157,18 +162,16 @@ private enum FrameRun {
 }
 
 /// Reads bytes as a request for the upgrade, in all its parts.
-private enum RequestRun {
+private struct RequestRun {
     private enum Reading: Equatable {
         case request(UpgradeRequest)
         case flaw(WebSocketFlaw)
         case unfinished
     }
 
-    private static let rules = WebSocketRules(path: "/mqtt", origins: ["https://a.example"])
+    let rules: WebSocketRules
 
-    static func check(
-        _ stream: [UInt8], seed: UInt64, _ trace: ((String) -> Void)?
-    ) throws(CheckFailure) {
+    func check(_ stream: [UInt8], _ trace: ((String) -> Void)?) throws(CheckFailure) {
         let whole = read(stream, seen: 0)
         trace?("\(stream.count) bytes: \(whole)")
         // Byte by byte, and looking only at what is new.
@@ -194,7 +197,7 @@ private enum RequestRun {
     }
 
     /// What is accepted can be said in the usual form, with the same meaning.
-    private static func check(
+    private func check(
         _ request: UpgradeRequest, _ stream: [UInt8]
     ) throws(CheckFailure) {
         let head = stream.prefix(request.size)
@@ -202,23 +205,39 @@ private enum RequestRun {
             head.starts(with: "GET ".utf8) && head.suffix(4) == [0x0D, 0x0A, 0x0D, 0x0A]
                 && request.key.count == 24,
             "\(request) of \(String(decoding: head, as: UTF8.self))")
+        var (query, header) = ("", "")
+        if let token = request.token {
+            let text = String(decoding: token, as: UTF8.self)
+            try CheckFailure.unless(
+                rules.readsTokenInQuery || rules.readsTokenInHeader,
+                "\(text) was read, and no token may be")
+            try CheckFailure.unless(
+                !text.isEmpty && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F },
+                "\(token) is a token")
+            if rules.readsTokenInQuery {
+                query = "?access_token=\(text)"
+            } else {
+                header = "Authorization: Bearer \(text)\r\n"
+            }
+        }
         let usual = """
-            GET /mqtt HTTP/1.1\r
+            GET /mqtt\(query) HTTP/1.1\r
             Host: a\r
             Connection: Upgrade\r
             Upgrade: websocket\r
             Sec-WebSocket-Version: 13\r
             Sec-WebSocket-Key: \(String(decoding: request.key, as: UTF8.self))\r
             Sec-WebSocket-Protocol: \(request.subProtocol.rawValue)\r
-            \r
+            \(header)\r
 
             """
         guard case .request(let again) = read(Array(usual.utf8), seen: 0),
-            again.key == request.key, again.subProtocol == request.subProtocol
+            again.key == request.key, again.subProtocol == request.subProtocol,
+            again.token == request.token
         else { throw CheckFailure("\(request) is another one in its usual form") }
     }
 
-    private static func read(_ bytes: [UInt8], seen: Int) -> Reading {
+    private func read(_ bytes: [UInt8], seen: Int) -> Reading {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 1)
         defer { buffer.deallocate() }
         buffer.copyBytes(from: bytes)

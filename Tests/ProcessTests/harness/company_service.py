@@ -49,6 +49,9 @@ class CompanyService:
             allow() if question.get("password") == "right" else deny())
         self.wire: Callable[[socket.socket, Question], bool] | None = None
         self.released = threading.Event()
+        # Called with the number of a connection before its handshake; false ends it.
+        self.before_handshake: Callable[[int], bool] = lambda _: True
+        self.accepted = 0
         self.open()
 
     @property
@@ -97,10 +100,14 @@ class CompanyService:
                 return
             with self._lock:
                 self._connections.append(connection)
-            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+                self.accepted += 1
+                number = self.accepted
+            threading.Thread(target=self._serve, args=(connection, number), daemon=True).start()
 
-    def _serve(self, connection: socket.socket) -> None:
+    def _serve(self, connection: socket.socket, number: int) -> None:
         with contextlib.suppress(OSError, ssl.SSLError), connection:
+            if not self.before_handshake(number):
+                return
             if self._certificate:
                 context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
                 context.load_cert_chain(self._certificate.certificate, self._certificate.key)

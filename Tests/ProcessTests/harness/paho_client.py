@@ -14,10 +14,6 @@ from .command_line_clients import Received
 from .waiting import PATIENCE, Deadline
 
 
-def _without_origin(headers: dict[str, str]) -> dict[str, str]:
-    return {name: value for name, value in headers.items() if name != "Origin"}
-
-
 class PahoClient:
     """A connected paho client (`protocol` is MQTTv31 or MQTTv311)."""
 
@@ -34,6 +30,7 @@ class PahoClient:
         password: str | None = None,
         context: ssl.SSLContext | None = None,
         websocket_path: str | None = None,
+        websocket_headers: dict[str, str] | None = None,
     ) -> None:
         """With `websocket_path` over WebSocket, without the Origin that paho adds."""
         self._messages: queue.Queue[Received] = queue.Queue()
@@ -49,7 +46,11 @@ class PahoClient:
             transport="tcp" if websocket_path is None else "websockets",
         )
         if websocket_path is not None:
-            self.client.ws_set_options(websocket_path, headers=_without_origin)
+            self.client.ws_set_options(
+                websocket_path, headers=lambda usual: {
+                    **{name: value for name, value in usual.items() if name != "Origin"},
+                    **(websocket_headers or {}),
+                })
         self.client.on_connect = self._on_connect
         self.client.on_disconnect = lambda *_: self._disconnected.set()
         self.client.on_message = self._on_message

@@ -21,7 +21,7 @@ struct UpgradeRequestTests {
     }
 
     static func decode(
-        _ bytes: [UInt8], read: Int = 0
+        _ bytes: [UInt8], read: Int = 0, rules: WebSocketRules = rules
     ) throws(WebSocketFlaw) -> UpgradeRequest? {
         let buffer = UnsafeMutableRawBufferPointer.allocate(
             byteCount: bytes.count, alignment: 1)

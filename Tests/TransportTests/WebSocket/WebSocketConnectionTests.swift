@@ -76,6 +76,40 @@ struct WebSocketConnectionTests {
         #expect(server.reactor.unfinishedBytes == 0)
     }
 
+    @Test("hold the token of their request, counted as unfinished input, until it is released")
+    func token() throws {
+        var server = try EchoServer()
+        server.webSocket = WebSocketRules(path: "/mqtt", readsTokenInQuery: true)
+        let token = String(repeating: "t", count: 3_000)
+        let (peer, handle) = try server.connect()
+        peer.send(
+            UpgradeRequestTests.request(["GET": "GET /mqtt?access_token=\(token) HTTP/1.1"])
+                + clientFrame(.ping, [5]).dropLast())
+        _ = try server.turn { $0.reactor.unfinishedBytes == 192 + 3_072 }
+        #expect(server.reactor.unfinishedBytes == 192 + 3_072)
+        #expect(server.reactor.unfinishedInputs().map(\.connection) == [handle])
+        #expect(server.reactor.holdsTokens == true)
+        #expect(Array(server.reactor.token(of: handle)) == Array(token.utf8))
+        peer.send(clientFrame(.ping, [5]).suffix(1) + clientFrame(.binary, frame([1])))
+        let received = try Self.receive(from: peer, &server) { $0.suffix(4) == frame([1]) }
+        #expect(received.suffix(9) == [0x8A, 1, 5, 0x82, 4] + frame([1]))
+        #expect(server.reactor.unfinishedBytes == 192 + 3_072)
+        server.reactor.releaseToken(handle)
+        #expect(server.reactor.token(of: handle).isEmpty)
+        #expect(server.reactor.holdsTokens == false)
+        #expect(server.reactor.unfinishedBytes == 0)
+        #expect(server.pool.bytesInUse == 0)
+        // Those that end before are freed, too.
+        let (other, last) = try server.connect()
+        other.send(UpgradeRequestTests.request(["GET": "GET /mqtt?access_token=t HTTP/1.1"]))
+        _ = try Self.receive(from: other, &server) { $0.suffix(4) == [13, 10, 13, 10] }
+        #expect(server.reactor.holdsTokens == true)
+        server.close(last)
+        #expect(server.reactor.holdsTokens == false)
+        #expect(server.reactor.unfinishedBytes == 0)
+        #expect(server.pool.bytesInUse == 0)
+    }
+
     @Test("hold an unfinished header as unfinished input, until it is whole")
     func unfinished() throws {
         var server = try Self.makeServer()

@@ -1,7 +1,7 @@
 import RequestText
 import Testing
 
-@testable import HTTPLogins
+@testable import LoginDocuments
 
 @Suite("Questions and answers of a login service")
 struct ServiceAnswerTests {
@@ -59,6 +59,27 @@ struct ServiceAnswerTests {
         #expect(Set(all).count == all.count)
     }
 
+    @Test("questions name the certificate's user, and differ by it")
+    func certificateName() {
+        var question = LoginQuestion(
+            userName: Array("a".utf8), clientIdentifier: Array("c".utf8), password: [],
+            address: "::1")
+        let digest = question.digest([1])
+        #expect(
+            String(decoding: question.body, as: UTF8.self)
+                == #"{"user_name":"a","client_id":"c","password":"","address":"::1"}"#)
+        var digests = [digest]
+        for name in ["", "device \"7\""] {
+            question.certificateName = Array(name.utf8)
+            #expect(!digests.contains(question.digest([1])))
+            digests.append(question.digest([1]))
+        }
+        #expect(
+            String(decoding: question.body, as: UTF8.self)
+                == #"{"user_name":"a","client_id":"c","password":"","#
+                + #""certificate_name":"device \"7\"","address":"::1"}"#)
+    }
+
     // MARK: Answers
 
     @Test("an answer that lets in, with all that it may say")
@@ -89,7 +110,7 @@ struct ServiceAnswerTests {
         #expect(!login.isSuperuser)
         guard
             case .denied(reason: "blocked ")? =
-                try? read(#"{"result":"deny","reason":"blocked\n"}"#).answer
+                try? read(#"{"result":"deny","reason":"blocked\u202E"}"#).answer
         else {
             Issue.record("not denied with a plain reason")
             return

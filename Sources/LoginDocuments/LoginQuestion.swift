@@ -6,21 +6,25 @@ package struct LoginQuestion: Sendable {
     package var userName: [UInt8]
     package var clientIdentifier: [UInt8]
     package var password: [UInt8]
+    /// The user name that the client's certificate proves, in UTF-8; `nil` for none.
+    package var certificateName: [UInt8]?
     /// The client's address without its port, as text.
     package var address: String
 
     package init(
-        userName: [UInt8], clientIdentifier: [UInt8], password: [UInt8], address: String
+        userName: [UInt8], clientIdentifier: [UInt8], password: [UInt8],
+        certificateName: [UInt8]? = nil, address: String
     ) {
         self.userName = userName
         self.clientIdentifier = clientIdentifier
         self.password = password
+        self.certificateName = certificateName
         self.address = address
     }
 
     /// The JSON document of the request. A password that is no UTF-8 comes in base 64 under another
     /// name.
-    var body: [UInt8] {
+    package var body: [UInt8] {
         var body: [UInt8] = []
         func add(_ name: String, _ value: some Sequence<UInt8>) {
             body += Array((body.isEmpty ? "{\"" : ",\"").utf8) + Array(name.utf8)
@@ -35,6 +39,7 @@ package struct LoginQuestion: Sendable {
         } else {
             add("password_base64", Self.base64(password))
         }
+        if let certificateName { add("certificate_name", certificateName) }
         add("address", address.utf8)
         body.append(UInt8(ascii: "}"))
         return body
@@ -42,9 +47,11 @@ package struct LoginQuestion: Sendable {
 
     /// A digest of everything asked. The key is random and of this process, so that nobody who reads
     /// memory finds a password by trying likely ones elsewhere.
-    func digest(_ key: [UInt8]) -> SHA256Digest {
+    package func digest(_ key: [UInt8]) -> SHA256Digest {
         var message = key
-        for part in [userName, clientIdentifier, password, Array(address.utf8)] {
+        var parts = [userName, clientIdentifier, password, Array(address.utf8)]
+        if let certificateName { parts.append(certificateName) }
+        for part in parts {
             // With its length, so that no two questions have the same bytes.
             withUnsafeBytes(of: UInt64(part.count).littleEndian) { message += $0 }
             message += part

@@ -5,7 +5,8 @@ import RequestText
 /// What the service says about a login.
 package enum ServiceAnswer: Sendable {
     case allowed(ServiceLogin)
-    /// With the service's reason, cut and without control characters; `nil` without one.
+    /// With the service's reason, cut and without characters that act on a terminal; `nil` without
+    /// one.
     case denied(reason: String?)
     /// The service lets it in until a time that is over.
     case ended
@@ -16,7 +17,7 @@ package enum ServiceAnswer: Sendable {
     package static let mostBytes = 64 << 10
 
     /// A login that has ended already lets nobody in. `wallClock` is in UNIX seconds.
-    func held(to wallClock: Int64) -> ServiceAnswer {
+    package func held(to wallClock: Int64) -> ServiceAnswer {
         if case .allowed(let login) = self, let end = login.expiresAt, end <= wallClock {
             return .ended
         }
@@ -41,30 +42,30 @@ package struct ServiceLogin: Sendable {
 }
 
 /// The reason why an answer is none, a clause; foreign text is escaped and cut.
-struct MalformedAnswer: Error, Equatable {
-    let complaint: String
+package struct MalformedAnswer: Error, Equatable {
+    package let complaint: String
 }
 
 /// An answer as it came, with the time for which the service lets it be remembered.
-struct ReceivedAnswer: Sendable {
-    var answer: ServiceAnswer
+package struct ReceivedAnswer: Sendable {
+    package var answer: ServiceAnswer
     /// `nil` when the service says nothing of it.
-    var remember: Duration?
+    package var remember: Duration?
 
     /// The longest user name in bytes; the broker's limit of user names counts as well.
-    private static let longestUserName = 1_024
+    package static let longestUserName = 1_024
     /// The longest reason that is kept, in characters.
-    private static let longestReason = 200
+    package static let longestReason = 200
     private static let latestTime = 253_402_300_799.0
 
-    init(answer: ServiceAnswer, remember: Duration?) {
+    package init(answer: ServiceAnswer, remember: Duration?) {
         self.answer = answer
         self.remember = remember
     }
 
     /// Reads a JSON object. Members that are not known are passed over; one that is known and has
     /// another type, and a name that occurs twice, make the whole answer none.
-    init(_ document: [UInt8]) throws(MalformedAnswer) {
+    package init(_ document: [UInt8]) throws(MalformedAnswer) {
         let value: JSONValue
         do throws(JSONSyntaxError) {
             value = try JSONParser.parse(document)
@@ -95,12 +96,11 @@ struct ReceivedAnswer: Sendable {
         }
     }
 
-    /// A reason for one line of the log: without control characters, and cut.
+    /// A reason for one line of the log and of a terminal: cut, with blanks for hidden characters.
     private static func plain(_ text: String) -> String.UnicodeScalarView {
         var scalars = String.UnicodeScalarView()
         for scalar in text.unicodeScalars.prefix(longestReason) {
-            let isControl = scalar.value < 0x20 || 0x7F...0x9F ~= scalar.value
-            scalars.append(isControl ? " " : scalar)
+            scalars.append(VisibleText.isHidden(scalar) ? " " : scalar)
         }
         return scalars
     }
