@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
 import time
@@ -443,31 +444,35 @@ def test_a_service_that_is_down_at_the_start_lets_nobody_in_until_it_answers(
     await_login(login, broker, key.named(), 0, "the first keys")
 
 
-@pytest.mark.parametrize(
-    ("status", "document", "reason"),
-    [
-        (500, None, "the answer has status 500"),
-        (302, None, "the answer has status 302"),
-        (200, b"<html>", "it is no JSON"),
-        (200, b"{}", "no JSON Web Key Set"),
-        (200, b" " * 300_000, "longer than 262144 bytes"),
-        (200, b'{"keys":[{"kty":"oct","k":"' + b"A" * 64 + b'"}]}', "a secret that others could"),
-    ],
-    ids=["error", "redirection", "page", "object", "long", "secret"],
-)
-def test_what_is_no_set_of_keys_changes_nothing(
-    status, document, reason, start_broker, service, login, key
-):
-    good = service.document
-    service.status = status
-    service.headers = {"Location": service.url + "/elsewhere"} if status == 302 else {}
-    if document is not None:
-        service.document = document
-    broker = from_url(start_broker, service)
-    broker.log.await_match("could not be fetched.*" + reason)
-    assert login(broker, key.named())[1] == 3
-    (service.status, service.document, service.headers) = (200, good, {})
-    await_login(login, broker, key.named(), 0, "keys")
+NO_SETS_OF_KEYS = [
+    (500, None, "the answer has status 500"),
+    (302, None, "the answer has status 302"),
+    (200, b"<html>", "it is no JSON"),
+    (200, b"{}", "no JSON Web Key Set"),
+    (200, b" " * 300_000, "longer than 262144 bytes"),
+    (200, b'{"keys":[{"kty":"oct","k":"' + b"A" * 64 + b'"}]}', "a secret that others could"),
+]
+
+
+def test_what_is_no_set_of_keys_changes_nothing(start_broker, login, key):
+    """Each has a broker and a service of its own, because a broker asks again after ten seconds."""
+    good = key_set(key)
+    with contextlib.ExitStack() as stack:
+        brokers: list[tuple[Broker, KeyServer]] = []
+        for status, document, reason in NO_SETS_OF_KEYS:
+            service = KeyServer(document or good)
+            stack.callback(service.close)
+            service.status = status
+            if status == 302:
+                service.headers = {"Location": service.url + "/elsewhere"}
+            broker = from_url(start_broker, service)
+            broker.log.await_match("could not be fetched.*" + reason)
+            assert login(broker, key.named())[1] == 3
+            brokers.append((broker, service))
+        for _, service in brokers:
+            (service.status, service.document, service.headers) = (200, good, {})
+        for broker, _ in brokers:
+            await_login(login, broker, key.named(), 0, "keys")
 
 
 def test_configuration_mistakes_are_told(tmp_path):
