@@ -8,28 +8,40 @@ import Transport
 /// address that has reached a limit are closed at once.
 extension BrokerLoop {
     private static var acceptsPerTurn: Int { 256 }
+    /// Sockets of ended connections from which on none is accepted: fewer than the descriptors that are
+    /// not for clients.
+    static var mostEndedSockets: Int { 128 }
     /// Pause after a connection that could neither be accepted nor closed.
     private static var pauseMilliseconds: UInt64 { 100 }
 
-    /// Accepts from listeners with waiting connections, after all other events of the turn, so that
-    /// connected clients are served first.
+    /// Accepts from listeners with waiting connections for a ``Stint``, after all other events of the
+    /// turn, so that connected clients are served first. The kernel reports what still waits again.
+    ///
+    /// Accepts nothing while many sockets of ended connections are open: clients that come and go
+    /// faster than sockets close would use up all descriptors.
     mutating func acceptWaiting() {
-        while acceptable != 0 {
-            let listener = acceptable.trailingZeroBitCount
-            acceptable &= acceptable - 1
-            accept(listener)
+        guard acceptable != 0 else { return }
+        defer { acceptable = 0 }
+        guard reactor.endedSocketCount < Self.mostEndedSockets else { return }
+        var stint = Stint(microseconds: Self.newcomersMicroseconds)
+        var hasTime = true
+        while hasTime, acceptable != 0 {
+            let behindLast = acceptable & ~((2 << UInt64(lastAccepting)) &- 1)
+            lastAccepting = (behindLast != 0 ? behindLast : acceptable).trailingZeroBitCount
+            acceptable &= ~(1 << UInt64(lastAccepting))
+            hasTime = accept(lastAccepting, &stint)
         }
     }
 
-    private mutating func accept(_ listener: Int) {
-        var stint = Stint(microseconds: Self.newcomersMicroseconds)
+    /// Accepts from one listener; false when the stint is over.
+    private mutating func accept(_ listener: Int, _ stint: inout Stint) -> Bool {
         for number in 0..<Self.acceptsPerTurn {
-            if stint.isOver() { return }
-            guard hasToken() else { return }
+            if stint.isOver() { return false }
+            guard hasToken() else { return true }
             // Only for the first connection is it known that it waits.
             guard hasRoom(onListener: listener, isAwaited: number == 0) else {
                 admission.putTokenBack()
-                return
+                return true
             }
             let accepted = reactor.accept(
                 listener, isOneShot: beginsWithTLS(listener), isNewcomer: true)
@@ -38,7 +50,7 @@ extension BrokerLoop {
             }
             admission.putTokenBack()
             switch accepted {
-            case .none: return
+            case .none: return true
             case .connection, .gone: continue
             case .refused: logOpenFiles()
             case .unable(let error):
@@ -49,9 +61,10 @@ extension BrokerLoop {
                 }
                 acceptAgainAt = shard.now.advanced(byMilliseconds: Self.pauseMilliseconds)
                 updateAccepting()
-                return
+                return true
             }
         }
+        return true
     }
 
     private mutating func logOpenFiles() {

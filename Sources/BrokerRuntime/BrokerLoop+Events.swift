@@ -15,11 +15,11 @@ extension BrokerLoop {
     /// Checked logins and handshake steps of one turn: what follows from a login takes some 15 us.
     private static var newcomersPerTurn: Int { 32 }
 
-    /// Handles events until sockets have moved ``bytesPerTurn``, or for a ``Stint``; the others are
-    /// the next turn's.
-    mutating func handleEvents() {
+    /// Handles events until sockets have moved ``bytesPerTurn``, or for a ``Stint`` from the begin of the
+    /// turn; the others are the next turn's.
+    mutating func handleEvents(from begin: UInt64) {
         let end = reactor.bytesReceived &+ reactor.bytesSent &+ Self.bytesPerTurn
-        var stint = Stint(microseconds: Self.eventsMicroseconds)
+        var stint = Stint(until: begin + Self.eventsMicroseconds)
         while reactor.bytesReceived &+ reactor.bytesSent < end, let index = arrivals.nextEvent() {
             handle(reactor.event(index))
             if stint.isOver() { return }
@@ -40,6 +40,7 @@ extension BrokerLoop {
 
     /// Handles events of newcomers for a ``Stint``; the kernel keeps the others for the next turn.
     mutating func handleNewcomers() {
+        guard arrivals.haveNewcomers else { return }
         var stint = Stint(microseconds: Self.newcomersMicroseconds)
         var isOver = false
         while arrivals.haveNewcomers, !isOver {
@@ -56,10 +57,14 @@ extension BrokerLoop {
     }
 
     /// Closes sockets of connections that have ended, for a ``Stint``; the rest follow in the next
-    /// turn. Thousands may go at once, and each takes the kernel 10 us and more.
+    /// turn. Thousands may go at once, and each takes the kernel 10 us and more. While there are so
+    /// many that nobody is accepted, they have that time, too.
     mutating func closeEndedSockets() {
-        var stint = Stint(microseconds: Self.newcomersMicroseconds, stepsBetweenLooks: 4)
-        while reactor.hasEndedSockets {
+        guard reactor.endedSocketCount > 0 else { return }
+        let areMany = reactor.endedSocketCount >= Self.mostEndedSockets
+        var stint = Stint(
+            microseconds: Self.newcomersMicroseconds * (areMany ? 2 : 1), stepsBetweenLooks: 4)
+        while reactor.endedSocketCount > 0 {
             reactor.closeEndedSocket()
             if stint.isOver() { return }
         }

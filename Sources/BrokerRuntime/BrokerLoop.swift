@@ -58,6 +58,8 @@ package struct BrokerLoop: ~Copyable {
     var lockouts: Lockouts
     /// Listeners with waiting connections, one bit each; they accept at the end of the turn.
     var acceptable: UInt64 = 0
+    /// The listener that accepted last; another one begins the next turn.
+    var lastAccepting = 0
     /// By listener.
     var isAccepting: [Bool]
     /// Listeners pause until then, because connections exceed `limits.connect_rate`.
@@ -117,7 +119,8 @@ package struct BrokerLoop: ~Copyable {
             authenticator = try Authenticator(logins) { request, answer in
                 let message = ShardMessage.authenticated(
                     request.connection, answer, mayBeGuess: request.mayBeGuess)
-                _ = mailbox.post(message, isUrgent: true)
+                // The shard's next turns make room.
+                while mailbox.post(message, isUrgent: true) == .full { usleep(1_000) }
             }
         }
         let handshakes = try Self.handshakeWorkers(settings, mailbox)
@@ -170,7 +173,7 @@ package struct BrokerLoop: ~Copyable {
             at: MonotonicTime(milliseconds: begin / 1_000), microseconds: begin,
             wallClockMs: hermes_wall_ms())
         tellShard()
-        handleEvents()
+        handleEvents(from: begin)
         handleMail()
         handleNewcomers()
         acceptWaiting()
@@ -237,7 +240,7 @@ package struct BrokerLoop: ~Copyable {
     }
 
     private mutating func timeout() -> CInt {
-        guard !reactor.hasEndedSockets, !arrivals.hasMail else { return 0 }
+        guard reactor.endedSocketCount == 0, !arrivals.hasMail else { return 0 }
         var deadline = shard.nextDeadline
         if let first = lingering.nextDeadline { deadline = min(deadline ?? first, first) }
         if let handshakeDeadline {

@@ -4,16 +4,21 @@ import CLinux
 /// is done. Looks at the clock only after every few of them.
 struct Stint {
     private let stepsBetweenLooks: Int
-    private let microseconds: UInt64
+    private let end: UInt64
     private var left: Int
-    private var end: UInt64 = 0
 
-    /// `microseconds`: time from the first look at the clock on, which follows the first
-    /// `stepsBetweenLooks` steps.
-    init(microseconds: UInt64, stepsBetweenLooks: Int = 16) {
-        self.microseconds = microseconds
+    /// Ends at the first look after `end`, in microseconds of the monotonic clock: after
+    /// `stepsBetweenLooks` steps, or twice, and so on.
+    init(until end: UInt64, stepsBetweenLooks: Int = 16) {
+        self.end = end
         self.stepsBetweenLooks = stepsBetweenLooks
         left = stepsBetweenLooks
+    }
+
+    /// Ends at the first look after so much time from now.
+    init(microseconds: UInt64, stepsBetweenLooks: Int = 16) {
+        self.init(
+            until: hermes_monotonic_us() + microseconds, stepsBetweenLooks: stepsBetweenLooks)
     }
 
     /// Counts a step; true when it was the last one for now.
@@ -21,11 +26,6 @@ struct Stint {
         left -= 1
         guard left == 0 else { return false }
         left = stepsBetweenLooks
-        let now = hermes_monotonic_us()
-        guard end != 0 else {
-            end = now + microseconds
-            return false
-        }
-        return now >= end
+        return hermes_monotonic_us() >= end
     }
 }

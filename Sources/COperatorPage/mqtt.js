@@ -165,10 +165,15 @@ export function subscribePacket(filters) {
 const pingreq = packet(0xC0);
 const disconnect = packet(0xE0);
 
+/** True for a text that a packet can hold (section 1.5.3). */
+export function fits(text) {
+  return new TextEncoder().encode(text).length <= mostTextBytes;
+}
+
 /** Why a text is no topic filter (section 4.7), in words; null for a good one. */
 export function flawOfFilter(filter) {
   if (!filter.isWellFormed() || filter.includes("\0")) return "holds a character that MQTT has not";
-  if (new TextEncoder().encode(filter).length > mostTextBytes) return "is longer than 65,535 bytes";
+  if (!fits(filter)) return "is longer than 65,535 bytes";
   const levels = filter.split("/");
   if (levels.slice(0, -1).some((level) => level.includes("#"))) return "has levels behind its #";
   if (levels.some((level) => level.length > 1 && /[+#]/.test(level))) {

@@ -2,7 +2,7 @@
 // with the rights of the user that the operator names. This file is given no token of the HTTP API,
 // and keeps user name and password nowhere but in the form.
 
-import { flawOfFilter, mostFilters, Subscription } from "/ui/mqtt.js";
+import { fits, flawOfFilter, mostFilters, Subscription } from "/ui/mqtt.js";
 import { byID, linkTo, put, rate, setText, show, visible, whole } from "/ui/text.js";
 
 const mostRows = 200;
@@ -94,6 +94,10 @@ function start() {
   if (flaw !== "") return;
   if (userName === "" && password !== "") {
     put("tail-problem", "MQTT 3.1.1 sends a password only with a user name: give one.");
+    return;
+  }
+  if ([userName, password].some((text) => !fits(text))) {
+    put("tail-problem", "User name and password have at most 65,535 bytes each in MQTT.");
     return;
   }
   stop();

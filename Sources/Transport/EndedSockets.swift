@@ -10,7 +10,7 @@ struct EndedSockets: ~Copyable {
         for place in 0..<descriptors.count { _ = Glibc.close(descriptors[place]) }
     }
 
-    var isEmpty: Bool { descriptors.count == 0 }
+    var count: Int { descriptors.count }
 
     mutating func append(_ descriptor: CInt) { descriptors.append(descriptor) }
 
@@ -19,7 +19,10 @@ struct EndedSockets: ~Copyable {
         if let descriptor = descriptors.popFirst() { _ = Glibc.close(descriptor) }
     }
 
-    mutating func closeAll() {
-        while !isEmpty { closeFirst() }
+    /// Closes some, because a descriptor is needed at once; false when there is none.
+    mutating func closeSome() -> Bool {
+        guard count > 0 else { return false }
+        for _ in 0..<min(count, 16) { closeFirst() }
+        return true
     }
 }

@@ -94,13 +94,12 @@ struct Listeners: ~Copyable {
         descriptors.removeAll()
     }
 
-    /// Accepts one connection; the caller owns its socket. Ended sockets are closed at once when no
+    /// Accepts one connection; the caller owns its socket. Some ended sockets are closed when no
     /// descriptor is free.
     mutating func accept(_ listener: Int, _ ended: inout EndedSockets) -> Taken {
         guard listener < descriptors.count, !isRefusing else { return .nothing(.none) }
         var (socket, code) = retrying { Int(hermes_accept(descriptors[listener])) }
-        if socket < 0, code == EMFILE || code == ENFILE, !ended.isEmpty {
-            ended.closeAll()
+        if socket < 0, code == EMFILE || code == ENFILE, ended.closeSome() {
             (socket, code) = retrying { Int(hermes_accept(descriptors[listener])) }
         }
         guard socket < 0 else { return .socket(CInt(socket)) }

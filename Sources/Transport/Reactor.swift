@@ -473,8 +473,8 @@ public struct Reactor: ~Copyable {
         connections.remove(index)
     }
 
-    /// True while sockets of closed connections are open.
-    public var hasEndedSockets: Bool { !ended.isEmpty }
+    /// Sockets of closed connections that are open.
+    public var endedSocketCount: Int { ended.count }
 
     /// Closes one of them, which takes the kernel 10 us and more.
     public mutating func closeEndedSocket() {

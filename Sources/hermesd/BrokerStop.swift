@@ -63,7 +63,7 @@ final class BrokerStop: Sendable {
     }
 
     private func post() async {
-        // A turn empties a full mailbox.
+        // The next turns empty a full mailbox.
         while !broker.tell(.stop) { await Task.yield() }
     }
 }

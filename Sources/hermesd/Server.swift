@@ -351,7 +351,7 @@ struct Server {
         ) { configuration in
             let limits = BrokerLimits(
                 configuration, descriptorLimit: DescriptorTable.raiseLimit())
-            // A turn empties a full mailbox; otherwise the next reload tries again.
+            // The next turns empty a full mailbox; otherwise the next reload tries again.
             guard broker.tell(.limits(limits)) else {
                 logger.error("The broker is too busy to take the new limits; send SIGHUP again")
                 return false
@@ -368,7 +368,7 @@ struct Server {
         _ certificates: Certificates, _ broker: BrokerThread, _ read: Certificates.Read
     ) -> Bool {
         guard broker.tell(.certificates(read.contexts)) else {
-            // A turn empties a full mailbox.
+            // The next turns empty a full mailbox.
             logger.error("The broker is too busy to take the new certificates; send SIGHUP again")
             return false
         }

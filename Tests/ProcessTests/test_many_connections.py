@@ -1,5 +1,8 @@
 """A thousand clients at once."""
 
+import subprocess
+import sys
+
 import pytest
 
 from harness import wire
@@ -70,3 +73,36 @@ def test_connections_that_come_and_go_leave_nothing(broker, raw, names):
     )
     grown = broker.resident_bytes() - resident
     assert grown < 4 * 1024 * 1024, f"{grown} bytes more after 2,000 connections"
+
+
+CHURN = """
+import collections, socket, sys, time
+host, port, hello = sys.argv[1], int(sys.argv[2]), bytes.fromhex(sys.argv[3])
+held, end = collections.deque(), time.monotonic() + 2
+while time.monotonic() < end:
+    newcomer = socket.create_connection((host, port))
+    newcomer.sendall(hello)
+    held.append(newcomer)
+    if len(held) > 300:
+        held.popleft().close()
+"""
+
+
+def test_clients_that_come_and_go_faster_than_sockets_close_use_up_no_descriptors(start_broker):
+    """Two processes whose clients take one identifier from each other, as fast as they can."""
+    broker = start_broker()
+    before = broker.open_descriptors()
+    hello = wire.connect("the-same").hex()
+    host, port = broker.address
+    churns = [
+        subprocess.Popen([sys.executable, "-c", CHURN, host, str(port), hello]) for _ in range(2)
+    ]
+    most = 0
+    while any(churn.poll() is None for churn in churns):
+        most = max(most, broker.open_descriptors() - before)
+    assert all(churn.returncode == 0 for churn in churns)
+    # Connections under way, 300 held by each process, and at most 128 that have ended.
+    assert most < 1_000
+    eventually(
+        lambda: broker.open_descriptors() <= before + 2, "the broker to close its descriptors"
+    )

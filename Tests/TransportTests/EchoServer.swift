@@ -174,7 +174,7 @@ struct EchoServer: ~Copyable {
     mutating func close(_ handle: Handle) {
         connections[handle]?.output.removeAll(in: pool)
         reactor.close(handle)
-        while reactor.hasEndedSockets { reactor.closeEndedSocket() }
+        while reactor.endedSocketCount > 0 { reactor.closeEndedSocket() }
     }
 
     /// Connects a peer and accepts it.
