@@ -28,14 +28,15 @@ extension BrokerLoop {
         }
     }
 
-    /// Counts a wrong password, or ends the count. Returns the limit of a lock that began while the
+    /// Counts a wrong password, or ends the count: not where a certificate or token lets the client in as
+    /// another user than its CONNECT names, which would win it free guesses at that one. Returns the limit of a lock that began while the
     /// password was checked: even a right one is then refused, so that guesses side by side win
     /// nothing.
     private mutating func note(_ answer: LoginAnswer, of handle: Handle) -> Limit? {
         let (isWrong, isRight) =
             switch answer {
             case .wrongPassword, .denied: (true, false)
-            case .admitted: (false, true)
+            case .admitted(let login): (false, shard.isClaimedUser(handle, login))
             case .tokenRefused, .serviceUnavailable, .busy: (false, false)
             }
         guard isWrong || !lockouts.isEmpty,

@@ -3,7 +3,7 @@ import BrokerAPI
 import Structures
 
 /// Wrong passwords of the last while, and who is locked out for them: a user name from one address,
-/// and an address whatever the user. So who guesses locks out no client of another address.
+/// and an address whatever the user, or without one. So who guesses locks out no client of another address.
 ///
 /// A table of fixed size, made when the first wrong password comes. Each key may stand in four
 /// places; a newcomer takes the place of the key that matters least. A check of a password takes
@@ -50,9 +50,15 @@ struct Lockouts {
     }
 
     /// What wrong passwords are counted by.
-    fileprivate enum Scope: UInt64, CaseIterable {
+    fileprivate enum Scope: UInt64 {
         case pair = 1
         case address = 2
+
+        /// Clients that name no user, since their tokens do, are not one user: they share the count of
+        /// their address alone.
+        static func all(of userName: [UInt8]) -> [Scope] {
+            userName.isEmpty ? [.address] : [.pair, .address]
+        }
 
         var limit: Limit {
             switch self {
@@ -113,7 +119,7 @@ struct Lockouts {
     /// The limit for which a user from an address is locked out; `nil` lets the password be checked.
     func lock(of userName: [UInt8], from peer: IPAddress, at now: MonotonicTime) -> Limit? {
         guard !isEmpty else { return nil }
-        for scope in Scope.allCases where limits.most(scope, peer) != .max {
+        for scope in Scope.all(of: userName) where limits.most(scope, peer) != .max {
             guard let place = find(key(scope, userName, peer)), entries[place].isLocked(at: now)
             else { continue }
             return scope.limit
@@ -126,7 +132,7 @@ struct Lockouts {
         _ userName: [UInt8], from peer: IPAddress, at now: MonotonicTime
     ) -> [Beginning] {
         var beginnings: [Beginning] = []
-        for scope in Scope.allCases {
+        for scope in Scope.all(of: userName) {
             let most = limits.most(scope, peer)
             guard most != .max else { continue }
             if isEmpty { entries = Array(repeating: Entry(), count: Self.capacity) }

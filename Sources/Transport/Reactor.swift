@@ -252,12 +252,13 @@ public struct Reactor: ~Copyable {
         connections[handle.index].setHeldBack(isHeldBack, tables, &bench)
     }
 
-    /// Drops the kept input of a connection that is about to close. An incomplete TLS record stays,
+    /// Drops the kept input, and the token, of a connection that is about to close. An incomplete TLS record stays,
     /// so that the bytes after it are not mistaken for a record.
     public mutating func discardKeptInput(_ handle: Handle) {
         guard isOpen(handle) else { return }
         connections[handle.index].setHeldBack(false, tables, &bench)
         connections[handle.index].releaseInput(handle.index, &bench)
+        releaseToken(handle)
     }
 
     /// All connections with unfinished input, large buffers first in the order in which their packets

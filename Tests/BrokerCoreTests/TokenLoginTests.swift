@@ -186,11 +186,15 @@ struct TokenLoginTests {
     @Test("a login that names no user lets nobody in whose CONNECT names none, though anybody may")
     func tokenOfNobody() throws {
         let link = ShardLink(verifiesPasswords: true)
-        let handle = link.open()
         let connect = try PacketContent.connect(.init(clientIdentifier: "phone")).encoded()
-        link.send(handle, connect, token: [1])
-        #expect(try link.take(handle) == [.connack(.refused(.badUserNameOrPassword))])
-        #expect(link.closeReasons.last == .tokenRefused)
+        var empty = PacketContent.Connect(clientIdentifier: "phone")
+        empty.userName = []
+        for connect in [connect, try PacketContent.connect(empty).encoded()] {
+            let handle = link.open()
+            link.send(handle, connect, token: [1])
+            #expect(try link.take(handle) == [.connack(.refused(.badUserNameOrPassword))])
+            #expect(link.closeReasons.last == .tokenRefused)
+        }
         // Without a token it is anonymous.
         let other = link.open()
         link.send(other, connect)

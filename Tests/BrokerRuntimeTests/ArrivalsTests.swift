@@ -6,11 +6,11 @@ import Testing
 @Suite("What has arrived for the loop")
 struct ArrivalsTests {
     private func answer(_ index: UInt32) -> ShardMessage {
-        .authenticated(Handle(index: index, generation: 1), .wrongPassword)
+        .authenticated(Handle(index: index, generation: 1), .wrongPassword, mayBeGuess: true)
     }
 
     private func index(_ message: ShardMessage?) -> UInt32? {
-        if case .authenticated(let handle, _) = message { handle.index } else { nil }
+        if case .authenticated(let handle, _, _) = message { handle.index } else { nil }
     }
 
     @Test("events are handed out once, in order")

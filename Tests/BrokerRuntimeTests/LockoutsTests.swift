@@ -50,6 +50,25 @@ struct LockoutsTests {
         #expect(lockouts.count(at: Self.at(300_000)) == 0)
     }
 
+    @Test("clients of an address that name no user are locked out with their address alone")
+    func nameless() {
+        var lockouts = Self.lockouts {
+            $0.lockoutAttempts = .number(3)
+            $0.lockoutAttemptsPerAddress = .number(5)
+        }
+        for _ in 0..<4 {
+            let begun = lockouts.noteWrong([], from: Self.phone, at: Self.at(0))
+            #expect(begun == [])
+        }
+        #expect(lockouts.lock(of: [], from: Self.phone, at: Self.at(0)) == nil)
+        lockouts.noteRight([], from: Self.phone)
+        let begun = lockouts.noteWrong([], from: Self.phone, at: Self.at(0))
+        #expect(begun == [.init(limit: .lockoutAttemptsPerAddress, userName: nil, wrong: 5)])
+        #expect(
+            lockouts.lock(of: [], from: Self.phone, at: Self.at(0)) == .lockoutAttemptsPerAddress)
+        #expect(lockouts.lock(of: [], from: Self.other, at: Self.at(0)) == nil)
+    }
+
     @Test("wrong passwords add up within the window alone, and a right one ends the count")
     func window() {
         var lockouts = Self.lockouts { $0.lockoutAttempts = .number(3) }

@@ -175,6 +175,21 @@ def test_a_refused_certificate_is_no_guess_of_a_password(start, service, login):
     assert login(broker, "device")[1] == 0
 
 
+def test_a_certificate_wins_no_free_guesses(start, service, login):
+    """It lets its client in as itself, which ends no count of wrong passwords of somebody else."""
+    broker = start("http,certificate", {"HERMES_LIMITS_LOCKOUT_ATTEMPTS": "3"})
+    service.answer = lambda question: (
+        allow(user_name=NAME) if question["password"] == "own" else deny())
+    for _ in range(2):
+        assert login(broker, named=False, user_name="anna", password=b"guess")[1] == 4
+    assert login(broker, user_name="anna", password=b"own")[1] == 0
+    assert login(broker, named=False, user_name="anna", password=b"guess")[1] == 4
+    asked = len(service.questions)
+    assert login(broker, named=False, user_name="anna", password=b"guess")[1] == 4
+    assert len(service.questions) == asked, "anna is locked out at this address"
+    assert AdminAPI(broker).get("/v1/lockouts")["lockouts"][0]["user_name"] == "anna"
+
+
 def test_auth_check_names_the_source(service, tmp_path, authority, pair):
     configuration = tmp_path / "hermes.yaml"
 
@@ -215,7 +230,8 @@ auth:
     assert checked.json["source"] == "http" and checked.json["user_name"] == NAME
     checked = check("certificate,http", stdin=b"right")
     assert checked.output == (
-        'certificate passes it on: no certificate names it\nlet in by http as ""\n')
+        "certificate passes it on: no certificate names it\nrefused by http: the service lets it in,"
+        " and neither CONNECT nor it names a user\n")
     configuration.write_text(f"auth:\n  http:\n    url: {service.url}\n")
     checked = hermesctl("auth", "check", "-", "--config", str(configuration), *named)
     assert checked.code == 64

@@ -14,7 +14,8 @@ from harness.company_service import CompanyService, allow, deny
 from harness.login_service import SigningKey
 from harness.tls import client_context, tls_environment
 from harness.waiting import eventually
-from harness.websocket import BINARY, WebSocket, frame, request, websocket_environment
+from harness.websocket import (
+    BINARY, CLOSE, TEXT, WebSocket, frame, request, websocket_environment)
 
 pytestmark = pytest.mark.hermesd("hermesd takes tokens in the request for WebSocket")
 
@@ -207,3 +208,36 @@ def test_guesses_beside_a_certificate_are_counted(start_broker, web, pair, autho
         assert [question["password"] for question in service.questions] == ["guess0", "guess1"]
     finally:
         service.close()
+
+
+def test_wrong_tokens_lock_out_no_others_who_name_no_user(start_broker, web):
+    """A page that comes again and again with an old token shares its address with its office."""
+    service = CompanyService()
+    try:
+        service.answer = lambda question: (
+            allow(user_name="anna") if question["password"] == "good" else deny())
+        broker = start_broker(environment={
+            **websocket_environment(token="query"), "HERMES_AUTH_HTTP_URL": service.url,
+            "HERMES_LIMITS_LOCKOUT_ATTEMPTS": "2",
+            "HERMES_LIMITS_LOCKOUT_ATTEMPTS_PER_ADDRESS": "6",
+        })
+        for number in range(5):
+            assert code(web(broker, token=b"old%d" % number)) == 4
+        assert code(web(broker, token=b"good")) == 0
+        # Its address has its share all the same.
+        assert code(web(broker, token=b"old5")) == 4
+        assert code(web(broker, token=b"good")) == 4
+    finally:
+        service.close()
+
+
+def test_a_connection_that_ends_has_dropped_its_token(start, key, web):
+    """Also while its peer still reads why."""
+    broker = start()
+    figures = AdminAPI(broker)
+    closed = [web(broker, token=b"a" * 7_500) for _ in range(20)]
+    assert figures.metric("hermes_unfinished_packet_bytes") >= 20 * 7_500
+    for one in closed:
+        one.send(frame(TEXT, b"no binary frame"))
+        one.expect(CLOSE)
+    assert figures.metric("hermes_unfinished_packet_bytes") == 0

@@ -77,7 +77,7 @@ extension Shard {
         logins.add(handle, login, now: context.now, wallClockMs: context.wallClockMs)
         guard let userName = login.userName else {
             let judged = JudgedConnect(handle, held)
-            guard judged.userName != nil || judged.provenUser != nil else {
+            guard judged.userName?.isEmpty == false || judged.provenUser != nil else {
                 refuseConnect(
                     judged, .badUserNameOrPassword, .tokenRefused,
                     detail: "neither its CONNECT nor what answers for its token names a user")
@@ -111,6 +111,17 @@ extension Shard {
             let held = connections[handle].machine.checkedConnect
         else { return nil }
         return JudgedConnect(handle, held).claimedUserName ?? []
+    }
+
+    /// True when a login lets a client in as the user that its CONNECT names, or names none as it does.
+    public func isClaimedUser(_ handle: Handle, _ login: Login) -> Bool {
+        guard connections.isCurrent(handle),
+            let held = connections[handle].machine.checkedConnect
+        else { return false }
+        let judged = JudgedConnect(handle, held)
+        let claimed = judged.claimedUserName ?? []
+        if let userName = login.userName { return userName == claimed }
+        return judged.provenUser.map { claimed.elementsEqual($0.name) } ?? true
     }
 
     /// Refuses a CONNECT whose password would be checked, as if it were wrong: a stranger learns

@@ -218,10 +218,14 @@ struct AuthCheckCommand: OperatorCommand {
                 allowed: false, source: "http",
                 reason: "the service lets it in until a time that is over (expires_at)")
         case .answered(.allowed(let login)), .outdated(let login):
+            let claimed = userName.isEmpty ? nil : String(decoding: userName, as: UTF8.self)
+            guard let userName = login.userName ?? certificateName ?? claimed else {
+                return Answer(
+                    allowed: false, source: "http",
+                    reason: "the service lets it in, and neither CONNECT nor it names a user")
+            }
             return Answer(
-                allowed: true, source: "http",
-                userName: login.userName ?? certificateName
-                    ?? String(decoding: userName, as: UTF8.self),
+                allowed: true, source: "http", userName: userName,
                 expiresAt: login.expiresAt, narrows: login.narrows, superuser: login.isSuperuser)
         case .unavailable(let reason):
             return Answer(allowed: false, source: "http", reason: reason, unavailable: true)
