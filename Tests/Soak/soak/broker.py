@@ -25,7 +25,8 @@ limits:
   queue_messages: 20000
   session_expiry: {session_expiry}
   connect_timeout: {connect_timeout}
-logging: {{level: info}}
+# Who comes and goes has a bound of its own, of 1,000 lines a second; the check is for the rest.
+logging: {{level: info, connections: debug}}
 """
 
 
