@@ -28,10 +28,11 @@ extension BrokerLoop {
         }
     }
 
-    /// Counts a wrong password, or ends the count: not where a certificate or token lets the client in as
-    /// another user than its CONNECT names, which would win it free guesses at that one. Returns the limit of a lock that began while the
-    /// password was checked: even a right one is then refused, so that guesses side by side win
-    /// nothing.
+    /// Counts a wrong password, or ends the count: not where a certificate or token lets the client
+    /// in as another user than its CONNECT names, which would win it free guesses at that one.
+    ///
+    /// Returns the limit of a lock that began while the password was checked: even a right one is
+    /// then refused, so that guesses side by side win nothing.
     private mutating func note(_ answer: LoginAnswer, of handle: Handle) -> Limit? {
         let (isWrong, isRight) =
             switch answer {

@@ -252,8 +252,8 @@ public struct Reactor: ~Copyable {
         connections[handle.index].setHeldBack(isHeldBack, tables, &bench)
     }
 
-    /// Drops the kept input, and the token, of a connection that is about to close. An incomplete TLS record stays,
-    /// so that the bytes after it are not mistaken for a record.
+    /// Drops the kept input and the token of a connection that is about to close. An incomplete TLS
+    /// record stays, so that the bytes after it are not mistaken for a record.
     public mutating func discardKeptInput(_ handle: Handle) {
         guard isOpen(handle) else { return }
         connections[handle.index].setHeldBack(false, tables, &bench)
