@@ -95,12 +95,20 @@ let package = Package(
                 "Addresses", "Authorization", "BrokerAPI", "MQTTCodec", "MQTTCore", "Store",
                 "Structures",
             ]),
+        // What follows the shard: features of the admin plane and of waking phones.
+        module(
+            "BrokerFeatures",
+            [
+                "Addresses", "Authorization", "BrokerAPI", "BrokerCore", "MQTTCodec", "MQTTCore",
+                "Store", "Structures",
+            ]),
         // The loop: the one place where sockets and protocol meet.
         module(
             "BrokerRuntime",
             [
-                "Addresses", "Authorization", "BrokerAPI", "BrokerCore", "CLinux", "MQTTCodec",
-                "MQTTCore", "OperatorLog", "Store", "Structures", "SystemFiles", "TLS", "Threads",
+                "Addresses", "Authorization", "BrokerAPI", "BrokerCore", "BrokerFeatures", "CLinux",
+                "MQTTCodec", "MQTTCore", "OperatorLog", "Store", "Structures", "SystemFiles", "TLS",
+                "Threads",
                 "Transport",
                 .product(name: "Logging", package: "swift-log"),
             ]),
@@ -227,9 +235,8 @@ let package = Package(
         testSupport(
             "BrokerTesting",
             [
-                "Authorization", "BrokerAPI", "BrokerCore", "HermesTesting", "MQTTCodec",
-                "MQTTCore",
-                "Store", "Structures",
+                "Authorization", "BrokerAPI", "BrokerCore", "BrokerFeatures", "HermesTesting",
+                "MQTTCodec", "MQTTCore", "Store", "Structures",
             ]),
         // The client's core, for the simulation of phones and broker and for fuzzing; it is the
         // package in Client/.
@@ -239,8 +246,8 @@ let package = Package(
         testSupport(
             "FuzzChecks",
             [
-                "APNs", "Addresses", "Authorization", "BrokerAPI", "BrokerCore", "Credentials",
-                "HermesClientCore", "HermesTesting", "LoginDocuments", "LoginTokens",
+                "APNs", "Addresses", "Authorization", "BrokerAPI", "BrokerCore", "BrokerFeatures",
+                "Credentials", "HermesClientCore", "HermesTesting", "LoginDocuments", "LoginTokens",
                 "MQTTCodec", "MQTTCore",
                 "OperatorConfiguration", "PlainText", "RequestText",
                 "Store", "Structures", "TLS", "Transport",
@@ -250,7 +257,7 @@ let package = Package(
             "hermesd",
             [
                 "APNs", "Addresses", "AdminAPI", "AdminTLS", "Authorization", "BanFiles",
-                "BrokerAPI", "BrokerCore", "BrokerRuntime",
+                "BrokerAPI", "BrokerCore", "BrokerFeatures", "BrokerRuntime",
                 "CLinux", "ConfiguredFiles", "Credentials", "HTTPLogins", "LoginDocuments",
                 "LoginKeys", "LoginTokens",
                 "OperatorConfiguration", "OperatorLog", "PlainText", "Store", "SystemFiles", "TLS",
@@ -281,8 +288,8 @@ let package = Package(
         tests(
             "ConformanceTests",
             [
-                "BrokerCore", "BrokerTesting", "HermesTesting", "MQTTCodec", "MQTTCore", "Store",
-                "Structures",
+                "BrokerCore", "BrokerFeatures", "BrokerTesting", "HermesTesting", "MQTTCodec",
+                "MQTTCore", "Store", "Structures",
             ]),
         tests(
             "TransportTests",
@@ -290,21 +297,21 @@ let package = Package(
         tests(
             "BrokerCoreTests",
             [
-                "Addresses", "Authorization", "BrokerAPI", "BrokerCore", "BrokerTesting",
-                "CHermesProtos",
+                "Addresses", "Authorization", "BrokerAPI", "BrokerCore", "BrokerFeatures",
+                "BrokerTesting", "CHermesProtos",
                 "HermesTesting", "MQTTCodec", "MQTTCore", "Store", "Structures",
             ]),
         tests(
             "ClientSimulationTests",
             [
-                "BrokerAPI", "BrokerCore", "BrokerTesting", "HermesClientCore", "HermesTesting",
-                "MQTTCodec", "Store", "Structures",
+                "BrokerAPI", "BrokerCore", "BrokerFeatures", "BrokerTesting", "HermesClientCore",
+                "HermesTesting", "MQTTCodec", "Store", "Structures",
             ]),
         tests(
             "BrokerRuntimeTests",
             [
-                "Addresses", "BrokerAPI", "BrokerCore", "BrokerRuntime", "HermesTesting",
-                "MQTTCodec", "Structures", "TLS", "Transport",
+                "Addresses", "BrokerAPI", "BrokerCore", "BrokerFeatures", "BrokerRuntime",
+                "HermesTesting", "MQTTCodec", "Structures", "TLS", "Transport",
             ]),
         tests(
             "AdminAPITests",

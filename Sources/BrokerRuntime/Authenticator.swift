@@ -1,4 +1,5 @@
 import BrokerCore
+import BrokerFeatures
 import Synchronization
 import Threads
 

@@ -1,5 +1,6 @@
 import Addresses
 import BrokerCore
+import BrokerFeatures
 import Glibc
 import Structures
 import Transport

@@ -1,5 +1,6 @@
 import BrokerAPI
 import BrokerCore
+import BrokerFeatures
 
 /// Commands of the admin plane. The shard answers them; the loop adds figures that only it knows.
 extension BrokerLoop {

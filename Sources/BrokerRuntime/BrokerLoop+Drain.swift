@@ -1,5 +1,6 @@
 import BrokerAPI
 import BrokerCore
+import BrokerFeatures
 import Structures
 import SystemFiles
 import Transport

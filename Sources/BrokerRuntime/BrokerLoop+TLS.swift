@@ -1,5 +1,6 @@
 import BrokerAPI
 import BrokerCore
+import BrokerFeatures
 import Glibc
 import Structures
 import TLS

@@ -1,4 +1,5 @@
 import BrokerCore
+import BrokerFeatures
 import Glibc
 import Structures
 import TLS

@@ -1,4 +1,5 @@
 import BrokerCore
+import BrokerFeatures
 
 /// Decides about logins, in two steps. Both run on the authenticator's thread.
 package struct LoginCheck: Sendable {

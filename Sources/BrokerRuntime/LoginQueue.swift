@@ -1,4 +1,5 @@
 import BrokerCore
+import BrokerFeatures
 
 /// Waiting requests for a full check. Their addresses take turns; when the queue is full, the address
 /// with the most requests loses one. So a client that guesses passwords delays others by one or two

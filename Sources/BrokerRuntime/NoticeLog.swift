@@ -1,6 +1,7 @@
 import Addresses
 import BrokerAPI
 import BrokerCore
+import BrokerFeatures
 import Logging
 import MQTTCore
 import OperatorLog

@@ -1,5 +1,6 @@
 import BrokerAPI
 import BrokerCore
+import BrokerFeatures
 import BrokerRuntime
 import CLinux
 import ConfiguredFiles

@@ -1,4 +1,5 @@
 import BrokerCore
+import BrokerFeatures
 import BrokerRuntime
 import ConfiguredFiles
 import OperatorConfiguration

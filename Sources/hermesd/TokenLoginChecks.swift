@@ -1,5 +1,6 @@
 import AdminTLS
 import BrokerCore
+import BrokerFeatures
 import BrokerRuntime
 import CLinux
 import ConfiguredFiles

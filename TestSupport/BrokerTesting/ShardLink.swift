@@ -1,5 +1,6 @@
 import Authorization
 import BrokerCore
+import BrokerFeatures
 import BrokerAPI
 import HermesTesting
 import MQTTCodec

@@ -118,9 +118,13 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
             own: "Addresses Authorization BrokerAPI MQTTCodec MQTTCore Store Structures",
             outside: "Glibc"),
         ModuleRow(
+            "BrokerFeatures",
+            own: "Addresses Authorization BrokerAPI BrokerCore MQTTCodec MQTTCore Store Structures",
+            outside: "Glibc"),
+        ModuleRow(
             "BrokerRuntime",
             own: """
-                Addresses Authorization BrokerAPI BrokerCore CLinux MQTTCodec MQTTCore \
+                Addresses Authorization BrokerAPI BrokerCore BrokerFeatures CLinux MQTTCodec MQTTCore \
                 OperatorLog Store Structures SystemFiles TLS Threads Transport
                 """,
             outside: "Glibc Logging Synchronization"),
@@ -151,7 +155,7 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
             "hermesd",
             own: """
                 APNs Addresses AdminAPI AdminTLS Authorization BanFiles BrokerAPI BrokerCore \
-                BrokerRuntime \
+                BrokerFeatures BrokerRuntime \
                 CLinux ConfiguredFiles Credentials HTTPLogins LoginDocuments LoginKeys LoginTokens \
                 OperatorConfiguration \
                 OperatorLog PlainText Store SystemFiles TLS Wakes Webhook
@@ -167,7 +171,7 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
     /// Folders whose files have at most ``mostLines`` lines.
     static let foldersOfShortFiles = [
         "Client/Sources/HermesClientCore", "Sources/AdminAPI", "Sources/Authorization",
-        "Sources/BrokerAPI", "Sources/BrokerCore",
+        "Sources/BrokerAPI", "Sources/BrokerCore", "Sources/BrokerFeatures",
         "Sources/Configuration", "Sources/LoginTokens", "Sources/MQTTCodec", "Sources/MQTTCore",
         "Sources/OperatorCLI",
         "Sources/OperatorLog",

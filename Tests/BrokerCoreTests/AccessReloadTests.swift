@@ -1,5 +1,6 @@
 import Authorization
 import BrokerCore
+import BrokerFeatures
 import BrokerTesting
 import HermesTesting
 import MQTTCodec

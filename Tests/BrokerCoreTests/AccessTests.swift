@@ -1,6 +1,7 @@
 import BrokerAPI
 import Authorization
 import BrokerCore
+import BrokerFeatures
 import BrokerTesting
 import HermesTesting
 import MQTTCodec

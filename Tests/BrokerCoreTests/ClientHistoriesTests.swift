@@ -3,6 +3,7 @@ import Structures
 import Testing
 
 @testable import BrokerCore
+@testable import BrokerFeatures
 
 @Suite("What happened to a client lately")
 struct ClientHistoriesTests {

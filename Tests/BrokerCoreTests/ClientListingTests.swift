@@ -1,6 +1,7 @@
 import Addresses
 import BrokerAPI
 import BrokerCore
+import BrokerFeatures
 import BrokerTesting
 import HermesTesting
 import Structures

@@ -6,6 +6,7 @@ import Structures
 import Testing
 
 @testable import BrokerCore
+@testable import BrokerFeatures
 
 @Suite("Reports of clients, and lost connections")
 struct ClientReportFlowTests {

@@ -7,6 +7,7 @@ import Structures
 import Testing
 
 @testable import BrokerCore
+@testable import BrokerFeatures
 
 /// Messages that replace queued ones of the same collapse key.
 @Suite("Collapse keys")
@@ -117,7 +118,7 @@ struct CollapseFlowTests {
                 == [Update("b1", 2), Update("other", 4), Update("a3", 5, [1, 3])])
         let replaced = link.shard.figures.dropped.first { $0.label == "replaced" }?.value
         #expect(replaced == 2)
-        let (left, queued) = (link.shard.collapse.count, link.shard.figures.queued)
+        let (left, queued) = (link.shard.features.collapse.count, link.shard.figures.queued)
         #expect(left == 0 && queued == 0)
         #expect(try receiveAll("phone", link).isEmpty)
     }
@@ -159,7 +160,7 @@ struct CollapseFlowTests {
         #expect(try drain(phone, link) == [Update("a1", 1), Update("a3", 3, [2])])
         publish("a4", key: 1, link)
         #expect(try drain(phone, link) == [Update("a4", 4)])
-        let left = link.shard.collapse.count
+        let left = link.shard.features.collapse.count
         #expect(left == 0)
     }
 
@@ -195,11 +196,11 @@ struct CollapseFlowTests {
         for text in ["a1", "b1", "a2", "b2"] {
             publish(text, key: text.hasPrefix("a") ? 1 : 2, link)
         }
-        let count = link.shard.collapse.count
+        let count = link.shard.features.collapse.count
         #expect(count == 1)
         _ = try link.connect("phone", cleanSession: true)
         link.turn()
-        let left = link.shard.collapse.count
+        let left = link.shard.features.collapse.count
         #expect(left == 0)
     }
 
@@ -289,7 +290,7 @@ struct CollapseFlowTests {
             #expect(explained == Set((1...max(1, last)).map { UInt64($0) }))
             for text in newest.values { #expect(updates.contains { $0.text == text }) }
         }
-        let (left, queued) = (link.shard.collapse.count, link.shard.figures.queued)
+        let (left, queued) = (link.shard.features.collapse.count, link.shard.figures.queued)
         #expect(left == 0 && queued == 0)
     }
 

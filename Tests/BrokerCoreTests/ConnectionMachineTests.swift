@@ -5,6 +5,7 @@ import Structures
 import Testing
 
 @testable import BrokerCore
+@testable import BrokerFeatures
 
 /// An event in the life of a connection.
 private enum Event: Hashable, CaseIterable {

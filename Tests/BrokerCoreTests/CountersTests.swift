@@ -7,6 +7,7 @@ import Structures
 import Testing
 
 @testable import BrokerCore
+@testable import BrokerFeatures
 
 @Suite("Counters")
 struct CountersTests {

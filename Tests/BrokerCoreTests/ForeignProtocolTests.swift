@@ -1,6 +1,7 @@
 import Testing
 
 @testable import BrokerCore
+@testable import BrokerFeatures
 
 @Suite("Other protocols than MQTT")
 struct ForeignProtocolTests {

@@ -1,4 +1,5 @@
 import BrokerCore
+import BrokerFeatures
 import BrokerAPI
 import BrokerTesting
 import HermesTesting

@@ -6,6 +6,7 @@ import Store
 import Testing
 
 @testable import BrokerCore
+@testable import BrokerFeatures
 
 /// Identifiers of messages of the admin plane: in the store, in queues and in notices.
 @Suite("Identifiers of messages")

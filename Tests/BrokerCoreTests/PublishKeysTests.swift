@@ -4,6 +4,7 @@ import Structures
 import Testing
 
 @testable import BrokerCore
+@testable import BrokerFeatures
 
 /// Keys of messages from the admin plane: what is kept, and for how long.
 @Suite("Keys of published messages")

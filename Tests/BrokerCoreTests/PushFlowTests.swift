@@ -6,6 +6,7 @@ import Store
 import Testing
 
 @testable import BrokerCore
+@testable import BrokerFeatures
 
 /// Pushes, from the request to the queues of their clients.
 @Suite("Pushes")

@@ -6,6 +6,7 @@ import Store
 import Testing
 
 @testable import BrokerCore
+@testable import BrokerFeatures
 
 /// Receipts of messages of the admin plane, from their publication to the ends of their receivers.
 @Suite("Receipts")
@@ -162,9 +163,9 @@ struct ReceiptFlowTests {
         publish(Self.message("first"), link)
         let session = try #require(find("phone", link))
         let number = link.shard.sessions[session].number
-        link.shard.receipts.move(number, from: 0, to: 70)
-        let at = link.shard.receipts.find(session: number, position: 70)
-        let before = link.shard.receipts.find(session: number, position: 0)
+        link.shard.features.receipts.move(number, from: 0, to: 70)
+        let at = link.shard.features.receipts.find(session: number, position: 70)
+        let before = link.shard.features.receipts.find(session: number, position: 0)
         #expect(at != nil && before == nil)
     }
 

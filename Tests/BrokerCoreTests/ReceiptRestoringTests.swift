@@ -3,6 +3,7 @@ import Structures
 import Testing
 
 @testable import BrokerCore
+@testable import BrokerFeatures
 
 /// Receipts as the store hands them back at a start.
 @Suite("Receipts after a start")

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import BrokerCore
+@testable import BrokerFeatures
 
 /// The records that a broker may hold a million of.
 @Suite("Sizes of records")

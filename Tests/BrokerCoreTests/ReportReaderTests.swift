@@ -4,6 +4,7 @@ import HermesTesting
 import Testing
 
 @testable import BrokerCore
+@testable import BrokerFeatures
 
 @Suite("Reading a client's report")
 struct ReportReaderTests {

@@ -8,6 +8,7 @@ import Structures
 import Testing
 
 @testable import BrokerCore
+@testable import BrokerFeatures
 
 @Suite("Bytes of sessions")
 struct SessionBytesTests {

@@ -5,6 +5,7 @@ import Structures
 import Testing
 
 @testable import BrokerCore
+@testable import BrokerFeatures
 @testable import Store
 
 @Suite("Users that certificates prove, beside names that nothing proves")

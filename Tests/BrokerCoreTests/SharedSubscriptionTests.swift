@@ -1,4 +1,5 @@
 import BrokerCore
+import BrokerFeatures
 import BrokerTesting
 import HermesTesting
 import MQTTCodec

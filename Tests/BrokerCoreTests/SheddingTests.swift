@@ -5,6 +5,7 @@ import Structures
 import Testing
 
 @testable import BrokerCore
+@testable import BrokerFeatures
 
 @Suite("Shedding of a shard")
 struct SheddingTests {

@@ -6,6 +6,7 @@ import Structures
 import Testing
 
 @testable import BrokerCore
+@testable import BrokerFeatures
 
 /// Messages whose topics so many filters match that a turn is too short to find them all.
 @Suite("Messages that very many filters match")

@@ -7,6 +7,7 @@ import Structures
 import Testing
 
 @testable import BrokerCore
+@testable import BrokerFeatures
 
 @Suite("$SYS topics")
 struct SystemTopicsTests {

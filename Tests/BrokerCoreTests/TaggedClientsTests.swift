@@ -4,6 +4,7 @@ import Structures
 import Testing
 
 @testable import BrokerCore
+@testable import BrokerFeatures
 
 @Suite("Tags of clients")
 struct TaggedClientsTests {

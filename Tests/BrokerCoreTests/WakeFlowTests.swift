@@ -8,6 +8,7 @@ import Synchronization
 import Testing
 
 @testable import BrokerCore
+@testable import BrokerFeatures
 
 /// Wakes from the message that asks for one to the answer of the sender.
 @Suite("Wakes")

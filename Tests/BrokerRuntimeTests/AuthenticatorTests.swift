@@ -1,4 +1,5 @@
 @testable import BrokerCore
+@testable import BrokerFeatures
 import Structures
 import Synchronization
 import Testing

@@ -6,18 +6,18 @@ import Structures
 ///
 /// It also remembers, for the last second, when the messages of a turn were acknowledged, so that a
 /// delivery can be measured from there without a time in each message.
-struct AcknowledgementTimes: ~Copyable {
+package struct AcknowledgementTimes: ~Copyable {
     /// What one turn has submitted.
-    struct Submission: BitwiseCopyable {
-        var lastTicket: UInt64
-        var beganMicroseconds: UInt64
-        var arrivalStamp: UInt32
+    package struct Submission: BitwiseCopyable {
+        package var lastTicket: UInt64
+        package var beganMicroseconds: UInt64
+        package var arrivalStamp: UInt32
     }
 
     /// A turn of the last second by its arrival stamp, and the stamp of its acknowledgements.
-    struct Acknowledged: BitwiseCopyable {
-        var arrivalStamp: UInt32
-        var stamp: UInt32
+    package struct Acknowledged: BitwiseCopyable {
+        package var arrivalStamp: UInt32
+        package var stamp: UInt32
     }
 
     /// The arrival stamps, which are milliseconds, that have a place of their own.
@@ -30,10 +30,10 @@ struct AcknowledgementTimes: ~Copyable {
     private var lastTicket: UInt64 = 0
     /// Acknowledgements of that submission that are not in the histogram.
     private var count: UInt64 = 0
-    private(set) var histogram = TimeHistogram(.fiftyMicroseconds)
+    package private(set) var histogram = TimeHistogram(.fiftyMicroseconds)
 
     /// Notes a submission of the turn that began at these times.
-    mutating func submitted(
+    package mutating func submitted(
         through ticket: UInt64, atMicroseconds began: UInt64, arrivalStamp: UInt32
     ) {
         submissions.append(
@@ -43,7 +43,7 @@ struct AcknowledgementTimes: ~Copyable {
 
     /// Notes a completed ticket; they rise.
     @inline(__always)
-    mutating func completed(
+    package mutating func completed(
         _ ticket: UInt64, isAcknowledgement: Bool, atMicroseconds now: UInt64, stamp: UInt32
     ) {
         if ticket > lastTicket { advance(to: ticket, atMicroseconds: now, stamp: stamp) }
@@ -51,7 +51,7 @@ struct AcknowledgementTimes: ~Copyable {
     }
 
     /// Ends the completions of a turn.
-    mutating func endCompletions(atMicroseconds now: UInt64, stamp: UInt32) {
+    package mutating func endCompletions(atMicroseconds now: UInt64, stamp: UInt32) {
         guard submissions.count > 0 else { return }
         settle(submissions[0], atMicroseconds: now, stamp: stamp)
     }
@@ -59,7 +59,7 @@ struct AcknowledgementTimes: ~Copyable {
     /// When what arrived then was acknowledged; the same time when that is not known any more, which
     /// is a second ago at least, or when nothing had to be stored.
     @inline(__always)
-    func acknowledgementStamp(ofArrival stamp: UInt32) -> UInt32 {
+    package func acknowledgementStamp(ofArrival stamp: UInt32) -> UInt32 {
         let known = acknowledged[Int(stamp) & (Self.rememberedCount - 1)]
         return known.arrivalStamp == stamp ? known.stamp : stamp
     }

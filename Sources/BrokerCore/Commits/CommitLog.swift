@@ -1,28 +1,26 @@
 import Structures
 
 /// The commits that have not completed, each with the action that waits for it.
-struct CommitLog: ~Copyable {
-    enum Action: BitwiseCopyable {
+package struct CommitLog: ~Copyable {
+    package enum Action: BitwiseCopyable {
         case none
         /// Acknowledgements of this connection may leave.
         case acknowledge(Handle)
-        /// A request of the admin plane is answered; the number names its answer.
-        case reply(UInt64)
-        /// A slice of this group of the admin plane is stored.
-        case group(UInt64)
+        /// A feature goes on with what it gave this number.
+        case follower(UInt64)
 
         @inline(__always)
-        var isAcknowledgement: Bool {
+        package var isAcknowledgement: Bool {
             switch self {
             case .acknowledge: true
-            case .none, .reply, .group: false
+            case .none, .follower: false
             }
         }
     }
 
-    struct Entry: BitwiseCopyable {
-        var action: Action
-        var isComplete: Bool
+    package struct Entry: BitwiseCopyable {
+        package var action: Action
+        package var isComplete: Bool
     }
 
     private var entries = RingBuffer<Entry>()
@@ -30,23 +28,23 @@ struct CommitLog: ~Copyable {
     private var first: UInt64 = 1
 
     /// Records the next ticket. Tickets must come in ascending order without gaps.
-    mutating func add(_ ticket: UInt64, _ action: Action) {
+    package mutating func add(_ ticket: UInt64, _ action: Action) {
         precondition(ticket == first + UInt64(entries.count), "ticket \(ticket) out of turn")
         entries.append(Entry(action: action, isComplete: false))
     }
 
     /// False also for the ticket of the group that is still being written.
-    func isCommitted(_ ticket: UInt64) -> Bool {
+    package func isCommitted(_ ticket: UInt64) -> Bool {
         guard ticket >= first else { return true }
         let index = Int(ticket - first)
         return index < entries.count && entries[index].isComplete
     }
 
     /// True when this ticket and all tickets before it are complete.
-    func areCommitted(through ticket: UInt64) -> Bool { ticket < first }
+    package func areCommitted(through ticket: UInt64) -> Bool { ticket < first }
 
     /// Marks a ticket complete and hands out its action.
-    mutating func complete(_ ticket: UInt64) -> Action {
+    package mutating func complete(_ ticket: UInt64) -> Action {
         precondition(
             ticket >= first && ticket < first + UInt64(entries.count),
             "ticket \(ticket) completed twice, or never given")
@@ -62,5 +60,5 @@ struct CommitLog: ~Copyable {
     }
 
     /// Tickets that have not completed.
-    var pendingCount: Int { entries.count }
+    package var pendingCount: Int { entries.count }
 }

@@ -6,27 +6,27 @@ import Structures
 ///
 /// A flow that stores something writes to ``records`` and ends the group with ``commit(_:)``. An
 /// answer that depends on the group waits for the returned ticket.
-struct Commits: ~Copyable {
+package struct Commits: ~Copyable {
     /// A CONNACK that waits for all commits up to its own.
-    struct Opening: BitwiseCopyable {
-        var ticket: UInt64
-        var connection: Handle
+    package struct Opening: BitwiseCopyable {
+        package var ticket: UInt64
+        package var connection: Handle
     }
 
     /// An answer that waits for all commits up to this one.
-    struct Repeat: BitwiseCopyable {
-        var ticket: UInt64
-        var action: CommitLog.Action
+    package struct Repeat: BitwiseCopyable {
+        package var ticket: UInt64
+        package var action: CommitLog.Action
     }
 
     /// Never read; see the same in ``Shard``.
     private let addressOnly: any Sendable = ()
     /// The records of this turn.
-    var records: WriteBatch
+    package var records: WriteBatch
     private let store: any Store
     private var log = CommitLog()
     private var backlog = StoreBacklog()
-    private(set) var times = AcknowledgementTimes()
+    package private(set) var times = AcknowledgementTimes()
     private var openings = RingBuffer<Opening>()
     /// Repeats of messages whose keys are not stored yet.
     private var repeats = RingBuffer<Repeat>()
@@ -42,82 +42,82 @@ struct Commits: ~Copyable {
     /// The last commit that changed a retained message of QoS 1 or 2.
     private var retainedTicket: UInt64 = 0
     /// True when the store holds persistent sessions; memory then holds a window of their queues.
-    let isDurable: Bool
+    package let isDurable: Bool
     /// True while the store accepts no new messages: the disk fails, or is nearly full.
-    private(set) var isRefusing = false
+    package private(set) var isRefusing = false
     /// True from the moment the backlog reaches its bound until it has fallen to half.
-    private(set) var isBacklogFull = false
+    package private(set) var isBacklogFull = false
 
-    init(store: any Store) {
+    package init(store: any Store) {
         self.store = store
         isDurable = store.isRecording
         records = WriteBatch(isRecording: store.isRecording)
     }
 
     /// True when new messages for the store have to wait.
-    var holdsMessages: Bool { isRefusing || isBacklogFull }
+    package var holdsMessages: Bool { isRefusing || isBacklogFull }
 
     // MARK: Writing
 
     /// The ticket of the group that is being written.
-    var nextTicket: UInt64 { records.lastTicket + 1 }
+    package var nextTicket: UInt64 { records.lastTicket + 1 }
 
     /// Ends the current group of records; returns its ticket.
     @discardableResult
-    mutating func commit(_ action: CommitLog.Action = .none) -> UInt64 {
+    package mutating func commit(_ action: CommitLog.Action = .none) -> UInt64 {
         let ticket = records.commit()
         log.add(ticket, action)
         return ticket
     }
 
     /// Ends the current group of records; CONNACK waits for it and for all groups before it.
-    mutating func commitOpening(of connection: Handle) {
+    package mutating func commitOpening(of connection: Handle) {
         openings.append(Opening(ticket: commit(), connection: connection))
     }
 
     /// True once, when the backlog has reached `bound` bytes since the last call.
-    mutating func fillsBacklog(bound: Int) -> Bool {
+    package mutating func fillsBacklog(bound: Int) -> Bool {
         guard !isBacklogFull, backlogBytes >= bound else { return false }
         isBacklogFull = true
         return true
     }
 
     /// The bytes of all records that have not been committed.
-    var backlogBytes: Int { records.byteCount + backlog.bytes }
+    package var backlogBytes: Int { records.byteCount + backlog.bytes }
 
     /// Gives a number to the content of a message, for records that refer to it.
-    mutating func newMessageNumber() -> UInt64 {
+    package mutating func newMessageNumber() -> UInt64 {
         messageNumber += 1
         return messageNumber
     }
 
     /// Notes that the group with this ticket changes a retained message of QoS 1 or 2.
-    mutating func noteRetained(ticket: UInt64) { retainedTicket = ticket }
+    package mutating func noteRetained(ticket: UInt64) { retainedTicket = ticket }
 
     /// The ticket that a retained message waits for before it is sent; 0 when all are stored.
-    var uncommittedRetainedTicket: UInt64 {
+    package var uncommittedRetainedTicket: UInt64 {
         areCommitted(through: retainedTicket) ? 0 : retainedTicket
     }
 
     /// Notes that the group that is being written keeps a key of a message.
-    mutating func noteKey() { keyTicket = nextTicket }
+    package mutating func noteKey() { keyTicket = nextTicket }
 
     /// True while a commit with a key has not completed.
-    var hasUncommittedKeys: Bool { !areCommitted(through: keyTicket) }
+    package var hasUncommittedKeys: Bool { !areCommitted(through: keyTicket) }
 
     /// Carries out the action once all keys are stored; some are not.
-    mutating func awaitKeys(_ action: CommitLog.Action) {
+    package mutating func awaitKeys(_ action: CommitLog.Action) {
         repeats.append(Repeat(ticket: keyTicket, action: action))
     }
 
     /// Sets the highest message number that the store holds.
-    mutating func restore(lastMessage: UInt64) { messageNumber = lastMessage }
+    package mutating func restore(lastMessage: UInt64) { messageNumber = lastMessage }
 
     /// Requests a part of a queue, read after this turn's records.
-    mutating func read(_ request: QueueRead) { reads.append(request) }
+    package mutating func read(_ request: QueueRead) { reads.append(request) }
 
     /// Submits the turn's groups of records and the reads to the store, without waiting.
-    mutating func submit(_ context: borrowing ShardContext) {
+    package mutating func submit(_ context: borrowing ShardContext) {
         if !records.isEmpty {
             times.submitted(
                 through: records.lastTicket, atMicroseconds: context.nowMicroseconds,
@@ -134,7 +134,7 @@ struct Commits: ~Copyable {
 
     /// Asks the store for completed commits; false when there are none. The caller then takes each
     /// with ``nextCompletion(_:)`` and calls ``finishCompletions(_:)``.
-    mutating func fetchCompletions() -> Bool {
+    package mutating func fetchCompletions() -> Bool {
         if !completions.isEmpty { completions.removeAll(keepingCapacity: true) }
         store.takeCompletions(&completions)
         guard let first = completions.first else { return false }
@@ -144,7 +144,7 @@ struct Commits: ~Copyable {
     }
 
     /// The action of the next completed commit; `nil` after the last.
-    mutating func nextCompletion(_ context: borrowing ShardContext) -> CommitLog.Action? {
+    package mutating func nextCompletion(_ context: borrowing ShardContext) -> CommitLog.Action? {
         guard completedRange < completions.count else { return nil }
         let ticket = completedTicket
         if ticket < completions[completedRange].upperBound {
@@ -163,7 +163,7 @@ struct Commits: ~Copyable {
     }
 
     /// Removes completed batches from the backlog.
-    mutating func finishCompletions(_ context: borrowing ShardContext) {
+    package mutating func finishCompletions(_ context: borrowing ShardContext) {
         let bound = context.limits.storeBacklogBytes
         times.endCompletions(
             atMicroseconds: context.nowMicroseconds, stamp: context.now.arrivalStamp)
@@ -172,24 +172,24 @@ struct Commits: ~Copyable {
     }
 
     /// Asks the store whether it accepts new messages.
-    mutating func updateRefusal() { isRefusing = !store.isAccepting }
+    package mutating func updateRefusal() { isRefusing = !store.isAccepting }
 
     /// The next connection whose CONNACK waits for no commit. Because a CONNACK waits for every
     /// earlier commit, all that the session's former connection wrote is stored too.
-    mutating func nextOpening() -> Handle? {
+    package mutating func nextOpening() -> Handle? {
         guard openings.count > 0, log.areCommitted(through: openings[0].ticket) else { return nil }
         defer { openings.removeFirst() }
         return openings[0].connection
     }
 
     /// The action of the next repeat whose first message is stored.
-    mutating func nextRepeat() -> CommitLog.Action? {
+    package mutating func nextRepeat() -> CommitLog.Action? {
         guard repeats.count > 0, log.areCommitted(through: repeats[0].ticket) else { return nil }
         return repeats.popFirst()?.action
     }
 
     /// The parts of queues that the store has read since the last call.
-    mutating func takeSlices() -> [QueueSlice] {
+    package mutating func takeSlices() -> [QueueSlice] {
         var slices: [QueueSlice] = []
         store.takeSlices(&slices)
         return slices
@@ -197,24 +197,24 @@ struct Commits: ~Copyable {
 
     /// False also for the ticket of the group that is still being written.
     @inline(__always)
-    func isCommitted(_ ticket: UInt64) -> Bool { log.isCommitted(ticket) }
+    package func isCommitted(_ ticket: UInt64) -> Bool { log.isCommitted(ticket) }
 
     /// Marks the ticket of an acknowledgement that waits for all tickets before it, too.
-    static func through(_ ticket: UInt64) -> UInt64 { ticket | 1 << 63 }
+    package static func through(_ ticket: UInt64) -> UInt64 { ticket | 1 << 63 }
 
     /// True when an acknowledgement with this ticket may leave.
     @inline(__always)
-    func mayAcknowledge(_ ticket: UInt64) -> Bool {
+    package func mayAcknowledge(_ ticket: UInt64) -> Bool {
         ticket >> 63 == 0
             ? log.isCommitted(ticket) : log.areCommitted(through: ticket & ~(1 << 63))
     }
 
     /// True when this ticket and all tickets before it are complete.
     @inline(__always)
-    func areCommitted(through ticket: UInt64) -> Bool { log.areCommitted(through: ticket) }
+    package func areCommitted(through ticket: UInt64) -> Bool { log.areCommitted(through: ticket) }
 
-    var pendingCount: Int { log.pendingCount }
+    package var pendingCount: Int { log.pendingCount }
 
     /// True when the next turn has work here without any event.
-    var hasWork: Bool { !records.isEmpty || !reads.isEmpty }
+    package var hasWork: Bool { !records.isEmpty || !reads.isEmpty }
 }

@@ -202,13 +202,13 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
     }
 
     /// The limit that ended the connection; `wasOpen` is true after an accepted CONNECT.
-    func limit(wasOpen: Bool) -> Limit? {
+    package func limit(wasOpen: Bool) -> Limit? {
         guard case .protocolViolation(.malformed(.packetTooLarge)) = self else { return limit }
         return wasOpen ? .maxPacket : .maxConnectPacket
     }
 
     /// True when unsent packets are still sent at the end of the connection.
-    var sendsOutputFirst: Bool {
+    package var sendsOutputFirst: Bool {
         switch self {
         case .badUserNameOrPassword, .notAuthorized, .identifierRejected, .tooManySessions,
             .clientIdentifierTooLong, .userNameTooLong, .noRoom, .unacceptableProtocolVersion,
@@ -231,7 +231,7 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         public let severity: Severity
         public let message: String
 
-        init(_ severity: Severity, _ message: String) {
+        package init(_ severity: Severity, _ message: String) {
             self.severity = severity
             self.message = message
         }

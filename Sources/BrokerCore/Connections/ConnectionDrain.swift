@@ -12,7 +12,7 @@ import Structures
 /// The time since ``Pace/begin`` says how many connections are due by now. What a late turn has missed
 /// is not made up for beyond a tenth of a second, so that clients do not come to another broker in
 /// bursts.
-struct ConnectionDrain {
+package struct ConnectionDrain {
     private struct Pace {
         var perSecond: UInt64
         /// The start, or the last change of the rate.
@@ -36,19 +36,19 @@ struct ConnectionDrain {
     private static let mostPerTurn: UInt64 = 256
 
     private var state = State.off
-    private(set) var startedAtMs: Int64 = 0
+    package private(set) var startedAtMs: Int64 = 0
     /// Connections that the drain has closed.
-    private(set) var closed = 0
+    package private(set) var closed = 0
     /// The next connection to look at.
-    private(set) var place: UInt32 = 0
+    package private(set) var place: UInt32 = 0
 
     /// True from the start to the end: nobody may connect.
-    var isActive: Bool {
+    package var isActive: Bool {
         if case .off = state { false } else { true }
     }
 
     /// Begins a drain, or goes on with another rate.
-    mutating func start(perSecond: Int, now: MonotonicTime, wallClockMs: Int64) {
+    package mutating func start(perSecond: Int, now: MonotonicTime, wallClockMs: Int64) {
         if !isActive {
             startedAtMs = wallClockMs
             closed = 0
@@ -57,10 +57,10 @@ struct ConnectionDrain {
         state = .draining(Pace(perSecond: UInt64(max(1, perSecond)), begin: now))
     }
 
-    mutating func end() { state = .off }
+    package mutating func end() { state = .off }
 
     /// How many connections to close now, at most ``mostPerTurn``.
-    mutating func due(at now: MonotonicTime) -> Int {
+    package mutating func due(at now: MonotonicTime) -> Int {
         guard case .draining(var pace) = state else { return 0 }
         let due = pace.due(at: now)
         let kept = max(1, pace.perSecond / 10)
@@ -70,7 +70,7 @@ struct ConnectionDrain {
     }
 
     /// So many connections were closed, and the search goes on at `next`.
-    mutating func note(closed count: Int, next: UInt32) {
+    package mutating func note(closed count: Int, next: UInt32) {
         guard case .draining(var pace) = state else { return }
         closed += count
         place = next
@@ -79,21 +79,21 @@ struct ConnectionDrain {
     }
 
     /// The last connection has ended; false if that is known, or no drain is under way.
-    mutating func finish() -> Bool {
+    package mutating func finish() -> Bool {
         guard case .draining(let pace) = state else { return false }
         state = .drained(perSecond: Int(pace.perSecond))
         return true
     }
 
     /// When the next connection is due; `nil` when none is to be closed.
-    var deadline: MonotonicTime? {
+    package var deadline: MonotonicTime? {
         guard case .draining(let pace) = state else { return nil }
         let wait = ((pace.spent + 1) * 1_000 + pace.perSecond - 1) / pace.perSecond
         return pace.begin.advanced(byMilliseconds: wait)
     }
 
     /// Of a broker with so many connections left.
-    func status(connections: Int) -> DrainStatus {
+    package func status(connections: Int) -> DrainStatus {
         switch state {
         case .off: DrainStatus(connections: connections)
         case .draining(let pace):

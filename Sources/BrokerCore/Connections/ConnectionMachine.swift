@@ -15,7 +15,7 @@ import Structures
 /// ```
 /// Between CONNECT and CONNACK the client's further packets are held back: the specification lets a client
 /// send them early, and none of them may count before the client is accepted.
-struct ConnectionMachine: BitwiseCopyable {
+package struct ConnectionMachine: BitwiseCopyable {
     private enum State: BitwiseCopyable {
         /// `certificateUser` is the user name that the client's TLS certificate proved.
         case awaitingConnect(certificateUser: SharedBytes?)
@@ -38,7 +38,7 @@ struct ConnectionMachine: BitwiseCopyable {
 
     private var state = State.awaitingConnect(certificateUser: nil)
 
-    enum OnConnect {
+    package enum OnConnect {
         /// Process the CONNECT. The caller takes over the reference to the user name that the
         /// client's TLS certificate proved; `nil` without one.
         case authenticate(certificateUser: SharedBytes?)
@@ -48,7 +48,7 @@ struct ConnectionMachine: BitwiseCopyable {
         case ignore
     }
 
-    enum OnPacket: Hashable {
+    package enum OnPacket: Hashable {
         case process
         case close(ProtocolViolation)
         case ignore
@@ -57,7 +57,7 @@ struct ConnectionMachine: BitwiseCopyable {
     // MARK: Questions
 
     /// True while the client's packets are held back until CONNACK.
-    var holdsInput: Bool {
+    package var holdsInput: Bool {
         switch state {
         case .opening, .authenticating, .delayed, .committing, .loading: true
         case .awaitingConnect, .active, .ending: false
@@ -65,47 +65,47 @@ struct ConnectionMachine: BitwiseCopyable {
     }
 
     /// True from CONNACK with code 0 until the connection is closed.
-    var isOpen: Bool {
+    package var isOpen: Bool {
         if case .active = state { return true }
         if case .ending(let wasOpen) = state { return wasOpen }
         return false
     }
 
     /// True while the client's packets are processed and messages may be sent to it.
-    var isActive: Bool {
+    package var isActive: Bool {
         if case .active = state { true } else { false }
     }
 
     /// True until a CONNECT has been accepted: before it, while its password is checked, or while its
     /// take-over is delayed.
-    var isNewcomer: Bool {
+    package var isNewcomer: Bool {
         switch state {
         case .awaitingConnect, .authenticating, .delayed: true
         case .opening, .committing, .loading, .active, .ending: false
         }
     }
 
-    var isAwaitingConnect: Bool {
+    package var isAwaitingConnect: Bool {
         if case .awaitingConnect = state { true } else { false }
     }
 
     /// The CONNECT whose password is being checked; `nil` for none. It is not passed on.
-    var checkedConnect: HeldConnect? {
+    package var checkedConnect: HeldConnect? {
         if case .authenticating(let connect) = state { connect } else { nil }
     }
 
-    var isDelayed: Bool {
+    package var isDelayed: Bool {
         if case .delayed = state { true } else { false }
     }
 
-    var isEnding: Bool {
+    package var isEnding: Bool {
         if case .ending = state { true } else { false }
     }
 
     // MARK: Before CONNACK
 
     /// Sets the user name proved by the client's TLS certificate. Takes over the reference.
-    mutating func identify(_ userName: SharedBytes, pool: BytePool) {
+    package mutating func identify(_ userName: SharedBytes, pool: BytePool) {
         guard case .awaitingConnect(let former) = state else {
             userName.release(in: pool)
             return
@@ -116,7 +116,7 @@ struct ConnectionMachine: BitwiseCopyable {
 
     /// Handles a CONNECT; `identifierCount` is the size of its client identifier in bytes. After
     /// ``OnConnect/refuse(_:)`` and ``OnConnect/close(_:)`` the caller ends the connection.
-    mutating func receive(_ connect: Connect, identifierCount: Int) -> OnConnect {
+    package mutating func receive(_ connect: Connect, identifierCount: Int) -> OnConnect {
         switch state {
         case .awaitingConnect(let certificateUser):
             // An empty identifier asks the server for one, which only a clean session may
@@ -135,7 +135,7 @@ struct ConnectionMachine: BitwiseCopyable {
     }
 
     /// Keeps the CONNECT during its password check. Takes over the reference.
-    mutating func awaitPasswordCheck(_ connect: HeldConnect) {
+    package mutating func awaitPasswordCheck(_ connect: HeldConnect) {
         guard case .opening = state else {
             preconditionFailure("a password is checked in state \(state)")
         }
@@ -143,7 +143,7 @@ struct ConnectionMachine: BitwiseCopyable {
     }
 
     /// Keeps the CONNECT until its delayed take-over. Takes over the reference.
-    mutating func delay(_ connect: HeldConnect) {
+    package mutating func delay(_ connect: HeldConnect) {
         guard case .opening = state else {
             preconditionFailure("a take-over is delayed in state \(state)")
         }
@@ -151,21 +151,21 @@ struct ConnectionMachine: BitwiseCopyable {
     }
 
     /// Ends the password check. Passes the reference on; `nil` when the connection has ended.
-    mutating func endPasswordCheck() -> HeldConnect? {
+    package mutating func endPasswordCheck() -> HeldConnect? {
         guard case .authenticating(let connect) = state else { return nil }
         state = .opening
         return connect
     }
 
     /// Ends the delay of a take-over, like ``endPasswordCheck()``.
-    mutating func endDelay() -> HeldConnect? {
+    package mutating func endDelay() -> HeldConnect? {
         guard case .delayed(let connect) = state else { return nil }
         state = .opening
         return connect
     }
 
     /// The client has its session; CONNACK waits until the session is stored.
-    mutating func attached(sessionPresent: Bool) {
+    package mutating func attached(sessionPresent: Bool) {
         guard case .opening = state else {
             preconditionFailure("a session is attached in state \(state)")
         }
@@ -174,7 +174,7 @@ struct ConnectionMachine: BitwiseCopyable {
 
     /// The session is stored. Returns the session present flag for CONNACK, or `nil` if the
     /// connection has ended or `isLoading`: CONNACK then waits for a part of the queue.
-    mutating func committed(isLoading: Bool) -> Bool? {
+    package mutating func committed(isLoading: Bool) -> Bool? {
         guard case .committing(let sessionPresent) = state else { return nil }
         state = isLoading ? .loading(sessionPresent: sessionPresent) : .active(isThrottled: false)
         return isLoading ? nil : sessionPresent
@@ -182,7 +182,7 @@ struct ConnectionMachine: BitwiseCopyable {
 
     /// The first part of the queue has arrived. Returns the session present flag for CONNACK, or
     /// `nil` if CONNACK does not wait for it.
-    mutating func loaded() -> Bool? {
+    package mutating func loaded() -> Bool? {
         guard case .loading(let sessionPresent) = state else { return nil }
         state = .active(isThrottled: false)
         return sessionPresent
@@ -191,7 +191,7 @@ struct ConnectionMachine: BitwiseCopyable {
     // MARK: While active
 
     /// Handles any packet but CONNECT. After ``OnPacket/close(_:)`` the caller ends the connection.
-    func receive(_ type: PacketType) -> OnPacket {
+    package func receive(_ type: PacketType) -> OnPacket {
         switch state {
         case .awaitingConnect, .opening, .authenticating, .delayed, .committing, .loading:
             return .close(.firstPacketNotConnect)
@@ -209,7 +209,7 @@ struct ConnectionMachine: BitwiseCopyable {
     }
 
     /// Notes that the output is full, or has drained. False without a change, or when not active.
-    mutating func setThrottled(_ isThrottled: Bool) -> Bool {
+    package mutating func setThrottled(_ isThrottled: Bool) -> Bool {
         guard case .active(!isThrottled) = state else { return false }
         state = .active(isThrottled: isThrottled)
         return true
@@ -218,7 +218,7 @@ struct ConnectionMachine: BitwiseCopyable {
     // MARK: The end
 
     /// Ends the connection with the turn; false when it was ending already.
-    mutating func end(releasingIn pool: BytePool) -> Bool {
+    package mutating func end(releasingIn pool: BytePool) -> Bool {
         switch state {
         case .ending: return false
         case .awaitingConnect(let certificateUser): certificateUser?.release(in: pool)

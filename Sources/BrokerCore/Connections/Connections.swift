@@ -1,13 +1,13 @@
 import Structures
 
 /// The connections of a shard, their timers, and lists of those with work in this turn.
-struct Connections: ~Copyable {
+package struct Connections: ~Copyable {
     /// A connection that ends with the turn.
-    struct Ending: BitwiseCopyable {
-        let handle: Handle
-        let reason: CloseReason
+    package struct Ending: BitwiseCopyable {
+        package let handle: Handle
+        package let reason: CloseReason
         /// The protocol of a peer that does not speak MQTT; `nil` if unknown.
-        let opening: ForeignProtocol?
+        package let opening: ForeignProtocol?
     }
 
     /// Never read; see the same in ``Shard``.
@@ -19,7 +19,7 @@ struct Connections: ~Copyable {
     /// Connections whose output is only messages to very many receivers.
     private var bulk = RingBuffer<Handle>()
     /// While true, ``markDirty(_:)`` means a message to very many receivers.
-    var fansOut = false
+    package var fansOut = false
     /// Counts sends: every fourth one is of ``bulk``.
     private var sends: UInt8 = 0
     private var ending = RingBuffer<Ending>()
@@ -33,35 +33,35 @@ struct Connections: ~Copyable {
     private var storeWaiters: [Handle] = []
     private var storeWaiterCount = 0
     /// Connections without CONNACK.
-    private(set) var pendingCount = 0
+    package private(set) var pendingCount = 0
     /// Connections whose CONNACK has left.
-    private(set) var activeCount = 0
+    package private(set) var activeCount = 0
 
     /// Connections that have not been closed.
-    var count: Int { pendingCount + activeCount }
+    package var count: Int { pendingCount + activeCount }
 
-    init(now: MonotonicTime) { timers = TimerWheel(now: now) }
+    package init(now: MonotonicTime) { timers = TimerWheel(now: now) }
 
     // MARK: Records
 
-    subscript(handle: Handle) -> Connection {
+    package subscript(handle: Handle) -> Connection {
         @inline(__always) unsafeAddress { UnsafePointer(records.pointer(to: handle.index)) }
         @inline(__always) unsafeMutableAddress { records.pointer(to: handle.index) }
     }
 
     /// True until the connection is closed.
     @inline(__always)
-    func isCurrent(_ handle: Handle) -> Bool {
+    package func isCurrent(_ handle: Handle) -> Bool {
         handle.index < records.endIndex && records[handle.index].generation == handle.generation
     }
 
     /// True until the connection is closed or set to end with the turn.
-    func isLive(_ handle: Handle) -> Bool {
+    package func isLive(_ handle: Handle) -> Bool {
         isCurrent(handle) && !records[handle.index].machine.isEnding
     }
 
     /// Adds an accepted connection and starts the deadline of its CONNECT.
-    mutating func open(
+    package mutating func open(
         _ handle: Handle, listener: Int, origin: UInt32, now: MonotonicTime,
         deadline: MonotonicTime
     ) {
@@ -75,22 +75,22 @@ struct Connections: ~Copyable {
     }
 
     /// Counts a connection whose CONNACK has code 0.
-    mutating func noteOpened() {
+    package mutating func noteOpened() {
         pendingCount -= 1
         activeCount += 1
     }
 
     /// Indices of connections are below.
-    var endIndex: UInt32 { records.endIndex }
+    package var endIndex: UInt32 { records.endIndex }
 
     /// The connection with an index; `nil` without one.
-    func current(at index: UInt32) -> Handle? {
+    package func current(at index: UInt32) -> Handle? {
         let generation = records[index].generation
         return generation == 0 ? nil : Handle(index: index, generation: generation)
     }
 
     /// Calls `body` for every connection that has not been closed.
-    func forEach(_ body: (Handle, Connection) -> Void) {
+    package func forEach(_ body: (Handle, Connection) -> Void) {
         for index in 0..<records.endIndex where records[index].generation != 0 {
             body(Handle(index: index, generation: records[index].generation), records[index])
         }
@@ -100,7 +100,7 @@ struct Connections: ~Copyable {
 
     /// Ends the connection at the end of the turn. Closing publishes wills, which must not happen
     /// while another message is being routed.
-    mutating func end(
+    package mutating func end(
         _ handle: Handle, _ reason: CloseReason, opening: ForeignProtocol? = nil, pool: BytePool
     ) {
         guard records[handle.index].machine.end(releasingIn: pool) else { return }
@@ -108,19 +108,19 @@ struct Connections: ~Copyable {
     }
 
     @inline(__always)
-    var hasEnding: Bool { ending.count > 0 }
+    package var hasEnding: Bool { ending.count > 0 }
 
-    var endingCount: Int { ending.count }
+    package var endingCount: Int { ending.count }
 
     /// Takes back what ``popEnding()`` has returned, behind the others.
-    mutating func putBack(_ connection: Ending) { ending.append(connection) }
+    package mutating func putBack(_ connection: Ending) { ending.append(connection) }
 
     /// The next connection that ends with this turn, in order.
-    mutating func popEnding() -> Ending? { ending.popFirst() }
+    package mutating func popEnding() -> Ending? { ending.popFirst() }
 
     /// Frees a connection's record and returns it. The caller has dealt with its will and its
     /// output. With `owesOutput` the unsent bytes stay until ``discardOutput(_:pool:)``.
-    mutating func close(
+    package mutating func close(
         _ handle: Handle, _ reason: CloseReason, owesOutput: Bool, pool: BytePool
     ) -> Connection {
         var connection = records[handle.index]
@@ -140,13 +140,13 @@ struct Connections: ~Copyable {
         return connection
     }
 
-    var hasClosing: Bool { !closing.isEmpty }
+    package var hasClosing: Bool { !closing.isEmpty }
 
     /// Connections that the caller of the turn has to close.
-    mutating func takeClosing() -> [Closing] { takeAll(&closing) }
+    package mutating func takeClosing() -> [Closing] { takeAll(&closing) }
 
     /// Frees the output of a connection that lingered after its close.
-    mutating func discardOutput(_ handle: Handle, pool: BytePool) {
+    package mutating func discardOutput(_ handle: Handle, pool: BytePool) {
         records[handle.index].outlet.removeAll(in: pool)
     }
 
@@ -154,7 +154,7 @@ struct Connections: ~Copyable {
 
     /// Has the connection's output sent in this turn, or soon: what ``fansOut`` comes behind all else.
     @inline(__always)
-    mutating func markDirty(_ handle: Handle) {
+    package mutating func markDirty(_ handle: Handle) {
         if fansOut {
             guard records[handle.index].outlet.list(.bulk) else { return }
             bulk.append(handle)
@@ -165,13 +165,13 @@ struct Connections: ~Copyable {
     }
 
     /// True when a connection's output has to be sent.
-    var hasUnsent: Bool { dirty.count > 0 || bulk.count > 0 }
+    package var hasUnsent: Bool { dirty.count > 0 || bulk.count > 0 }
 
     /// Takes one connection whose output has to be sent. Three of four are those that have waited
     /// longest with other output than messages to very many, so that no client's answer waits until
     /// all of those have left.
     @inline(__always)
-    mutating func takeDirty() -> Handle? {
+    package mutating func takeDirty() -> Handle? {
         sends &+= 1
         guard bulk.count > 0 else { return takeListed() }
         return sends & 3 == 0 ? takeBulk() ?? takeListed() : takeListed() ?? takeBulk()
@@ -201,27 +201,27 @@ struct Connections: ~Copyable {
     // MARK: Input
 
     /// Has held-back input of the connection offered again in this turn.
-    mutating func resume(_ handle: Handle, now: MonotonicTime) {
+    package mutating func resume(_ handle: Handle, now: MonotonicTime) {
         // The client was silent because the broker did not read, so its keep alive starts anew.
         records[handle.index].keepAlive.heard(at: now)
         resumed.append(handle)
     }
 
-    var resumedCount: Int { resumed.count }
+    package var resumedCount: Int { resumed.count }
 
     /// The next connection whose held-back input is offered again, in the order of ``resume(_:now:)``.
-    mutating func popResumed() -> Handle? { resumed.popFirst() }
+    package mutating func popResumed() -> Handle? { resumed.popFirst() }
 
     /// Has the connection's next packet wait for a later turn.
-    mutating func awaitTurn(_ handle: Handle) {
+    package mutating func awaitTurn(_ handle: Handle) {
         records[handle.index].intake.awaitTurn()
         turnWaiters.append(handle)
     }
 
-    var turnWaiterCount: Int { turnWaiters.count }
+    package var turnWaiterCount: Int { turnWaiters.count }
 
     /// The next connection whose packets wait for a turn; they are read again.
-    mutating func popTurnWaiter(now: MonotonicTime) -> Handle? {
+    package mutating func popTurnWaiter(now: MonotonicTime) -> Handle? {
         while let handle = turnWaiters.popFirst() {
             guard isCurrent(handle), records[handle.index].intake.beginTurn() else { continue }
             records[handle.index].keepAlive.heard(at: now)
@@ -231,7 +231,7 @@ struct Connections: ~Copyable {
     }
 
     /// Adds the connection to those whose next packet waits for the store.
-    mutating func awaitStore(_ handle: Handle) {
+    package mutating func awaitStore(_ handle: Handle) {
         records[handle.index].intake.awaitStore()
         if storeWaiters.count > 2 * storeWaiterCount + 64 {
             storeWaiters = storeWaiters.filter {
@@ -243,7 +243,7 @@ struct Connections: ~Copyable {
     }
 
     /// Takes all connections that wait for the store, in the order of waiting.
-    mutating func takeStoreWaiters() -> [Handle] {
+    package mutating func takeStoreWaiters() -> [Handle] {
         guard !storeWaiters.isEmpty else { return [] }
         storeWaiterCount = 0
         return takeAll(&storeWaiters).filter {
@@ -254,7 +254,7 @@ struct Connections: ~Copyable {
     // MARK: Timers
 
     /// The next connection whose timer has expired; its timer is removed.
-    mutating func popExpired(now: MonotonicTime) -> Handle? {
+    package mutating func popExpired(now: MonotonicTime) -> Handle? {
         while let payload = timers.popExpired(now: now) {
             let handle = Handle(packed: payload)
             guard isCurrent(handle) else { continue }
@@ -264,7 +264,7 @@ struct Connections: ~Copyable {
         return nil
     }
 
-    mutating func setTimer(_ handle: Handle, at time: MonotonicTime) {
+    package mutating func setTimer(_ handle: Handle, at time: MonotonicTime) {
         let timer = records[handle.index].timer
         if timer != noIndex {
             timers.reschedule(timer, at: time)
@@ -274,7 +274,7 @@ struct Connections: ~Copyable {
     }
 
     /// Sets the timer to the next keep alive check, or removes it.
-    mutating func setKeepAliveTimer(_ handle: Handle, now: MonotonicTime) {
+    package mutating func setKeepAliveTimer(_ handle: Handle, now: MonotonicTime) {
         let connection = records[handle.index]
         if let time = connection.keepAlive.nextCheck(
             at: now, isPaused: connection.intake.isPaused)
@@ -286,20 +286,20 @@ struct Connections: ~Copyable {
         }
     }
 
-    func isOverdue(_ handle: Handle, now: MonotonicTime) -> Bool {
+    package func isOverdue(_ handle: Handle, now: MonotonicTime) -> Bool {
         let connection = records[handle.index]
         return connection.keepAlive.isOverdue(at: now, isPaused: connection.intake.isPaused)
     }
 
     /// Marks a connection whose keep alive has expired; it closes unless its socket holds a packet.
-    mutating func markOverdue(_ handle: Handle) { overdue.append(handle) }
+    package mutating func markOverdue(_ handle: Handle) { overdue.append(handle) }
 
-    mutating func popOverdue() -> Handle? { overdue.popFirst() }
+    package mutating func popOverdue() -> Handle? { overdue.popFirst() }
 
-    var nextDeadline: MonotonicTime? { timers.nextDeadline }
+    package var nextDeadline: MonotonicTime? { timers.nextDeadline }
 
     /// True when the next turn has work here without any event.
-    var hasWork: Bool {
+    package var hasWork: Bool {
         hasUnsent || ending.count > 0 || resumed.count > 0 || turnWaiters.count > 0
     }
 }
@@ -315,7 +315,7 @@ public struct Closing: Sendable {
 }
 
 /// Empties an array and hands out its elements.
-func takeAll<Element>(_ array: inout [Element]) -> [Element] {
+package func takeAll<Element>(_ array: inout [Element]) -> [Element] {
     guard !array.isEmpty else { return [] }
     var taken: [Element] = []
     swap(&taken, &array)

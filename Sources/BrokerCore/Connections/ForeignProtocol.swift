@@ -13,7 +13,7 @@ public enum ForeignProtocol: Sendable, BitwiseCopyable, CaseIterable {
     private static var proxyHeaders: [String] { ["PROXY ", "\r\n\r\n\0\r\nQUIT\n"] }
 
     /// `nil` when the bytes match no protocol or are too few.
-    init?(beginning bytes: UnsafeRawBufferPointer) {
+    package init?(beginning bytes: UnsafeRawBufferPointer) {
         self.init { bytes.starts(with: $0.utf8) }
     }
 

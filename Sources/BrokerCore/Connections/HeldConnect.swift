@@ -5,13 +5,13 @@ import Structures
 ///
 /// Layout: the size of the user name in four bytes (`UInt32.max` for none), its proof in one byte,
 /// the user name, the packet. The owner calls ``release(in:)`` once.
-struct HeldConnect: BitwiseCopyable {
+package struct HeldConnect: BitwiseCopyable {
     private let bytes: SharedBytes
     private static var headerBytes: Int { 5 }
     private static var noUser: UInt32 { .max }
 
     /// Copies both.
-    init(
+    package init(
         _ packet: UnsafeRawBufferPointer, provenUser: SessionUser?, pool: BytePool
     ) {
         let userCount = provenUser?.name.count ?? 0
@@ -30,7 +30,7 @@ struct HeldConnect: BitwiseCopyable {
     }
 
     /// The user name that a certificate or token proved, or `nil`. Valid until the release.
-    var provenUser: SessionUser? {
+    package var provenUser: SessionUser? {
         let count = bytes.bytes.load(as: UInt32.self)
         let proof = bytes.bytes.load(fromByteOffset: 4, as: UInt8.self)
         guard count != Self.noUser, let proof = SessionUser.Proof(rawValue: proof) else {
@@ -43,13 +43,13 @@ struct HeldConnect: BitwiseCopyable {
     }
 
     /// The whole packet. Valid until the release.
-    var packet: UnsafeRawBufferPointer {
+    package var packet: UnsafeRawBufferPointer {
         let offset = Self.headerBytes + (provenUser?.name.count ?? 0)
         return UnsafeRawBufferPointer(start: bytes.bytes + offset, count: bytes.count - offset)
     }
 
     /// The packet, decoded; its ranges refer to ``packet``.
-    var connect: Connect {
+    package var connect: Connect {
         let span = packet.bytes
         guard
             case .frame(let frame)? = try? PacketDecoder.frame(
@@ -59,5 +59,5 @@ struct HeldConnect: BitwiseCopyable {
         return connect
     }
 
-    func release(in pool: BytePool) { bytes.release(in: pool) }
+    package func release(in pool: BytePool) { bytes.release(in: pool) }
 }

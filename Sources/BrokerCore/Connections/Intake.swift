@@ -7,7 +7,7 @@ import Structures
 /// The broker stops reading while too much from this client waits for the store, while the client
 /// does not read its acknowledgements, while the store does not accept its next packet, or until the
 /// next turn when this one has done its share for the client.
-struct Intake: BitwiseCopyable {
+package struct Intake: BitwiseCopyable {
     private enum State: UInt8, BitwiseCopyable {
         case reading
         /// At a limit: `max_unacknowledged_publishes`, `max_unacknowledged_bytes` or
@@ -19,23 +19,23 @@ struct Intake: BitwiseCopyable {
         case awaitingTurn
     }
 
-    private(set) var acknowledgements = AcknowledgementQueue()
+    package private(set) var acknowledgements = AcknowledgementQueue()
     private var state = State.reading
 
     /// True when the connection's packets are not read.
-    var isPaused: Bool { state != .reading }
+    package var isPaused: Bool { state != .reading }
     /// True when the connection's next packet waits for the store.
-    var awaitsStore: Bool { state == .awaitingStore }
+    package var awaitsStore: Bool { state == .awaitingStore }
     /// True when the connection's next packet waits for a later turn.
-    var awaitsTurn: Bool { state == .awaitingTurn }
+    package var awaitsTurn: Bool { state == .awaitingTurn }
     /// True when a limit or the store keeps the connection's packets from being read.
-    var isPausedAtLimit: Bool { isPaused && !awaitsTurn }
+    package var isPausedAtLimit: Bool { isPaused && !awaitsTurn }
 
     // MARK: Pausing
 
     /// Pauses the connection at a limit and returns that limit; `nil` without a change.
     /// `outputBytes` are unsent; they count only for a publisher.
-    mutating func pauseIfNeeded(
+    package mutating func pauseIfNeeded(
         _ context: borrowing ShardContext, outputBytes: Int, isPublisher: Bool
     ) -> Limit? {
         guard state == .reading else { return nil }
@@ -53,7 +53,9 @@ struct Intake: BitwiseCopyable {
     }
 
     /// Ends a pause at half of each limit; true when the connection is read again.
-    mutating func resumeIfPossible(_ context: borrowing ShardContext, outputBytes: Int) -> Bool {
+    package mutating func resumeIfPossible(_ context: borrowing ShardContext, outputBytes: Int)
+        -> Bool
+    {
         guard state == .paused,
             Int(acknowledgements.requests) <= context.limits.maxUnacknowledgedPublishes / 2,
             acknowledgements.requestBytes <= context.limits.maxUnacknowledgedPublishBytes / 2,
@@ -64,21 +66,21 @@ struct Intake: BitwiseCopyable {
     }
 
     /// Pauses the connection because the store does not accept its next packet.
-    mutating func awaitStore() { state = .awaitingStore }
+    package mutating func awaitStore() { state = .awaitingStore }
 
     /// Ends the wait for the store; the caller then asks ``resumeIfPossible(_:outputBytes:)``.
     /// False when the connection did not wait.
-    mutating func storeAccepts() -> Bool {
+    package mutating func storeAccepts() -> Bool {
         guard state == .awaitingStore else { return false }
         state = .paused
         return true
     }
 
     /// Pauses the connection until a later turn.
-    mutating func awaitTurn() { state = .awaitingTurn }
+    package mutating func awaitTurn() { state = .awaitingTurn }
 
     /// Ends the wait for a later turn; false when the connection did not wait.
-    mutating func beginTurn() -> Bool {
+    package mutating func beginTurn() -> Bool {
         guard state == .awaitingTurn else { return false }
         state = .reading
         return true
@@ -87,19 +89,21 @@ struct Intake: BitwiseCopyable {
     // MARK: Acknowledgements
 
     /// Queues a four-byte acknowledgement; see ``AcknowledgementQueue``.
-    mutating func append(word: UInt32, ticket: UInt64, requestBytes: Int, pool: BytePool) {
+    package mutating func append(word: UInt32, ticket: UInt64, requestBytes: Int, pool: BytePool) {
         acknowledgements.append(
             word: word, ticket: ticket, requestBytes: requestBytes, pool: pool)
     }
 
     /// Queues a whole packet and takes over its reference.
-    mutating func append(packet: SharedBytes, ticket: UInt64, requestBytes: Int, pool: BytePool) {
+    package mutating func append(
+        packet: SharedBytes, ticket: UInt64, requestBytes: Int, pool: BytePool
+    ) {
         acknowledgements.append(
             packet: packet, ticket: ticket, requestBytes: requestBytes, pool: pool)
     }
 
     /// Moves acknowledgements whose commits have completed to the output; counts them by kind.
-    mutating func release(
+    package mutating func release(
         to output: inout OutputQueue, pool: BytePool, isCommitted: (UInt64) -> Bool
     ) -> (count: Int, types: AcknowledgementQueue.Types) {
         let before = acknowledgements.count
@@ -107,5 +111,5 @@ struct Intake: BitwiseCopyable {
         return (Int(before - acknowledgements.count), types)
     }
 
-    mutating func removeAll(in pool: BytePool) { acknowledgements.removeAll(in: pool) }
+    package mutating func removeAll(in pool: BytePool) { acknowledgements.removeAll(in: pool) }
 }

@@ -1,25 +1,25 @@
 import Structures
 
 /// The keep alive check of one connection.
-struct KeepAlive: BitwiseCopyable {
+package struct KeepAlive: BitwiseCopyable {
     /// Arrival of the last complete packet, or the end of a pause in reading.
-    private(set) var lastPacket = MonotonicTime(milliseconds: 0)
+    package private(set) var lastPacket = MonotonicTime(milliseconds: 0)
     /// Milliseconds; 0 turns the check off.
-    private(set) var interval: UInt32 = 0
+    package private(set) var interval: UInt32 = 0
 
     /// Sets the interval from CONNECT, in milliseconds.
-    mutating func begin(interval: UInt32) { self.interval = interval }
+    package mutating func begin(interval: UInt32) { self.interval = interval }
 
-    mutating func heard(at now: MonotonicTime) { lastPacket = now }
+    package mutating func heard(at now: MonotonicTime) { lastPacket = now }
 
     /// True after 1.5 times the keep alive without a packet [MQTT-3.1.2-24]; never during a pause.
-    func isOverdue(at now: MonotonicTime, isPaused: Bool) -> Bool {
+    package func isOverdue(at now: MonotonicTime, isPaused: Bool) -> Bool {
         guard interval > 0, !isPaused else { return false }
         return now.milliseconds(since: lastPacket) >= patience
     }
 
     /// The time of the next check; `nil` when there is nothing to check.
-    func nextCheck(at now: MonotonicTime, isPaused: Bool) -> MonotonicTime? {
+    package func nextCheck(at now: MonotonicTime, isPaused: Bool) -> MonotonicTime? {
         guard interval > 0 else { return nil }
         return (isPaused ? now : lastPacket).advanced(byMilliseconds: patience)
     }

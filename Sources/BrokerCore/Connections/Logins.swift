@@ -4,7 +4,7 @@ import Structures
 /// The logins of connections that hold more than a user name: allowed topics, or an end.
 ///
 /// A side table, since only clients with tokens need it: about 120 bytes each.
-struct Logins: ~Copyable {
+package struct Logins: ~Copyable {
     private struct Entry {
         var generation: UInt32
         /// ``noIndex`` for a login without an end.
@@ -17,12 +17,12 @@ struct Logins: ~Copyable {
     private var entries: [UInt32: Entry] = [:]
     private var timers: TimerWheel
 
-    init(now: MonotonicTime) { timers = TimerWheel(now: now) }
+    package init(now: MonotonicTime) { timers = TimerWheel(now: now) }
 
-    var isEmpty: Bool { entries.isEmpty }
+    package var isEmpty: Bool { entries.isEmpty }
 
     /// Keeps a connection's login until ``remove(_:)``.
-    mutating func add(
+    package mutating func add(
         _ handle: Handle, _ login: Login, now: MonotonicTime, wallClockMs: Int64
     ) {
         guard login.allowance != nil || login.endsAtMs != nil else { return }
@@ -39,7 +39,7 @@ struct Logins: ~Copyable {
     }
 
     /// The topics that a connection's login allows.
-    func allowance(of handle: Handle) -> TopicAllowance? {
+    package func allowance(of handle: Handle) -> TopicAllowance? {
         guard let entry = entries[handle.index], entry.generation == handle.generation else {
             return nil
         }
@@ -47,7 +47,7 @@ struct Logins: ~Copyable {
     }
 
     /// Forgets a closing connection, with or without an entry.
-    mutating func remove(_ handle: Handle) {
+    package mutating func remove(_ handle: Handle) {
         guard let entry = entries[handle.index], entry.generation == handle.generation else {
             return
         }
@@ -56,7 +56,7 @@ struct Logins: ~Copyable {
     }
 
     /// The next connection whose login has ended; its entry stays until ``remove(_:)``.
-    mutating func popExpired(now: MonotonicTime, wallClockMs: Int64) -> Handle? {
+    package mutating func popExpired(now: MonotonicTime, wallClockMs: Int64) -> Handle? {
         while let payload = timers.popExpired(now: now) {
             let handle = Handle(packed: payload)
             guard let entry = entries[handle.index], entry.generation == handle.generation else {
@@ -74,7 +74,7 @@ struct Logins: ~Copyable {
         return nil
     }
 
-    var nextDeadline: MonotonicTime? { timers.nextDeadline }
+    package var nextDeadline: MonotonicTime? { timers.nextDeadline }
 
     private static func time(
         _ endsAtMs: Int64, now: MonotonicTime, wallClockMs: Int64

@@ -7,7 +7,7 @@ import Structures
 /// take-overs resets this. A client that moves between networks never returns to an earlier address
 /// and never waits. Addresses are keys, as in ``Shard/open(_:listener:origin:)``. The table has a
 /// fixed size: identifiers with the fewest take-overs are evicted first.
-struct TakeOverDamper {
+package struct TakeOverDamper {
     private struct Entry {
         /// The hash of the client identifier; 0 is a free place.
         var key: UInt64 = 0
@@ -28,18 +28,18 @@ struct TakeOverDamper {
     }
 
     /// The state of a client identifier, for reports.
-    struct Report {
+    package struct Report {
         /// Take-overs since the last reset.
-        var takeOvers: Int
+        package var takeOvers: Int
         /// Delay of the next take-over, or of the one that waits.
-        var delayMilliseconds: UInt64
-        var waiting: Handle?
-        var peers: [String]
+        package var delayMilliseconds: UInt64
+        package var waiting: Handle?
+        package var peers: [String]
     }
 
-    static var takeOversOfAFight: UInt32 { 5 }
-    static var memoryMilliseconds: UInt64 { 60_000 }
-    static var longestDelayMilliseconds: UInt64 { 30_000 }
+    package static var takeOversOfAFight: UInt32 { 5 }
+    package static var memoryMilliseconds: UInt64 { 60_000 }
+    package static var longestDelayMilliseconds: UInt64 { 30_000 }
     private static var ways: Int { 4 }
     private static var setCount: Int { 128 }
 
@@ -48,13 +48,13 @@ struct TakeOverDamper {
     private var lastAt = MonotonicTime(milliseconds: 0)
 
     /// True after two minutes without take-overs: no peer waits.
-    func isQuiet(_ now: MonotonicTime) -> Bool {
+    package func isQuiet(_ now: MonotonicTime) -> Bool {
         entries.isEmpty || now.milliseconds(since: lastAt) >= 2 * Self.memoryMilliseconds
     }
 
     /// Asks whether a peer at address `new` may take over from one at `old`. `nil` allows it and
     /// counts it; otherwise the peer asks again at the returned time.
-    mutating func takeOver(
+    package mutating func takeOver(
         _ key: UInt64, from old: UInt32, by new: UInt32, now: MonotonicTime
     ) -> MonotonicTime? {
         let place = claim(key, now)
@@ -78,7 +78,7 @@ struct TakeOverDamper {
     }
 
     /// Makes `handle` the connection that waits for this identifier; returns the former one.
-    mutating func setWaiting(_ key: UInt64, _ handle: Handle) -> Handle? {
+    package mutating func setWaiting(_ key: UInt64, _ handle: Handle) -> Handle? {
         guard let place = find(key) else { return nil }
         let former = entries[place].waiting
         entries[place].waiting = handle
@@ -86,15 +86,15 @@ struct TakeOverDamper {
     }
 
     /// The connection that waits to take over this identifier; it may have closed already.
-    func waiting(_ key: UInt64) -> Handle? { find(key).flatMap { entries[$0].waiting } }
+    package func waiting(_ key: UInt64) -> Handle? { find(key).flatMap { entries[$0].waiting } }
 
     /// Sets the names of the peers in the log.
-    mutating func name(_ key: UInt64, _ peers: [String]) {
+    package mutating func name(_ key: UInt64, _ peers: [String]) {
         if let place = find(key) { entries[place].peers = peers }
     }
 
     /// `nil` for an identifier without delayed take-overs.
-    func report(_ key: UInt64, now: MonotonicTime) -> Report? {
+    package func report(_ key: UInt64, now: MonotonicTime) -> Report? {
         guard let place = find(key), isFight(place, now) else { return nil }
         let entry = entries[place]
         guard entry.delayed > 0 || entry.notBefore != nil else { return nil }

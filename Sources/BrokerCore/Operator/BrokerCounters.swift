@@ -48,31 +48,31 @@ public struct BrokerCounters: Sendable {
     /// By listener.
     public var listeners: [BrokerFigures.Listener] = []
 
-    init(listenerCount: Int) {
+    package init(listenerCount: Int) {
         listeners = Array(repeating: BrokerFigures.Listener(), count: listenerCount)
     }
 
     /// Counts a connection that was taken.
-    mutating func opened(listener: UInt8) {
+    package mutating func opened(listener: UInt8) {
         connectionsOpened += 1
         listeners[Int(listener)].opened += 1
     }
 
     /// Counts an accepted CONNECT; `connected` is the new number of connected clients.
-    mutating func admitted(connected: Int, listener: UInt8) {
+    package mutating func admitted(connected: Int, listener: UInt8) {
         connectionsAdmitted += 1
         listeners[Int(listener)].admitted += 1
         connectionsPeak = max(connectionsPeak, connected)
     }
 
     /// Counts a CONNECT that was answered with another code than 0.
-    mutating func refused(listener: UInt8) {
+    package mutating func refused(listener: UInt8) {
         connectionsRefused += 1
         listeners[Int(listener)].refused += 1
     }
 
     /// Counts an ended connection; `wasOpen` means that its CONNECT had been accepted.
-    mutating func closed(_ reason: CloseReason, wasOpen: Bool, listener: UInt8) {
+    package mutating func closed(_ reason: CloseReason, wasOpen: Bool, listener: UInt8) {
         closed.add(reason.kind)
         listeners[Int(listener)].closed += 1
         if wasOpen { listeners[Int(listener)].admittedClosed += 1 }
@@ -80,7 +80,7 @@ public struct BrokerCounters: Sendable {
         if let limit = reason.limit(wasOpen: wasOpen) { limits.add(limit) }
     }
 
-    mutating func publishReceived(_ qos: QoS, payloadBytes: Int) {
+    package mutating func publishReceived(_ qos: QoS, payloadBytes: Int) {
         publishesReceived += 1
         publishBytesReceived += UInt64(payloadBytes)
         switch qos {
@@ -90,7 +90,7 @@ public struct BrokerCounters: Sendable {
         }
     }
 
-    mutating func publishSent(_ qos: QoS, payloadBytes: Int) {
+    package mutating func publishSent(_ qos: QoS, payloadBytes: Int) {
         publishesSent += 1
         publishBytesSent += UInt64(payloadBytes)
         switch qos {
@@ -102,7 +102,7 @@ public struct BrokerCounters: Sendable {
 
     /// Counts a receiver's last acknowledgement, unless the message's arrival is unknown. The sender
     /// was acknowledged at `acknowledgedMs`.
-    mutating func delivered(
+    package mutating func delivered(
         _ qos: QoS, arrivedMs: UInt32, acknowledgedMs: UInt32, at now: MonotonicTime
     ) {
         guard arrivedMs != 0 else { return }
@@ -118,16 +118,16 @@ public struct BrokerCounters: Sendable {
         }
     }
 
-    var packetsSent: UInt64 { publishesSent + otherPacketsSent }
+    package var packetsSent: UInt64 { publishesSent + otherPacketsSent }
 
-    var publishesReceivedByQoS: BrokerFigures.ByQoS {
+    package var publishesReceivedByQoS: BrokerFigures.ByQoS {
         BrokerFigures.ByQoS(
             atMostOnce: publishesReceived - publishesReceivedAtLeastOnce
                 - publishesReceivedExactlyOnce,
             atLeastOnce: publishesReceivedAtLeastOnce, exactlyOnce: publishesReceivedExactlyOnce)
     }
 
-    var publishesSentByQoS: BrokerFigures.ByQoS {
+    package var publishesSentByQoS: BrokerFigures.ByQoS {
         BrokerFigures.ByQoS(
             atMostOnce: publishesSent - publishesSentAtLeastOnce - publishesSentExactlyOnce,
             atLeastOnce: publishesSentAtLeastOnce, exactlyOnce: publishesSentExactlyOnce)
@@ -136,5 +136,5 @@ public struct BrokerCounters: Sendable {
 
 extension MonotonicTime {
     /// For `Message.arrivedMs`: wraps after 49 days, and is never 0.
-    var arrivalStamp: UInt32 { max(1, UInt32(truncatingIfNeeded: milliseconds)) }
+    package var arrivalStamp: UInt32 { max(1, UInt32(truncatingIfNeeded: milliseconds)) }
 }

@@ -63,7 +63,7 @@ public struct ReportedMessage: Sendable, Equatable {
     /// The publisher's identifier of it; empty for one that came over MQTT.
     public var messageID: [UInt8]
 
-    init(_ message: Message) {
+    package init(_ message: Message) {
         topic = [UInt8](message.topic)
         messageID = [UInt8](message.messageID)
     }

@@ -5,7 +5,7 @@ import Structures
 /// of messages that were lost since the line before.
 ///
 /// The first loss is told at once, further ones at the end of the second.
-struct DropReports {
+package struct DropReports {
     private struct Key: Hashable {
         let session: UInt32
         /// An index is used again for other sessions.
@@ -29,10 +29,10 @@ struct DropReports {
     /// Messages of clients beyond ``most``.
     private var others: UInt64 = 0
     /// The end of this second; `nil` while nothing is lost.
-    private(set) var deadline: MonotonicTime?
+    package private(set) var deadline: MonotonicTime?
 
     /// Counts a loss; returns what is told at once.
-    mutating func note(
+    package mutating func note(
         _ reason: DropReason, _ session: UInt32, _ sessions: borrowing Sessions,
         _ message: Message?, at now: MonotonicTime
     ) -> BrokerNotice? {
@@ -57,7 +57,7 @@ struct DropReports {
     }
 
     /// Ends the second if it is over; returns what has been lost in it and is not told.
-    mutating func takeDue(at now: MonotonicTime) -> [BrokerNotice] {
+    package mutating func takeDue(at now: MonotonicTime) -> [BrokerNotice] {
         guard let deadline, deadline <= now else { return [] }
         var notices: [BrokerNotice] = []
         var told: [Key: Entry] = [:]

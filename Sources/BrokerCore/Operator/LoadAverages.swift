@@ -6,15 +6,15 @@ import Structures
 ///
 /// Sampled once per interval, or at the first turn after it. An idle broker need not wake: events
 /// counted at that turn belong to the first interval, and the rest was idle.
-struct LoadAverages {
+package struct LoadAverages {
     /// The averaged quantities; the raw value indexes a sample.
-    enum Quantity: Int, CaseIterable {
+    package enum Quantity: Int, CaseIterable {
         case connections, sockets, packetsReceived, packetsSent, publishesReceived, publishesSent
         case publishesDropped, bytesReceived, bytesSent
     }
 
     /// The span of an average, in minutes.
-    enum Span: Int, CaseIterable {
+    package enum Span: Int, CaseIterable {
         case one = 1
         case five = 5
         case fifteen = 15
@@ -29,7 +29,7 @@ struct LoadAverages {
     }
 
     /// Counters at one moment, in the order of ``Quantity``.
-    typealias Sample = [UInt64]
+    package typealias Sample = [UInt64]
 
     private let intervalMilliseconds: UInt64
     private var sampledAt: MonotonicTime
@@ -37,18 +37,18 @@ struct LoadAverages {
     private var averages = [Double](
         repeating: 0, count: Quantity.allCases.count * Span.allCases.count)
 
-    init(intervalMilliseconds: UInt64, now: MonotonicTime) {
+    package init(intervalMilliseconds: UInt64, now: MonotonicTime) {
         self.intervalMilliseconds = intervalMilliseconds
         sampledAt = now
     }
 
     /// True when an interval has passed since the last sample.
-    func isDue(at now: MonotonicTime) -> Bool {
+    package func isDue(at now: MonotonicTime) -> Bool {
         now.milliseconds(since: sampledAt) >= intervalMilliseconds
     }
 
     /// Adds a sample of counters.
-    mutating func add(_ sample: Sample, at now: MonotonicTime) {
+    package mutating func add(_ sample: Sample, at now: MonotonicTime) {
         let elapsed = now.milliseconds(since: sampledAt)
         guard elapsed > 0 else { return }
         let active = min(elapsed, intervalMilliseconds)
@@ -68,7 +68,9 @@ struct LoadAverages {
     }
 
     /// Per minute.
-    subscript(quantity: Quantity, span: Span) -> Double { averages[Self.index(quantity, span)] }
+    package subscript(quantity: Quantity, span: Span) -> Double {
+        averages[Self.index(quantity, span)]
+    }
 
     private static func index(_ quantity: Quantity, _ span: Span) -> Int {
         quantity.rawValue * Span.allCases.count + span.index

@@ -1,27 +1,27 @@
 import Structures
 
 /// The notices of one turn, for the operator's log.
-struct Notices {
+package struct Notices {
     /// Bounded because each notice may hold an identifier of 64 KiB.
     private static let mostOfClients = 1_000
 
     private var notices: [BrokerNotice] = []
     /// True when someone wants to know of connections and their ends.
-    var reportsLifecycle = false
+    package var reportsLifecycle = false
     /// True when the log shows what clients wait for.
-    var reportsWaiting = false
+    package var reportsWaiting = false
 
-    mutating func append(_ notice: BrokerNotice) { notices.append(notice) }
+    package mutating func append(_ notice: BrokerNotice) { notices.append(notice) }
 
     /// Appends a notice that one client can cause very often. Beyond a bound per turn such notices
     /// are dropped; counters still count.
-    mutating func appendBounded(_ notice: BrokerNotice) {
+    package mutating func appendBounded(_ notice: BrokerNotice) {
         guard notices.count < Self.mostOfClients else { return }
         notices.append(notice)
     }
 
-    var isEmpty: Bool { notices.isEmpty }
+    package var isEmpty: Bool { notices.isEmpty }
 
     /// Takes the notices since the last call.
-    mutating func take() -> [BrokerNotice] { takeAll(&notices) }
+    package mutating func take() -> [BrokerNotice] { takeAll(&notices) }
 }

@@ -2,13 +2,13 @@ import BrokerAPI
 import Authorization
 
 /// One of the broker's own topics below `$SYS/broker/`. The names follow mosquitto(8).
-struct SystemTopic {
+package struct SystemTopic {
     /// The whole topic name.
-    let name: [UInt8]
+    package let name: [UInt8]
     /// The payload, as text.
-    let value: (BrokerFigures, LoadAverages) -> String
+    package let value: (BrokerFigures, LoadAverages) -> String
 
-    init(_ name: String, value: @escaping (BrokerFigures, LoadAverages) -> String) {
+    package init(_ name: String, value: @escaping (BrokerFigures, LoadAverages) -> String) {
         self.name = Array("$SYS/broker/\(name)".utf8)
         self.value = value
     }
@@ -22,17 +22,17 @@ struct SystemTopic {
     }
 
     /// True for `$SYS` and all topics below it, to which only the broker publishes.
-    static func isReserved(_ topic: UnsafeRawBufferPointer) -> Bool {
+    package static func isReserved(_ topic: UnsafeRawBufferPointer) -> Bool {
         topic.starts(with: "$SYS".utf8) && (topic.count == 4 || topic[4] == UInt8(ascii: "/"))
     }
 
     /// True for topics to which no client may publish.
-    static func isClosedToClients(_ topic: UnsafeRawBufferPointer) -> Bool {
+    package static func isClosedToClients(_ topic: UnsafeRawBufferPointer) -> Bool {
         ClosedTopics.contains(topic)
     }
 
     /// Every topic, in the order in which they are published.
-    static func all() -> [SystemTopic] { state + traffic + load }
+    package static func all() -> [SystemTopic] { state + traffic + load }
 
     private static var state: [SystemTopic] {
         [

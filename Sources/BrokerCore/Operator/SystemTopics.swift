@@ -7,11 +7,11 @@ import Structures
 /// They are retained messages of QoS 0 that no store holds. A subscriber gets the latest values,
 /// then the changed ones once per interval. Without subscribers nothing is published, so an idle
 /// broker sleeps; the first subscription has the values computed before it is served.
-struct SystemTopics {
+package struct SystemTopics {
     /// 0 turns the topics off.
     private let intervalMilliseconds: UInt64
-    let startedAt: MonotonicTime
-    let startedAtMs: Int64
+    package let startedAt: MonotonicTime
+    package let startedAtMs: Int64
     /// Empty until the first subscription.
     private var topics: [SystemTopic] = []
     /// The last payload of each topic.
@@ -19,9 +19,9 @@ struct SystemTopics {
     private var load: LoadAverages
     private var refreshedAt: MonotonicTime?
     /// Time of the next publication; `nil` without subscribers.
-    private(set) var deadline: MonotonicTime?
+    package private(set) var deadline: MonotonicTime?
 
-    init(interval: Duration, now: MonotonicTime, wallClockMs: Int64) {
+    package init(interval: Duration, now: MonotonicTime, wallClockMs: Int64) {
         intervalMilliseconds = interval.wholeMilliseconds
         startedAt = now
         startedAtMs = wallClockMs
@@ -29,15 +29,15 @@ struct SystemTopics {
     }
 
     /// True when the load averages need a sample: once per interval, in the first turn after it.
-    func isSampleDue(at now: MonotonicTime) -> Bool {
+    package func isSampleDue(at now: MonotonicTime) -> Bool {
         intervalMilliseconds > 0 && load.isDue(at: now)
     }
 
-    mutating func add(_ sample: LoadAverages.Sample, at now: MonotonicTime) {
+    package mutating func add(_ sample: LoadAverages.Sample, at now: MonotonicTime) {
         load.add(sample, at: now)
     }
 
-    enum OnSubscribe: Equatable {
+    package enum OnSubscribe: Equatable {
         case nothing
         /// Compute all values before the subscription is served.
         case refresh
@@ -45,7 +45,7 @@ struct SystemTopics {
 
     /// Prepares for a new subscription; `filter` is the plain part of a shared one. Publication
     /// starts, and the first values are no older than the interval.
-    mutating func subscribe(
+    package mutating func subscribe(
         _ filter: UnsafeRawBufferPointer, at now: MonotonicTime
     ) -> OnSubscribe {
         guard intervalMilliseconds > 0, deadline == nil, SystemTopic.isReserved(filter) else {
@@ -60,16 +60,16 @@ struct SystemTopics {
     }
 
     /// Starts publication after new access rules, which may allow the topics to more clients.
-    mutating func resume() {
+    package mutating func resume() {
         guard intervalMilliseconds > 0, deadline == nil, let refreshedAt else { return }
         schedule(after: refreshedAt)
     }
 
     /// True when the topics are to be published now.
-    func isDue(at now: MonotonicTime) -> Bool { deadline.map { $0 <= now } ?? false }
+    package func isDue(at now: MonotonicTime) -> Bool { deadline.map { $0 <= now } ?? false }
 
     /// Sets the next publication; none without subscribers.
-    mutating func published(at now: MonotonicTime, hasSubscribers: Bool) {
+    package mutating func published(at now: MonotonicTime, hasSubscribers: Bool) {
         if hasSubscribers { schedule(after: now) } else { deadline = nil }
     }
 
@@ -78,7 +78,7 @@ struct SystemTopics {
     }
 
     /// Computes all values; returns each topic, with its value if that has changed.
-    mutating func refresh(
+    package mutating func refresh(
         _ figures: BrokerFigures, at now: MonotonicTime
     ) -> [(topic: [UInt8], change: String?)] {
         if topics.isEmpty {

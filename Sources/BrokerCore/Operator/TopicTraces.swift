@@ -6,43 +6,43 @@ import MQTTCore
 /// The topic filters of live traces, and what became of messages that they match.
 ///
 /// Without a trace it costs a message one look at ``isActive``.
-struct TopicTraces {
+package struct TopicTraces {
     /// What became of a message, for each trace that follows it.
-    struct Event: Sendable {
-        var traces: [UInt32]
-        var clientIdentifier: [UInt8]?
-        var text: String
-        var payload: [UInt8]
+    package struct Event: Sendable {
+        package var traces: [UInt32]
+        package var clientIdentifier: [UInt8]?
+        package var text: String
+        package var payload: [UInt8]
     }
 
     /// Events of one turn; more are counted.
     private static let mostOfTurn = 4_096
 
     private var filters: [(trace: UInt32, filter: [UInt8])] = []
-    private(set) var isActive = false
+    package private(set) var isActive = false
     private var events: [Event] = []
     private var leftOut = 0
 
     /// Follows messages for a trace.
-    mutating func add(_ trace: UInt32, filter: [UInt8]) {
+    package mutating func add(_ trace: UInt32, filter: [UInt8]) {
         filters.append((trace, filter))
         isActive = true
     }
 
-    mutating func remove(_ trace: UInt32) {
+    package mutating func remove(_ trace: UInt32) {
         filters.removeAll { $0.trace == trace }
         isActive = !filters.isEmpty
     }
 
     /// The traces that follow messages on a topic.
-    func following(_ topic: UnsafeRawBufferPointer) -> [UInt32] {
+    package func following(_ topic: UnsafeRawBufferPointer) -> [UInt32] {
         filters.compactMap { entry in
             entry.filter.withUnsafeBytes { FilterMatch.matches(filter: $0, topic: topic) }
                 ? entry.trace : nil
         }
     }
 
-    mutating func append(_ event: Event) {
+    package mutating func append(_ event: Event) {
         guard events.count < Self.mostOfTurn else {
             leftOut += 1
             return
@@ -51,7 +51,7 @@ struct TopicTraces {
     }
 
     /// The events since the last call, and how many there were beside them.
-    mutating func take() -> (events: [Event], leftOut: Int) {
+    package mutating func take() -> (events: [Event], leftOut: Int) {
         defer {
             events.removeAll(keepingCapacity: isActive)
             leftOut = 0
@@ -83,7 +83,7 @@ extension Shard {
 
     /// Tells traces of a PUBLISH; `publisher` is `nil` for one that came over HTTP.
     @inline(never)
-    mutating func tracePublish(
+    package mutating func tracePublish(
         _ topic: UnsafeRawBufferPointer, _ payload: UnsafeRawBufferPointer, qos: QoS,
         retain: Bool, from publisher: UInt32?
     ) {
@@ -100,7 +100,7 @@ extension Shard {
 
     /// Tells traces what became of a message for each receiver, after it was delivered.
     @inline(never)
-    mutating func traceDeliveries(
+    package mutating func traceDeliveries(
         _ message: Message, to matches: UnsafeBufferPointer<SubscriptionTrie.Match>,
         _ choices: UnsafeBufferPointer<SharedSubscriptions.Choice>?, needsCommit: Bool
     ) {
@@ -121,7 +121,8 @@ extension Shard {
         for choice in choices ?? UnsafeBufferPointer(start: nil, count: 0) {
             trace(
                 message, to: choice.session, qos: min(message.qos, choice.qos), traces,
-                group: Self.text(subscriptions.filter(of: choice.group).array))
+                group: String(
+                    decoding: subscriptions.filter(of: choice.group).array, as: UTF8.self))
         }
     }
 

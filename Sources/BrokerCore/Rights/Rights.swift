@@ -9,7 +9,7 @@ import Structures
 /// a will when it fires, and an outbound message when it is routed; if the rules have changed
 /// since, the message is checked again when it leaves the queue. So new rules apply at once to
 /// existing subscriptions, queues and retained messages, without walking through them.
-struct Rights {
+package struct Rights {
     /// Withheld deliveries reported per turn. Bounds the cost of routing when many subscriptions
     /// match topics that their clients may not read.
     private static var deliveriesReportedPerTurn: UInt8 { 8 }
@@ -17,15 +17,15 @@ struct Rights {
     private var rules: AccessRules?
     private var allowances = SessionAllowances()
     /// Number of rule sets so far; never 0.
-    private(set) var generation: UInt32 = 1
+    package private(set) var generation: UInt32 = 1
     private var deliveriesReported: UInt8 = 0
 
-    init(_ rules: AccessRules?) { self.rules = rules }
+    package init(_ rules: AccessRules?) { self.rules = rules }
 
     /// True with rules, or while a login narrows what a client may do. Avoids a retain of the rules,
     /// which would cost more.
     @inline(__always)
-    var areRestricted: Bool { rules != nil || !allowances.isEmpty }
+    package var areRestricted: Bool { rules != nil || !allowances.isEmpty }
 
     /// The same for one session.
     @inline(__always)
@@ -34,18 +34,18 @@ struct Rights {
     }
 
     /// Puts other rules into force; `nil` allows everything.
-    mutating func replace(_ rules: AccessRules?) {
+    package mutating func replace(_ rules: AccessRules?) {
         self.rules = rules
         generation = generation == .max ? 1 : generation + 1
     }
 
     /// Resets the bound of reported deliveries.
-    mutating func endTurn() { deliveriesReported = 0 }
+    package mutating func endTurn() { deliveriesReported = 0 }
 
     // MARK: Questions
 
     /// The decision of the rules and of the session's login; `nil` when both say nothing.
-    func decide(
+    package func decide(
         _ action: AccessAction, _ topic: UnsafeRawBufferPointer, for session: Session
     ) -> AccessVerdict? {
         guard areRestricted(session) else { return nil }
@@ -62,7 +62,8 @@ struct Rights {
     }
 
     /// False when the session's login does not allow to publish to a topic, whatever the rules say.
-    func doesLoginAllowPublish(_ topic: UnsafeRawBufferPointer, _ session: Session) -> Bool {
+    package func doesLoginAllowPublish(_ topic: UnsafeRawBufferPointer, _ session: Session) -> Bool
+    {
         guard let allowance = allowances[session.allowance] else { return true }
         return Self.withSubject(session) {
             allowance.allows(.publish, topic: topic, for: $0)
@@ -71,7 +72,7 @@ struct Rights {
 
     /// True when the session's client may read messages of a topic.
     @inline(__always)
-    func mayReceive(_ topic: UnsafeRawBufferPointer, _ session: Session) -> Bool {
+    package func mayReceive(_ topic: UnsafeRawBufferPointer, _ session: Session) -> Bool {
         guard areRestricted(session) else { return true }
         return decide(.subscribe, topic, for: session)?.isAllowed ?? true
     }
@@ -79,19 +80,19 @@ struct Rights {
     /// True when the client may still read a queued message. Asks the rules only while the queue
     /// may hold messages that were queued under other rules.
     @inline(__always)
-    func mayStillReceive(_ topic: UnsafeRawBufferPointer, _ session: Session) -> Bool {
+    package func mayStillReceive(_ topic: UnsafeRawBufferPointer, _ session: Session) -> Bool {
         guard areRestricted(session), session.accessGeneration != generation else { return true }
         return mayReceive(topic, session)
     }
 
     /// True when the queue may hold messages that were queued under other rules.
-    func mustRecheck(_ session: Session) -> Bool {
+    package func mustRecheck(_ session: Session) -> Bool {
         areRestricted(session) && session.accessGeneration != generation
     }
 
     /// Decides about a filter: it is granted if the client may read any of its topics, and then
     /// delivers only those. `nil` when neither rules nor the session's login say anything.
-    func decideSubscription(
+    package func decideSubscription(
         _ filter: UnsafeRawBufferPointer, for session: Session, steps: inout Int
     ) -> SubscriptionVerdict? {
         guard areRestricted(session) else { return nil }
@@ -113,10 +114,10 @@ struct Rights {
     // MARK: Logins
 
     /// The topics that the login of a session's client allows; `nil` when it says nothing.
-    func allowance(of session: Session) -> TopicAllowance? { allowances[session.allowance] }
+    package func allowance(of session: Session) -> TopicAllowance? { allowances[session.allowance] }
 
     /// Replaces what the login of a session's client allows.
-    mutating func setAllowance(_ allowance: TopicAllowance?, of session: inout Session) {
+    package mutating func setAllowance(_ allowance: TopicAllowance?, of session: inout Session) {
         if session.allowance != noIndex { allowances.remove(session.allowance) }
         session.allowance = allowance.map { allowances.add($0) } ?? noIndex
     }
@@ -139,7 +140,7 @@ struct Rights {
     // MARK: Refusals
 
     /// Counts and reports a denial; the log shows each kind once.
-    mutating func refuse(
+    package mutating func refuse(
         _ event: AccessReport.Event, _ session: Session,
         _ topic: UnsafeRawBufferPointer, line: UInt32, isReported: Bool = true,
         _ context: inout ShardContext
@@ -149,7 +150,7 @@ struct Rights {
     }
 
     /// Asks the rules again for the line that withholds a topic; counts and reports it.
-    mutating func refuseDelivery(
+    package mutating func refuseDelivery(
         _ event: AccessReport.Event, _ session: Session,
         _ topic: UnsafeRawBufferPointer, _ context: inout ShardContext
     ) {
@@ -157,7 +158,7 @@ struct Rights {
         refuse(event, session, topic, line: verdict.line, &context)
     }
 
-    mutating func report(
+    package mutating func report(
         _ event: AccessReport.Event, _ session: Session,
         _ topic: UnsafeRawBufferPointer, line: UInt32, _ notices: inout Notices
     ) {

@@ -5,22 +5,22 @@ import Structures
 /// removed or its client comes with another login.
 ///
 /// A million sessions share few instances, since those with equal lists are the same.
-struct SessionAllowances {
+package struct SessionAllowances {
     private var entries: [TopicAllowance?] = []
     private var free: [UInt32] = []
     private var count = 0
 
     /// True without an entry. Asked for each PUBLISH.
     @inline(__always)
-    var isEmpty: Bool { count == 0 }
+    package var isEmpty: Bool { count == 0 }
 
     /// The entry at an index; `nil` at ``noIndex``.
     @inline(__always)
-    subscript(index: UInt32) -> TopicAllowance? {
+    package subscript(index: UInt32) -> TopicAllowance? {
         index == noIndex ? nil : entries[Int(index)]
     }
 
-    mutating func add(_ allowance: TopicAllowance) -> UInt32 {
+    package mutating func add(_ allowance: TopicAllowance) -> UInt32 {
         count += 1
         if let index = free.popLast() {
             entries[Int(index)] = allowance
@@ -30,7 +30,7 @@ struct SessionAllowances {
         return UInt32(entries.count - 1)
     }
 
-    mutating func remove(_ index: UInt32) {
+    package mutating func remove(_ index: UInt32) {
         precondition(entries[Int(index)] != nil, "allowance \(index) was removed twice")
         entries[Int(index)] = nil
         count -= 1

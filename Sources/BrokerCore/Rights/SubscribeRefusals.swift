@@ -16,7 +16,7 @@ public struct SubscribeRefusals {
     private static let reportedOfEachKind = 8
 
     /// Access rules evaluated so far.
-    var ruleSteps = 0
+    package var ruleSteps = 0
     private var filters = 0
     private var refusals = 0
     private var atLimits = 0
@@ -24,14 +24,14 @@ public struct SubscribeRefusals {
     private var narrowed = 0
 
     /// True when the packet's next filter is to be processed.
-    mutating func admitsNext() -> Bool {
+    package mutating func admitsNext() -> Bool {
         filters += 1
         return filters <= Self.maxFilters && refusals < Self.maxRefusals
             && ruleSteps < Self.maxRuleSteps
     }
 
     /// Notes a rejection; false when enough of its kind have been reported.
-    mutating func isReported(_ kind: Kind) -> Bool {
+    package mutating func isReported(_ kind: Kind) -> Bool {
         switch kind {
         case .atLimit:
             refusals += 1
@@ -47,7 +47,7 @@ public struct SubscribeRefusals {
         }
     }
 
-    enum Kind {
+    package enum Kind {
         /// Rejected at a limit, or after one of the bounds above.
         case atLimit
         /// Denied by the access rules.

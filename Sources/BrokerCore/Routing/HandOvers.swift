@@ -4,7 +4,7 @@ import MQTTCore
 /// handed over to other members in slices.
 ///
 /// The store does not hold them for the old member. Later messages may overtake them.
-struct HandOvers {
+package struct HandOvers {
     /// The messages that one member left.
     private struct Batch {
         let messages: [OutboundQueue.Returned]
@@ -19,19 +19,19 @@ struct HandOvers {
     private var batches: [Batch] = []
     private var leftInTurn = perTurn
 
-    var isEmpty: Bool { batches.isEmpty }
+    package var isEmpty: Bool { batches.isEmpty }
 
-    mutating func beginTurn() { leftInTurn = Self.perTurn }
+    package mutating func beginTurn() { leftInTurn = Self.perTurn }
 
     /// True when this turn may hand over `count` messages at once, because none wait before them.
-    func mayHandOverNow(_ count: Int) -> Bool { batches.isEmpty && count <= leftInTurn }
+    package func mayHandOverNow(_ count: Int) -> Bool { batches.isEmpty && count <= leftInTurn }
 
     /// Counts messages that were handed over at once.
-    mutating func spend(_ count: Int) { leftInTurn -= count }
+    package mutating func spend(_ count: Int) { leftInTurn -= count }
 
     /// Adds messages for later turns and takes their references. `filter` maps a group to its
     /// filter.
-    mutating func append(
+    package mutating func append(
         _ messages: [OutboundQueue.Returned], filter: (UInt32) -> [UInt8]
     ) {
         var filters: [UInt32: [UInt8]] = [:]
@@ -43,7 +43,7 @@ struct HandOvers {
 
     /// The next message with its group's filter; the caller takes over the reference. `nil` when
     /// none is left or the turn has reached its bound.
-    mutating func next() -> (item: OutboundQueue.Returned, filter: [UInt8])? {
+    package mutating func next() -> (item: OutboundQueue.Returned, filter: [UInt8])? {
         while leftInTurn > 0, !batches.isEmpty {
             guard batches[0].place < batches[0].messages.count else {
                 batches.removeFirst()

@@ -2,18 +2,18 @@ import MQTTCodec
 
 /// New filters of one session that wait for their retained messages, in order and without
 /// duplicates: a repeated SUBSCRIBE is served by the walk that has not begun.
-struct RetainedRequests {
+package struct RetainedRequests {
     private var filters: [[UInt8]] = []
     /// Index of the next filter.
     private var first = 0
     private var qosOfFilter: [[UInt8]: QoS] = [:]
 
-    mutating func add(_ filter: [UInt8], _ qos: QoS) {
+    package mutating func add(_ filter: [UInt8], _ qos: QoS) {
         if qosOfFilter.updateValue(qos, forKey: filter) == nil { filters.append(filter) }
     }
 
     /// Puts the filter being served at the front again, to be served from its beginning.
-    mutating func restart(_ filter: [UInt8], _ qos: QoS) {
+    package mutating func restart(_ filter: [UInt8], _ qos: QoS) {
         guard qosOfFilter[filter] == nil else { return }
         qosOfFilter[filter] = qos
         filters.insert(filter, at: first)
@@ -21,7 +21,7 @@ struct RetainedRequests {
 
     /// Removes an unsubscribed filter. Its entry in the order is removed lazily, so that removing
     /// many filters costs no more than adding them.
-    mutating func remove(_ filter: [UInt8]) {
+    package mutating func remove(_ filter: [UInt8]) {
         guard qosOfFilter.removeValue(forKey: filter) != nil else { return }
         guard filters.count - first > 2 * qosOfFilter.count + 16 else { return }
         var placed: Set<[UInt8]> = []
@@ -29,7 +29,7 @@ struct RetainedRequests {
         first = 0
     }
 
-    mutating func next() -> (filter: [UInt8], qos: QoS)? {
+    package mutating func next() -> (filter: [UInt8], qos: QoS)? {
         while first < filters.count {
             let filter = filters[first]
             first += 1

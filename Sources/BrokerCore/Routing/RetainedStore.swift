@@ -3,9 +3,9 @@ import MQTTCore
 import Structures
 
 /// The retained messages of a shard; those below `$SYS/` count for no limit.
-struct RetainedStore: ~Copyable {
+package struct RetainedStore: ~Copyable {
     /// The effect of a message with RETAIN on the retained message of its topic.
-    enum Effect: Equatable {
+    package enum Effect: Equatable {
         case keep
         /// No payload [MQTT-3.3.1-10], or beyond a limit, which makes the former message outdated.
         case remove
@@ -20,20 +20,22 @@ struct RetainedStore: ~Copyable {
     private var systemBytes = 0
     private var systemWeight = 0
 
-    init(hash: KeyedHash, pool: BytePool) { messages = RetainedMessages(hash: hash, pool: pool) }
+    package init(hash: KeyedHash, pool: BytePool) {
+        messages = RetainedMessages(hash: hash, pool: pool)
+    }
 
     /// Clients' retained messages.
-    var count: Int { messages.count - systemCount }
+    package var count: Int { messages.count - systemCount }
     /// The bytes of clients' retained messages.
-    var byteCount: Int { messages.byteCount - systemBytes }
+    package var byteCount: Int { messages.byteCount - systemBytes }
     /// The weight of clients' topics against `limits.max_retained`.
     private var weight: Int { messages.weight - systemWeight }
-    var isEmpty: Bool { messages.count == 0 }
+    package var isEmpty: Bool { messages.count == 0 }
 
     /// Decides about a message with RETAIN. Beyond `limits.max_retained` and
     /// `limits.retained_bytes` it is not kept, and the limit is returned. The former message of its
     /// topic is removed nevertheless [MQTT-3.3.1-7].
-    func effect(
+    package func effect(
         of message: Message, _ context: borrowing ShardContext
     ) -> (effect: Effect, limit: Limit?) {
         guard message.payload.count > 0 else { return (.remove, nil) }
@@ -62,15 +64,17 @@ struct RetainedStore: ~Copyable {
     }
 
     /// Keeps a client's message, which replaces the former one of its topic.
-    mutating func keep(_ message: Message) { messages.update(message) }
+    package mutating func keep(_ message: Message) { messages.update(message) }
 
-    mutating func remove(_ topic: UnsafeRawBufferPointer) { messages.remove(topic) }
+    package mutating func remove(_ topic: UnsafeRawBufferPointer) { messages.remove(topic) }
 
     /// The retained message of a topic, borrowed until the next change; `nil` without one.
-    func message(of topic: UnsafeRawBufferPointer) -> Message? { messages.message(of: topic) }
+    package func message(of topic: UnsafeRawBufferPointer) -> Message? {
+        messages.message(of: topic)
+    }
 
     /// Keeps one of the broker's own messages.
-    mutating func keepSystem(_ message: Message) {
+    package mutating func keepSystem(_ message: Message) {
         let (count, bytes, weight) = (messages.count, messages.byteCount, messages.weight)
         messages.update(message)
         systemCount += messages.count - count
@@ -81,14 +85,16 @@ struct RetainedStore: ~Copyable {
     // MARK: Walks
 
     /// Begins a walk over the messages that match a filter; ``end(_:)`` ends it.
-    mutating func cursor(_ filter: [UInt8]) -> RetainedCursor {
+    package mutating func cursor(_ filter: [UInt8]) -> RetainedCursor {
         filter.withUnsafeBytes { messages.cursor($0) }
     }
 
     /// The next message of a walk. Visits at most `steps` topics and subtracts them.
-    mutating func next(_ cursor: inout RetainedCursor, steps: inout Int) -> RetainedCursor.Step {
+    package mutating func next(_ cursor: inout RetainedCursor, steps: inout Int)
+        -> RetainedCursor.Step
+    {
         messages.next(&cursor, steps: &steps)
     }
 
-    mutating func end(_ cursor: consuming RetainedCursor) { messages.end(cursor) }
+    package mutating func end(_ cursor: consuming RetainedCursor) { messages.end(cursor) }
 }

@@ -3,12 +3,12 @@ import MQTTCore
 import Structures
 
 /// The retained messages that one session's new subscriptions still have to get.
-struct RetainedJob {
+package struct RetainedJob {
     /// A walk over the retained messages that match one new subscription.
-    struct Walk {
-        let filter: [UInt8]
-        var cursor: RetainedCursor
-        let qos: QoS
+    package struct Walk {
+        package let filter: [UInt8]
+        package var cursor: RetainedCursor
+        package let qos: QoS
     }
 
     fileprivate var requests = RetainedRequests()
@@ -20,13 +20,13 @@ struct RetainedJob {
     fileprivate init() {}
 
     /// Takes the walk out, so that it is not copied.
-    mutating func takeWalk() -> Walk? { walk.take() }
+    package mutating func takeWalk() -> Walk? { walk.take() }
 
     /// Puts an unfinished walk back.
-    mutating func putBack(_ walk: Walk) { self.walk = walk }
+    package mutating func putBack(_ walk: Walk) { self.walk = walk }
 
     /// The next filter for which the caller begins a walk.
-    mutating func nextRequest() -> (filter: [UInt8], qos: QoS)? { requests.next() }
+    package mutating func nextRequest() -> (filter: [UInt8], qos: QoS)? { requests.next() }
 
     fileprivate mutating func suspend() -> Walk? {
         let walk = walk.take()
@@ -45,9 +45,9 @@ struct RetainedJob {
 ///
 /// A job is either queued for the next slices, or stalled until its session takes more. Its walk
 /// continues after the last slice.
-struct RetainedWalks {
+package struct RetainedWalks {
     /// The result of one session's slice.
-    enum Slice {
+    package enum Slice {
         case finished
         /// The turn has visited its number of topics.
         case paused
@@ -56,27 +56,27 @@ struct RetainedWalks {
     }
 
     /// Topics visited per turn, so that `#` over a million topics delays nobody.
-    static let stepsPerTurn = 2_048
+    package static let stepsPerTurn = 2_048
     /// Messages that may wait in a session before its retained messages pause.
-    static let mostWaiting: UInt32 = 256
+    package static let mostWaiting: UInt32 = 256
 
     private var jobs: [UInt32: RetainedJob] = [:]
     /// Sessions whose jobs can go on, in the order of service.
     private var turns: [UInt32] = []
 
-    var count: Int { jobs.count }
+    package var count: Int { jobs.count }
     /// True when a slice can be served without any event.
-    var hasWork: Bool { !turns.isEmpty }
-    var sessions: [UInt32] { Array(jobs.keys) }
+    package var hasWork: Bool { !turns.isEmpty }
+    package var sessions: [UInt32] { Array(jobs.keys) }
 
     /// Adds a new subscription of a session.
-    mutating func add(_ session: UInt32, _ filter: UnsafeRawBufferPointer, _ qos: QoS) {
+    package mutating func add(_ session: UInt32, _ filter: UnsafeRawBufferPointer, _ qos: QoS) {
         if jobs[session] == nil { turns.append(session) }
         jobs[session, default: RetainedJob()].requests.add([UInt8](filter), qos)
     }
 
     /// Removes the job of a session that ends. Returns the walk, which the caller ends.
-    mutating func cancel(_ session: UInt32) -> RetainedJob.Walk? {
+    package mutating func cancel(_ session: UInt32) -> RetainedJob.Walk? {
         guard !jobs.isEmpty, var job = jobs.removeValue(forKey: session) else { return nil }
         turns.removeAll { $0 == session }
         return job.takeWalk()
@@ -84,7 +84,7 @@ struct RetainedWalks {
 
     /// Suspends the job of a client that goes offline. A resumed session gets the remaining
     /// messages, and some perhaps again. Returns the walk, which the caller ends.
-    mutating func suspend(_ session: UInt32) -> RetainedJob.Walk? {
+    package mutating func suspend(_ session: UInt32) -> RetainedJob.Walk? {
         guard !jobs.isEmpty, jobs[session] != nil else { return nil }
         turns.removeAll { $0 == session }
         return jobs[session]?.suspend()
@@ -92,7 +92,7 @@ struct RetainedWalks {
 
     /// Removes an unsubscribed filter, since no retained message follows UNSUBACK [MQTT-3.10.4-2].
     /// Returns the walk if it served this filter; the caller ends it.
-    mutating func cancel(
+    package mutating func cancel(
         _ session: UInt32, _ filter: UnsafeRawBufferPointer
     ) -> RetainedJob.Walk? {
         jobs.isEmpty ? nil : jobs[session]?.remove([UInt8](filter))
@@ -100,30 +100,31 @@ struct RetainedWalks {
 
     /// True while the session's job waits until the session takes more.
     @inline(__always)
-    func isStalled(_ session: UInt32) -> Bool {
+    package func isStalled(_ session: UInt32) -> Bool {
         !jobs.isEmpty && jobs[session]?.isStalled == true
     }
 
     /// Resumes a stalled job, because the session takes more.
-    mutating func resume(_ session: UInt32) {
+    package mutating func resume(_ session: UInt32) {
         jobs[session]?.isStalled = false
         turns.append(session)
     }
 
     /// The number of sessions to serve in this turn; each is found by its place in the order.
     /// Sessions that this turn does not reach come first in the next.
-    var turnCount: Int { turns.count }
-    func session(inTurn place: Int) -> UInt32 { turns[place] }
+    package var turnCount: Int { turns.count }
+    package func session(inTurn place: Int) -> UInt32 { turns[place] }
 
     /// Takes a session's job for one slice; ``endSlice(_:_:_:)`` puts it back.
-    mutating func takeJob(of session: UInt32) -> RetainedJob {
+    package mutating func takeJob(of session: UInt32) -> RetainedJob {
         guard let job = jobs.removeValue(forKey: session) else {
             preconditionFailure("session \(session) waits for retained messages without a job")
         }
         return job
     }
 
-    mutating func endSlice(_ session: UInt32, _ job: consuming RetainedJob, _ slice: Slice) {
+    package mutating func endSlice(_ session: UInt32, _ job: consuming RetainedJob, _ slice: Slice)
+    {
         switch slice {
         case .finished: return
         case .paused: turns.append(session)
@@ -133,5 +134,5 @@ struct RetainedWalks {
     }
 
     /// Removes the sessions that this turn has served from the order.
-    mutating func endTurn(served: Int) { turns.removeFirst(served) }
+    package mutating func endTurn(served: Int) { turns.removeFirst(served) }
 }

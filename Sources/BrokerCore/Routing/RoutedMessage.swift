@@ -2,36 +2,35 @@ import MQTTCore
 import Structures
 
 /// One message while it is delivered to its receivers.
-struct RoutedMessage {
-    let message: Message
+package struct RoutedMessage {
+    package let message: Message
     /// Number of the message's content in the store; 0 until a receiver needs it there.
-    var number: UInt64 = 0
+    package var number: UInt64 = 0
     /// The commit that must complete before any receiver gets the message; 0 for none.
-    let ticket: UInt64
+    package let ticket: UInt64
     /// RETAIN in the packets to receivers.
-    let retain: Bool
+    package let retain: Bool
     /// The shared group of the next receiver; ``noIndex`` for a plain subscription.
-    var group: UInt32 = noIndex
-    /// The receipt that follows the message; ``noIndex`` without one.
-    private(set) var receipt: UInt32 = noIndex
-    /// True when a later message may replace it (``CollapseIndex/current``).
-    private(set) var collapses = false
-    /// Whom it wakes, once that is known.
-    var wake: WakeChoice?
-    /// True when any part follows its queue positions (`Shard+QueueEnds`).
-    private(set) var isFollowed = false
+    package var group: UInt32 = noIndex
+    /// The place that a feature has for the message; ``noIndex`` for none. Only it knows the meaning.
+    package private(set) var follower: UInt32 = noIndex
+    /// What a feature has to know at each position that the message gets; 0 for nothing.
+    package private(set) var mark: UInt32 = 0
+    /// What a feature has found out about the message at the first receiver; 0 for nothing yet.
+    package var memo: UInt32 = 0
+    /// True when a feature follows its queue positions (``Followers``).
+    package private(set) var isFollowed = false
 
-    init(_ message: Message, ticket: UInt64, retain: Bool = false) {
+    package init(_ message: Message, ticket: UInt64, retain: Bool = false) {
         self.message = message
         self.ticket = ticket
         self.retain = retain
     }
 
-    /// Has its queue positions followed by a receipt, ``noIndex`` for none, and by the index of
-    /// messages that may be replaced.
-    mutating func follow(receipt: UInt32, collapses: Bool = false) {
-        self.receipt = receipt
-        self.collapses = collapses
-        isFollowed = receipt != noIndex || collapses
+    /// Has features told of its queue positions.
+    package mutating func follow(_ follower: UInt32, mark: UInt32 = 0) {
+        self.follower = follower
+        self.mark = mark
+        isFollowed = follower != noIndex || mark != 0
     }
 }

@@ -3,22 +3,22 @@ import MQTTCore
 import Structures
 
 /// The indices of one session's subscriptions in ``Subscriptions``; kept in the session's record.
-struct SessionSubscriptions: BitwiseCopyable {
+package struct SessionSubscriptions: BitwiseCopyable {
     fileprivate var filters = SubscriptionTrie.List()
     fileprivate var shared = SharedSubscriptions.List()
     /// The filters' weight, counted by `limits.max_subscriptions`.
-    fileprivate(set) var weight: UInt32 = 0
+    package fileprivate(set) var weight: UInt32 = 0
     /// The filters' size in units of ``SessionBytes``.
     fileprivate var units: UInt32 = 0
 
     /// The size that the filters count for `limits.subscription_bytes`.
-    var byteCount: Int { Int(units) * SessionBytes.unit }
-    var count: Int { Int(filters.count) + Int(shared.count) }
-    var hasShared: Bool { shared.count > 0 }
+    package var byteCount: Int { Int(units) * SessionBytes.unit }
+    package var count: Int { Int(filters.count) + Int(shared.count) }
+    package var hasShared: Bool { shared.count > 0 }
 }
 
 /// The subscriptions of all sessions: the topic tree of plain filters, and the groups of shared ones.
-struct Subscriptions: ~Copyable {
+package struct Subscriptions: ~Copyable {
     /// Never read; see the same in ``Shard``.
     private let addressOnly: any Sendable = ()
     private var trie: SubscriptionTrie
@@ -27,19 +27,19 @@ struct Subscriptions: ~Copyable {
     private var choices = GrowableBuffer<SharedSubscriptions.Choice>()
     private var unfinished = UnfinishedChanges()
 
-    init(hash: KeyedHash, pool: BytePool) {
+    package init(hash: KeyedHash, pool: BytePool) {
         trie = SubscriptionTrie(hash: hash, pool: pool)
         shared = SharedSubscriptions(hash: hash, pool: pool)
     }
 
-    var plainCount: Int { trie.count }
-    var sharedCount: Int { shared.count }
-    var hasShared: Bool { !shared.isEmpty }
+    package var plainCount: Int { trie.count }
+    package var sharedCount: Int { shared.count }
+    package var hasShared: Bool { !shared.isEmpty }
 
     // MARK: Changes
 
     /// Adds a subscription of a session, or replaces the QoS of an equal one [MQTT-3.8.4-3].
-    mutating func add(
+    package mutating func add(
         _ session: UInt32, _ list: inout SessionSubscriptions, filter: UnsafeRawBufferPointer,
         qos: QoS, isOnline: Bool
     ) -> SubscriptionTrie.Subscribed {
@@ -55,7 +55,7 @@ struct Subscriptions: ~Copyable {
         return subscribed
     }
 
-    enum Removed: Equatable {
+    package enum Removed: Equatable {
         /// The session had no subscription with this filter.
         case none
         case plain
@@ -64,7 +64,7 @@ struct Subscriptions: ~Copyable {
     }
 
     /// Removes the subscription with an identical filter [MQTT-3.10.4-1].
-    mutating func remove(
+    package mutating func remove(
         _ session: UInt32, _ list: inout SessionSubscriptions, filter: UnsafeRawBufferPointer
     ) -> Removed {
         let removed: Removed
@@ -86,7 +86,7 @@ struct Subscriptions: ~Copyable {
     /// Removes the subscriptions of a session that ends: at once as many as ``UnfinishedChanges``
     /// allows in a turn, the others in later turns. True when none is left; else the session's index
     /// must not be used again until ``nextEmptied()`` has returned it.
-    mutating func removeAll(_ session: UInt32, _ list: inout SessionSubscriptions) -> Bool {
+    package mutating func removeAll(_ session: UInt32, _ list: inout SessionSubscriptions) -> Bool {
         let isEmptied = removeSome(&list)
         if !isEmptied { unfinished.add(session, list) }
         list = SessionSubscriptions()
@@ -102,18 +102,20 @@ struct Subscriptions: ~Copyable {
     }
 
     /// Notes that the session's client is connected or offline; groups prefer connected members.
-    mutating func setOnline(_ list: SessionSubscriptions, _ isOnline: Bool) {
+    package mutating func setOnline(_ list: SessionSubscriptions, _ isOnline: Bool) {
         shared.setOnline(list.shared, isOnline)
     }
 
     /// True when changes are left for a later turn.
-    var hasUnfinished: Bool { !unfinished.isEmpty || !shared.isSettled }
+    package var hasUnfinished: Bool { !unfinished.isEmpty || !shared.isSettled }
 
     /// True when ``beginTurn()`` and ``nextEmptied()`` have something to do.
-    var needsTurn: Bool { hasUnfinished || unfinished.steps != UnfinishedChanges.stepsPerTurn }
+    package var needsTurn: Bool {
+        hasUnfinished || unfinished.steps != UnfinishedChanges.stepsPerTurn
+    }
 
     /// Begins a turn, and goes on with what earlier turns have left.
-    mutating func beginTurn() {
+    package mutating func beginTurn() {
         unfinished.beginTurn()
         guard !shared.isSettled else { return }
         shared.moveMembers(steps: &unfinished.steps)
@@ -122,7 +124,7 @@ struct Subscriptions: ~Copyable {
 
     /// Goes on with the removal of subscriptions, within this turn's bound. Returns a session that
     /// has none left.
-    mutating func nextEmptied() -> UInt32? {
+    package mutating func nextEmptied() -> UInt32? {
         while unfinished.steps > 0, let (session, left) = unfinished.takeFirst() {
             var list = left
             if removeSome(&list) { return session }
@@ -132,7 +134,7 @@ struct Subscriptions: ~Copyable {
     }
 
     /// All filters of a session; shared ones include `$share/` and the group.
-    func filters(of list: SessionSubscriptions) -> [(filter: [UInt8], qos: QoS)] {
+    package func filters(of list: SessionSubscriptions) -> [(filter: [UInt8], qos: QoS)] {
         var filters: [(filter: [UInt8], qos: QoS)] = []
         _ = forEachFilter(of: list, from: 0) { filter, qos in
             filters.append((filter, qos))
@@ -143,7 +145,7 @@ struct Subscriptions: ~Copyable {
 
     /// Calls `body` for the filters of a session behind the first `skipped`, until it returns false;
     /// returns whether it never did.
-    func forEachFilter(
+    package func forEachFilter(
         of list: SessionSubscriptions, from skipped: UInt32, _ body: ([UInt8], QoS) -> Bool
     ) -> Bool {
         let plain = list.filters.count
@@ -159,23 +161,24 @@ struct Subscriptions: ~Copyable {
 
     /// True when matching, choosing or removing has cost something since ``takeWork()``.
     @inline(__always)
-    var hasWork: Bool { trie.hasWork || asked != 0 }
+    package var hasWork: Bool { trie.hasWork || asked != 0 }
 
     /// The steps of matching, choosing and removing since the last call, for ``WorkBudget``.
     @inline(never)
-    mutating func takeWork() -> Int {
+    package mutating func takeWork() -> Int {
         defer { asked = 0 }
         return asked + trie.takeWork() + shared.takeWork()
     }
 
     /// The groups with a filter that matches the topic of the last match; valid until the next change
     /// or call. Without any shared subscription they are those of an earlier match.
-    private(set) var groups = UnsafeBufferPointer<SubscriptionTrie.Match>(start: nil, count: 0)
+    package private(set) var groups = UnsafeBufferPointer<SubscriptionTrie.Match>(
+        start: nil, count: 0)
 
     /// Every session with a matching plain filter, each once; valid until the next call. ``groups``
     /// are matched too. `nil` when either takes more than `most` steps, see ``matchSlice(_:steps:)``.
     @inline(__always)
-    mutating func match(
+    package mutating func match(
         _ topic: UnsafeRawBufferPointer, most: Int
     ) -> UnsafeBufferPointer<SubscriptionTrie.Match>? {
         guard shared.isEmpty || matchGroups(topic, most: most) else { return nil }
@@ -191,7 +194,7 @@ struct Subscriptions: ~Copyable {
     /// As ``match(_:most:)``, without sessions for which `isPermitted` is false. The result is cached
     /// until a subscription changes or ``forgetPermissions()`` is called.
     @inline(never)
-    mutating func match(
+    package mutating func match(
         _ topic: UnsafeRawBufferPointer, most: Int, isPermitted: (UInt32) -> Bool
     ) -> SubscriptionTrie.Permitted? {
         guard shared.isEmpty || matchGroups(topic, most: most) else { return nil }
@@ -211,37 +214,37 @@ struct Subscriptions: ~Copyable {
 
     /// Goes on with a match that takes very many steps, for about so many. True when it is complete:
     /// a match of this topic then has the result at once, until ``endSlices()``.
-    mutating func matchSlice(_ topic: UnsafeRawBufferPointer, steps: Int) -> Bool {
+    package mutating func matchSlice(_ topic: UnsafeRawBufferPointer, steps: Int) -> Bool {
         var left = steps
         guard trie.matchSlice(topic, steps: &left) else { return false }
         return shared.isEmpty || shared.matchSlice(topic, steps: &left)
     }
 
     /// Drops what ``matchSlice(_:steps:)`` has found.
-    mutating func endSlices() {
+    package mutating func endSlices() {
         trie.endSlices()
         shared.endSlices()
     }
 
     /// Drops cached results, because the access rules have changed.
-    mutating func forgetPermissions() { trie.invalidate() }
+    package mutating func forgetPermissions() { trie.invalidate() }
 
     // MARK: Groups
 
     /// The group of a shared filter, which includes `$share/` and the group's name.
-    func group(_ filter: UnsafeRawBufferPointer) -> UInt32? { shared.group(filter) }
+    package func group(_ filter: UnsafeRawBufferPointer) -> UInt32? { shared.group(filter) }
 
     /// The filter of a group.
-    func filter(of group: UInt32) -> CompactBytes { shared.text(of: group) }
+    package func filter(of group: UInt32) -> CompactBytes { shared.text(of: group) }
 
-    func contains(_ list: SessionSubscriptions, _ group: UInt32) -> Bool {
+    package func contains(_ list: SessionSubscriptions, _ group: UInt32) -> Bool {
         shared.contains(list.shared, group)
     }
 
-    func hasMembers(_ group: UInt32) -> Bool { shared.hasMembers(group) }
+    package func hasMembers(_ group: UInt32) -> Bool { shared.hasMembers(group) }
 
     /// The member of a group that gets a message.
-    enum Choice {
+    package enum Choice {
         case member(SharedSubscriptions.Choice)
         /// No connected member may read the topic; `session` is one of them, for the log.
         case withheld(session: UInt32)
@@ -261,7 +264,7 @@ struct Subscriptions: ~Copyable {
     /// connected, those whose session keeps the message take turns. `mayReceive` tells whether a
     /// session may read the topic, `isConnected` whether its client is connected, and `hasRoom`
     /// whether it takes the message at once.
-    mutating func chooseMember(
+    package mutating func chooseMember(
         of group: UInt32, qos: QoS, mayReceive: (UInt32) -> Bool,
         isConnected: (UInt32) -> Bool, hasRoom: (UInt32) -> Bool, isPersistent: (UInt32) -> Bool
     ) -> Choice {
@@ -319,13 +322,13 @@ struct Subscriptions: ~Copyable {
     }
 
     /// Begins the choice of members for a message; ``give(_:)`` notes the one of each of ``groups``.
-    mutating func beginChoices() {
+    package mutating func beginChoices() {
         choices.removeAll()
         asked += 1
     }
 
-    mutating func give(_ choice: SharedSubscriptions.Choice) { choices.append(choice) }
+    package mutating func give(_ choice: SharedSubscriptions.Choice) { choices.append(choice) }
 
     /// Valid until the next ``beginChoices()``.
-    var members: UnsafeBufferPointer<SharedSubscriptions.Choice> { choices.contents }
+    package var members: UnsafeBufferPointer<SharedSubscriptions.Choice> { choices.contents }
 }

@@ -42,7 +42,7 @@ public struct DropCounts<Value: FixedWidthInteger & UnsignedInteger & BitwiseCop
 
     public init() {}
 
-    static var capacity: Int { Self().counts.count }
+    package static var capacity: Int { Self().counts.count }
 
     public mutating func add(_ reason: DropReason) {
         let index = Int(reason.rawValue)
@@ -51,14 +51,14 @@ public struct DropCounts<Value: FixedWidthInteger & UnsignedInteger & BitwiseCop
 
     public subscript(reason: DropReason) -> UInt64 { UInt64(counts[Int(reason.rawValue)]) }
 
-    var total: UInt64 {
+    package var total: UInt64 {
         var sum: UInt64 = 0
         for reason in DropReason.allCases { sum += self[reason] }
         return sum
     }
 
     /// In the order of the cases.
-    var figures: [BrokerFigures.Count] {
+    package var figures: [BrokerFigures.Count] {
         DropReason.allCases.map { BrokerFigures.Count($0.name, self[$0]) }
     }
 }

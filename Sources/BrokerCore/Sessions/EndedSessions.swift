@@ -3,19 +3,19 @@ import Store
 /// An ended session with stored messages of shared subscriptions, which other members get.
 ///
 /// The store has marked it as ended, so that a restart continues. No client can attach to it.
-struct EndedSession {
-    let number: UInt64
+package struct EndedSession {
+    package let number: UInt64
     /// The client identifier, for the log.
-    let clientIdentifier: [UInt8]
+    package let clientIdentifier: [UInt8]
     /// The first position that has not been read yet.
-    var from: UInt64 = 0
+    package var from: UInt64 = 0
     /// Positions below may have been sent to the client.
-    let horizon: UInt64
+    package let horizon: UInt64
     /// The end of the queue: all positions are below.
-    let below: UInt64
+    package let below: UInt64
 
     /// Created from the store's record at a start.
-    init(_ stored: StoredSession) {
+    package init(_ stored: StoredSession) {
         number = stored.number
         clientIdentifier = [UInt8](stored.clientIdentifier)
         horizon = stored.horizon
@@ -23,7 +23,7 @@ struct EndedSession {
     }
 
     /// `nil` when the session's queue in the store holds no messages of shared subscriptions.
-    init?(_ session: Session) {
+    package init?(_ session: Session) {
         guard session.holdsShared, !session.outbound.isEmpty else { return nil }
         number = session.number
         clientIdentifier = session.clientIdentifier.array
@@ -33,7 +33,7 @@ struct EndedSession {
 }
 
 /// Ended sessions whose queues must still be read, few at a time, as many may end at once.
-struct EndedSessions {
+package struct EndedSessions {
     private static let mostUnderWay = 4
     /// Messages and bytes of one read.
     private static let messagesPerRead = 64
@@ -44,12 +44,12 @@ struct EndedSessions {
     private var underWay: [UInt64: EndedSession] = [:]
 
     /// True when a queue can be read now.
-    var hasWork: Bool { !waiting.isEmpty && underWay.count < Self.mostUnderWay }
+    package var hasWork: Bool { !waiting.isEmpty && underWay.count < Self.mostUnderWay }
 
-    mutating func add(_ session: EndedSession) { waiting.append(session) }
+    package mutating func add(_ session: EndedSession) { waiting.append(session) }
 
     /// The next read to submit; `nil` without one.
-    mutating func nextRead() -> QueueRead? {
+    package mutating func nextRead() -> QueueRead? {
         guard underWay.count < Self.mostUnderWay, let next = waiting.popLast() else { return nil }
         underWay[next.number] = next
         return QueueRead(
@@ -59,5 +59,7 @@ struct EndedSessions {
     }
 
     /// Takes the session of a completed read; the caller adds it again unless it is finished.
-    mutating func take(_ number: UInt64) -> EndedSession? { underWay.removeValue(forKey: number) }
+    package mutating func take(_ number: UInt64) -> EndedSession? {
+        underWay.removeValue(forKey: number)
+    }
 }

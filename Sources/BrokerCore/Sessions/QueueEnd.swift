@@ -1,5 +1,5 @@
 /// The end of a queue position, or of a message that never had one.
-enum QueueEnd: BitwiseCopyable, Equatable {
+package enum QueueEnd: BitwiseCopyable, Equatable {
     /// PUBACK or PUBREC has come: the receiver owns the message.
     case acknowledged
     /// Sent with QoS 0, which nobody acknowledges.

@@ -12,7 +12,7 @@ import Structures
 ///   └────────────────┴───────────────────┘ receive: begin again for the new connection
 /// ```
 /// The store reads at most one part per session at a time, however often its client reconnects.
-struct QueueLoad {
+package struct QueueLoad {
     /// A read for a connection.
     private struct Part {
         var connection: Handle
@@ -35,7 +35,7 @@ struct QueueLoad {
 
     private var state = State.idle
 
-    enum OnBegin: Equatable {
+    package enum OnBegin: Equatable {
         /// Submit the read.
         case read
         /// The store still reads for a former connection; the load begins after that.
@@ -43,7 +43,7 @@ struct QueueLoad {
         case alreadyLoading
     }
 
-    enum OnSlice {
+    package enum OnSlice {
         /// Put the messages into the queue, except the positions dropped during the read.
         case place(Handle, dropped: ClosedRange<UInt64>?)
         /// The machine keeps the part until CONNACK is sent.
@@ -55,7 +55,7 @@ struct QueueLoad {
     }
 
     /// True while a part for the present connection is read, postponed, or waits for CONNACK.
-    var isLoading: Bool {
+    package var isLoading: Bool {
         switch state {
         case .idle, .abandoned: false
         case .reading, .arrived, .postponed: true
@@ -63,7 +63,7 @@ struct QueueLoad {
     }
 
     /// True until the store has read for the present connection; CONNACK waits for this.
-    var isUnderWay: Bool {
+    package var isUnderWay: Bool {
         switch state {
         case .idle, .abandoned, .arrived: false
         case .reading, .postponed: true
@@ -71,17 +71,17 @@ struct QueueLoad {
     }
 
     /// The connection for which the store is reading.
-    var reader: Handle? {
+    package var reader: Handle? {
         if case .reading(let part) = state { part.connection } else { nil }
     }
 
     /// True when the machine need not be kept.
-    var isIdle: Bool {
+    package var isIdle: Bool {
         if case .idle = state { true } else { false }
     }
 
     /// The end of the part being read; 0 when none is.
-    var below: UInt64 {
+    package var below: UInt64 {
         switch state {
         case .reading(let part), .arrived(let part, _): part.below
         case .idle, .abandoned, .postponed: 0
@@ -89,7 +89,7 @@ struct QueueLoad {
     }
 
     /// Begins a load of the positions below `below`.
-    mutating func begin(for connection: Handle, below: UInt64) -> OnBegin {
+    package mutating func begin(for connection: Handle, below: UInt64) -> OnBegin {
         switch state {
         case .idle:
             state = .reading(Part(connection: connection, below: below))
@@ -104,7 +104,7 @@ struct QueueLoad {
 
     /// Handles the store's answer. `isWaiting` tells whether a connection's CONNACK still waits for
     /// its commit, `isLive` whether a connection still exists.
-    mutating func receive(
+    package mutating func receive(
         _ slice: QueueSlice, isLive: (Handle) -> Bool, isWaiting: (Handle) -> Bool
     ) -> OnSlice {
         switch state {
@@ -131,14 +131,14 @@ struct QueueLoad {
     }
 
     /// Takes the part that waited for CONNACK, if it has been read.
-    mutating func takeHeld() -> (slice: QueueSlice, dropped: ClosedRange<UInt64>?)? {
+    package mutating func takeHeld() -> (slice: QueueSlice, dropped: ClosedRange<UInt64>?)? {
         guard case .arrived(let part, let slice) = state else { return nil }
         state = .idle
         return (slice, part.dropped)
     }
 
     /// Notes that the connection has closed.
-    mutating func connectionClosed() {
+    package mutating func connectionClosed() {
         switch state {
         case .idle, .abandoned: return
         case .reading, .postponed: state = .abandoned
@@ -147,7 +147,7 @@ struct QueueLoad {
     }
 
     /// Notes that the store's oldest waiting message was dropped; a running read must not place it.
-    mutating func noteDropped(_ position: UInt64) {
+    package mutating func noteDropped(_ position: UInt64) {
         guard case .reading(var part) = state else {
             guard case .arrived(var part, let slice) = state else { return }
             part.dropped = (part.dropped?.lowerBound ?? position)...position
@@ -160,10 +160,10 @@ struct QueueLoad {
 }
 
 /// The loads of all sessions, by session number; few sessions have one.
-struct QueueLoads {
+package struct QueueLoads {
     private var loads: [UInt64: QueueLoad] = [:]
 
-    subscript(session: UInt64) -> QueueLoad {
+    package subscript(session: UInt64) -> QueueLoad {
         get { loads.isEmpty ? QueueLoad() : loads[session] ?? QueueLoad() }
         set {
             if !newValue.isIdle {
@@ -175,25 +175,27 @@ struct QueueLoads {
     }
 
     /// See ``QueueLoad/noteDropped(_:)``; free for a session without a load.
-    mutating func noteDropped(_ position: UInt64, of session: UInt64) {
+    package mutating func noteDropped(_ position: UInt64, of session: UInt64) {
         if !loads.isEmpty { loads[session]?.noteDropped(position) }
     }
 
     /// See ``QueueLoad/below``.
-    func below(of session: UInt64) -> UInt64 { loads.isEmpty ? 0 : loads[session]?.below ?? 0 }
+    package func below(of session: UInt64) -> UInt64 {
+        loads.isEmpty ? 0 : loads[session]?.below ?? 0
+    }
 
     /// See ``QueueLoad/isUnderWay``.
-    func isUnderWay(_ session: UInt64) -> Bool {
+    package func isUnderWay(_ session: UInt64) -> Bool {
         !loads.isEmpty && loads[session]?.isUnderWay == true
     }
 
     /// See ``QueueLoad/connectionClosed()``.
-    mutating func connectionClosed(_ session: UInt64) {
+    package mutating func connectionClosed(_ session: UInt64) {
         if !loads.isEmpty { self[session].connectionClosed() }
     }
 
     /// See ``QueueLoad/isLoading``.
-    func isLoading(_ session: UInt64) -> Bool {
+    package func isLoading(_ session: UInt64) -> Bool {
         !loads.isEmpty && loads[session]?.isLoading == true
     }
 }

@@ -1,15 +1,15 @@
 import MQTTCore
 
 /// The part of a connected persistent session's queue that memory holds; the store has all of it.
-enum QueueWindow {
+package enum QueueWindow {
     /// Waiting messages, and their bytes, that one load reads or a window holds.
-    static let messages: UInt32 = 64
-    static let bytes = 256 * 1_024
+    package static let messages: UInt32 = 64
+    package static let bytes = 256 * 1_024
     /// With fewer waiting messages in memory, the next ones are loaded.
     private static let lowWater: UInt32 = 32
 
     /// True when a new message of `count` bytes stays in memory.
-    static func takes(_ count: Int, _ queue: OutboundQueue, queueBytes: Int) -> Bool {
+    package static func takes(_ count: Int, _ queue: OutboundQueue, queueBytes: Int) -> Bool {
         guard !queue.isStoring, !queue.isFull else { return false }
         return queue.loadedWaiting == 0
             || (queue.loadedWaiting < messages
@@ -18,13 +18,13 @@ enum QueueWindow {
 
     /// True when messages that were in flight are to be loaded and sent again: at least half of the
     /// in-flight window has room, so that not every acknowledgement costs a read.
-    static func resends(_ queue: OutboundQueue, limit: UInt32) -> Bool {
+    package static func resends(_ queue: OutboundQueue, limit: UInt32) -> Bool {
         queue.storedInFlight > 0 && queue.loadedInFlight <= limit / 2
     }
 
     /// The number of waiting messages to load now. Messages in flight come first, since their
     /// lowest identifier limits the positions of others.
-    static func waitingToLoad(_ queue: OutboundQueue) -> UInt32 {
+    package static func waitingToLoad(_ queue: OutboundQueue) -> UInt32 {
         queue.storedInFlight == 0 && queue.loadedWaiting < lowWater ? queue.loadable(messages) : 0
     }
 }

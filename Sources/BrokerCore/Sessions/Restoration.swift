@@ -1,16 +1,18 @@
 import MQTTCore
 
 /// Indices of restored sessions and wills during a start.
-struct Restoration {
+package struct Restoration {
     /// Session numbers in the store, ascending, with their indices.
     private var sessions: [(number: UInt64, index: UInt32)] = []
     /// Index of the last session found; lookups come in ascending order.
     private var place = 0
-    var wills: [(session: UInt64, message: Message)] = []
+    package var wills: [(session: UInt64, message: Message)] = []
 
-    mutating func add(_ number: UInt64, _ index: UInt32) { sessions.append((number, index)) }
+    package mutating func add(_ number: UInt64, _ index: UInt32) {
+        sessions.append((number, index))
+    }
 
-    mutating func find(_ number: UInt64) -> UInt32? {
+    package mutating func find(_ number: UInt64) -> UInt32? {
         if place >= sessions.count || sessions[place].number > number { place = 0 }
         if place < sessions.count, sessions[place].number < number {
             // Try the next one, then a binary search.

@@ -7,7 +7,7 @@ import Structures
 ///
 /// A broker may hold a million, most of them offline. Most of their cost is this record, so its
 /// members are ordered to leave few gaps.
-struct Session: BitwiseCopyable {
+package struct Session: BitwiseCopyable {
     private enum Presence: BitwiseCopyable {
         /// The client's connection, whose CONNACK may not have been sent yet.
         case connected(Handle)
@@ -28,46 +28,46 @@ struct Session: BitwiseCopyable {
         static let awaitsCommit = Flags(rawValue: 1)
         static let holdsShared = Flags(rawValue: 2)
         static let follows = Flags(rawValue: 4)
-        static let hasDevice = Flags(rawValue: 8)
+        static let isWatched = Flags(rawValue: 8)
     }
 
     /// 0 while the record is unused.
-    let generation: UInt32
+    package let generation: UInt32
     /// Index of the topics that the client's login allows, in ``Rights``; ``noIndex`` without any.
-    var allowance: UInt32 = noIndex
+    package var allowance: UInt32 = noIndex
     /// The session's number in the store; never reused.
-    let number: UInt64
-    private(set) var clientIdentifier: CompactBytes
+    package let number: UInt64
+    package private(set) var clientIdentifier: CompactBytes
     /// The user name that owns the session together with the client identifier.
-    private(set) var userName = CompactBytes()
+    package private(set) var userName = CompactBytes()
     private var presence = Presence.offline(expiryTimer: noIndex)
     /// Clean session was 0: the session outlives its connection.
-    let isPersistent: Bool
+    package let isPersistent: Bool
     private var userNameState = UserName.none
-    private(set) var version = Connect.Version.v3_1_1
+    package private(set) var version = Connect.Version.v3_1_1
     /// The protocol version as the admin plane names it.
-    var versionText: String { version == .v3_1 ? "3.1" : "3.1.1" }
+    package var versionText: String { version == .v3_1 ? "3.1" : "3.1.1" }
     private var flags: Flags = []
-    private(set) var lastCloseReason: CloseReason.Kind?
+    package private(set) var lastCloseReason: CloseReason.Kind?
     /// Seconds, as in CONNECT.
-    private(set) var keepAlive: UInt16 = 0
+    package private(set) var keepAlive: UInt16 = 0
     /// UNIX time in milliseconds at which the client connected or went offline.
-    private(set) var sinceMs: Int64 = 0
+    package private(set) var sinceMs: Int64 = 0
     /// The queue of outbound messages.
-    var outbound = OutboundQueue()
+    package var outbound = OutboundQueue()
     /// Packet identifiers of QoS 2 messages that await PUBREL.
-    var inbound = InboundQoS2()
+    package var inbound = InboundQoS2()
     /// Indices of the session's subscriptions in the routing tables.
-    var subscriptions = SessionSubscriptions()
+    package var subscriptions = SessionSubscriptions()
     /// The generation of access rules under which all queued messages were queued; 0 when unknown.
-    var accessGeneration: UInt32
+    package var accessGeneration: UInt32
     /// Index of the counts of lost messages in ``Sessions``; ``noIndex`` without any.
-    private(set) var drops: UInt32 = noIndex
-    var publishesReceived: UInt64 = 0
-    var publishesSent: UInt64 = 0
-    var publishesAcknowledged: UInt64 = 0
+    package private(set) var drops: UInt32 = noIndex
+    package var publishesReceived: UInt64 = 0
+    package var publishesSent: UInt64 = 0
+    package var publishesAcknowledged: UInt64 = 0
 
-    init(
+    package init(
         generation: UInt32, number: UInt64, isPersistent: Bool, accessGeneration: UInt32,
         clientIdentifier: UnsafeRawBufferPointer, user: SessionUser?, pool: BytePool
     ) {
@@ -88,29 +88,29 @@ struct Session: BitwiseCopyable {
         clientIdentifier = CompactBytes()
     }
 
-    static var unused: Session { Session() }
+    package static var unused: Session { Session() }
 
     /// False for a removed session whose subscriptions are still being removed.
-    var isUsed: Bool { generation != 0 }
+    package var isUsed: Bool { generation != 0 }
 
     // MARK: Flags
 
     /// True while the session is listed because its next message waits for a commit.
-    var awaitsCommit: Bool { flags.contains(.awaitsCommit) }
+    package var awaitsCommit: Bool { flags.contains(.awaitsCommit) }
 
     /// True when the session's stored queue may hold messages of shared subscriptions.
-    var holdsShared: Bool { flags.contains(.holdsShared) }
+    package var holdsShared: Bool { flags.contains(.holdsShared) }
 
     /// True while any queue position of the session may be followed (`Shard+QueueEnds`).
-    var follows: Bool {
+    package var follows: Bool {
         get { flags.contains(.follows) }
         set { set(.follows, to: newValue) }
     }
 
     /// True when the client has a device that is woken for this session.
-    var hasDevice: Bool {
-        get { flags.contains(.hasDevice) }
-        set { set(.hasDevice, to: newValue) }
+    package var isWatched: Bool {
+        get { flags.contains(.isWatched) }
+        set { set(.isWatched, to: newValue) }
     }
 
     private mutating func set(_ flag: Flags, to isSet: Bool) {
@@ -121,37 +121,37 @@ struct Session: BitwiseCopyable {
 
     /// The client's connection; `nil` while it is offline.
     @inline(__always)
-    var connection: Handle? {
+    package var connection: Handle? {
         if case .connected(let handle) = presence { handle } else { nil }
     }
 
     /// The timer that ends the session; ``noIndex`` without one.
-    var expiryTimer: UInt32 {
+    package var expiryTimer: UInt32 {
         if case .offline(let timer) = presence { timer } else { noIndex }
     }
 
-    mutating func attach(_ handle: Handle, _ connect: Connect, atMs: Int64) {
+    package mutating func attach(_ handle: Handle, _ connect: Connect, atMs: Int64) {
         presence = .connected(handle)
         version = connect.version
         keepAlive = connect.keepAlive
         sinceMs = atMs
     }
 
-    mutating func detach(_ reason: CloseReason, atMs: Int64) {
+    package mutating func detach(_ reason: CloseReason, atMs: Int64) {
         presence = .offline(expiryTimer: noIndex)
         lastCloseReason = reason.kind
         sinceMs = atMs
     }
 
     /// Restores an offline session from the store; `sinceMs` is the time at which it went offline.
-    mutating func restore(sinceMs: Int64, holdsShared: Bool, queue: OutboundQueue) {
+    package mutating func restore(sinceMs: Int64, holdsShared: Bool, queue: OutboundQueue) {
         self.sinceMs = sinceMs
         set(.holdsShared, to: holdsShared)
         outbound = queue
     }
 
     /// Sets the timer that ends an offline client's session; ``noIndex`` removes it.
-    mutating func setExpiryTimer(_ timer: UInt32) {
+    package mutating func setExpiryTimer(_ timer: UInt32) {
         guard case .offline = presence else {
             preconditionFailure("a connected session was to expire")
         }
@@ -160,45 +160,45 @@ struct Session: BitwiseCopyable {
 
     // MARK: Ownership
 
-    var hasUserName: Bool { userNameState != .none }
+    package var hasUserName: Bool { userNameState != .none }
 
     /// True when a password, token or certificate proved the user name.
-    var isUserProven: Bool { userNameState == .proven }
+    package var isUserProven: Bool { userNameState == .proven }
 
     /// True when the user owns the session: the names are equal, and a proven name stays proven.
-    func isOwned(by user: SessionUser?) -> Bool {
+    package func isOwned(by user: SessionUser?) -> Bool {
         guard let user else { return !hasUserName }
         return hasUserName && userName.equals(user.name) && (user.isProven || !isUserProven)
     }
 
     /// The proven user name, for reports; `nil` for an anonymous client.
-    var provenUserName: [UInt8]? { isUserProven ? userName.array : nil }
+    package var provenUserName: [UInt8]? { isUserProven ? userName.array : nil }
 
     /// The user name that owns the session, proven or not; `nil` without one.
-    var claimedUserName: [UInt8]? { hasUserName ? userName.array : nil }
+    package var claimedUserName: [UInt8]? { hasUserName ? userName.array : nil }
 
     /// The same in the session's own bytes.
-    var ownerName: CompactBytes? { hasUserName ? userName : nil }
+    package var ownerName: CompactBytes? { hasUserName ? userName : nil }
 
     // MARK: The queue
 
     /// Notes that the session's stored queue holds a message of a shared subscription.
-    mutating func noteShared() { flags.insert(.holdsShared) }
+    package mutating func noteShared() { flags.insert(.holdsShared) }
 
     /// Sets whether the session's next message waits for a commit; false without a change.
-    mutating func setAwaitsCommit(_ awaits: Bool) -> Bool {
+    package mutating func setAwaitsCommit(_ awaits: Bool) -> Bool {
         guard awaitsCommit != awaits else { return false }
         set(.awaitsCommit, to: awaits)
         return true
     }
 
     /// Frees all that the session holds in the pool.
-    mutating func releaseAll(in pool: BytePool) {
+    package mutating func releaseAll(in pool: BytePool) {
         outbound.removeAll(in: pool)
         inbound.removeAll(in: pool)
         clientIdentifier.destroy(in: pool)
         userName.destroy(in: pool)
     }
 
-    mutating func setDrops(_ index: UInt32) { drops = index }
+    package mutating func setDrops(_ index: UInt32) { drops = index }
 }

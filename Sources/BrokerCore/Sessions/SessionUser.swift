@@ -1,6 +1,6 @@
 /// A client's user name, and what proved it. Borrows its bytes for one call.
-struct SessionUser {
-    enum Proof: UInt8 {
+package struct SessionUser {
+    package enum Proof: UInt8 {
         /// Only claimed.
         case none
         /// A password, or a token in its place.
@@ -8,10 +8,10 @@ struct SessionUser {
         case certificate
     }
 
-    let name: UnsafeRawBufferPointer
-    let proof: Proof
+    package let name: UnsafeRawBufferPointer
+    package let proof: Proof
 
-    var isProven: Bool { proof != .none }
+    package var isProven: Bool { proof != .none }
 }
 
 extension SessionUser {
@@ -20,11 +20,11 @@ extension SessionUser {
     private static let mark: UInt8 = 0xFF
 
     /// The form in a session's record.
-    var stored: [UInt8] { proof == .certificate ? [Self.mark] + name : [UInt8](name) }
+    package var stored: [UInt8] { proof == .certificate ? [Self.mark] + name : [UInt8](name) }
 
     /// Reads a record. A name without the mark is proven if passwords or tokens are checked, since nobody
     /// could have connected with it otherwise.
-    init(stored: UnsafeRawBufferPointer, verifiesPasswords: Bool) {
+    package init(stored: UnsafeRawBufferPointer, verifiesPasswords: Bool) {
         guard stored.first == Self.mark else {
             name = stored
             proof = verifiesPasswords ? .password : .none

@@ -4,7 +4,7 @@ import MQTTCore
 import Structures
 
 /// The sessions of a shard, with their index by client identifier, expiry timers and queue totals.
-struct Sessions: ~Copyable {
+package struct Sessions: ~Copyable {
     /// Never read; see the same in ``Shard``.
     private let addressOnly: any Sendable = ()
     private var records = Slab<Session>()
@@ -18,15 +18,15 @@ struct Sessions: ~Copyable {
     private var lastNumber: UInt64 = 0
     private var identifierSeed: UInt64
     private let hash: KeyedHash
-    private(set) var persistentCount = 0
+    package private(set) var persistentCount = 0
     /// Removed sessions whose indices still stand in subscriptions.
     private var keptIndices = 0
-    private(set) var bytes = SessionBytes()
-    var totals = SessionTotals()
-    var loads = QueueLoads()
+    package private(set) var bytes = SessionBytes()
+    package var totals = SessionTotals()
+    package var loads = QueueLoads()
 
     /// `seed` is for generated client identifiers.
-    init(hash: KeyedHash, seed: UInt64, now: MonotonicTime) {
+    package init(hash: KeyedHash, seed: UInt64, now: MonotonicTime) {
         self.hash = hash
         identifierSeed = seed
         expiries = TimerWheel(now: now)
@@ -34,27 +34,27 @@ struct Sessions: ~Copyable {
 
     // MARK: Records
 
-    subscript(index: UInt32) -> Session {
+    package subscript(index: UInt32) -> Session {
         @inline(__always) unsafeAddress { UnsafePointer(records.pointer(to: index)) }
         @inline(__always) unsafeMutableAddress { records.pointer(to: index) }
     }
 
     /// Sessions, without those whose index alone is kept.
-    var count: Int { records.count - keptIndices }
+    package var count: Int { records.count - keptIndices }
     /// One more than the highest index used so far.
-    var endIndex: UInt32 { records.endIndex }
+    package var endIndex: UInt32 { records.endIndex }
 
     /// The session of a client identifier.
-    func find(_ identifier: UnsafeRawBufferPointer) -> UInt32? {
+    package func find(_ identifier: UnsafeRawBufferPointer) -> UInt32? {
         index.find(hash(identifier)) { records[$0].clientIdentifier.equals(identifier) }
     }
 
-    func isCurrent(_ handle: Handle) -> Bool {
+    package func isCurrent(_ handle: Handle) -> Bool {
         handle.index < records.endIndex && records[handle.index].generation == handle.generation
     }
 
     /// Adds a session. `number` is given for a stored session; a new session gets the next one.
-    mutating func add(
+    package mutating func add(
         _ identifier: UnsafeRawBufferPointer, _ user: SessionUser?, isPersistent: Bool,
         number: UInt64? = nil, accessGeneration: UInt32, pool: BytePool
     ) -> UInt32 {
@@ -74,7 +74,7 @@ struct Sessions: ~Copyable {
     /// Removes a session with its queue. Its client must be offline, and its subscriptions removed;
     /// while some are left, `keepsIndex` keeps the index from being used again until
     /// ``freeIndex(_:)``.
-    mutating func remove(_ session: UInt32, keepsIndex: Bool, pool: BytePool) {
+    package mutating func remove(_ session: UInt32, keepsIndex: Bool, pool: BytePool) {
         precondition(records[session].connection == nil, "a connected session was removed")
         if records[session].isPersistent { persistentCount -= 1 }
         countIdentifiers(of: session, areKept: false)
@@ -90,16 +90,16 @@ struct Sessions: ~Copyable {
     }
 
     /// Frees the index of a removed session, whose subscriptions are gone.
-    mutating func freeIndex(_ session: UInt32) {
+    package mutating func freeIndex(_ session: UInt32) {
         keptIndices -= 1
         records.remove(session)
     }
 
     /// Sets the highest session number that the store holds.
-    mutating func restore(lastNumber: UInt64) { self.lastNumber = lastNumber }
+    package mutating func restore(lastNumber: UInt64) { self.lastNumber = lastNumber }
 
     /// Generates an identifier for a client that sent an empty one [MQTT-3.1.3-6].
-    mutating func generateIdentifier() -> [UInt8] {
+    package mutating func generateIdentifier() -> [UInt8] {
         while true {
             identifierSeed &+= 0x9E37_79B9_7F4A_7C15
             var value = withUnsafeBytes(of: identifierSeed) { hash($0) }
@@ -116,13 +116,13 @@ struct Sessions: ~Copyable {
     // MARK: Bytes
 
     /// The key of a proven user name in ``SessionBytes``; 0 for other clients.
-    func key(of user: SessionUser?) -> UInt32 {
+    package func key(of user: SessionUser?) -> UInt32 {
         guard let user, user.isProven else { return 0 }
         return SessionBytes.key(ofUser: hash(user.name))
     }
 
     /// The same of a session's owner.
-    func userKey(of session: UInt32) -> UInt32 {
+    package func userKey(of session: UInt32) -> UInt32 {
         guard records[session].isUserProven else { return 0 }
         return records[session].userName.withBytes {
             key(of: SessionUser(name: $0, proof: .password))
@@ -130,19 +130,19 @@ struct Sessions: ~Copyable {
     }
 
     /// Counts so many bytes more for a session.
-    mutating func count(_ session: UInt32, _ change: Int) {
+    package mutating func count(_ session: UInt32, _ change: Int) {
         guard change != 0 else { return }
         bytes.change(by: change, user: userKey(of: session))
     }
 
     /// Counts a change of a session's subscriptions, which had `before` bytes until then.
-    mutating func countSubscriptions(of session: UInt32, before: Int) {
+    package mutating func countSubscriptions(of session: UInt32, before: Int) {
         count(session, records[session].subscriptions.byteCount - before)
     }
 
     /// Counts the packet identifiers of QoS 2 that a persistent session keeps while its client is
     /// offline, from the disconnection to the next connection.
-    mutating func countIdentifiers(of session: UInt32, areKept: Bool) {
+    package mutating func countIdentifiers(of session: UInt32, areKept: Bool) {
         guard records[session].isPersistent else { return }
         let size = SessionBytes.of(records[session].inbound)
         count(session, areKept ? size : -size)
@@ -151,12 +151,12 @@ struct Sessions: ~Copyable {
     // MARK: Expiry
 
     /// Sets the time at which an offline client's session expires.
-    mutating func scheduleExpiry(_ session: UInt32, at time: MonotonicTime) {
+    package mutating func scheduleExpiry(_ session: UInt32, at time: MonotonicTime) {
         let handle = Handle(index: session, generation: records[session].generation)
         records[session].setExpiryTimer(expiries.schedule(handle.packed, at: time))
     }
 
-    mutating func cancelExpiry(_ session: UInt32) {
+    package mutating func cancelExpiry(_ session: UInt32) {
         let timer = records[session].expiryTimer
         guard timer != noIndex else { return }
         expiries.cancel(timer)
@@ -164,7 +164,7 @@ struct Sessions: ~Copyable {
     }
 
     /// The next expired session; the caller removes it.
-    mutating func popExpired(now: MonotonicTime) -> UInt32? {
+    package mutating func popExpired(now: MonotonicTime) -> UInt32? {
         while let payload = expiries.popExpired(now: now) {
             let handle = Handle(packed: payload)
             guard isCurrent(handle) else { continue }
@@ -174,12 +174,12 @@ struct Sessions: ~Copyable {
         return nil
     }
 
-    var nextExpiry: MonotonicTime? { expiries.nextDeadline }
+    package var nextExpiry: MonotonicTime? { expiries.nextDeadline }
 
     // MARK: Lost messages
 
     /// Counts a lost message of the session.
-    mutating func countDrop(_ session: UInt32, _ reason: DropReason) {
+    package mutating func countDrop(_ session: UInt32, _ reason: DropReason) {
         if records[session].drops == noIndex {
             records[session].setDrops(drops.insert(SessionDropCounts()))
         }
@@ -188,7 +188,7 @@ struct Sessions: ~Copyable {
     }
 
     /// The messages that a session has lost since it was created.
-    func drops(of session: UInt32) -> SessionDropCounts {
+    package func drops(of session: UInt32) -> SessionDropCounts {
         let place = records[session].drops
         return place == noIndex ? SessionDropCounts() : drops[place]
     }
@@ -196,12 +196,12 @@ struct Sessions: ~Copyable {
     // MARK: Messages that wait for a commit
 
     /// Has ``takeAwaitingCommit(_:)`` return the session, whose next message waits for a commit.
-    mutating func awaitCommit(_ session: UInt32) {
+    package mutating func awaitCommit(_ session: UInt32) {
         if records[session].setAwaitsCommit(true) { awaitingCommit.append(session) }
     }
 
     /// Takes the list of sessions whose next message waited for a commit.
-    mutating func takeAwaitingCommit(_ sessions: inout GrowableBuffer<UInt32>) {
+    package mutating func takeAwaitingCommit(_ sessions: inout GrowableBuffer<UInt32>) {
         while let session = awaitingCommit.popLast() {
             _ = records[session].setAwaitsCommit(false)
             if records[session].generation != 0 { sessions.append(session) }
@@ -210,8 +210,10 @@ struct Sessions: ~Copyable {
 
     // MARK: Reports
 
-    func identifier(of session: UInt32) -> [UInt8] { records[session].clientIdentifier.array }
+    package func identifier(of session: UInt32) -> [UInt8] {
+        records[session].clientIdentifier.array
+    }
 }
 
 /// Counts of one session's lost messages by reason.
-typealias SessionDropCounts = DropCounts<UInt32>
+package typealias SessionDropCounts = DropCounts<UInt32>

@@ -11,7 +11,7 @@ extension Shard {
 
     /// Sends an acknowledgement, after those before it. `requestBytes` is the size of the PUBLISH
     /// or UNSUBSCRIBE; 0 for other packets and repetitions.
-    mutating func acknowledge(
+    package mutating func acknowledge(
         _ handle: Handle, _ type: PacketType, _ identifier: PacketIdentifier, needsCommit: Bool,
         requestBytes: Int
     ) {
@@ -21,7 +21,7 @@ extension Shard {
     }
 
     /// The same, for a group of records that has ended with this ticket; 0 without one.
-    mutating func acknowledge(
+    package mutating func acknowledge(
         _ handle: Handle, _ type: PacketType, _ identifier: PacketIdentifier, ticket: UInt64,
         requestBytes: Int
     ) {
@@ -47,7 +47,7 @@ extension Shard {
     }
 
     /// Sends a whole packet as acknowledgement and takes over its reference.
-    mutating func acknowledge(
+    package mutating func acknowledge(
         _ handle: Handle, packet: SharedBytes, ticket: UInt64, requestBytes: Int
     ) {
         connections[handle].intake.append(
@@ -59,7 +59,7 @@ extension Shard {
     }
 
     /// Moves acknowledgements whose commits have completed to the output, in order.
-    mutating func releaseAcknowledgements(_ handle: Handle) {
+    package mutating func releaseAcknowledgements(_ handle: Handle) {
         guard connections.isLive(handle) else { return }
         if context.isRigged { Failpoint.beforeAcknowledge.reach() }
         let released = connections[handle].releaseAcknowledgements(pool: context.pool) { ticket in
@@ -79,7 +79,7 @@ extension Shard {
     }
 
     /// Ends the connection of a client that sends without reading.
-    mutating func limitOutput(_ handle: Handle) {
+    package mutating func limitOutput(_ handle: Handle) {
         if connections[handle].outlet.isOverLimit(context) { end(handle, .outputLimit) }
     }
 
@@ -97,7 +97,7 @@ extension Shard {
     }
 
     @inline(__always)
-    mutating func resumeIfPossible(_ handle: Handle) {
+    package mutating func resumeIfPossible(_ handle: Handle) {
         if connections[handle].intake.isPaused { resumePaused(handle) }
     }
 

@@ -6,7 +6,7 @@ import Structures
 /// threads.
 extension Shard {
     /// `token` came in the request for WebSocket; empty when there is none.
-    mutating func authenticate(_ judged: JudgedConnect, _ token: UnsafeRawBufferPointer) {
+    package mutating func authenticate(_ judged: JudgedConnect, _ token: UnsafeRawBufferPointer) {
         let handle = judged.handle
         if judged.provenUser != nil, !asksBeforeCertificates {
             openSession(judged)

@@ -21,7 +21,7 @@ extension Shard {
 
     /// The ban that a CONNECT meets by its client identifier or user name; `nil` without one.
     @inline(__always)
-    func ban(of judged: JudgedConnect) -> Ban? {
+    package func ban(of judged: JudgedConnect) -> Ban? {
         bans.table == nil ? nil : findBan(of: judged)
     }
 
@@ -36,7 +36,7 @@ extension Shard {
     }
 
     /// Refuses a CONNECT that a ban fits.
-    mutating func refuse(_ judged: JudgedConnect, by ban: Ban) {
+    package mutating func refuse(_ judged: JudgedConnect, by ban: Ban) {
         context.counters.bansMet.add(ban.target.kind)
         refuseConnect(
             judged.handle, .notAuthorized, .banned(ban.id), [UInt8](judged.clientIdentifier),

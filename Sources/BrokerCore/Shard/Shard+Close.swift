@@ -6,7 +6,7 @@ import Structures
 extension Shard {
     /// Closes the connections that end with this turn. Wills may end further ones.
     @inline(__always)
-    mutating func closeEnding() {
+    package mutating func closeEnding() {
         if connections.hasEnding { closeAllEnding() }
     }
 
@@ -18,7 +18,7 @@ extension Shard {
     /// As ``closeEnding()``, until wills have spent the turn's work; the rest follow in the next one.
     /// A connection whose will's receivers are not all found waits behind the others.
     @inline(__always)
-    mutating func closeEndingWithinBudget() {
+    package mutating func closeEndingWithinBudget() {
         if connections.hasEnding { closeSomeEnding() }
     }
 
@@ -82,7 +82,7 @@ extension Shard {
                 identifier = sessions.identifier(of: session)
                 userName = sessions[session].claimedUserName
             }
-            countLoss(of: connection, reason)
+            if wasOpen { followers.connectionEnded(&self, connection, reason) }
             detach(session, reason)
         }
         context.counters.closed(reason, wasOpen: wasOpen, listener: connection.listener)
@@ -115,7 +115,7 @@ extension Shard {
         }
         subscriptions.setOnline(sessions[session].subscriptions, false)
         if commits.isDurable { unload(session) }
-        if sessions[session].hasDevice { resumeWake(of: session) }
+        if sessions[session].isWatched { followers.detached(&self, session) }
         sessions.scheduleExpiry(
             session,
             at: context.now.advanced(
@@ -123,7 +123,7 @@ extension Shard {
     }
 
     /// Removes a session; its client must be offline.
-    mutating func removeSession(_ session: UInt32) {
+    package mutating func removeSession(_ session: UInt32) {
         precondition(sessions[session].connection == nil, "a connected session was removed")
         if sessions[session].isPersistent {
             if commits.isDurable, let ended = EndedSession(sessions[session]) {
@@ -133,7 +133,7 @@ extension Shard {
                 commits.records.sessionRemoved(sessions[session].number)
             }
         }
-        if let device = device(for: session) { endWake(of: device) }
+        if sessions[session].isWatched { followers.sessionEnds(&self, session) }
         cancelRetained(session)
         let wereShared = sessions[session].subscriptions.hasShared
         let bytesBefore = sessions[session].subscriptions.byteCount
@@ -141,24 +141,21 @@ extension Shard {
         sessions.countSubscriptions(of: session, before: bytesBefore)
         // Other members get the messages that the client has not acknowledged.
         if wereShared { handOver(session, nil, unacknowledged: true) }
-        if sessions[session].follows {
-            receipts.sessionEnded(sessions[session].number)
-            collapse.sessionEnded(sessions[session].number)
-        }
+        if sessions[session].follows { followers.sessionEnded(sessions[session].number) }
         dropAllowance(of: session)
         sessions.remove(session, keepsIndex: !isEmptied, pool: pool)
     }
 
     /// Goes on with subscriptions that earlier turns have left to be removed or moved. It counts as
     /// work of the next turn: so clients that subscribe and go make no more than is removed.
-    mutating func continueSubscriptions() {
+    package mutating func continueSubscriptions() {
         subscriptions.beginTurn()
         while let session = subscriptions.nextEmptied() { sessions.freeIndex(session) }
         context.budget.spend(WorkBudget.matchStep * subscriptions.takeWork())
     }
 
     /// Ends an expired session.
-    mutating func expire(_ session: UInt32) {
+    package mutating func expire(_ session: UInt32) {
         context.counters.sessionsExpired += 1
         context.counters.limits.add(.sessionExpiry)
         if reportsLifecycle {
@@ -171,7 +168,7 @@ extension Shard {
     // MARK: Wills
 
     /// True when the access rules allow a will at this moment; a denial is counted and reported.
-    mutating func mayPublishWill(_ will: Message, of session: UInt32) -> Bool {
+    package mutating func mayPublishWill(_ will: Message, of session: UInt32) -> Bool {
         guard !dropsReserved(will.topic, from: session) else { return false }
         guard let verdict = rights.decide(.publish, will.topic, for: sessions[session]),
             !verdict.isAllowed
@@ -180,7 +177,7 @@ extension Shard {
         return false
     }
 
-    mutating func publishWill(_ will: Message) {
+    package mutating func publishWill(_ will: Message) {
         guard context.isWithinLevels(will.topic) else {
             context.counters.limits.add(.maxTopicLevels)
             return

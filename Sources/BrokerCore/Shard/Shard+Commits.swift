@@ -13,14 +13,14 @@ import Structures
 extension Shard {
     /// Ends the current group of records; returns its ticket.
     @discardableResult
-    mutating func commit(_ action: CommitLog.Action = .none) -> UInt64 {
+    package mutating func commit(_ action: CommitLog.Action = .none) -> UInt64 {
         let ticket = commits.commit(action)
         noteBacklog()
         return ticket
     }
 
     @inline(__always)
-    mutating func noteBacklog() {
+    package mutating func noteBacklog() {
         guard commits.fillsBacklog(bound: context.limits.storeBacklogBytes) else { return }
         context.counters.limits.add(.storeBacklog)
         context.notices.append(.storeBehind(bytes: commits.backlogBytes))
@@ -28,7 +28,7 @@ extension Shard {
 
     /// Releases all that waited for completed commits: acknowledgements, CONNACKs, answers to the
     /// admin plane, and messages.
-    mutating func takeCompletions() {
+    package mutating func takeCompletions() {
         let (wasRefusing, wasFull) = (commits.isRefusing, commits.isBacklogFull)
         commits.updateRefusal()
         takeCommits()
@@ -59,15 +59,14 @@ extension Shard {
         switch action {
         case .none: return
         case .acknowledge(let handle): releaseAcknowledgements(handle)
-        case .reply(let number): requests.committed(number)
-        case .group(let number): groups.committed(number)
+        case .follower(let number): followers.committed(number)
         }
     }
 
     // MARK: Waiting for the store
 
     /// True when this packet has to wait for the store; its connection is then not read further.
-    mutating func awaitsStore(
+    package mutating func awaitsStore(
         _ handle: Handle, _ frame: PacketDecoder.Frame, _ bytes: UnsafeRawBufferPointer
     ) -> Bool {
         guard needsStore(handle, frame, bytes) else { return false }
@@ -85,7 +84,7 @@ extension Shard {
 
     /// Pauses the connection if the packet at `offset` must wait for the store once it is complete,
     /// so that its payload stays in the kernel.
-    mutating func awaitStoreEarly(
+    package mutating func awaitStoreEarly(
         _ handle: Handle, _ bytes: UnsafeRawBufferPointer, _ offset: Int
     ) {
         guard let begun = PacketDecoder.begunPublish(bytes.bytes, at: offset) else { return }
@@ -123,10 +122,10 @@ extension Shard {
 
     /// True when such a message must be stored for any receiver, or when the receivers are not found
     /// within a few steps.
-    mutating func needsStore(
+    package mutating func needsStore(
         topic: UnsafeRawBufferPointer, qos: QoS, retain: Bool, holdsIdentifier: Bool
     ) -> Bool {
-        guard !retain, !holdsIdentifier, !Self.isDeviceTopic(topic) else { return true }
+        guard !retain, !holdsIdentifier, !isFeatureTopic(topic) else { return true }
         guard qos != .atMostOnce else { return false }
         guard
             let matches = receivers(

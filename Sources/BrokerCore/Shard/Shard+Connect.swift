@@ -6,7 +6,7 @@ import Structures
 
 /// CONNECT: from the packet to the CONNACK, through the states of ``ConnectionMachine``.
 extension Shard {
-    mutating func receiveConnect(
+    package mutating func receiveConnect(
         _ handle: Handle, _ frame: PacketDecoder.Frame, _ bytes: UnsafeRawBufferPointer,
         _ token: UnsafeRawBufferPointer
     ) throws(MalformedPacket) {
@@ -52,7 +52,7 @@ extension Shard {
 
     // MARK: Sessions
 
-    mutating func openSession(_ judged: JudgedConnect) {
+    package mutating func openSession(_ judged: JudgedConnect) {
         // It may have come while the password was checked, or the take-over was delayed.
         if let ban = ban(of: judged) {
             refuse(judged, by: ban)
@@ -136,8 +136,7 @@ extension Shard {
         if sessions[session].isPersistent { commits.records.attached(sessions[session].number) }
         if existing != nil { sessions.countIdentifiers(of: session, areKept: false) }
         sessions[session].attach(handle, connect, atMs: context.wallClockMs)
-        if devices.count > 0 { setDevice(of: session) }
-        if sessions[session].hasDevice { cancelWake(of: session) }
+        followers.attached(&self, session)
         setAllowance(logins.allowance(of: handle), of: session, isNew: existing == nil)
         connections[handle].session = session
         connections[handle].machine.attached(sessionPresent: existing != nil)
@@ -191,7 +190,7 @@ extension Shard {
     // MARK: CONNACK
 
     /// CONNACK's commit is complete: sends CONNACK unless a part of the queue is being read.
-    mutating func finishCommit(_ handle: Handle) {
+    package mutating func finishCommit(_ handle: Handle) {
         guard connections.isLive(handle) else { return }
         let session = connections[handle].session
         let number = sessions[session].number
@@ -208,7 +207,7 @@ extension Shard {
     }
 
     /// Sends CONNACK, with the session's messages after it.
-    mutating func finishOpening(_ handle: Handle, sessionPresent: Bool) {
+    package mutating func finishOpening(_ handle: Handle, sessionPresent: Bool) {
         let session = connections[handle].session
         connections.noteOpened()
         context.counters.admitted(
@@ -233,7 +232,7 @@ extension Shard {
         resumeRetained(session)
     }
 
-    mutating func refuseConnect(
+    package mutating func refuseConnect(
         _ judged: JudgedConnect, _ code: Connack.ReturnCode, _ reason: CloseReason,
         detail: String? = nil
     ) {
@@ -244,7 +243,7 @@ extension Shard {
     }
 
     /// Sends CONNACK with a non-zero code and ends the connection [MQTT-3.2.2-5].
-    mutating func refuseConnect(
+    package mutating func refuseConnect(
         _ handle: Handle, _ code: Connack.ReturnCode, _ reason: CloseReason,
         _ identifier: [UInt8], userName: [UInt8]?, detail: String? = nil
     ) {

@@ -9,7 +9,7 @@ extension Shard {
     // MARK: Into the queue
 
     /// Queues a message for one session, and sends messages that may leave.
-    mutating func deliver(
+    package mutating func deliver(
         _ delivery: inout RoutedMessage, to session: UInt32, qos: QoS, _ counts: inout PublishCounts
     ) {
         let message = delivery.message
@@ -25,7 +25,7 @@ extension Shard {
         if qos == .atMostOnce {
             guard let target else {
                 counts.dropped += 1
-                note(delivery.receipt, session, .dropped(.away))
+                endAtOnce(delivery, session, .dropped(.away))
                 drop(session, .away)
                 return
             }
@@ -36,7 +36,7 @@ extension Shard {
             {
                 let end = sendAtMostOnce(
                     message, retain: delivery.retain, to: session, target, &counts)
-                note(delivery.receipt, session, end)
+                endAtOnce(delivery, session, end)
                 return
             }
         }
@@ -47,13 +47,13 @@ extension Shard {
         }
         guard makeRoom(in: session, for: message, isStored: false) else {
             counts.dropped += 1
-            note(delivery.receipt, session, .dropped(.queueFull))
+            endAtOnce(delivery, session, .dropped(.queueFull))
             drop(session, .queueFull, message)
             return
         }
         if target == nil { counts.queued += 1 }
         follow(delivery, session, at: sessions[session].outbound.end)
-        noteWake(&delivery, session, at: sessions[session].outbound.end)
+        noteQueued(&delivery, session, at: sessions[session].outbound.end)
         append(delivery, to: session, qos: qos)
         sessions.totals.queued(bytes: message.count)
         pump(session)
@@ -88,7 +88,7 @@ extension Shard {
                 message.count, sessions[session].outbound, queueBytes: context.limits.queueBytes)
         guard isInWindow || makeRoom(in: session, for: message, isStored: true) else {
             counts.dropped += 1
-            note(delivery.receipt, session, .dropped(.queueFull))
+            endAtOnce(delivery, session, .dropped(.queueFull))
             drop(session, .queueFull, message)
             return
         }
@@ -106,7 +106,7 @@ extension Shard {
             }
         }
         sessions.totals.queued(bytes: message.count)
-        noteWake(&delivery, session, at: position)
+        noteQueued(&delivery, session, at: position)
         guard isInWindow else {
             _ = sessions[session].outbound.store(bytes: message.count)
             if isConnected { loadMore(session) }
@@ -172,7 +172,7 @@ extension Shard {
     }
 
     /// Records a message's content; other records refer to it by the returned number.
-    mutating func record(_ message: Message) -> UInt64 {
+    package mutating func record(_ message: Message) -> UInt64 {
         let number = commits.newMessageNumber()
         commits.records.message(
             number, topic: message.topic, payload: message.payload,
@@ -187,7 +187,7 @@ extension Shard {
     // MARK: To the client
 
     /// Sends waiting messages in order, within the in-flight window and the room in the output.
-    mutating func pump(_ session: UInt32) {
+    package mutating func pump(_ session: UInt32) {
         guard let target = sessions[session].connection, connections[target].machine.isActive
         else { return }
         while true {
@@ -255,7 +255,7 @@ extension Shard {
     }
 
     /// Re-sends unacknowledged messages after a reconnect [MQTT-4.4.0-1].
-    mutating func resend(_ session: UInt32, _ handle: Handle) {
+    package mutating func resend(_ session: UInt32, _ handle: Handle) {
         revokeInFlight(session)
         let queue = sessions[session].outbound
         queue.forEachInFlight { item in
@@ -270,7 +270,7 @@ extension Shard {
     }
 
     /// DUP 1 marks a re-delivery [MQTT-3.3.1-1].
-    mutating func resend(
+    package mutating func resend(
         _ message: Message, qos: QoS, retain: Bool, _ position: UInt64, _ handle: Handle
     ) {
         connections[handle].outlet.append(
@@ -281,7 +281,7 @@ extension Shard {
     }
 
     /// After PUBREC only PUBREL is re-sent [MQTT-4.3.3-1].
-    mutating func resendPubrel(_ identifier: PacketIdentifier, _ handle: Handle) {
+    package mutating func resendPubrel(_ identifier: PacketIdentifier, _ handle: Handle) {
         connections[handle].outlet.append(
             word: PacketEncoder.fourBytes(.pubrel, identifier), pool: context.pool)
         context.counters.otherPacketsSent += 1
@@ -290,7 +290,7 @@ extension Shard {
     // MARK: Lost messages
 
     /// Counts a lost message, and has the log tell of it, by its name if memory has the message.
-    mutating func drop(_ session: UInt32, _ reason: DropReason, _ message: Message? = nil) {
+    package mutating func drop(_ session: UInt32, _ reason: DropReason, _ message: Message? = nil) {
         context.counters.dropped.add(reason)
         if reason == .slowReader { context.counters.limits.add(.outputBytes) }
         sessions.countDrop(session, reason)
@@ -302,14 +302,16 @@ extension Shard {
     }
 
     /// Tells the log of messages lost in the last second.
-    mutating func reportDrops() {
+    package mutating func reportDrops() {
         for notice in dropReports.takeDue(at: context.now) { context.notices.append(notice) }
     }
 
     /// True when a client published to a topic reserved for the broker. The message is dropped,
     /// counted, and reported.
     @inline(__always)
-    mutating func dropsReserved(_ topic: UnsafeRawBufferPointer, from session: UInt32) -> Bool {
+    package mutating func dropsReserved(_ topic: UnsafeRawBufferPointer, from session: UInt32)
+        -> Bool
+    {
         // Few topic names begin with `$`.
         guard topic.first == UInt8(ascii: "$"), SystemTopic.isClosedToClients(topic) else {
             return false

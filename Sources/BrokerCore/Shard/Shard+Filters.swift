@@ -15,7 +15,7 @@ extension Shard {
     /// Most filters of one UNSUBSCRIBE; `limits.max_packet` would allow hundreds of thousands.
     public static var maxUnsubscribeFilters: Int { 10_000 }
 
-    mutating func receiveSubscribe(
+    package mutating func receiveSubscribe(
         _ handle: Handle, _ subscribe: Subscribe, _ frame: PacketDecoder.Frame,
         _ bytes: UnsafeRawBufferPointer
     ) {
@@ -38,7 +38,7 @@ extension Shard {
         }
     }
 
-    mutating func receiveUnsubscribe(
+    package mutating func receiveUnsubscribe(
         _ handle: Handle, _ unsubscribe: Unsubscribe, _ frame: PacketDecoder.Frame,
         _ bytes: UnsafeRawBufferPointer
     ) {
@@ -54,7 +54,7 @@ extension Shard {
     // MARK: Slices
 
     /// Goes on with the connection's packet, which has been offered again.
-    mutating func continueFilters(
+    package mutating func continueFilters(
         _ handle: Handle, _ frame: PacketDecoder.Frame, _ bytes: UnsafeRawBufferPointer
     ) {
         guard let request = filterRequests.take(handle) else {

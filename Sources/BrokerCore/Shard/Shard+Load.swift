@@ -7,7 +7,7 @@ import Structures
 /// Loads parts of queues from the store, through the states of ``QueueLoad``.
 extension Shard {
     /// Requests the next messages from the store if the client can take them.
-    mutating func loadMore(_ session: UInt32) {
+    package mutating func loadMore(_ session: UInt32) {
         guard sessions[session].outbound.isStoring,
             !sessions.loads.isLoading(sessions[session].number),
             let target = sessions[session].connection, connections[target].machine.isActive,
@@ -18,7 +18,7 @@ extension Shard {
 
     /// Requests the messages that were in flight, as far as the in-flight window has room for them,
     /// and the waiting ones after them.
-    mutating func load(_ session: UInt32, for target: Handle) {
+    package mutating func load(_ session: UInt32, for target: Handle) {
         passHoles(session)
         let queue = sessions[session].outbound
         let count = QueueWindow.waitingToLoad(queue)
@@ -42,11 +42,11 @@ extension Shard {
     }
 
     /// Removes the queue of an offline client from memory; the store has all of it.
-    mutating func unload(_ session: UInt32) {
+    package mutating func unload(_ session: UInt32) {
         let before = sessions[session].outbound
         let number = sessions[session].number
         sessions.loads.connectionClosed(number)
-        rememberHoles(session)
+        if sessions[session].follows { followers.queueUnloads(&self, session) }
         sessions[session].outbound.unload(pool: context.pool)
         sessions.totals.replace(before, by: sessions[session].outbound)
         commits.records.horizon(
@@ -54,14 +54,13 @@ extension Shard {
         commits.records.detached(number, sinceMs: context.wallClockMs)
     }
 
-    /// Takes the results of reads, for clients, for the admin plane and for ended sessions.
-    mutating func takeSlices() {
+    /// Takes the results of reads, for clients, for ended sessions and for features.
+    package mutating func takeSlices() {
         for slice in commits.takeSlices() {
             switch ReadTag(encoded: slice.request.tag) {
             case .load: takeLoad(slice)
-            case .question(let number): requests.answer(number, slice)
             case .ended: takeEnded(slice)
-            case .wake(let device): takeWakeSlice(slice, device)
+            case .feature(let tag): followers.take(&self, slice, tag: tag)
             }
         }
     }
@@ -95,7 +94,9 @@ extension Shard {
     }
 
     /// Puts a part of the queue into memory and sends it, except positions dropped meanwhile.
-    mutating func place(_ slice: QueueSlice, for handle: Handle, dropped: ClosedRange<UInt64>?) {
+    package mutating func place(
+        _ slice: QueueSlice, for handle: Handle, dropped: ClosedRange<UInt64>?
+    ) {
         let session = connections[handle].session
         let before = sessions[session].outbound
         let firstWaiting = before.firstStored
@@ -111,9 +112,9 @@ extension Shard {
                     next = item.position
                 }
             } else if item.position < next, belongsToOthers(item, session) {
-                let receipt = receipt(of: session, item.position)
+                let follower = follower(of: session, item.position)
                 finished(session, item.position, .handedOver)
-                pass(item, receipt: receipt)
+                pass(item, follower: follower)
                 sessions[session].outbound.skipWaiting(
                     item.position, bytes: item.topic.count + item.payload.count)
             } else if item.position < next, !placeWaiting(item, session, slice.request.ticket) {
@@ -198,7 +199,7 @@ extension Shard {
     // MARK: Queues of ended sessions
 
     /// Reads further queues of ended sessions, while the store accepts messages.
-    mutating func readEnded() {
+    package mutating func readEnded() {
         while !commits.holdsMessages, let read = endedSessions.nextRead() { commits.read(read) }
     }
 
@@ -233,21 +234,21 @@ extension Shard {
     }
 
     /// Delivers a stored message to a member of its group, if there is one.
-    private mutating func pass(_ item: QueueSlice.Item, receipt: UInt32 = noIndex) {
+    private mutating func pass(_ item: QueueSlice.Item, follower: UInt32 = noIndex) {
         let group = subscriptions.group(item.shared)
         guard group != nil else {
             context.counters.dropped.add(.away)
             return
         }
         let message = Message(item, pool: context.pool)
-        pass(message, to: group, ticket: commits.nextTicket, receipt: receipt)
+        pass(message, to: group, ticket: commits.nextTicket, follower: follower)
         message.release(in: pool)
     }
 }
 
 extension Message {
     /// The message of a queue position, which must still have its content (no PUBREC yet).
-    init(_ item: QueueSlice.Item, pool: BytePool) {
+    package init(_ item: QueueSlice.Item, pool: BytePool) {
         let published = StoredQoS(byte: item.publishedQoS)
         self.init(
             topic: item.topic, payload: item.payload,
@@ -256,5 +257,5 @@ extension Message {
             expiresAtMs: item.expiresAtMs, messageID: item.messageID, pool: pool)
     }
     /// What the publisher asks of notifications.
-    var wakeRequest: WakeRequest { WakeRequest(rawValue: wake) ?? .byRules }
+    package var wakeRequest: WakeRequest { WakeRequest(rawValue: wake) ?? .byRules }
 }

@@ -9,7 +9,7 @@ import Structures
 extension Shard {
     /// Sessions that subscribe to a topic and may read it, each once; valid until the next call.
     /// Groups with a matching filter are found too. However many steps it takes, it is not divided.
-    mutating func receivers(
+    package mutating func receivers(
         of topic: UnsafeRawBufferPointer, isCounted: Bool = true
     ) -> UnsafeBufferPointer<SubscriptionTrie.Match> {
         receivers(of: topic, most: .max, isCounted: isCounted)
@@ -19,7 +19,7 @@ extension Shard {
     /// As ``receivers(of:isCounted:)``; `nil` when it takes more than `most` steps besides the
     /// visits of these sessions.
     @inline(__always)
-    mutating func receivers(
+    package mutating func receivers(
         of topic: UnsafeRawBufferPointer, most: Int, isCounted: Bool = true
     ) -> UnsafeBufferPointer<SubscriptionTrie.Match>? {
         guard rights.areRestricted else { return subscriptions.match(topic, most: most) }
@@ -52,7 +52,7 @@ extension Shard {
     /// The receivers of a client's message; `nil` when they are not all found in this turn. Then the
     /// connection waits for a later turn, and offers the packet again.
     @inline(__always)
-    mutating func receivers(
+    package mutating func receivers(
         of topic: UnsafeRawBufferPointer, from publisher: Handle
     ) -> UnsafeBufferPointer<SubscriptionTrie.Match>? {
         if let matches = receivers(of: topic, most: WorkBudget.mostMatchSteps) { return matches }
@@ -78,7 +78,7 @@ extension Shard {
 
     /// True when the receivers of a topic are found, which may take slices of several turns. Then
     /// ``receivers(of:isCounted:)`` costs little; ``endMatch(of:)`` has to follow.
-    mutating func isMatched(
+    package mutating func isMatched(
         _ topic: UnsafeRawBufferPointer, for publisher: MatchPublisher
     ) -> Bool {
         receivers(of: topic, most: WorkBudget.mostMatchSteps, isCounted: false) != nil
@@ -102,7 +102,7 @@ extension Shard {
     private var isMatchPublisherWaiting: Bool {
         switch matchPublisher {
         case nil: false
-        case .groups: groups.isWaiting
+        case .features: followers.awaitsMatch
         case .connection(let handle):
             connections.isCurrent(handle)
                 && (connections[handle].intake.awaitsTurn
@@ -112,7 +112,7 @@ extension Shard {
 
     /// Lets others make their matches in slices. The publisher's share of the turn ends, so that
     /// those who wait come first.
-    mutating func endMatch(of publisher: MatchPublisher) {
+    package mutating func endMatch(of publisher: MatchPublisher) {
         guard matchPublisher == publisher else { return }
         matchPublisher = nil
         subscriptions.endSlices()
@@ -121,9 +121,9 @@ extension Shard {
 }
 
 /// A publisher whose match is made in slices.
-enum MatchPublisher: Equatable, BitwiseCopyable {
+package enum MatchPublisher: Equatable, BitwiseCopyable {
     /// A client, for its message or its will.
     case connection(Handle)
-    /// The groups of the admin plane.
-    case groups
+    /// A feature, for a message of its own.
+    case features
 }

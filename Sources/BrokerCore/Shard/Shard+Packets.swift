@@ -157,8 +157,8 @@ extension Shard {
                 topic, bytes[publish.payload], qos: publish.delivery.qos, retain: publish.retain,
                 from: session)
         }
-        guard !Self.isDeviceTopic(topic) else {
-            receiveRegistration(handle, publish, frame, bytes)
+        guard !isFeatureTopic(topic) else {
+            receiveForFeature(handle, publish, frame, bytes)
             return
         }
         let isReserved = dropsReserved(topic, from: session)
@@ -223,7 +223,7 @@ extension Shard {
                 handle, .pubrec, identifier, needsCommit: needsCommit,
                 requestBytes: Int(frame.packet.count))
         }
-        if Self.mayBeReport(topic) { takeReport(topic, bytes[publish.payload], from: session) }
+        if mayBeRead(topic) { followers.read(&self, topic, bytes[publish.payload], from: session) }
     }
 
     /// Takes back what was counted for a PUBLISH that will be offered again.

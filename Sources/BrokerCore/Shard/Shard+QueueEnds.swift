@@ -1,11 +1,11 @@
 import MQTTCore
 import Structures
 
-/// The parts that follow queue positions from their beginning to their end.
+/// Queue positions from their beginning to their end, as ``Followers`` are told of them.
 ///
 /// Every position of a queue ends in one of these calls, or with its session
-/// (``removeSession(_:)``). A part that follows positions sets ``Session/follows``, so that all others
-/// cost a test of one byte.
+/// (``removeSession(_:)``). A feature that follows positions sets ``Session/follows``, so that all
+/// others cost a test of one byte.
 extension Shard {
     /// Has a message followed that gets this position in a session's queue.
     @inline(__always)
@@ -20,14 +20,30 @@ extension Shard {
         _ delivery: RoutedMessage, _ session: UInt32, _ position: UInt64
     ) {
         sessions[session].follows = true
-        if delivery.receipt != noIndex { addReceiver(delivery.receipt, session, position) }
-        // What a group gives to a member is neither replaced nor replaces.
-        if delivery.collapses, delivery.group == noIndex { addCollapsible(session, position) }
+        followers.positionBegan(&self, delivery, session, position)
+    }
+
+    /// Tells the followers of a message that it ends here without a queue position.
+    @inline(__always)
+    mutating func endAtOnce(_ delivery: RoutedMessage, _ session: UInt32, _ end: QueueEnd) {
+        if delivery.follower != noIndex {
+            followers.endedAtOnce(&self, delivery, session, end)
+        }
+    }
+
+    /// Tells the followers of a watched session of a queued message.
+    @inline(__always)
+    mutating func noteQueued(
+        _ delivery: inout RoutedMessage, _ session: UInt32, at position: UInt64
+    ) {
+        if sessions[session].isWatched {
+            followers.queued(&self, &delivery, session, position)
+        }
     }
 
     /// Records that a queue position is done; nothing waits for this commit.
     @inline(__always)
-    mutating func finished(_ session: UInt32, _ position: UInt64, _ end: QueueEnd) {
+    package mutating func finished(_ session: UInt32, _ position: UInt64, _ end: QueueEnd) {
         positionEnded(session, position, end)
         guard sessions[session].isPersistent else { return }
         commits.records.finished(session: sessions[session].number, position: position)
@@ -37,25 +53,45 @@ extension Shard {
     /// PUBREC and once more with PUBCOMP.
     @inline(__always)
     mutating func positionEnded(_ session: UInt32, _ position: UInt64, _ end: QueueEnd) {
-        if sessions[session].follows { followedEnded(session, position, end) }
+        if sessions[session].follows {
+            followers.positionEnded(&self, session, position, end)
+        }
     }
 
-    @inline(never)
-    private mutating func followedEnded(_ session: UInt32, _ position: UInt64, _ end: QueueEnd) {
-        endReceiver(session, position, end)
-        endCollapsible(session, position)
-        let number = sessions[session].number
-        sessions[session].follows = !receipts.freesSession(number) || collapse.holds(number)
+    /// The follower of a queue position that goes to another session; ``noIndex`` without one.
+    func follower(of session: UInt32, _ position: UInt64) -> UInt32 {
+        guard sessions[session].follows else { return noIndex }
+        return followers.follower(self, of: session, at: position)
     }
+
+    // MARK: Holes
 
     /// Moves waiting messages over the holes that dropped ones left in memory.
     mutating func closeHoles(_ session: UInt32) {
         let number = sessions[session].number
         let follows = sessions[session].follows
+        let followers = followers
         sessions[session].outbound.closeHoles(pool: context.pool) { old, new in
-            guard follows else { return }
-            receipts.move(number, from: old, to: new)
-            collapse.move(number, from: old, to: new)
+            if follows { followers.positionMoved(number, from: old, to: new) }
         }
+    }
+
+    /// Moves the stored part of a queue over holes at its front. Only features drop messages from
+    /// its middle, so other sessions have none.
+    @inline(__always)
+    package mutating func passHoles(_ session: UInt32) {
+        if sessions[session].follows { passKnownHoles(session) }
+    }
+
+    @inline(never)
+    package mutating func passKnownHoles(_ session: UInt32) {
+        let number = sessions[session].number
+        let before = sessions[session].outbound
+        guard !sessions.loads.isLoading(number), let end = followers.endOfHoles(self, session)
+        else { return }
+        sessions[session].outbound.passHoles(below: end)
+        sessions.totals.replace(before, by: sessions[session].outbound)
+        commits.records.horizon(
+            session: number, position: sessions[session].outbound.firstStored)
     }
 }

@@ -15,7 +15,7 @@ extension Shard {
 
     /// Puts what the client's login allows into force for its session. What waits for a client that
     /// comes with another allowance is checked again before it is sent.
-    mutating func setAllowance(
+    package mutating func setAllowance(
         _ allowance: TopicAllowance?, of session: UInt32, isNew: Bool
     ) {
         let former = rights.allowance(of: sessions[session])
@@ -33,7 +33,7 @@ extension Shard {
     }
 
     /// Forgets what the login of a session allowed that is about to be removed.
-    mutating func dropAllowance(of session: UInt32) {
+    package mutating func dropAllowance(of session: UInt32) {
         guard let former = rights.allowance(of: sessions[session]) else { return }
         sessions.count(session, -SessionBytes.of(former))
         rights.setAllowance(nil, of: &sessions[session])
@@ -41,7 +41,7 @@ extension Shard {
 
     /// False when the client's login does not allow its will, which then is not kept: so it is not
     /// published after a restart either, when the login is not known any more.
-    mutating func mayKeepWill(_ topic: UnsafeRawBufferPointer, _ session: UInt32) -> Bool {
+    package mutating func mayKeepWill(_ topic: UnsafeRawBufferPointer, _ session: UInt32) -> Bool {
         guard !rights.doesLoginAllowPublish(topic, sessions[session]) else { return true }
         rights.refuse(
             .will, sessions[session], topic, line: AccessVerdict.loginLine, &context)
@@ -50,7 +50,7 @@ extension Shard {
 
     /// True when a connection may publish to a topic; otherwise it is closed [MQTT-3.3.5-2].
     @inline(__always)
-    mutating func mayPublish(_ handle: Handle, _ topic: UnsafeRawBufferPointer) -> Bool {
+    package mutating func mayPublish(_ handle: Handle, _ topic: UnsafeRawBufferPointer) -> Bool {
         guard rights.areRestricted else { return true }
         if let permit = connections[handle].permit,
             permit.isFor(topic, generation: rights.generation)
@@ -82,7 +82,7 @@ extension Shard {
     }
 
     /// True when a filter is granted; `filter` is the plain part of a shared one.
-    mutating func maySubscribe(
+    package mutating func maySubscribe(
         _ session: UInt32, _ filter: UnsafeRawBufferPointer, _ refusals: inout SubscribeRefusals
     ) -> Bool {
         switch rights.decideSubscription(
@@ -104,7 +104,7 @@ extension Shard {
 
     /// Notes an empty queue, which holds no message from before the present rules.
     @inline(__always)
-    mutating func noteQueueChecked(_ session: UInt32) {
+    package mutating func noteQueueChecked(_ session: UInt32) {
         guard sessions[session].accessGeneration != rights.generation,
             sessions[session].outbound.isEmpty
         else { return }
@@ -112,14 +112,16 @@ extension Shard {
     }
 
     /// Drops a queued message that its receiver may no longer read.
-    mutating func revoke(_ session: UInt32, _ topic: UnsafeRawBufferPointer, _ position: UInt64) {
+    package mutating func revoke(
+        _ session: UInt32, _ topic: UnsafeRawBufferPointer, _ position: UInt64
+    ) {
         finished(session, position, .dropped(.notAllowed))
         drop(session, .notAllowed)
         rights.refuseDelivery(.deliver, sessions[session], topic, &context)
     }
 
     /// Drops messages in flight that a returning client may no longer read.
-    mutating func revokeInFlight(_ session: UInt32) {
+    package mutating func revokeInFlight(_ session: UInt32) {
         guard rights.mustRecheck(sessions[session]) else { return }
         var revoked: [OutboundQueue.Item] = []
         sessions[session].outbound.forEachInFlight { resend in

@@ -22,7 +22,7 @@ extension Shard {
 
     /// The answer to a CONNECT with a name that is too long; `nil` if its names may be kept. A
     /// client that has a session already keeps it, whatever the limits were then.
-    func refusalOfNames(
+    package func refusalOfNames(
         _ judged: JudgedConnect
     ) -> (code: Connack.ReturnCode, reason: CloseReason)? {
         let identifier = judged.clientIdentifier
@@ -41,7 +41,7 @@ extension Shard {
 
     /// The limit that a CONNECT exceeds. `isNew` is false for a client with a stored session, whose
     /// reconnection adds nothing but its will.
-    func limitExceeded(
+    package func limitExceeded(
         by judged: JudgedConnect, _ identifier: UnsafeRawBufferPointer, _ user: SessionUser?,
         isNew: Bool
     ) -> Limit? {
@@ -61,7 +61,7 @@ extension Shard {
 
     /// The limit that a session exceeds by a subscription that it has just got; `before` is the
     /// size of its subscriptions until then.
-    func limitExceeded(bySubscriptionsOf session: UInt32, before: Int) -> Limit? {
+    package func limitExceeded(bySubscriptionsOf session: UInt32, before: Int) -> Limit? {
         let subscriptions = sessions[session].subscriptions
         if subscriptions.weight > context.limits.maxSubscriptions { return .maxSubscriptions }
         let bytes = subscriptions.byteCount
@@ -71,7 +71,7 @@ extension Shard {
     }
 
     /// The bytes that a session counts, its will included.
-    func sessionBytes(of session: UInt32) -> Int {
+    package func sessionBytes(of session: UInt32) -> Int {
         let record = sessions[session]
         var bytes = SessionBytes.of(record) + record.subscriptions.byteCount
         bytes += SessionBytes.of(rights.allowance(of: record))

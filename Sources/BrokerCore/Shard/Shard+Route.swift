@@ -8,7 +8,7 @@ import Structures
 extension Shard {
     /// Routes a packet of QoS 0 without RETAIN, the common case, by copying it to each receiver.
     /// False when the message needs ``route(_:to:mustCommit:)``.
-    mutating func routeAtMostOnce(
+    package mutating func routeAtMostOnce(
         _ frame: PacketDecoder.Frame, _ topic: UnsafeRawBufferPointer,
         _ payload: UnsafeRawBufferPointer, to matches: UnsafeBufferPointer<SubscriptionTrie.Match>
     ) -> Bool {
@@ -62,9 +62,9 @@ extension Shard {
     /// If any receiver's copy is stored, `needsCommit` comes back true and the caller ends the
     /// group of records. All receivers get the message only after that commit, so that none sees a
     /// message that a crash could lose.
-    mutating func route(
+    package mutating func route(
         _ message: Message, to matches: UnsafeBufferPointer<SubscriptionTrie.Match>,
-        mustCommit: Bool, receipt: UInt32 = noIndex, collapses: Bool = false
+        mustCommit: Bool, follower: UInt32 = noIndex, mark: UInt32 = 0
     ) -> (counts: PublishCounts, needsCommit: Bool) {
         let choices =
             subscriptions.hasShared ? chooseMembers(message.topic, qos: message.qos) : nil
@@ -80,7 +80,7 @@ extension Shard {
         // The caller ends the group before writing anything else, so this is its ticket.
         let ticket = needsCommit && message.qos != .atMostOnce ? commits.nextTicket : 0
         var delivery = RoutedMessage(message, ticket: ticket)
-        delivery.follow(receipt: receipt, collapses: collapses)
+        delivery.follow(follower, mark: mark)
         retain(&delivery, effect)
         var counts = PublishCounts()
         counts.matched = matches.count + (choices?.count ?? 0)
@@ -147,7 +147,7 @@ extension Shard {
 
     /// The chosen members of shared groups for the topic that was matched last; valid until the next
     /// call. A group without one loses the message, which is counted unless `isCounted` is false.
-    mutating func chooseMembers(
+    package mutating func chooseMembers(
         _ topic: UnsafeRawBufferPointer, qos: QoS, isCounted: Bool = true
     ) -> UnsafeBufferPointer<SharedSubscriptions.Choice> {
         subscriptions.beginChoices()
@@ -192,7 +192,8 @@ extension Shard {
     /// Hands a session's waiting messages of these groups (`nil`: all groups) over to other
     /// members. With `unacknowledged` also sent QoS 1 messages. Other messages stay and lose their
     /// group, whose index may be reused.
-    mutating func handOver(_ session: UInt32, _ groups: Set<UInt32>?, unacknowledged: Bool) {
+    package mutating func handOver(_ session: UInt32, _ groups: Set<UInt32>?, unacknowledged: Bool)
+    {
         let before = sessions[session].outbound
         let returned = sessions[session].outbound.takeShared(
             unacknowledged: unacknowledged, pool: context.pool
@@ -211,17 +212,17 @@ extension Shard {
         }
         handOvers.spend(returned.count)
         for item in returned {
-            let receipt = receipt(of: session, item.position)
+            let follower = follower(of: session, item.position)
             finished(session, item.position, .handedOver)
             pass(
                 item.message, to: item.group, ticket: isStored ? commits.nextTicket : item.ticket,
-                receipt: receipt)
+                follower: follower)
             item.message.release(in: pool)
         }
     }
 
     /// Hands over one slice of waiting messages.
-    mutating func runHandOvers() {
+    package mutating func runHandOvers() {
         handOvers.beginTurn()
         while let (item, filter) = handOvers.next() {
             let group = filter.withUnsafeBytes { subscriptions.group($0) }
@@ -232,9 +233,9 @@ extension Shard {
 
     /// Delivers a message of a former member to another one, if there is one, after the commit
     /// `ticket`: that of its publication, or the present one if the store holds it for the former
-    /// member; 0 for none. `receipt` follows it further; ``noIndex`` without one.
-    mutating func pass(
-        _ message: Message, to group: UInt32?, ticket: UInt64, receipt: UInt32 = noIndex
+    /// member; 0 for none. `follower` follows it further; ``noIndex`` without one.
+    package mutating func pass(
+        _ message: Message, to group: UInt32?, ticket: UInt64, follower: UInt32 = noIndex
     ) {
         guard let group, subscriptions.hasMembers(group) else {
             context.counters.dropped.add(.away)
@@ -252,7 +253,7 @@ extension Shard {
         var delivery = RoutedMessage(
             message, ticket: mustRecord ? commits.nextTicket : awaited)
         delivery.group = member.group
-        delivery.follow(receipt: receipt)
+        delivery.follow(follower)
         var counts = PublishCounts()
         deliver(&delivery, to: member.session, qos: qos, &counts)
     }

@@ -7,7 +7,7 @@ import Structures
 /// New subscriptions, and the retained messages for them.
 extension Shard {
     /// Adds one subscription; false when the filter is rejected.
-    mutating func addSubscription(
+    package mutating func addSubscription(
         _ session: UInt32, _ filter: UnsafeRawBufferPointer, _ qos: QoS,
         _ refusals: inout SubscribeRefusals
     ) -> Bool {
@@ -53,13 +53,13 @@ extension Shard {
     // MARK: Retained messages
 
     /// Drops the retained messages due to a session that has ended.
-    mutating func cancelRetained(_ session: UInt32) {
+    package mutating func cancelRetained(_ session: UInt32) {
         if let walk = walks.cancel(session) { retained.end(walk.cursor) }
     }
 
     /// Resumes retained messages for a session that has room again.
     @inline(__always)
-    mutating func resumeRetained(_ session: UInt32) {
+    package mutating func resumeRetained(_ session: UInt32) {
         if walks.isStalled(session) { resumeStalled(session) }
     }
 
@@ -78,7 +78,7 @@ extension Shard {
     }
 
     /// Sends one slice of retained messages to new subscriptions.
-    mutating func runRetainedWalks() {
+    package mutating func runRetainedWalks() {
         guard walks.hasWork else { return }
         var steps = RetainedWalks.stepsPerTurn
         var served = 0

@@ -24,31 +24,6 @@ extension Shard {
         figures.connectionsRefused = counters.connectionsRefused
         figures.connectionsClosed = counters.closed.figures
         figures.takeOversDelayed = counters.takeOversDelayed
-        figures.idempotencyKeys = publishKeys.count
-        figures.idempotencyKeysDropped = publishKeys.droppedEarly
-        figures.receipts = receipts.count
-        figures.scheduledMessages = scheduled.count
-        figures.scheduledFired = scheduled.fired
-        figures.scheduledExpired = scheduled.expired
-        figures.collapsible = collapse.count
-        figures.taggedClients = tagged.count
-        figures.tagBytes = tagged.bytes
-        figures.pushes = pushes.openCount
-        figures.clientsWithReports = reports.count
-        figures.reportBytes = reports.bytes
-        figures.clientReports = reports.outcomes.figures
-        figures.reportedGrowth = reports.growth
-        figures.lostConnections = reports.lostConnections
-        figures.pushClients = pushes.reached
-        figures.devices = devices.count
-        figures.deviceBytes = devices.bytes + wakes.bytes
-        figures.wakesOwed = wakes.count
-        figures.deviceRefusals = wakeCounters.refusals
-        figures.wakeMessages = wakeCounters.messages
-        figures.wakes = wakeCounters.ends
-        figures.receiptsDropped = receipts.droppedEarly
-        figures.receiptEvents = receipts.events.count
-        figures.receiptEventsDropped = receipts.events.dropped
         figures.protocolViolations = counters.protocolViolations
         figures.sessions = sessions.count
         figures.persistentSessions = sessions.persistentCount
@@ -67,6 +42,7 @@ extension Shard {
         figures.commitsPending = commits.pendingCount
         figures.process.residentBytes = outside.residentBytes
         figures.process.peakResidentBytes = outside.peakResidentBytes
+        followers.add(to: &figures, self)
         return figures
     }
 
@@ -124,12 +100,12 @@ extension Shard {
     // MARK: Topics below $SYS/
 
     /// Prepares for a new subscription; `filter` is the plain part of a shared one.
-    mutating func prepareSystemTopics(for filter: UnsafeRawBufferPointer) {
+    package mutating func prepareSystemTopics(for filter: UnsafeRawBufferPointer) {
         if system.subscribe(filter, at: context.now) == .refresh { _ = refreshSystemTopics() }
     }
 
     /// Publishes the topics if they are due.
-    mutating func publishDueSystemTopics() {
+    package mutating func publishDueSystemTopics() {
         guard system.isDue(at: context.now) else { return }
         let hasSubscribers = refreshSystemTopics()
         system.published(at: context.now, hasSubscribers: hasSubscribers)
@@ -171,7 +147,7 @@ extension Shard {
     /// Sends one of the broker's own values. Offline clients and slow readers miss it.
     ///
     /// Only the connection's bytes count it, so that watching does not change the watched figures.
-    mutating func sendSystemMessage(_ message: Message, to session: UInt32, retain: Bool) {
+    package mutating func sendSystemMessage(_ message: Message, to session: UInt32, retain: Bool) {
         guard let target = sessions[session].connection, connections[target].machine.isOpen,
             connections[target].outlet.count < context.limits.outputBytes
         else { return }

@@ -4,7 +4,7 @@ import Structures
 /// Take-overs, and their delay when two peers repeat them (``TakeOverDamper``).
 extension Shard {
     /// Processes a CONNECT again after its delay.
-    mutating func resumeDelayed(_ handle: Handle) {
+    package mutating func resumeDelayed(_ handle: Handle) {
         guard let held = connections[handle].machine.endDelay() else { return }
         defer { held.release(in: pool) }
         openSession(JudgedConnect(handle, held))
@@ -12,7 +12,7 @@ extension Shard {
 
     /// True when the client has to wait before it takes over from `old`. One client waits per
     /// identifier: a newer one replaces it.
-    mutating func delaysTakeOver(
+    package mutating func delaysTakeOver(
         _ judged: JudgedConnect, from old: Handle, session: UInt32
     ) -> Bool {
         let handle = judged.handle
@@ -46,7 +46,7 @@ extension Shard {
     }
 
     /// Resumes a CONNECT that waits for this session, because the session's connection closes.
-    mutating func releaseDelayed(_ session: UInt32) {
+    package mutating func releaseDelayed(_ session: UInt32) {
         guard !takeOvers.isQuiet(context.now),
             let handle = takeOvers.waiting(takeOverKey(session)), connections.isCurrent(handle),
             connections[handle].machine.isDelayed
@@ -54,7 +54,7 @@ extension Shard {
         connections.setTimer(handle, at: context.now)
     }
 
-    func takeOverKey(_ session: UInt32) -> UInt64 {
+    package func takeOverKey(_ session: UInt32) -> UInt64 {
         sessions[session].clientIdentifier.withBytes { hash($0) }
     }
 }

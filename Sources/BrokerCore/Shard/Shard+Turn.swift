@@ -26,11 +26,11 @@ public struct TurnResult {
 }
 
 /// The phase of a turn.
-struct TurnMachine {
+package struct TurnMachine {
     /// Rounds per turn in which resumed input may cause further completions.
-    static let settlingRounds: UInt8 = 4
+    package static let settlingRounds: UInt8 = 4
 
-    enum State: BitwiseCopyable {
+    package enum State: BitwiseCopyable {
         /// Between turns: sockets, store and admin plane report events.
         case gathering
         /// The connection, whose keep alive has expired, is read and then judged.
@@ -47,10 +47,10 @@ struct TurnMachine {
         case ending
     }
 
-    var state = State.gathering
+    package var state = State.gathering
 
     /// True while connections whose packets wait since earlier turns offer them.
-    var isContinuing: Bool {
+    package var isContinuing: Bool {
         if case .continuing = state { true } else { false }
     }
 }
@@ -107,10 +107,9 @@ extension Shard {
             return .readOverdue(handle)
         }
         let waiting = connections.turnWaiterCount
-        guard waiting > 0 || groups.isWaiting || arePushesDue else { return offerNext(0, 0) }
+        guard waiting > 0 || followers.isPublishing(self) else { return offerNext(0, 0) }
         context.budget.releaseReserve()
-        publishGroups()
-        continuePushes()
+        followers.publish(&self)
         return continueNext(waiting)
     }
 
@@ -149,8 +148,7 @@ extension Shard {
         endEvents()
         // Of the next turn, which may handle packets before its time is set.
         let hasUnsent = connections.hasUnsent
-        let hasWaiting =
-            connections.turnWaiterCount > 0 || groups.isWaiting || arePushesDue
+        let hasWaiting = connections.turnWaiterCount > 0 || followers.isPublishing(self)
         if hasUnsent || hasWaiting {
             context.budget.beginTurn(
                 hasUnsent: hasUnsent, hasWaiting: hasWaiting, pool: context.pool)
@@ -175,8 +173,7 @@ extension Shard {
         if commits.records.hasUncommittedRecords { commit() }
         commits.submit(context)
         takeCompletions()
-        answerReceiptEvents()
-        feedWakes()
+        followers.settle(&self)
     }
 
     private mutating func endEvents() {
@@ -205,26 +202,19 @@ extension Shard {
     /// The time of the next turn without any event; `nil` for none.
     public var nextDeadline: MonotonicTime? {
         let hasWork =
-            connections.hasWork || commits.hasWork || walks.hasWork || requests.hasWork
+            connections.hasWork || commits.hasWork || walks.hasWork
             || bans.isSearching || userDisconnects.hasWork
             || subscriptions.hasUnfinished
-            || publishKeys.hasWork(limit: context.limits.idempotencyKeys)
-            || receipts.hasWork(limit: context.limits.receipts) || collapse.hasOrphans
-            || wakes.hasMore
             || (endedSessions.hasWork && !commits.holdsMessages)
             || (!handOvers.isEmpty && !commits.isBacklogFull)
         guard !hasWork else { return context.now }
         return MonotonicTime.earliest(
             MonotonicTime.earliest(connections.nextDeadline, sessions.nextExpiry),
             MonotonicTime.earliest(
-                MonotonicTime.earliest(receipts.deadline, scheduledDue),
+                MonotonicTime.earliest(followers.nextDeadline(self), dropReports.deadline),
                 MonotonicTime.earliest(
-                    MonotonicTime.earliest(
-                        wakes.nextDeadline,
-                        MonotonicTime.earliest(pushesDue, dropReports.deadline)),
-                    MonotonicTime.earliest(
-                        MonotonicTime.earliest(system.deadline, groupsDue),
-                        MonotonicTime.earliest(logins.nextDeadline, drain.deadline)))))
+                    system.deadline,
+                    MonotonicTime.earliest(logins.nextDeadline, drain.deadline))))
     }
 
     // MARK: Timers
@@ -249,12 +239,7 @@ extension Shard {
         }
         publishDueSystemTopics()
         reportDrops()
-        fireWakeTimers()
-        dropPublishKeys()
-        endAndDropReceipts()
-        collectDue()
-        while removeEndedPush(forRoom: false) {}
-        removeCollapseOrphans()
+        followers.run(&self)
         closeEndingWithinBudget()
     }
 
@@ -287,7 +272,7 @@ extension Shard {
 
 extension MonotonicTime {
     /// The earlier of two optional times.
-    fileprivate static func earliest(_ one: Self?, _ other: Self?) -> Self? {
+    package static func earliest(_ one: Self?, _ other: Self?) -> Self? {
         guard let one, let other else { return one ?? other }
         return min(one, other)
     }

@@ -17,59 +17,49 @@ public struct Shard: ~Copyable {
     /// Never read. Makes the shard address-only: methods that do not mutate get its address,
     /// instead of a copy (2 KB) before each call that is not inlined.
     private let addressOnly: any Sendable = ()
-    var context: ShardContext
-    var connections: Connections
-    var logins: Logins
-    var filterRequests = FilterRequests()
-    var takeOvers = TakeOverDamper()
-    var sessions: Sessions
-    var endedSessions = EndedSessions()
-    var subscriptions: Subscriptions
-    var handOvers = HandOvers()
-    var retained: RetainedStore
-    var walks = RetainedWalks()
-    var rights: Rights
-    var bans: Bans
-    var userDisconnects = UserDisconnects()
-    var drain = ConnectionDrain()
-    var commits: Commits
-    var requests = AdminRequests()
-    var groups = PublishGroups()
-    var publishKeys: PublishKeys
-    var receipts: Receipts
-    var scheduled: ScheduledMessages
-    var collapse: CollapseIndex
-    var tagged: TaggedClients
-    var pushes = Pushes()
-    var reports: ClientReports
-    var devices: Devices
-    var wakes: OwedWakes
-    var wakeRules: WakeRules
-    var wakeRequests = WakeRequests()
-    var wakeCounters = WakeCounters()
-    /// Operators who wait for the end of a notification, by the place of its device.
-    var trials: [UInt32: Reply<WakeTrial?>] = [:]
-    var dropReports = DropReports()
+    package var context: ShardContext
+    package var connections: Connections
+    package var logins: Logins
+    package var filterRequests = FilterRequests()
+    package var takeOvers = TakeOverDamper()
+    package var sessions: Sessions
+    package var endedSessions = EndedSessions()
+    package var subscriptions: Subscriptions
+    package var handOvers = HandOvers()
+    package var retained: RetainedStore
+    package var walks = RetainedWalks()
+    package var rights: Rights
+    package var bans: Bans
+    package var userDisconnects = UserDisconnects()
+    package var drain = ConnectionDrain()
+    package var commits: Commits
+    /// The features, which are told of what happens here.
+    package let followers: any Followers
+    /// The first eight bytes of the topics that features read; 0 for none.
+    let readPrefix: UInt64
+    package var dropReports = DropReports()
     /// The publisher whose match is made in slices; `nil` for none.
-    var matchPublisher: MatchPublisher?
-    var system: SystemTopics
-    var turn = TurnMachine()
+    package var matchPublisher: MatchPublisher?
+    package var system: SystemTopics
+    package var turn = TurnMachine()
     /// CONNECTs whose passwords or tokens must be checked.
-    var authentications: [AuthenticationRequest] = []
+    package var authentications: [AuthenticationRequest] = []
     /// Sessions being restored during a start.
-    var restoration = Restoration()
+    package var restoration = Restoration()
     /// Sessions whose next message waited for a commit, while they are processed.
-    var committed = GrowableBuffer<UInt32>()
+    package var committed = GrowableBuffer<UInt32>()
     /// True when passwords or tokens are checked; otherwise user names are unproven.
-    let verifiesPasswords: Bool
+    package let verifiesPasswords: Bool
     /// True when logins are checked of clients, too, whose certificates name them.
-    let asksBeforeCertificates: Bool
+    package let asksBeforeCertificates: Bool
     /// By listener: true when clients without a proven user name may connect.
-    let allowsAnonymous: [Bool]
+    package let allowsAnonymous: [Bool]
 
-    /// `seed` is for hashes and generated client identifiers; it must be random.
-    public init(
-        limits: BrokerLimits, allowsAnonymous: [Bool], systemTopicInterval: Duration,
+    /// `seed` is for hashes and generated client identifiers, and must be random; `followers` are
+    /// those of this shard alone.
+    package init(
+        followers: any Followers, limits: BrokerLimits, allowsAnonymous: [Bool],
+        systemTopicInterval: Duration,
         store: any Store, verifiesPasswords: Bool, asksBeforeCertificates: Bool = false,
         access: AccessRules? = nil, bans: BanTable? = nil, seed: UInt64, now: MonotonicTime,
         wallClockMs: Int64
@@ -83,15 +73,8 @@ public struct Shard: ~Copyable {
         sessions = Sessions(hash: hash, seed: seed, now: now)
         subscriptions = Subscriptions(hash: hash, pool: context.pool)
         retained = RetainedStore(hash: hash, pool: context.pool)
-        publishKeys = PublishKeys(hash: hash)
-        receipts = Receipts(hash: hash)
-        scheduled = ScheduledMessages(hash: hash)
-        collapse = CollapseIndex(hash: hash)
-        tagged = TaggedClients(hash: hash)
-        reports = ClientReports(hash: hash)
-        devices = Devices(hash: hash)
-        wakes = OwedWakes(now: now)
-        wakeRules = WakeRules(limits.wakeRules)
+        self.followers = followers
+        readPrefix = Self.firstBytes(of: followers.readPrefix)
         rights = Rights(access)
         self.bans = Bans(bans)
         commits = Commits(store: store)
@@ -234,7 +217,7 @@ public struct Shard: ~Copyable {
     }
 
     /// Ends the connection at the end of the turn.
-    mutating func end(
+    package mutating func end(
         _ handle: Handle, _ reason: CloseReason, opening: ForeignProtocol? = nil
     ) {
         connections.end(handle, reason, opening: opening, pool: context.pool)

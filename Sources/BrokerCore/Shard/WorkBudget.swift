@@ -10,7 +10,7 @@ import Structures
 /// acknowledgements, DISCONNECT) are still handled. SUBSCRIBE and UNSUBSCRIBE stop behind any filter.
 /// A PUBLISH waits while very many filters are searched (``mostMatchSteps``). Any packet is finished
 /// once it is delivered or acts otherwise, so the work of a turn may exceed its bound by one.
-struct WorkBudget: BitwiseCopyable {
+package struct WorkBudget: BitwiseCopyable {
     /// Units of one turn, about 1 ms.
     private static var perTurn: Int { 65_536 }
     /// Units of one turn while memory has grown by ``mostUnsentBytes`` and output of earlier turns
@@ -25,37 +25,37 @@ struct WorkBudget: BitwiseCopyable {
     private static var groupShare: Int { 4_096 }
 
     /// Units of every packet.
-    static var packet: Int { 4 }
+    package static var packet: Int { 4 }
     /// Units of a message of the admin plane, without its receivers.
-    static func publication(bytes: Int) -> Int { 16 + bytes >> 8 }
+    package static func publication(bytes: Int) -> Int { 16 + bytes >> 8 }
     /// Units of a node or subscription that a match visits, or of a member that is asked.
-    static var matchStep: Int { 4 }
+    package static var matchStep: Int { 4 }
     /// Steps of a match, besides the visits of its receivers, that are made at once.
-    static var mostMatchSteps: Int { 1_024 }
+    package static var mostMatchSteps: Int { 1_024 }
     /// Steps of a slice of a match when the connection's share is nearly spent.
     private static var leastMatchSteps: Int { 256 }
     /// Units of a message for one receiver: at QoS 1 and 2 it gets a place in a queue.
-    static func delivery(bytes: Int, qos: QoS) -> Int {
+    package static func delivery(bytes: Int, qos: QoS) -> Int {
         (qos == .atMostOnce ? 1 : 10) + bytes >> 8
     }
 
     /// Units of reading a client's report.
-    static func report(bytes: Int) -> Int { bytes >> 2 }
+    package static func report(bytes: Int) -> Int { bytes >> 2 }
 
     /// Units of reading and storing the registration of a device.
-    static var registration: Int { 128 }
+    package static var registration: Int { 128 }
     /// Units of a message that asks for a wake, and of each step of that wake.
-    static var wake: Int { 16 }
+    package static var wake: Int { 16 }
 
     /// Units of an access rule that a filter is compared with.
-    static var ruleStep: Int { 1 }
+    package static var ruleStep: Int { 1 }
     /// Units of a filter that is subscribed or unsubscribed: each level is a node of the tree.
-    static func filter(_ filter: UnsafeRawBufferPointer, isGranted: Bool) -> Int {
+    package static func filter(_ filter: UnsafeRawBufferPointer, isGranted: Bool) -> Int {
         isGranted ? 16 + 12 * TopicLevels.count(filter) + filter.count >> 4 : 4
     }
 
     /// A message to more receivers than these is sent behind other output.
-    static var fewReceivers: Int { 64 }
+    package static var fewReceivers: Int { 64 }
 
     private var left = Self.perTurn
     /// Bytes in use when a turn first left output unsent; `nil` while all is sent.
@@ -66,11 +66,11 @@ struct WorkBudget: BitwiseCopyable {
     private var shareEnd = 0
 
     /// True when the turn's work is spent.
-    var isSpent: Bool { left <= 0 }
+    package var isSpent: Bool { left <= 0 }
 
     /// Begins a turn in which nothing is left of earlier turns.
     @inline(__always)
-    mutating func beginTurn() {
+    package mutating func beginTurn() {
         left = Self.perTurn
         reserved = 0
         bytesBefore = nil
@@ -78,7 +78,7 @@ struct WorkBudget: BitwiseCopyable {
 
     /// Begins a turn with work of earlier turns. What waits since earlier turns gets half of its work,
     /// ``releaseReserve()``; those that send now get the other half. `pool` holds the outputs.
-    mutating func beginTurn(hasUnsent: Bool, hasWaiting: Bool, pool: BytePool) {
+    package mutating func beginTurn(hasUnsent: Bool, hasWaiting: Bool, pool: BytePool) {
         let all = isBehind(hasUnsent, pool) ? Self.whileBehind : Self.perTurn
         reserved = hasWaiting ? all / 2 : 0
         left = all - reserved
@@ -98,39 +98,39 @@ struct WorkBudget: BitwiseCopyable {
     }
 
     /// Adds the half of the turn's work that was kept for connections which wait since earlier turns.
-    mutating func releaseReserve() {
+    package mutating func releaseReserve() {
         left = max(left, 0) + reserved
         reserved = 0
     }
 
     /// Begins the share of one connection: half of what is left.
     @inline(__always)
-    mutating func beginShare() {
+    package mutating func beginShare() {
         shareEnd = left > 0 ? left / 2 : left - Self.leastShare
     }
 
     /// Begins the share of the admin plane's groups: half of what is left, at most ``groupShare``.
-    mutating func beginGroups() {
+    package mutating func beginGroups() {
         shareEnd = left - max(Self.leastShare, min(left / 2, Self.groupShare))
     }
 
     /// Steps for a slice of a match: what is left of the connection's share.
-    var matchSteps: Int { max(Self.leastMatchSteps, (left - shareEnd) / Self.matchStep) }
+    package var matchSteps: Int { max(Self.leastMatchSteps, (left - shareEnd) / Self.matchStep) }
 
     /// Ends the share of the connection or of the groups.
-    mutating func endShare() { shareEnd = left }
+    package mutating func endShare() { shareEnd = left }
 
     /// True when the share of the admin plane's groups is spent.
-    var isShareSpent: Bool { left <= shareEnd }
+    package var isShareSpent: Bool { left <= shareEnd }
 
     /// True when the connection's next packet, of this type, is handled now.
     @inline(__always)
-    func admits(_ type: PacketType) -> Bool {
+    package func admits(_ type: PacketType) -> Bool {
         left > shareEnd && (left > 0 || !Self.mayCostMuch(type))
     }
 
     @inline(__always)
-    mutating func spend(_ units: Int) { left -= units }
+    package mutating func spend(_ units: Int) { left -= units }
 
     /// True for packets whose work grows with the number of receivers or filters.
     @inline(__always)

@@ -1,5 +1,6 @@
 import BrokerAPI
 import BrokerCore
+import BrokerFeatures
 import MQTTCodec
 import Structures
 import Transport

@@ -1,4 +1,5 @@
 import BrokerCore
+import BrokerFeatures
 import HermesTesting
 import MQTTCodec
 import Structures

@@ -1,0 +1,130 @@
+import BrokerAPI
+import BrokerCore
+import MQTTCore
+import Store
+import Structures
+
+/// Messages of the admin plane that replace queued ones of the same collapse key.
+///
+/// What waits for a receiver and was never sent leaves its queue, and the new message is queued
+/// behind all others; both in one group of records. The new one names the sequences of those it
+/// replaced for any receiver, so that each hole in a channel is explained to whoever has it.
+extension Shard {
+    /// Bytes of a packet besides topic and the caller's payload.
+    private static var mostAddedBytes: Int { 16 + Publication.mostStampBytes }
+    /// Positions of ended sessions that are removed in a turn.
+    private static var orphansPerTurn: Int { 1_024 }
+
+    /// Removes what a message replaces from the queues of its receivers; returns the sequences that
+    /// it supersedes, ascending, at most ``Publication/mostSuperseded``: what would bring more is not
+    /// replaced. `nil` when it replaces nothing.
+    mutating func replaceQueued(by publication: Publication) -> [UInt64]? {
+        guard let key = publication.collapseKey, features.collapse.count > 0 else { return nil }
+        var superseded: Set<UInt64>?
+        let matches = publication.topic.withUnsafeBytes { receivers(of: $0, isCounted: false) }
+        context.budget.spend(matches.count * WorkBudget.matchStep)
+        let bytes =
+            publication.topic.count + publication.payload.count + Self.mostAddedBytes
+        for match in matches {
+            let number = sessions[match.session].number
+            guard sessions[match.session].isUsed, sessions[match.session].follows,
+                let place = features.collapse.find(session: number, key: key)
+            else { continue }
+            let all = (superseded ?? []).union(features.collapse.sequences(of: place))
+            guard all.count <= Publication.mostSuperseded,
+                hasRoom(in: match.session, bytes: bytes),
+                replace(match.session, features.collapse.entries[place].position)
+            else { continue }
+            superseded = all
+        }
+        return superseded?.sorted()
+    }
+
+    /// True when the new message will have room, so that nothing leaves for one that does not come.
+    private func hasRoom(in session: UInt32, bytes: Int) -> Bool {
+        guard context.limits.queuePolicy != .dropOldest else {
+            return bytes <= context.limits.queueBytes
+        }
+        let queue = sessions[session].outbound
+        let isConnected = sessions[session].connection != nil
+        return queue.waitingBytes + bytes <= context.limits.queueBytes
+            && queue.waiting <= context.mostWaiting(isConnected: isConnected)
+    }
+
+    /// Removes a waiting message from a queue; false when it is in flight, or may be.
+    private mutating func replace(_ session: UInt32, _ position: UInt64) -> Bool {
+        let number = sessions[session].number
+        let before = sessions[session].outbound
+        if position >= before.firstStored {
+            // What is being loaded counts as sent.
+            guard position >= sessions.loads.below(of: number),
+                features.collapse.addHole(position, of: number)
+            else { return false }
+            sessions[session].outbound.dropStored()
+        } else {
+            guard
+                sessions[session].outbound.dropWaiting(at: position, pool: context.pool)
+            else { return false }
+        }
+        sessions.totals.replace(before, by: sessions[session].outbound)
+        finished(session, position, .dropped(.replaced))
+        drop(session, .replaced)
+        // The new message will be the one behind the holes.
+        passKnownHoles(session)
+        return true
+    }
+
+    /// Remembers the holes among waiting messages of a queue that is about to leave memory.
+    mutating func rememberHoles(_ session: UInt32) {
+        let number = sessions[session].number
+        guard sessions[session].follows, features.collapse.holds(number) else { return }
+        sessions[session].outbound.forEachHole { _ = features.collapse.addHole($0, of: number) }
+    }
+
+    // MARK: Positions
+
+    /// Notes the queue position of the message that is delivered, which has a collapse key.
+    mutating func addCollapsible(_ session: UInt32, _ position: UInt64) {
+        let (number, isStored) = (sessions[session].number, sessions[session].isPersistent)
+        let (key, sequences) = features.collapse.current
+        if let former = features.collapse.find(session: number, key: key) {
+            endCollapsible(former, isStored: isStored)
+        }
+        guard features.collapse.count < context.limits.collapsible else { return }
+        let stored = StoredCollapsible(
+            session: number, position: position, key: key, sequences: sequences)
+        features.collapse.add(stored, pool: pool)
+        if isStored { commits.records.collapsible(stored) }
+    }
+
+    /// Forgets a queue position that has ended.
+    mutating func endCollapsible(_ session: UInt32, _ position: UInt64) {
+        guard
+            let place = features.collapse.find(
+                session: sessions[session].number, position: position)
+        else { return }
+        endCollapsible(place, isStored: sessions[session].isPersistent)
+    }
+
+    private mutating func endCollapsible(_ place: UInt32, isStored: Bool) {
+        let entry = features.collapse.entries[place]
+        features.collapse.remove(place, pool: pool)
+        if isStored {
+            commits.records.collapsibleEnded(session: entry.session, position: entry.position)
+        }
+    }
+
+    /// Removes positions of ended sessions, a slice in a turn.
+    mutating func removeCollapseOrphans() {
+        if features.collapse.hasOrphans {
+            features.collapse.removeOrphans(most: Self.orphansPerTurn, pool: pool)
+        }
+    }
+
+    /// Restores a position whose session is still there.
+    mutating func restoreCollapsible(_ stored: StoredCollapsible) {
+        guard let session = restoration.find(stored.session) else { return }
+        features.collapse.add(stored, pool: pool)
+        sessions[session].follows = true
+    }
+}

@@ -1,0 +1,221 @@
+import Authorization
+import BrokerAPI
+import BrokerCore
+import MQTTCore
+import Store
+import Structures
+
+/// The features of a shard: their state, and what each does when the shard tells of something.
+///
+/// This is the only place that knows all of them. Each keeps its state in the types of its folder;
+/// its flows are methods there. A feature that is told of something new is added to the hook here.
+final class Features: Followers {
+    var requests = AdminRequests()
+    var groups = PublishGroups()
+    var publishKeys: PublishKeys
+    var receipts: Receipts
+    var scheduled: ScheduledMessages
+    var collapse: CollapseIndex
+    var tagged: TaggedClients
+    var pushes = Pushes()
+    var reports: ClientReports
+    var devices: Devices
+    var wakes: OwedWakes
+    var wakeRules: WakeRules
+    var wakeRequests = WakeRequests()
+    var wakeCounters = WakeCounters()
+    /// Operators who wait for the end of a notification, by the place of its device.
+    var trials: [UInt32: Reply<WakeTrial?>] = [:]
+
+    init(limits: BrokerLimits, hash: KeyedHash, now: MonotonicTime) {
+        publishKeys = PublishKeys(hash: hash)
+        receipts = Receipts(hash: hash)
+        scheduled = ScheduledMessages(hash: hash)
+        collapse = CollapseIndex(hash: hash)
+        tagged = TaggedClients(hash: hash)
+        reports = ClientReports(hash: hash)
+        devices = Devices(hash: hash)
+        wakes = OwedWakes(now: now)
+        wakeRules = WakeRules(limits.wakeRules)
+    }
+
+    // MARK: Queue positions
+
+    func positionBegan(
+        _ shard: inout Shard, _ message: RoutedMessage, _ session: UInt32, _ position: UInt64
+    ) {
+        if message.follower != noIndex { shard.addReceiver(message.follower, session, position) }
+        // What a group gives to a member is neither replaced nor replaces.
+        if message.mark == CollapseIndex.mark, message.group == noIndex {
+            shard.addCollapsible(session, position)
+        }
+    }
+
+    func endedAtOnce(
+        _ shard: inout Shard, _ message: RoutedMessage, _ session: UInt32, _ end: QueueEnd
+    ) {
+        shard.addEnded(message.follower, session, end)
+    }
+
+    func positionEnded(
+        _ shard: inout Shard, _ session: UInt32, _ position: UInt64, _ end: QueueEnd
+    ) {
+        shard.endReceiver(session, position, end)
+        shard.endCollapsible(session, position)
+        let number = shard.sessions[session].number
+        shard.sessions[session].follows = !receipts.freesSession(number) || collapse.holds(number)
+    }
+
+    func positionMoved(_ number: UInt64, from old: UInt64, to new: UInt64) {
+        receipts.move(number, from: old, to: new)
+        collapse.move(number, from: old, to: new)
+    }
+
+    func follower(_ shard: borrowing Shard, of session: UInt32, at position: UInt64) -> UInt32 {
+        shard.receipt(of: session, position)
+    }
+
+    func endOfHoles(_ shard: borrowing Shard, _ session: UInt32) -> UInt64? {
+        guard collapse.hasHoles else { return nil }
+        return collapse.endOfHoles(
+            at: shard.sessions[session].outbound.firstStored, of: shard.sessions[session].number)
+    }
+
+    func queueUnloads(_ shard: inout Shard, _ session: UInt32) { shard.rememberHoles(session) }
+
+    func queued(
+        _ shard: inout Shard, _ message: inout RoutedMessage, _ session: UInt32,
+        _ position: UInt64
+    ) {
+        shard.askForWake(&message, session, position)
+    }
+
+    // MARK: Clients and sessions
+
+    func attached(_ shard: inout Shard, _ session: UInt32) {
+        if devices.count > 0 { shard.setDevice(of: session) }
+        if shard.sessions[session].isWatched { shard.cancelWake(of: session) }
+    }
+
+    func connectionEnded(
+        _ shard: inout Shard, _ connection: Connection, _ reason: CloseReason
+    ) {
+        shard.countLoss(of: connection, reason)
+    }
+
+    func detached(_ shard: inout Shard, _ session: UInt32) { shard.resumeWake(of: session) }
+
+    func sessionEnds(_ shard: inout Shard, _ session: UInt32) {
+        if let device = shard.device(for: session) { shard.endWake(of: device) }
+    }
+
+    func sessionEnded(_ number: UInt64) {
+        receipts.sessionEnded(number)
+        collapse.sessionEnded(number)
+    }
+
+    // MARK: Messages of clients
+
+    func takes(_ topic: UnsafeRawBufferPointer) -> Bool { DeviceReader.isTopic(topic) }
+
+    func take(_ shard: inout Shard, _ payload: UnsafeRawBufferPointer, from session: UInt32) {
+        shard.takeRegistration(payload, from: session)
+    }
+
+    var readPrefix: StaticString { ReportReader.topicPrefix }
+
+    func read(
+        _ shard: inout Shard, _ topic: UnsafeRawBufferPointer,
+        _ payload: UnsafeRawBufferPointer, from session: UInt32
+    ) {
+        shard.takeReport(topic, payload, from: session)
+    }
+
+    // MARK: The turn
+
+    func isPublishing(_ shard: borrowing Shard) -> Bool {
+        groups.isWaiting || shard.arePushesDue
+    }
+
+    func publish(_ shard: inout Shard) {
+        shard.publishGroups()
+        shard.continuePushes()
+    }
+
+    func run(_ shard: inout Shard) {
+        shard.fireWakeTimers()
+        shard.dropPublishKeys()
+        shard.endAndDropReceipts()
+        shard.collectDue()
+        while shard.removeEndedPush(forRoom: false) {}
+        shard.removeCollapseOrphans()
+    }
+
+    func settle(_ shard: inout Shard) {
+        shard.answerReceiptEvents()
+        shard.feedWakes()
+    }
+
+    func nextDeadline(_ shard: borrowing Shard) -> MonotonicTime? {
+        let hasWork =
+            requests.hasWork || publishKeys.hasWork(limit: shard.limits.idempotencyKeys)
+            || receipts.hasWork(limit: shard.limits.receipts) || collapse.hasOrphans
+            || wakes.hasMore
+        guard !hasWork else { return shard.now }
+        return MonotonicTime.earliest(
+            MonotonicTime.earliest(receipts.deadline, shard.scheduledDue),
+            MonotonicTime.earliest(
+                MonotonicTime.earliest(wakes.nextDeadline, shard.pushesDue), shard.groupsDue))
+    }
+
+    func committed(_ number: UInt64) {
+        switch Awaited(number) {
+        case .reply(let number): requests.committed(number)
+        case .group(let number): groups.committed(number)
+        }
+    }
+
+    func take(_ shard: inout Shard, _ slice: QueueSlice, tag: UInt64) {
+        switch FeatureRead(tag) {
+        case .question(let number): requests.answer(number, slice)
+        case .wake(let device): shard.takeWakeSlice(slice, device)
+        }
+    }
+
+    var awaitsMatch: Bool { groups.isWaiting }
+
+    // MARK: The whole
+
+    func finishRestoring(_ shard: inout Shard) {
+        receipts.finishRestoring()
+        shard.restoreWakes()
+    }
+
+    func add(to figures: inout BrokerFigures, _ shard: borrowing Shard) {
+        figures.idempotencyKeys = publishKeys.count
+        figures.idempotencyKeysDropped = publishKeys.droppedEarly
+        figures.receipts = receipts.count
+        figures.scheduledMessages = scheduled.count
+        figures.scheduledFired = scheduled.fired
+        figures.scheduledExpired = scheduled.expired
+        figures.collapsible = collapse.count
+        figures.taggedClients = tagged.count
+        figures.tagBytes = tagged.bytes
+        figures.pushes = pushes.openCount
+        figures.clientsWithReports = reports.count
+        figures.reportBytes = reports.bytes
+        figures.clientReports = reports.outcomes.figures
+        figures.reportedGrowth = reports.growth
+        figures.lostConnections = reports.lostConnections
+        figures.pushClients = pushes.reached
+        figures.devices = devices.count
+        figures.deviceBytes = devices.bytes + wakes.bytes
+        figures.wakesOwed = wakes.count
+        figures.deviceRefusals = wakeCounters.refusals
+        figures.wakeMessages = wakeCounters.messages
+        figures.wakes = wakeCounters.ends
+        figures.receiptsDropped = receipts.droppedEarly
+        figures.receiptEvents = receipts.events.count
+        figures.receiptEventsDropped = receipts.events.dropped
+    }
+}

@@ -1,0 +1,286 @@
+import Addresses
+import BrokerAPI
+import BrokerCore
+import MQTTCodec
+import MQTTCore
+import Structures
+
+/// Lists for the admin plane: clients, subscriptions, retained messages. Each is made in slices.
+extension Shard {
+    /// Sessions visited per turn for client lists, so that a million sessions delay nobody: some
+    /// 20 us.
+    private static var listedPerTurn: Int { 512 }
+    /// Topics visited per turn for lists of retained messages.
+    private static var topicsPerTurn: Int { 4_096 }
+    /// Steps of one page of subscriptions: a session, or an eighth of a filter.
+    private static var subscriptionSteps: Int { 8_192 }
+    private static var stepsPerFilter: Int { 8 }
+    /// Steps of a search for the receivers of a topic.
+    private static var mostMatchSteps: Int { 32_768 }
+
+    // MARK: Clients
+
+    /// Begins a page of clients. ``continueListings(address:peer:)`` calls `reply` with it, or with
+    /// an error when the shard stops. Pages are made one at a time.
+    public mutating func listClients(
+        _ query: ClientQuery, reply: @escaping Reply<ClientPage>
+    ) {
+        features.requests.add(ClientListing(query, reply: reply))
+    }
+
+    /// Continues the requested lists by one slice. `address` formats the peer of a connection, and
+    /// `peer` is its address.
+    public mutating func continueListings(
+        address: (Handle) -> String, peer: (Handle) -> IPAddress
+    ) {
+        var steps = Self.listedPerTurn
+        while steps > 0, var listing = features.requests.takeListing() {
+            let begin = listing.position
+            let end = min(sessions.endIndex, begin + UInt32(steps))
+            let order = listing.query.order
+            while listing.position < end {
+                let index = listing.position
+                listing.position += 1
+                guard sessions[index].isUsed else { continue }
+                // Rejects most by one comparison, and looks at the rest of those that are left.
+                let rank = rank(of: index, by: order)
+                guard listing.mayHold(rank: rank),
+                    !listing.isFiltered || matches(listing, index, peer)
+                else { continue }
+                sessions[index].clientIdentifier.withBytes {
+                    listing.offer($0, rank: rank, index, hash)
+                }
+            }
+            // At least one step, so that empty tables end the loop too.
+            steps -= max(1, Int(listing.position - begin))
+            guard listing.position >= sessions.endIndex else {
+                features.requests.putBack(listing)
+                break
+            }
+            finish(&listing, address, peer)
+        }
+        continueRetainedListings()
+    }
+
+    private func finish(
+        _ listing: inout ClientListing, _ address: (Handle) -> String,
+        _ peer: (Handle) -> IPAddress
+    ) {
+        let (page, hasMore) = listing.finish()
+        var clients: [ClientSummary] = []
+        clients.reserveCapacity(page.count)
+        for candidate in page {
+            // Skip sessions that have ended since they were visited.
+            guard let index = session(of: candidate), matches(listing, index, peer)
+            else { continue }
+            clients.append(summary(index, address))
+        }
+        let isRanked = listing.query.order.isRanked
+        let next = hasMore ? page.last?.key.cursor(isRanked: isRanked) : nil
+        listing.reply(.success(ClientPage(clients: clients, next: next)))
+    }
+
+    /// The session of a client that was visited, which may have begun anew; `nil` when it has ended.
+    private func session(of candidate: PageSelection<UInt32>.Candidate) -> UInt32? {
+        let key = candidate.key
+        if key.isWhole { return key.text.withUnsafeBytes { sessions.find($0) } }
+        guard sessions[candidate.item].isUsed,
+            sessions[candidate.item].clientIdentifier.withBytes({
+                SortKey($0, hash).text == key.text
+            })
+        else { return nil }
+        return candidate.item
+    }
+
+    /// The place of a client in an order, lowest first; 0 for the order by identifier.
+    private func rank(of index: UInt32, by order: ClientQuery.Order) -> UInt64 {
+        let count: UInt64
+        switch order {
+        case .clientID: return 0
+        case .since: return UInt64(max(0, sessions[index].sinceMs))
+        case .queued: count = UInt64(sessions[index].outbound.waiting)
+        case .queuedBytes: count = UInt64(sessions[index].outbound.waitingBytes)
+        case .inFlight: count = UInt64(sessions[index].outbound.inFlight)
+        case .dropped: count = sessions.drops(of: index).total
+        case .subscriptions: count = UInt64(sessions[index].subscriptions.count)
+        }
+        return .max - count
+    }
+
+    private func matches(
+        _ listing: ClientListing, _ index: UInt32, _ peer: (Handle) -> IPAddress
+    ) -> Bool {
+        let session = sessions[index]
+        guard session.generation != 0 else { return false }
+        let query = listing.query
+        if let connected = query.connected, connected != (session.connection != nil) {
+            return false
+        }
+        if let beforeMs = query.beforeMs, session.sinceMs >= beforeMs { return false }
+        if let fromMs = query.fromMs, session.sinceMs < fromMs { return false }
+        if let version = query.protocolVersion, version != session.versionText { return false }
+        if let network = listing.network {
+            guard let connection = session.connection, network.contains(peer(connection)) else {
+                return false
+            }
+        }
+        if !listing.prefix.isEmpty {
+            guard session.clientIdentifier.withBytes({ $0.starts(with: listing.prefix) }) else {
+                return false
+            }
+        }
+        guard let userName = listing.userName else { return true }
+        return session.hasUserName && userName.withUnsafeBytes { session.userName.equals($0) }
+    }
+
+    // MARK: Subscriptions
+
+    /// A page of subscriptions, by session, after a bounded search.
+    public func subscriptionPage(_ query: SubscriptionQuery) -> SubscriptionPage {
+        var page = SubscriptionPage(subscriptions: [], next: nil)
+        var place = ListPlace(query.from)
+        var last = sessions.endIndex
+        if let clientID = query.clientID {
+            guard let index = find(clientID) else { return page }
+            if place.session != index { place = ListPlace(session: index) }
+            last = index + 1
+        }
+        var steps = Self.subscriptionSteps
+        let prefix = Array(query.prefix.utf8)
+        while place.session < last {
+            steps -= 1 + Int(place.filter) / Self.stepsPerFilter
+            guard steps > 0, page.subscriptions.count < query.limit else {
+                page.next = place.text
+                return page
+            }
+            let session = sessions[place.session]
+            let isWhole =
+                session.generation == 0
+                || subscriptions.forEachFilter(of: session.subscriptions, from: place.filter) {
+                    filter, qos in
+                    guard steps > 0, page.subscriptions.count < query.limit else { return false }
+                    steps -= Self.stepsPerFilter
+                    place.filter += 1
+                    if filter.starts(with: prefix) {
+                        page.subscriptions.append(listed(filter, qos, of: session))
+                    }
+                    return true
+                }
+            if isWhole { place = ListPlace(session: place.session + 1) }
+        }
+        return page
+    }
+
+    private func listed(_ filter: [UInt8], _ qos: QoS, of session: Session) -> ListedSubscription {
+        ListedSubscription(
+            clientID: Self.text(session.clientIdentifier.array),
+            userName: session.hasUserName ? Self.text(session.userName.array) : nil,
+            connected: session.connection != nil, filter: Self.text(filter),
+            qos: Int(qos.rawValue))
+    }
+
+    /// Whom a message on a topic would reach now, with the first `limit` of them; `nil` when so many
+    /// filters match that the search would hold up clients.
+    public mutating func topicReceivers(
+        of topic: String, qos: QoS, limit: Int
+    ) -> TopicReceivers? {
+        Array(topic.utf8).withUnsafeBytes { bytes in
+            guard let matches = receivers(of: bytes, most: Self.mostMatchSteps, isCounted: false)
+            else { return nil }
+            var answer = TopicReceivers(
+                topic: topic, matched: matches.count, receivers: [], groups: [])
+            for match in matches.prefix(limit) {
+                let session = sessions[match.session]
+                let granted = min(qos, match.qos)
+                answer.receivers.append(
+                    TopicReceiver(
+                        clientID: Self.text(session.clientIdentifier.array),
+                        userName: session.hasUserName ? Self.text(session.userName.array) : nil,
+                        qos: Int(granted.rawValue),
+                        outcome: session.connection != nil
+                            ? .sent
+                            : session.isPersistent && granted != .atMostOnce ? .queued : .lost))
+            }
+            if subscriptions.hasShared {
+                answer.groups = subscriptions.groups.prefix(limit).map {
+                    Self.text(subscriptions.filter(of: $0.session).array)
+                }
+            }
+            return answer
+        }
+    }
+
+    // MARK: Retained messages
+
+    /// Begins a page of retained messages, which ``continueListings(address:peer:)`` answers.
+    public mutating func listRetained(
+        _ query: RetainedQuery, reply: @escaping Reply<RetainedPage>
+    ) {
+        let cursor = retained.cursor(Array(query.filter.utf8))
+        features.requests.add(RetainedListing(query, cursor, reply: reply))
+    }
+
+    private mutating func continueRetainedListings() {
+        var steps = Self.topicsPerTurn
+        while steps > 0, var listing = features.requests.takeRetainedListing() {
+            walk: while true {
+                switch retained.next(&listing.cursor, steps: &steps) {
+                case .message(let message):
+                    listing.offer(message, hash, pool: pool)
+                case .paused:
+                    features.requests.putBack(listing)
+                    return
+                case .finished: break walk
+                }
+            }
+            retained.end(listing.cursor)
+            listing.finish(pool: pool)
+            steps -= 1
+        }
+    }
+
+    /// The retained message of a topic; `nil` without one.
+    public func retainedMessage(of topic: String) -> RetainedMessage? {
+        Array(topic.utf8).withUnsafeBytes { topic in
+            retained.message(of: topic).map { message in
+                RetainedMessage(
+                    summary: RetainedSummary(message), payload: [UInt8](message.payload))
+            }
+        }
+    }
+
+    /// Removes a topic's retained message, tells nobody, and answers once that is stored: false
+    /// without one.
+    public mutating func removeRetained(_ topic: String, reply: @escaping Reply<Bool>) {
+        guard !commits.holdsMessages else {
+            reply(.failure(.storeRefuses))
+            return
+        }
+        let wasThere = Array(topic.utf8).withUnsafeBytes { topic in
+            guard retained.message(of: topic) != nil else { return false }
+            retained.remove(topic)
+            commits.records.retainedRemoved(topic: topic)
+            return true
+        }
+        guard wasThere, commits.records.hasUncommittedRecords else {
+            reply(.success(wasThere))
+            return
+        }
+        commit(true, reply)
+    }
+}
+
+/// A place in the list of subscriptions: a session, and how many of its filters come before.
+private struct ListPlace {
+    var session: UInt32
+    var filter: UInt32 = 0
+
+    init(session: UInt32) { self.session = session }
+
+    init(_ value: UInt64) {
+        session = UInt32(truncatingIfNeeded: value >> 32)
+        filter = UInt32(truncatingIfNeeded: value)
+    }
+
+    var text: String { "\(UInt64(session) << 32 | UInt64(filter))" }
+}

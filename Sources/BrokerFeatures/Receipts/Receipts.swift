@@ -1,0 +1,333 @@
+import BrokerAPI
+import BrokerCore
+import Store
+import Structures
+
+/// Receipts: what became of messages of the admin plane, for each of their receivers.
+///
+/// While a message waits or is in flight, only its queue knows its state: a receiver is found by its
+/// queue position, once, when that ends. Receipts are kept for 24 hours; above the limit, in which
+/// each receipt and each receiver counts, the oldest are dropped, in slices.
+///
+/// A receiver stands in one of ``ReceiverLists`` at a time: that of its session while it is open, and
+/// that of the events from its end until the event is taken.
+struct Receipts: ~Copyable {
+    struct Record: BitwiseCopyable {
+        let number: UInt64
+        let atMs: Int64
+        var messageID: CompactBytes
+        var topic: CompactBytes
+        /// The next younger receipt.
+        var next: UInt32 = noIndex
+        var firstReceiver: UInt32 = noIndex
+        var lastReceiver: UInt32 = noIndex
+        /// False when a later message has the same identifier.
+        var isNamed = true
+        var counts = ReceiverCounts()
+    }
+
+    /// Receivers that are ended, and receivers and receipts that are dropped, in a turn.
+    private static var perTurn: Int { 1_024 }
+    private static var lifetimeMs: Int64 { 24 * 3_600_000 }
+
+    /// Never read; see the same in ``Shard``.
+    private let addressOnly: any Sendable = ()
+    private let hash: KeyedHash
+    var records = Slab<Record>()
+    private var byMessageID = HashIndex()
+    private var byPosition = HashIndex()
+    private var bySession = HashIndex()
+    var receivers = Slab<Receiver>()
+    var lists = ReceiverLists()
+    private var oldest: UInt32 = noIndex
+    private var youngest: UInt32 = noIndex
+    var lastNumber: UInt64 = 0
+    /// True while the oldest receipt is being dropped.
+    private var isDropping = false
+    /// Receipts and receivers that were dropped before their time.
+    private(set) var droppedEarly: UInt64 = 0
+    var events = ReceiptEvents()
+    /// Numbers of restored receipts, ascending, with their places.
+    var restored: [(number: UInt64, place: UInt32)] = []
+
+    init(hash: KeyedHash) { self.hash = hash }
+
+    /// Receipts and receivers.
+    var count: Int { records.count + receivers.count }
+
+    // MARK: Adding
+
+    /// Adds the receipt of a message; returns its place. `now` is UNIX time in milliseconds.
+    mutating func add(
+        messageID: UnsafeRawBufferPointer, topic: UnsafeRawBufferPointer, at now: Int64,
+        pool: BytePool
+    ) -> UInt32 {
+        lastNumber += 1
+        return insert(
+            Record(
+                number: lastNumber, atMs: now, messageID: CompactBytes(messageID, pool: pool),
+                topic: CompactBytes(topic, pool: pool)))
+    }
+
+    /// Adds a receiver with a queue position; returns its place.
+    mutating func follow(
+        _ receipt: UInt32, session: UInt64, position: UInt64, client: CompactBytes
+    ) -> UInt32 {
+        let place = append(
+            Receiver(
+                receipt: receipt, place: records[receipt].counts.receivers, session: session,
+                position: position, client: client))
+        byPosition.insert(hash(ofPosition: position, session), place)
+        lists.append(place, to: list(of: session) ?? makeList(of: session), &receivers)
+        return place
+    }
+
+    /// Adds a receiver whose message never had a queue position.
+    mutating func add(_ receipt: UInt32, session: UInt64, client: CompactBytes) -> UInt32 {
+        append(
+            Receiver(
+                receipt: receipt, place: records[receipt].counts.receivers, session: session,
+                position: 0, client: client))
+    }
+
+    private mutating func append(_ receiver: Receiver) -> UInt32 {
+        let place = receivers.insert(receiver)
+        let receipt = receiver.receipt
+        records[receipt].counts.receivers += 1
+        if records[receipt].firstReceiver == noIndex {
+            records[receipt].firstReceiver = place
+        } else {
+            receivers[records[receipt].lastReceiver].next = place
+        }
+        records[receipt].lastReceiver = place
+        return place
+    }
+
+    mutating func insert(_ record: Record) -> UInt32 {
+        let place = records.insert(record)
+        if youngest == noIndex { oldest = place } else { records[youngest].next = place }
+        youngest = place
+        // A receipt is found by its identifier until a later message has the same one.
+        if let former = find(record.messageID) { removeName(former) }
+        byMessageID.insert(record.messageID.withBytes { hash($0) }, place)
+        return place
+    }
+
+    // MARK: Finding
+
+    /// The receipt of the last message with an identifier.
+    func find(messageID: UnsafeRawBufferPointer) -> UInt32? {
+        byMessageID.find(hash(messageID)) { records[$0].messageID.equals(messageID) }
+    }
+
+    private func find(_ messageID: CompactBytes) -> UInt32? {
+        messageID.withBytes { find(messageID: $0) }
+    }
+
+    /// The open receiver of a queue position.
+    func find(session: UInt64, position: UInt64) -> UInt32? {
+        byPosition.find(hash(ofPosition: position, session)) {
+            receivers[$0].session == session && receivers[$0].position == position
+        }
+    }
+
+    /// True unless the receipt is being dropped, and so takes no receivers.
+    func mayGrow(_ receipt: UInt32) -> Bool { !(isDropping && receipt == oldest) }
+
+    // MARK: The end of a receiver
+
+    /// Ends an open receiver, at a UNIX time in milliseconds; returns the end for the store. An event
+    /// is told once `ticket` is committed.
+    mutating func end(
+        _ place: UInt32, _ outcome: ReceiverOutcome, _ reason: ReceiverReason, at now: Int64,
+        ticket: UInt64, keepsEvents: Bool
+    ) -> ReceiverEnd {
+        if receivers[place].list != noIndex { close(place) }
+        receivers[place].outcome = outcome
+        receivers[place].reason = reason
+        receivers[place].atMs = now
+        records[receivers[place].receipt].counts.add(outcome)
+        if keepsEvents, outcome.event != nil {
+            receivers[place].event = events.newNumber()
+            // The position is not needed any more.
+            receivers[place].position = ticket
+            appendEvent(place)
+        }
+        return ReceiverEnd(
+            receipt: records[receivers[place].receipt].number, place: receivers[place].place,
+            outcome: outcome.rawValue, reason: reason.number, atMs: now,
+            event: receivers[place].event)
+    }
+
+    /// Changes the position of an open receiver.
+    mutating func move(_ session: UInt64, from old: UInt64, to new: UInt64) {
+        guard let place = find(session: session, position: old) else { return }
+        byPosition.remove(hash(ofPosition: old, session), place)
+        receivers[place].position = new
+        byPosition.insert(hash(ofPosition: new, session), place)
+    }
+
+    // MARK: Sessions
+
+    /// The list of a session's open receivers.
+    private func list(of session: UInt64) -> UInt32? {
+        bySession.find(hash(ofSession: session)) { lists.session(of: $0) == session }
+    }
+
+    private mutating func makeList(of session: UInt64) -> UInt32 {
+        let list = lists.make(session)
+        bySession.insert(hash(ofSession: session), list)
+        return list
+    }
+
+    /// True when a session has no open receivers left.
+    mutating func freesSession(_ session: UInt64) -> Bool {
+        guard let list = list(of: session) else { return true }
+        guard lists.isEmpty(list) else { return false }
+        bySession.remove(hash(ofSession: session), list)
+        lists.free(list)
+        return true
+    }
+
+    /// Has the open receivers of a session ended in slices, because the session has.
+    mutating func sessionEnded(_ session: UInt64) {
+        guard let list = list(of: session) else { return }
+        bySession.remove(hash(ofSession: session), list)
+        lists.orphan(list)
+    }
+
+    private mutating func close(_ place: UInt32) {
+        byPosition.remove(
+            hash(ofPosition: receivers[place].position, receivers[place].session), place)
+        lists.remove(place, &receivers)
+    }
+
+    // MARK: Events
+
+    /// The time at which a request for events is answered with none; `nil` without one.
+    var deadline: MonotonicTime? { events.deadline }
+
+    mutating func appendEvent(_ place: UInt32) {
+        lists.append(place, to: lists.events, &receivers)
+        events.count += 1
+    }
+
+    /// The first events with higher numbers than `number`, at most `most`, that are committed.
+    func events(
+        after number: UInt64, most: Int, isCommitted: (UInt64) -> Bool
+    ) -> [ReceiptEvent] {
+        var found: [ReceiptEvent] = []
+        var place = lists.first(of: lists.events)
+        while place != noIndex, found.count < most, isCommitted(receivers[place].position) {
+            let receiver = receivers[place]
+            if receiver.event > number, let outcome = receiver.outcome.event {
+                let record = records[receiver.receipt]
+                found.append(
+                    ReceiptEvent(
+                        number: receiver.event,
+                        messageID: String(decoding: record.messageID.array, as: UTF8.self),
+                        topic: String(decoding: record.topic.array, as: UTF8.self),
+                        clientID: String(decoding: receiver.client.array, as: UTF8.self),
+                        outcome: outcome, reason: receiver.reason.name, atMs: receiver.atMs))
+            }
+            place = receiver.after
+        }
+        return found
+    }
+
+    /// Drops the events up to a number; false when there are none.
+    mutating func takeEvents(through number: UInt64) -> Bool {
+        var hasTaken = false
+        while case let place = lists.first(of: lists.events), place != noIndex,
+            receivers[place].event <= number
+        {
+            removeEvent(place)
+            hasTaken = true
+        }
+        if hasTaken { events.taken = number }
+        return hasTaken
+    }
+
+    private mutating func removeEvent(_ place: UInt32) {
+        lists.remove(place, &receivers)
+        events.count -= 1
+    }
+
+    /// For the store: receipts below the oldest are dropped.
+    var progress: ReceiptProgress {
+        ReceiptProgress(
+            begin: oldest == noIndex
+                ? lastNumber + 1 : records[oldest].number + (isDropping ? 1 : 0),
+            lastEvent: events.last, taken: events.taken)
+    }
+
+    // MARK: Dropping
+
+    /// True when the next turn has receivers to end, or receipts to drop.
+    func hasWork(limit: Int) -> Bool { isDropping || count > limit || lists.hasOrphans }
+
+    /// Drops receipts that are too old or too many, a slice; true when ``progress`` has changed.
+    mutating func drop(limit: Int, at now: Int64, pool: BytePool) -> Bool {
+        var hasBegun = false
+        var left = Self.perTurn
+        while left > 0, oldest != noIndex {
+            if !isDropping {
+                let isExpired = records[oldest].atMs + Self.lifetimeMs <= now
+                guard isExpired || count > limit else { break }
+                if !isExpired {
+                    droppedEarly += 1 + UInt64(records[oldest].counts.receivers)
+                }
+                isDropping = true
+                hasBegun = true
+            }
+            while left > 0, records[oldest].firstReceiver != noIndex {
+                dropReceiver(records[oldest].firstReceiver, pool)
+                left -= 1
+            }
+            guard left > 0 else { break }
+            dropOldest(pool)
+            left -= 1
+        }
+        return hasBegun
+    }
+
+    private mutating func dropReceiver(_ place: UInt32, _ pool: BytePool) {
+        let receiver = receivers[place]
+        if receiver.outcome == .open {
+            close(place)
+        } else if receiver.list != noIndex {
+            removeEvent(place)
+            events.dropped += 1
+        }
+        records[receiver.receipt].firstReceiver = receiver.next
+        receivers[place].client.destroy(in: pool)
+        receivers.remove(place)
+    }
+
+    private mutating func dropOldest(_ pool: BytePool) {
+        let place = oldest
+        oldest = records[place].next
+        if oldest == noIndex { youngest = noIndex }
+        removeName(place)
+        records[place].messageID.destroy(in: pool)
+        records[place].topic.destroy(in: pool)
+        records.remove(place)
+        isDropping = false
+    }
+
+    private mutating func removeName(_ place: UInt32) {
+        guard records[place].isNamed else { return }
+        records[place].isNamed = false
+        byMessageID.remove(records[place].messageID.withBytes { hash($0) }, place)
+    }
+
+    // MARK: Hashes
+
+    private func hash(ofSession session: UInt64) -> UInt64 {
+        withUnsafeBytes(of: session) { hash($0) }
+    }
+
+    private func hash(ofPosition position: UInt64, _ session: UInt64) -> UInt64 {
+        withUnsafeBytes(of: (session, position)) { hash($0) }
+    }
+}

@@ -1,0 +1,218 @@
+import BrokerAPI
+import BrokerCore
+import Store
+import Structures
+
+/// Phones that can be woken, one of each client identifier, with or without a session.
+///
+/// A token belongs to one client: registering it for another takes it from the first.
+struct Devices: ~Copyable {
+    struct Record: BitwiseCopyable {
+        let identifier: CompactBytes
+        /// The user whose sessions it is woken for; any without ``hasUser``.
+        let user: CompactBytes
+        let token: CompactBytes
+        let registeredMs: Int64
+        /// Index of the app's name.
+        let bundle: UInt32
+        /// Tells the record from an earlier one at the same place; 0 while the place is free.
+        let generation: UInt32
+        let kind: Device.Kind
+        let environment: Device.Environment
+        let hasUser: Bool
+        /// True when the push service does not know the token.
+        var isSetAside: Bool
+        /// The form and the end of the last wake; `nil` before the first.
+        var lastOutcome: WakeResult?
+        /// Index of the push service's word for it; ``noIndex`` without one.
+        var lastReason: UInt32 = noIndex
+        /// The owed wake; ``noIndex`` without one.
+        var owed: UInt32 = noIndex
+        /// Messages that need no further wake.
+        var woken: StoredDevice.Woken
+        /// When the last wake was handed to its sender, on the monotonic clock; `nil` before.
+        var lastWake: MonotonicTime?
+        /// UNIX time in milliseconds of the answer to the last wake; 0 before.
+        var answeredMs: Int64 = 0
+    }
+
+    struct Text: BitwiseCopyable {
+        let text: CompactBytes
+        var uses: UInt32
+    }
+
+    /// Bytes that a device counts besides its texts, with a wake that it may be owed.
+    static var recordBytes: Int { 304 }
+    /// The most different words of push services that are kept.
+    private static var mostReasons: Int { 64 }
+
+    /// Never read; see the same in ``Shard``.
+    private let addressOnly: any Sendable = ()
+    private let hash: KeyedHash
+    private var records = Slab<Record>()
+    private var byIdentifier = HashIndex()
+    private var byToken = HashIndex()
+    private var bundles = Slab<Text>()
+    private var byBundle = HashIndex()
+    private var reasons: [String] = []
+    private var generation: UInt32 = 0
+    private(set) var bytes = 0
+
+    init(hash: KeyedHash) { self.hash = hash }
+
+    var count: Int { records.count }
+    /// The end of the places of devices.
+    var endIndex: UInt32 { records.endIndex }
+
+    subscript(place: UInt32) -> Record {
+        @inline(__always) unsafeAddress { UnsafePointer(records.pointer(to: place)) }
+        @inline(__always) unsafeMutableAddress { records.pointer(to: place) }
+    }
+
+    // MARK: Finding
+
+    /// The place of a client's device.
+    func find(_ identifier: UnsafeRawBufferPointer) -> UInt32? {
+        guard records.count > 0 else { return nil }
+        return byIdentifier.find(hash(identifier)) { records[$0].identifier.equals(identifier) }
+    }
+
+    /// The place of the device with a token of this kind.
+    func find(token: UnsafeRawBufferPointer, kind: Device.Kind) -> UInt32? {
+        byToken.find(hash(token)) { records[$0].kind == kind && records[$0].token.equals(token) }
+    }
+
+    func isCurrent(_ handle: Handle) -> Bool {
+        handle.index < records.endIndex && handle.generation != 0
+            && records[handle.index].generation == handle.generation
+    }
+
+    func handle(of place: UInt32) -> Handle {
+        Handle(index: place, generation: records[place].generation)
+    }
+
+    /// True when the device is woken for a session of this user.
+    func serves(_ place: UInt32, userName: CompactBytes?) -> Bool {
+        guard records[place].hasUser else { return true }
+        guard let userName else { return false }
+        return userName.withBytes { records[place].user.equals($0) }
+    }
+
+    // MARK: Changes
+
+    /// Bytes that a device counts.
+    static func bytes(of device: StoredDevice) -> Int {
+        recordBytes + device.clientIdentifier.count + (device.userName?.count ?? 0)
+            + device.token.count
+    }
+
+    /// Adds the device of a client that has none here; `nil` when one of its numbers is unknown.
+    mutating func add(_ device: StoredDevice, pool: BytePool) -> UInt32? {
+        guard let kind = Device.Kind(rawValue: device.kind),
+            let environment = Device.Environment(rawValue: device.environment)
+        else { return nil }
+        generation = generation == UInt32.max >> 8 ? 1 : generation + 1
+        let place = records.insert(
+            Record(
+                identifier: compact(device.clientIdentifier, pool),
+                user: compact(device.userName ?? [], pool), token: compact(device.token, pool),
+                registeredMs: device.registeredMs, bundle: use(bundle: device.bundle, pool),
+                generation: generation, kind: kind, environment: environment,
+                hasUser: device.userName != nil, isSetAside: device.isSetAside,
+                woken: device.woken))
+        byIdentifier.insert(device.clientIdentifier.withUnsafeBytes { hash($0) }, place)
+        byToken.insert(device.token.withUnsafeBytes { hash($0) }, place)
+        bytes += Self.bytes(of: device)
+        return place
+    }
+
+    /// Removes a device, which no wake is owed any more.
+    mutating func remove(_ place: UInt32, pool: BytePool) {
+        let record = records[place]
+        byIdentifier.remove(record.identifier.withBytes { hash($0) }, place)
+        byToken.remove(record.token.withBytes { hash($0) }, place)
+        bytes -=
+            Self.recordBytes + record.identifier.count + record.user.count + record.token.count
+        record.identifier.destroy(in: pool)
+        record.user.destroy(in: pool)
+        record.token.destroy(in: pool)
+        release(bundle: record.bundle, pool)
+        records[place] = Record(
+            identifier: CompactBytes(), user: CompactBytes(), token: CompactBytes(),
+            registeredMs: 0, bundle: noIndex, generation: 0, kind: .apns,
+            environment: .production, hasUser: false, isSetAside: false,
+            woken: StoredDevice.Woken())
+        records.remove(place)
+    }
+
+    private func compact(_ bytes: [UInt8], _ pool: BytePool) -> CompactBytes {
+        bytes.withUnsafeBytes { CompactBytes($0, pool: pool) }
+    }
+
+    private mutating func use(bundle: [UInt8], _ pool: BytePool) -> UInt32 {
+        bundle.withUnsafeBytes { bytes in
+            let found = byBundle.find(hash(bytes)) { bundles[$0].text.equals(bytes) }
+            if let found {
+                bundles[found].uses += 1
+                return found
+            }
+            let place = bundles.insert(Text(text: CompactBytes(bytes, pool: pool), uses: 1))
+            byBundle.insert(hash(bytes), place)
+            return place
+        }
+    }
+
+    private mutating func release(bundle place: UInt32, _ pool: BytePool) {
+        bundles[place].uses -= 1
+        guard bundles[place].uses == 0 else { return }
+        byBundle.remove(bundles[place].text.withBytes { hash($0) }, place)
+        bundles[place].text.destroy(in: pool)
+        bundles.remove(place)
+    }
+
+    /// Notes the end of a wake; of a push service's words the first ``mostReasons`` are kept.
+    mutating func answered(_ place: UInt32, _ outcome: WakeResult, _ reason: String, atMs: Int64) {
+        records[place].lastOutcome = outcome
+        records[place].answeredMs = atMs
+        records[place].lastReason = noIndex
+        guard !reason.isEmpty else { return }
+        if let index = reasons.firstIndex(of: reason) {
+            records[place].lastReason = UInt32(index)
+        } else if reasons.count < Self.mostReasons {
+            records[place].lastReason = UInt32(reasons.count)
+            reasons.append(reason)
+        }
+    }
+
+    // MARK: Copies
+
+    /// What the store keeps of a device.
+    func stored(_ place: UInt32) -> StoredDevice {
+        let record = records[place]
+        return StoredDevice(
+            clientIdentifier: record.identifier.array,
+            userName: record.hasUser ? record.user.array : nil, token: record.token.array,
+            bundle: bundles[record.bundle].text.array, kind: record.kind.rawValue,
+            environment: record.environment.rawValue, registeredMs: record.registeredMs,
+            isSetAside: record.isSetAside, woken: record.woken)
+    }
+
+    func device(_ place: UInt32) -> Device {
+        let record = records[place]
+        return Device(
+            kind: record.kind, token: record.token.array,
+            bundle: String(decoding: bundles[record.bundle].text.array, as: UTF8.self),
+            environment: record.environment,
+            userName: record.hasUser ? String(decoding: record.user.array, as: UTF8.self) : nil,
+            registeredAtMs: record.registeredMs)
+    }
+
+    func lastReason(of place: UInt32) -> String? {
+        let index = records[place].lastReason
+        return index == noIndex ? nil : reasons[Int(index)]
+    }
+
+    func clientIdentifier(of place: UInt32) -> String {
+        String(decoding: records[place].identifier.array, as: UTF8.self)
+    }
+}

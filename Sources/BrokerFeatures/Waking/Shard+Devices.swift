@@ -1,0 +1,198 @@
+import BrokerAPI
+import BrokerCore
+import MQTTCodec
+import MQTTCore
+import Store
+import Structures
+
+/// Devices: registered by their clients with a PUBLISH to `$hermes/device`, or over HTTP.
+extension Shard {
+    // MARK: Over MQTT
+
+    /// Registers the device of a session's client, or forgets it if the payload is empty.
+    mutating func takeRegistration(_ payload: UnsafeRawBufferPointer, from session: UInt32) {
+        context.budget.spend(WorkBudget.registration)
+        let client = sessions[session].clientIdentifier
+        guard payload.count > 0 else {
+            if let device = client.withBytes({ features.devices.find($0) }) { forgetDevice(device) }
+            return
+        }
+        guard let registration = DeviceReader.read(payload) else {
+            features.wakeCounters.malformed += 1
+            context.notices.appendBounded(
+                .deviceRefused(
+                    clientIdentifier: client.array, .malformed(bytes: payload.count)))
+            return
+        }
+        let device = StoredDevice(
+            clientIdentifier: client.array, userName: sessions[session].claimedUserName,
+            token: [UInt8](registration.token), bundle: [UInt8](registration.bundle),
+            kind: registration.kind.rawValue, environment: registration.environment.rawValue,
+            registeredMs: context.wallClockMs, isSetAside: false)
+        guard !register(device) else { return }
+        context.notices.appendBounded(.deviceRefused(clientIdentifier: client.array, .noRoom))
+    }
+
+    // MARK: Over HTTP
+
+    /// The device of a client; `nil` without one.
+    public func device(of clientID: String) -> DeviceDetail? {
+        Array(clientID.utf8).withUnsafeBytes { features.devices.find($0) }.map { detail(of: $0) }
+    }
+
+    /// Registers a device and answers once that is stored: false when there is no room for it.
+    public mutating func setDevice(
+        of clientID: String, _ device: Device, reply: @escaping Reply<Bool>
+    ) {
+        guard !commits.holdsMessages else {
+            reply(.failure(.storeRefuses))
+            return
+        }
+        let stored = StoredDevice(
+            clientIdentifier: Array(clientID.utf8),
+            userName: device.userName.map { Array($0.utf8) },
+            token: device.token, bundle: Array(device.bundle.utf8), kind: device.kind.rawValue,
+            environment: device.environment.rawValue, registeredMs: context.wallClockMs,
+            isSetAside: false)
+        guard register(stored) else {
+            reply(.success(false))
+            return
+        }
+        commit(true, reply)
+    }
+
+    /// Forgets a device and answers once that is stored: false without one.
+    public mutating func removeDevice(of clientID: String, reply: @escaping Reply<Bool>) {
+        guard let device = Array(clientID.utf8).withUnsafeBytes({ features.devices.find($0) })
+        else {
+            reply(.success(false))
+            return
+        }
+        guard !commits.holdsMessages else {
+            reply(.failure(.storeRefuses))
+            return
+        }
+        forgetDevice(device)
+        commit(true, reply)
+    }
+
+    /// A page of devices in no particular order. It looks at a bounded number of places, so it may be
+    /// short.
+    public func deviceList(from first: UInt32, limit: Int) -> DevicePage {
+        var page = DevicePage()
+        var place = min(first, features.devices.endIndex)
+        let stop = place + min(16_384, features.devices.endIndex - place)
+        while place < stop, page.devices.count < limit {
+            if features.devices[place].generation != 0 { page.devices.append(detail(of: place)) }
+            place += 1
+        }
+        if place < features.devices.endIndex { page.next = "\(place)" }
+        return page
+    }
+
+    private func detail(of place: UInt32) -> DeviceDetail {
+        let record = features.devices[place]
+        let owed = record.owed == noIndex ? nil : features.wakes[record.owed].state
+        let state: DeviceDetail.WakeState =
+            switch owed {
+            case nil: record.isSetAside ? .setAside : .none
+            case .watching: .watched
+            case .waiting, .reading: .waiting
+            case .ready: .ready
+            case .sent: .sent
+            }
+        return DeviceDetail(
+            clientID: features.devices.clientIdentifier(of: place),
+            device: features.devices.device(place),
+            wake: state,
+            waiting: record.owed == noIndex ? 0 : Int(features.wakes[record.owed].count),
+            lastOutcome: record.lastOutcome.map(\.name),
+            lastReason: features.devices.lastReason(of: place),
+            lastAnsweredAtMs: record.answeredMs == 0 ? nil : record.answeredMs)
+    }
+
+    // MARK: Changes
+
+    /// Registers a device in place of the client's earlier one; false when there is no room for it.
+    /// The caller ends the group of records.
+    private mutating func register(_ device: StoredDevice) -> Bool {
+        let existing = device.clientIdentifier.withUnsafeBytes { features.devices.find($0) }
+        let former = existing.map { features.devices.stored($0) }
+        let freed = former.map { Devices.bytes(of: $0) } ?? 0
+        guard
+            features.devices.bytes - freed + Devices.bytes(of: device) <= context.limits.deviceBytes
+        else {
+            features.wakeCounters.refused += 1
+            return false
+        }
+        if let kind = Device.Kind(rawValue: device.kind),
+            let other = device.token.withUnsafeBytes({
+                features.devices.find(token: $0, kind: kind)
+            }),
+            other != existing
+        {
+            // Another person has logged in on this phone.
+            forgetDevice(other)
+        }
+        var device = device
+        if let former, former.token == device.token, former.kind == device.kind {
+            device.woken = former.woken
+        }
+        if let existing { removeDevice(existing) }
+        guard let place = features.devices.add(device, pool: pool) else { return false }
+        commits.records.device(device)
+        if device.woken.session != 0 { record(device.woken, of: place) }
+        serve(place)
+        return true
+    }
+
+    /// Has the device woken for its client's session, if there is one, and for what waits in it.
+    private mutating func serve(_ device: UInt32) {
+        let client = features.devices[device].identifier
+        guard let session = client.withBytes({ sessions.find($0) }) else { return }
+        setDevice(of: session)
+        if sessions[session].isWatched { examineQueue(of: session, device) }
+    }
+
+    /// Notes whether a session's client has a device that is woken for it.
+    mutating func setDevice(of session: UInt32) {
+        let device = sessions[session].clientIdentifier.withBytes { features.devices.find($0) }
+        sessions[session].isWatched =
+            device.map { features.devices.serves($0, userName: sessions[session].ownerName) }
+            ?? false
+    }
+
+    /// The device that is woken for a session; `nil` without one.
+    func device(for session: UInt32) -> UInt32? {
+        guard sessions[session].isWatched else { return nil }
+        return sessions[session].clientIdentifier.withBytes { features.devices.find($0) }
+    }
+
+    /// The session for which a device is woken; `nil` without one.
+    func session(for device: UInt32) -> UInt32? {
+        features.devices[device].identifier.withBytes { sessions.find($0) }
+            .flatMap { sessions[$0].isWatched ? $0 : nil }
+    }
+
+    /// Removes a device, also from the store. The caller ends the group of records.
+    mutating func forgetDevice(_ device: UInt32) {
+        features.devices[device].identifier.withBytes { commits.records.deviceRemoved(of: $0) }
+        removeDevice(device)
+    }
+
+    private mutating func removeDevice(_ device: UInt32) {
+        endWake(of: device)
+        if let session = session(for: device) { sessions[session].isWatched = false }
+        features.devices.remove(device, pool: pool)
+    }
+
+    /// Restores a device, behind the sessions.
+    mutating func restoreDevice(_ stored: StoredDevice) {
+        guard let device = features.devices.add(stored, pool: pool) else { return }
+        guard let session = features.devices[device].identifier.withBytes({ sessions.find($0) })
+        else {
+            return
+        }
+        setDevice(of: session)
+    }
+}

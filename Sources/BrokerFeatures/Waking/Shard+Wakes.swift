@@ -1,0 +1,320 @@
+import BrokerAPI
+import BrokerCore
+import MQTTCore
+import Store
+import Structures
+
+/// When a phone is woken.
+///
+/// A wake is owed for a session while a stored message that asks for one waits beyond the position up
+/// to which the client's device has been woken, and the client is offline or does not answer. Only
+/// that position is stored, so a crash may repeat a wake and never loses one.
+extension Shard {
+    /// Timers of wakes handled in a turn.
+    private static var timersPerTurn: Int { 1_000 }
+    /// The most bytes of a topic, and of a payload whose fields go into the notification, that are
+    /// kept for it.
+    private static var mostTopicBytes: Int { 512 }
+    private static var mostPayloadBytes: Int { 4_096 }
+
+    // MARK: Messages
+
+    /// Notes a queued message, which may wake the session's device.
+    mutating func askForWake(
+        _ delivery: inout RoutedMessage, _ session: UInt32, _ position: UInt64
+    ) {
+        let message = delivery.message
+        guard message.qos != .atMostOnce else { return }
+        let choice =
+            WakeChoice(memo: delivery.memo)
+            ?? features.wakeRules.choice(for: message.topic, message.wakeRequest)
+        delivery.memo = choice.memo
+        guard let kind = choice.kind, let device = device(for: session),
+            !features.devices[device].isSetAside
+        else { return }
+        context.budget.spend(WorkBudget.wake)
+        features.wakeCounters.asked += 1
+        let isNew = features.devices[device].owed == noIndex
+        let wake = owe(device)
+        features.wakes[wake].target = position + 1
+        features.wakes[wake].ticket = delivery.ticket
+        let key = delivery.mark == CollapseIndex.mark ? features.collapse.current.key : nil
+        ask(wake, message.topic, message.payload, choice, kind, key, message.expiresAtMs)
+        if isNew {
+            schedule(wake, of: session)
+        } else {
+            features.wakeCounters.merged += 1
+        }
+    }
+
+    /// The wake that a device is owed.
+    mutating func owe(_ device: UInt32) -> UInt32 {
+        if features.devices[device].owed == noIndex {
+            features.devices[device].owed = features.wakes.add(device)
+        }
+        return features.devices[device].owed
+    }
+
+    /// Makes a message the newest one that asks for a wake.
+    private mutating func ask(
+        _ wake: UInt32, _ topic: UnsafeRawBufferPointer, _ payload: UnsafeRawBufferPointer,
+        _ choice: WakeChoice, _ kind: WakeKind, _ key: UInt128?, _ expiresAtMs: Int64
+    ) {
+        let keepsPayload =
+            choice.includesFields && payload.count <= Self.mostPayloadBytes
+            && features.devices.bytes + features.wakes.bytes + payload.count
+                <= context.limits.deviceBytes
+        features.wakes.setMessage(
+            wake, topic: UnsafeRawBufferPointer(rebasing: topic.prefix(Self.mostTopicBytes)),
+            payload: keepsPayload ? payload : UnsafeRawBufferPointer(start: nil, count: 0),
+            pool: pool)
+        features.wakes[wake].kind = kind
+        features.wakes[wake].rule = choice.rule
+        features.wakes[wake].collapse =
+            key.map { UInt64(truncatingIfNeeded: $0) } ?? WakeNames.collapse(topic)
+        note(wake, expiresAtMs)
+    }
+
+    /// Counts a message that asks for a wake.
+    private mutating func note(_ wake: UInt32, _ expiresAtMs: Int64) {
+        let isFirst = features.wakes[wake].count == 0
+        features.wakes[wake].count = max(1, features.wakes[wake].count &+ 1)
+        if isFirst {
+            features.wakes[wake].expiresAtMs = expiresAtMs
+        } else if features.wakes[wake].expiresAtMs != 0 {
+            features.wakes[wake].expiresAtMs =
+                expiresAtMs == 0 ? 0 : max(features.wakes[wake].expiresAtMs, expiresAtMs)
+        }
+    }
+
+    /// Looks at what waits for a client whose device has been registered or restored.
+    mutating func examineQueue(of session: UInt32, _ device: UInt32) {
+        let queue = sessions[session].outbound
+        let woken = features.devices[device].woken
+        let cursor = woken.session == sessions[session].number ? woken.position : 0
+        guard !features.devices[device].isSetAside, queue.end > cursor,
+            queue.holdsMessages(below: queue.end)
+        else { return }
+        guard commits.isDurable, sessions[session].isPersistent else { return }
+        let wake = owe(device)
+        features.wakes[wake].needsReading = true
+        features.wakes[wake].next = cursor
+        features.wakes[wake].target = queue.end
+        schedule(wake, of: session)
+    }
+
+    // MARK: Times
+
+    /// Has an owed wake wait until it is due.
+    private mutating func schedule(_ wake: UInt32, of session: UInt32) {
+        guard sessions[session].connection == nil else {
+            watch(wake)
+            return
+        }
+        wait(wake, until: dueTime(of: session))
+    }
+
+    /// Looks after a while whether the connected client has answered.
+    private mutating func watch(_ wake: UInt32) {
+        features.wakes[wake].seen = features.wakes[wake].target
+        features.wakes.wait(
+            wake, .watching,
+            until: context.now.advanced(byMilliseconds: context.limits.wakeUnansweredMilliseconds),
+            key: features.devices.handle(of: features.wakes[wake].device).packed)
+    }
+
+    /// Has a wake wait until a time, and as long as the one before it is young.
+    private mutating func wait(_ wake: UInt32, until time: MonotonicTime) {
+        let device = features.wakes[wake].device
+        let merged = features.devices[device].lastWake.map {
+            $0.advanced(byMilliseconds: context.limits.wakeMergeMilliseconds)
+        }
+        let due = max(time, merged ?? time)
+        guard due > context.now else {
+            features.wakes.makeReady(wake, features.devices[device].kind)
+            return
+        }
+        features.wakes.wait(
+            wake, .waiting, until: due, key: features.devices.handle(of: device).packed)
+    }
+
+    /// The time from which on an offline client is woken: at once after DISCONNECT; else it may come
+    /// back by itself for a while.
+    private func dueTime(of session: UInt32) -> MonotonicTime {
+        guard sessions[session].lastCloseReason != .disconnect else { return context.now }
+        let window = Int64(clamping: context.limits.wakeReconnectMilliseconds)
+        let left =
+            sessions[session].sinceMs.addingReportingOverflow(window).partialValue
+            - context.wallClockMs
+        return context.now.advanced(byMilliseconds: UInt64(min(max(0, left), window)))
+    }
+
+    /// The client is connected: what it is owed reaches it now.
+    mutating func cancelWake(of session: UInt32) {
+        guard let device = device(for: session), features.devices[device].owed != noIndex else {
+            return
+        }
+        let wake = features.devices[device].owed
+        guard features.wakes[wake].state != .sent, !features.wakes[wake].isTest else { return }
+        if features.wakes[wake].state != .watching { features.wakeCounters.cancelled += 1 }
+        watch(wake)
+    }
+
+    /// The client is offline: what it has not acknowledged wakes it.
+    mutating func resumeWake(of session: UInt32) {
+        guard let device = device(for: session), features.devices[device].owed != noIndex else {
+            return
+        }
+        let wake = features.devices[device].owed
+        guard features.wakes[wake].state != .sent, !features.wakes[wake].isTest else { return }
+        let queue = sessions[session].outbound
+        guard queue.holdsMessages(below: features.wakes[wake].target) else {
+            endWake(of: device)
+            return
+        }
+        features.wakes[wake].count = min(features.wakes[wake].count, queue.waiting + queue.inFlight)
+        schedule(wake, of: session)
+    }
+
+    /// Ends what a device is owed.
+    mutating func endWake(of device: UInt32) {
+        let wake = features.devices[device].owed
+        guard wake != noIndex else { return }
+        if features.wakes[wake].isTest {
+            answerTrial(of: device, .later, "it ended without an answer")
+        }
+        features.wakes.remove(wake, pool: pool)
+        features.devices[device].owed = noIndex
+    }
+
+    /// Handles wakes whose time has come.
+    mutating func fireWakeTimers() {
+        var left = Self.timersPerTurn
+        while left > 0, let key = features.wakes.popExpired(now: context.now) {
+            left -= 1
+            let handle = Handle(packed: key)
+            guard features.devices.isCurrent(handle), features.devices[handle.index].owed != noIndex
+            else { continue }
+            let wake = features.devices[handle.index].owed
+            features.wakes.timerFired(wake)
+            switch features.wakes[wake].state {
+            case .watching: judgeWatched(wake)
+            case .waiting: features.wakes.makeReady(wake, features.devices[handle.index].kind)
+            case .sent:
+                features.wakeCounters.unanswered += 1
+                guard !features.wakes[wake].isTest else {
+                    answerTrial(of: handle.index, .later, "it ended without an answer")
+                    endTrial(wake)
+                    continue
+                }
+                features.wakes.makeReady(wake, features.devices[handle.index].kind)
+            case .ready, .reading: continue
+            }
+        }
+    }
+
+    /// Wakes a connected client that has not acknowledged what was delivered: its connection may be
+    /// dead.
+    private mutating func judgeWatched(_ wake: UInt32) {
+        let device = features.wakes[wake].device
+        guard let session = session(for: device) else { return endWake(of: device) }
+        let queue = sessions[session].outbound
+        if queue.holdsMessages(below: features.wakes[wake].seen) {
+            wait(wake, until: context.now)
+        } else if queue.holdsMessages(below: features.wakes[wake].target) {
+            watch(wake)
+        } else {
+            endWake(of: device)
+        }
+    }
+
+    /// Has a wake go on that has been tried: watched while the client is connected, else due after a
+    /// pause.
+    mutating func continueWake(_ wake: UInt32, _ session: UInt32, after milliseconds: UInt64) {
+        guard sessions[session].connection == nil else {
+            watch(wake)
+            return
+        }
+        wait(wake, until: context.now.advanced(byMilliseconds: milliseconds))
+    }
+
+    // MARK: Reading
+
+    /// Reads the next part of the queue of a client, to see which of its messages ask for a wake.
+    mutating func readForWake(_ wake: UInt32, of session: UInt32) {
+        features.wakes.beginReading(wake)
+        let device = features.devices.handle(of: features.wakes[wake].device)
+        commits.read(
+            QueueRead(
+                session: sessions[session].number, from: features.wakes[wake].next,
+                below: features.wakes[wake].target, maxMessages: 256, maxBytes: QueueWindow.bytes,
+                tag: FeatureRead.wake(device).tag.encoded, ticket: 0))
+    }
+
+    /// Takes a part of a queue that was read for a wake.
+    mutating func takeWakeSlice(_ slice: QueueSlice, _ handle: Handle) {
+        guard features.devices.isCurrent(handle), features.devices[handle.index].owed != noIndex
+        else { return }
+        let (device, wake) = (handle.index, features.devices[handle.index].owed)
+        guard features.wakes[wake].state == .reading else { return }
+        guard let session = session(for: device) else { return endWake(of: device) }
+        if slice.failure != nil {
+            wait(wake, until: context.now.advanced(byMilliseconds: 60_000))
+            return
+        }
+        slice.forEach { item in
+            guard !item.isReleased, item.qos > 0 else { return }
+            let request = StoredQoS(byte: item.publishedQoS)?.wake ?? .byRules
+            let choice = features.wakeRules.choice(for: item.topic, request)
+            guard let kind = choice.kind else { return }
+            if features.wakes[wake].ticket == 0 {
+                let place = features.collapse.find(
+                    session: slice.request.session, position: item.position)
+                let key = place.map { features.collapse.entries[$0].key }
+                ask(wake, item.topic, item.payload, choice, kind, key, item.expiresAtMs)
+            } else {
+                note(wake, item.expiresAtMs)
+            }
+        }
+        features.wakes[wake].next = slice.next
+        guard slice.next >= slice.request.below else {
+            readForWake(wake, of: session)
+            return
+        }
+        features.wakes[wake].needsReading = false
+        if features.wakes[wake].count == 0 {
+            // None asks: it is not read again after the next start.
+            setWoken(device, session, below: slice.request.below)
+            endWake(of: device)
+        } else {
+            features.wakes.makeReady(wake, features.devices[device].kind)
+        }
+    }
+
+    /// Notes that messages below a position need no further wake.
+    mutating func setWoken(_ device: UInt32, _ session: UInt32, below position: UInt64) {
+        let woken = StoredDevice.Woken(session: sessions[session].number, position: position)
+        features.devices[device].woken = woken
+        if sessions[session].isPersistent { record(woken, of: device) }
+    }
+
+    /// Records how far a device has been woken; the records leave with the turn's.
+    mutating func record(_ woken: StoredDevice.Woken, of device: UInt32) {
+        features.devices[device].identifier.withBytes { commits.records.woken($0, woken) }
+    }
+
+    // MARK: The start
+
+    /// After a start: devices, not queues, say who may be owed a wake.
+    mutating func restoreWakes() {
+        for device in 0..<features.devices.endIndex where features.devices[device].generation != 0 {
+            guard let session = session(for: device) else { continue }
+            examineQueue(of: session, device)
+        }
+    }
+
+    /// After a change of the configuration.
+    public mutating func adoptWakeRules() {
+        features.wakeRules = WakeRules(context.limits.wakeRules)
+    }
+}
