@@ -100,7 +100,8 @@ let package = Package(
             "BrokerRuntime",
             [
                 "Addresses", "Authorization", "BrokerAPI", "BrokerCore", "CLinux", "MQTTCodec",
-                "MQTTCore", "OperatorLog", "Store", "Structures", "SystemFiles", "TLS", "Threads",
+                "MQTTCore", "OperatorLog", "PlainText", "Store", "Structures", "SystemFiles", "TLS",
+                "Threads",
                 "Transport",
                 .product(name: "Logging", package: "swift-log"),
             ]),
@@ -201,9 +202,9 @@ let package = Package(
                 "APNs", "BrokerAPI", "CLinux", "OperatorLog", "PlainText", "RequestText", "Webhook",
                 .product(name: "Logging", package: "swift-log"),
             ]),
-        module("HermesMessages", ["CHermesProtos"]),
+        module("HermesMessages", ["CHermesProtos", "PlainText"]),
         // What became of clients and messages, in plain words.
-        module("Explanations", ["Authorization", "BrokerAPI"]),
+        module("Explanations", ["Authorization", "BrokerAPI", "PlainText"]),
         module("RequestText", ["PlainText"]),
         module(
             "OperatorCLI",
@@ -269,7 +270,7 @@ let package = Package(
         tests("PlainTextTests", ["PlainText"]),
         tests("AddressesTests", ["Addresses"]),
         tests("SystemFilesTests", ["HermesTesting", "SystemFiles"]),
-        tests("RequestTextTests", ["HermesTesting", "RequestText"]),
+        tests("RequestTextTests", ["HermesTesting", "PlainText", "RequestText"]),
         tests("ArchitectureTests", []),
         tests("StructuresTests", ["Structures", "HermesTesting"]),
         tests("MQTTCodecTests", ["MQTTCodec", "HermesTesting"]),
@@ -310,7 +311,7 @@ let package = Package(
             "AdminAPITests",
             [
                 "Addresses", "AdminAPI", "AdminTLS", "BanFiles", "BrokerAPI", "CHermesProtos",
-                "Credentials", "MQTTCodec", "RequestText", "Structures",
+                "Credentials", "MQTTCodec", "PlainText", "RequestText", "Structures",
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
             ]),
@@ -321,7 +322,10 @@ let package = Package(
         tests("AuthorizationTests", ["Authorization", "HermesTesting"]),
         tests(
             "LoginTokensTests",
-            ["Authorization", "COpenSSL", "Credentials", "HermesTesting", "LoginTokens"]),
+            [
+                "Authorization", "COpenSSL", "Credentials", "HermesTesting", "LoginTokens",
+                "PlainText",
+            ]),
         tests(
             "LoginKeysTests",
             ["LoginKeys", "LoginTokens", .product(name: "Logging", package: "swift-log")]),
@@ -346,6 +350,6 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
             ]),
         tests("ExplanationsTests", ["BrokerAPI", "Explanations"]),
-        tests("HermesMessagesTests", ["CHermesProtos", "HermesMessages"]),
+        tests("HermesMessagesTests", ["CHermesProtos", "HermesMessages", "PlainText"]),
     ]
 )

@@ -81,7 +81,7 @@ package struct ReceivedAnswer: Sendable {
         let seconds = try members.seconds("remember_s", most: 31_536_000)
         remember = seconds.map { .seconds($0) }
         let login = try Self.login(members)
-        let reason = try members.text("reason").map { String(Self.plain($0)) }
+        let reason = try members.text("reason").map { String(Self.plain($0.string)) }
         switch result {
         case "allow"?: answer = .allowed(login)
         case "deny"?: answer = .denied(reason: reason)
@@ -89,7 +89,7 @@ package struct ReceivedAnswer: Sendable {
         case let other?:
             throw MalformedAnswer(
                 complaint: """
-                    `result` is \(VisibleText.quoted(String(other.prefix(40)))), and neither allow, \
+                    `result` is \(VisibleText.quoted(String(other.string.unicodeScalars.prefix(40)))), and neither allow, \
                     deny nor ignore
                     """)
         case nil: throw MalformedAnswer(complaint: "`result` is missing")
@@ -120,14 +120,16 @@ package struct ReceivedAnswer: Sendable {
         }
         if let name = try members.text("user_name") {
             guard !name.isEmpty, name.utf8.count <= longestUserName,
-                !name.unicodeScalars.contains(where: { $0.value < 0x20 || 0x7F...0x9F ~= $0.value })
+                !name.string.unicodeScalars.contains(where: {
+                    $0.value < 0x20 || 0x7F...0x9F ~= $0.value
+                })
             else {
                 throw MalformedAnswer(
                     complaint:
                         "`user_name` is empty, longer than \(longestUserName) bytes, or has control characters"
                 )
             }
-            login.userName = name
+            login.userName = name.string
         }
         login.expiresAt = try members.seconds("expires_at", most: latestTime)
         return login
@@ -136,26 +138,26 @@ package struct ReceivedAnswer: Sendable {
 
 /// The members of an answer by name.
 private struct Members {
-    private let values: [String: JSONValue]
+    private let values: [ForeignText: JSONValue]
 
     init(_ list: [JSONMember]) {
         values = Dictionary(list.map { ($0.name, $0.value) }) { first, _ in first }
     }
 
-    func text(_ name: String) throws(MalformedAnswer) -> String? {
+    func text(_ name: ForeignText) throws(MalformedAnswer) -> ForeignText? {
         guard let value = values[name] else { return nil }
         guard case .string(let text) = value else { throw wrong(name, value, "a string") }
         return text
     }
 
-    func flag(_ name: String) throws(MalformedAnswer) -> Bool? {
+    func flag(_ name: ForeignText) throws(MalformedAnswer) -> Bool? {
         guard let value = values[name] else { return nil }
         guard case .bool(let flag) = value else { throw wrong(name, value, "true or false") }
         return flag
     }
 
     /// Seconds that are not negative; a fraction is cut off.
-    func seconds(_ name: String, most: Double) throws(MalformedAnswer) -> Int64? {
+    func seconds(_ name: ForeignText, most: Double) throws(MalformedAnswer) -> Int64? {
         guard let value = values[name] else { return nil }
         guard case .number(let text) = value, let seconds = Double(text), 0...most ~= seconds else {
             throw wrong(name, value, "a number of seconds from 0 to \(Int64(most))")
@@ -163,7 +165,7 @@ private struct Members {
         return Int64(seconds)
     }
 
-    func texts(_ name: String) throws(MalformedAnswer) -> [String]? {
+    func texts(_ name: ForeignText) throws(MalformedAnswer) -> [String]? {
         guard let value = values[name] else { return nil }
         guard case .array(let elements) = value else {
             throw wrong(name, value, "a list of topic filters")
@@ -174,12 +176,14 @@ private struct Members {
                 throw MalformedAnswer(
                     complaint: "`\(name)` holds \(element.kindName), and no topic filter")
             }
-            texts.append(text)
+            texts.append(text.string)
         }
         return texts
     }
 
-    private func wrong(_ name: String, _ value: JSONValue, _ wanted: String) -> MalformedAnswer {
+    private func wrong(
+        _ name: ForeignText, _ value: JSONValue, _ wanted: String
+    ) -> MalformedAnswer {
         MalformedAnswer(complaint: "`\(name)` is \(value.kindName), and not \(wanted)")
     }
 }

@@ -1,3 +1,4 @@
+import PlainText
 import RequestText
 
 extension KeySet {
@@ -21,7 +22,7 @@ extension KeySet {
         let elements = try Self.elements(of: document)
         var keys: [VerificationKey] = []
         var skipped: [String] = []
-        var names: Set<String> = []
+        var names: Set<ForeignText> = []
         for (index, element) in elements.enumerated() {
             guard case .object(let members) = element else {
                 throw Malformed(reason: "keys[\(index)] is \(element.kindName), and no object")
@@ -76,12 +77,12 @@ private struct JSONWebKey {
 
     init(_ members: [JSONMember]) { self.members = members }
 
-    func string(_ name: String) -> String? {
+    func string(_ name: ForeignText) -> ForeignText? {
         guard case .string(let text)? = value(name) else { return nil }
         return text
     }
 
-    private func value(_ name: String) -> JSONValue? {
+    private func value(_ name: ForeignText) -> JSONValue? {
         members.first { $0.name == name }?.value
     }
 
@@ -129,14 +130,14 @@ private struct JSONWebKey {
         default:
             throw VerificationKey.Unusable(reason: "its type (`kty`) is not RSA, EC, OKP or oct")
         }
-        if let asked = value("alg"), asked != .string(key.algorithm.rawValue) {
+        if let asked = value("alg"), asked != .string(key.algorithm.name) {
             throw VerificationKey.Unusable(
                 reason: "its `alg` is not \(key.algorithm.rawValue), for which it would be used")
         }
         return key
     }
 
-    private func identifier() throws(VerificationKey.Unusable) -> String? {
+    private func identifier() throws(VerificationKey.Unusable) -> ForeignText? {
         guard let value = value("kid") else { return nil }
         guard case .string(let name) = value, name.utf8.count <= TokenHeader.longestIdentifier
         else {
@@ -166,7 +167,7 @@ private struct JSONWebKey {
 
     /// The bytes of a member, all of them or exactly so many.
     private func bytes(
-        _ name: String, count: Int? = nil
+        _ name: ForeignText, count: Int? = nil
     ) throws(VerificationKey.Unusable) -> [UInt8] {
         guard let text = string(name), let bytes = Base64URL.decode(text.utf8), !bytes.isEmpty,
             count.map({ $0 == bytes.count }) ?? true

@@ -1,4 +1,5 @@
 import Credentials
+import PlainText
 
 /// The keys in use. Immutable: other keys are another set.
 package struct KeySet: Sendable, Equatable {
@@ -7,7 +8,7 @@ package struct KeySet: Sendable, Equatable {
     /// Why other keys of the document are not in use, one clause each.
     package let skipped: [String]
 
-    private let indexOfName: [String: Int]
+    private let indexOfName: [ForeignText: Int]
     private let unnamed: [Int]
 
     /// The most keys of one set; a provider has two or three at a time.
@@ -17,7 +18,7 @@ package struct KeySet: Sendable, Equatable {
     package init(_ keys: [VerificationKey], skipped: [String] = []) {
         self.keys = keys
         self.skipped = skipped
-        var names: [String: Int] = [:]
+        var names: [ForeignText: Int] = [:]
         var unnamed: [Int] = []
         for (index, key) in keys.enumerated() {
             if let name = key.identifier { names[name] = index } else { unnamed.append(index) }
@@ -42,14 +43,14 @@ package struct KeySet: Sendable, Equatable {
         } else if keys.count == 1 {
             key = keys[0]
         } else {
-            let fitting = keys.filter { $0.algorithm.rawValue == header.algorithm }
+            let fitting = keys.filter { $0.algorithm.name == header.algorithm }
             guard fitting.count == 1 else {
                 throw fitting.isEmpty
                     ? .wrongAlgorithm(asked: header.algorithm, key: nil) : .ambiguousKey
             }
             key = fitting[0]
         }
-        guard key.algorithm.rawValue == header.algorithm else {
+        guard key.algorithm.name == header.algorithm else {
             throw .wrongAlgorithm(asked: header.algorithm, key: key.algorithm)
         }
         return key

@@ -1,3 +1,5 @@
+import PlainText
+
 /// The signatures that are verified (RFC 7518, section 3.1; RFC 8037, section 3.1). There is no
 /// `none`, and no algorithm that another key could be used with.
 package enum TokenAlgorithm: String, Sendable, CaseIterable {
@@ -9,4 +11,7 @@ package enum TokenAlgorithm: String, Sendable, CaseIterable {
     case es256 = "ES256"
     /// Ed25519.
     case edDSA = "EdDSA"
+
+    /// As a header gives it.
+    var name: ForeignText { ForeignText(rawValue) }
 }

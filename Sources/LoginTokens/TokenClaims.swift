@@ -1,4 +1,5 @@
 import Authorization
+import PlainText
 import RequestText
 
 /// The claims of a token whose signature is right (RFC 7519, section 4), checked against a policy.
@@ -9,7 +10,7 @@ struct TokenClaims {
     let publish: [String]?
     let subscribe: [String]?
 
-    private let members: [String: JSONValue]
+    private let members: [ForeignText: JSONValue]
 
     /// The longest user name in bytes of UTF-8; the broker's limit of user names counts as well.
     private static let longestUserName = 1_024
@@ -28,22 +29,24 @@ struct TokenClaims {
             guard case .string(let name)? = members["iss"] else {
                 throw .wrongIssuer("nobody, and not of \(TokenRefusal.quoted(issuer))")
             }
-            // By bytes: strings of Swift are also equal when Unicode says that they look the same.
-            guard name.utf8.elementsEqual(issuer.utf8) else {
+            guard name == ForeignText(issuer) else {
                 throw .wrongIssuer(
                     "\(TokenRefusal.quoted(name)), and not of \(TokenRefusal.quoted(issuer))")
             }
         }
         try Self.checkAudience(members["aud"], policy.audiences)
-        userName = try Self.userName(members[policy.userClaim], policy.userClaim)
-        publish = try Self.filters(members[policy.publishClaim], policy.publishClaim)
-        subscribe = try Self.filters(members[policy.subscribeClaim], policy.subscribeClaim)
+        userName = try Self.userName(
+            members[ForeignText(policy.userClaim)], policy.userClaim)
+        publish = try Self.filters(
+            members[ForeignText(policy.publishClaim)], policy.publishClaim)
+        subscribe = try Self.filters(
+            members[ForeignText(policy.subscribeClaim)], policy.subscribeClaim)
     }
 
     // MARK: Times
 
     private static func checkTimes(
-        _ members: [String: JSONValue], _ policy: TokenPolicy, now: Int64
+        _ members: [ForeignText: JSONValue], _ policy: TokenPolicy, now: Int64
     ) throws(TokenRefusal) -> Int64? {
         let expiresAt = try time(members, "exp")
         if let expiresAt {
@@ -64,7 +67,7 @@ struct TokenClaims {
 
     /// A NumericDate: seconds since 1970, which may have a fraction; it is cut off.
     private static func time(
-        _ members: [String: JSONValue], _ name: String
+        _ members: [ForeignText: JSONValue], _ name: ForeignText
     ) throws(TokenRefusal) -> Int64? {
         guard let value = members[name] else { return nil }
         guard case .number(let text) = value, let seconds = Double(text), times ~= seconds else {
@@ -78,7 +81,7 @@ struct TokenClaims {
     private static func checkAudience(
         _ value: JSONValue?, _ wanted: [String]
     ) throws(TokenRefusal) {
-        var audiences: [String] = []
+        var audiences: [ForeignText] = []
         switch value {
         case nil: break
         case .string(let name)?: audiences = [name]
@@ -94,7 +97,7 @@ struct TokenClaims {
         if wanted.isEmpty, value == nil { return }
         guard
             audiences.contains(where: { name in
-                wanted.contains { $0.utf8.elementsEqual(name.utf8) }
+                wanted.contains { name == ForeignText($0) }
             })
         else {
             let named = audiences.isEmpty ? "nobody" : TokenRefusal.quoted(audiences[0])
@@ -115,7 +118,9 @@ struct TokenClaims {
             throw .claim("claim \(TokenRefusal.quoted(claim)) is \(value.kindName), and no name")
         }
         guard !name.isEmpty, name.utf8.count <= longestUserName,
-            !name.unicodeScalars.contains(where: { $0.value < 0x20 || 0x7F...0x9F ~= $0.value })
+            !name.string.unicodeScalars.contains(where: {
+                $0.value < 0x20 || 0x7F...0x9F ~= $0.value
+            })
         else {
             throw .claim(
                 """
@@ -123,7 +128,7 @@ struct TokenClaims {
                 \(longestUserName) bytes, or has control characters
                 """)
         }
-        return name
+        return name.string
     }
 
     private static func filters(
@@ -139,7 +144,7 @@ struct TokenClaims {
             guard case .string(let filter) = element else {
                 throw .claim("claim \(TokenRefusal.quoted(claim)) holds \(element.kindName)")
             }
-            filters.append(filter)
+            filters.append(filter.string)
         }
         return filters
     }

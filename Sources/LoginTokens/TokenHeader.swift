@@ -1,3 +1,4 @@
+import PlainText
 import RequestText
 
 /// The header of a token (JOSE header, RFC 7515 section 4), as far as anything of it counts: the
@@ -6,19 +7,21 @@ import RequestText
 /// What would lead to a key that the operator did not name (`jku`, `x5u`, `jwk`, `x5c`) is never
 /// read.
 struct TokenHeader: Equatable {
-    let algorithm: String
-    let keyIdentifier: String?
+    let algorithm: ForeignText
+    let keyIdentifier: ForeignText?
 
     /// The longest name of a key, in bytes of UTF-8.
     static let longestIdentifier = 256
 
     /// Types of tokens for access and login (RFC 7519 section 5.1, RFC 9068); others, for instance
     /// of events or of proofs of possession, are for other purposes though the same key signs them.
-    private static let types = ["jwt", "at+jwt", "application/jwt", "application/at+jwt"]
+    private static let types: Set<ForeignText> = [
+        "jwt", "at+jwt", "application/jwt", "application/at+jwt",
+    ]
 
     init(_ json: [UInt8]) throws(TokenRefusal) {
-        var algorithm: String?
-        var keyIdentifier: String?
+        var algorithm: ForeignText?
+        var keyIdentifier: ForeignText?
         for member in try SignedToken.object(json, "header is") {
             switch (member.name, member.value) {
             case ("alg", .string(let name)): algorithm = name
@@ -30,7 +33,7 @@ struct TokenHeader: Equatable {
                 keyIdentifier = name
             case ("kid", _): throw .header("gives a `kid` that is no string")
             case ("typ", .string(let type)):
-                guard Self.types.contains(type.lowercased()) else {
+                guard Self.types.contains(ForeignText(type.string.lowercased())) else {
                     throw .header(
                         "is of the type \(TokenRefusal.quoted(type)), which is for another purpose")
                 }

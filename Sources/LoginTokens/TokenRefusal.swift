@@ -9,11 +9,11 @@ package enum TokenRefusal: Error, Hashable, Sendable {
     /// The header says what we do not take, or what we would have to understand.
     case header(String)
     /// No key of the set is named so.
-    case unknownKey(String)
+    case unknownKey(ForeignText)
     /// The token names no key, and several keys could be meant.
     case ambiguousKey
     /// The header's algorithm is not that of the key.
-    case wrongAlgorithm(asked: String, key: TokenAlgorithm?)
+    case wrongAlgorithm(asked: ForeignText, key: TokenAlgorithm?)
     case badSignature
     /// A claim is missing, or has the wrong type or form.
     case claim(String)
@@ -29,9 +29,12 @@ package enum TokenRefusal: Error, Hashable, Sendable {
     private static let longestQuote = 64
 
     /// Foreign text, escaped and cut, in quotes.
-    static func quoted(_ text: String) -> String {
+    static func quoted(_ text: ForeignText) -> String {
         "\"\(text.visible(limit: longestQuote))\""
     }
+
+    /// The same for a text of the operator's or of this program.
+    static func quoted(_ text: String) -> String { quoted(ForeignText(text)) }
 }
 
 extension TokenRefusal {

@@ -1,4 +1,5 @@
 import Authorization
+import PlainText
 
 /// What a verified token proves.
 package struct TokenLogin: Sendable {
@@ -11,7 +12,7 @@ package struct TokenLogin: Sendable {
     /// The topics that the token allows; `nil` for a token that leaves all to the access rules.
     package internal(set) var allowance: TopicAllowance?
     /// The name of its key and the algorithm, for `hermesctl auth check`.
-    package let keyIdentifier: String?
+    package let keyIdentifier: ForeignText?
     package let algorithm: TokenAlgorithm
 }
 

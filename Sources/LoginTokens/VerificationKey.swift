@@ -1,11 +1,12 @@
 import COpenSSL
 import Credentials
+import PlainText
 
 /// A key that verifies signatures of one algorithm, which the key fixes: a token only says which it
 /// was signed with, and is refused if that differs. So a public key is never a secret of an HMAC.
 package final class VerificationKey: Sendable {
     /// The name that a token's header may give (`kid`); `nil` for a key without one.
-    package let identifier: String?
+    package let identifier: ForeignText?
     package let algorithm: TokenAlgorithm
     /// Of the key's public part, or of the secret; equal keys have equal ones.
     package let digest: SHA256Digest
@@ -22,7 +23,7 @@ package final class VerificationKey: Sendable {
     package static let modulusBits = 2_048...8_192
 
     /// A secret for HS256, of ``secretByteCounts`` bytes.
-    init(identifier: String?, secret: some Collection<UInt8>) {
+    init(identifier: ForeignText?, secret: some Collection<UInt8>) {
         precondition(
             Self.secretByteCounts.contains(secret.count), "a secret of \(secret.count) bytes")
         self.identifier = identifier
@@ -34,7 +35,7 @@ package final class VerificationKey: Sendable {
 
     /// Adopts a public key of OpenSSL; `encoded` is its SubjectPublicKeyInfo.
     fileprivate init(
-        identifier: String?, algorithm: TokenAlgorithm, adopting key: OpaquePointer,
+        identifier: ForeignText?, algorithm: TokenAlgorithm, adopting key: OpaquePointer,
         encoded: [UInt8]
     ) {
         self.identifier = identifier
@@ -93,7 +94,7 @@ extension VerificationKey {
     /// Reads a public key in DER (SubjectPublicKeyInfo, RFC 5280): RSA of ``modulusBits``, P-256, or
     /// Ed25519. The point of a P-256 key is on its curve.
     convenience init(
-        identifier: String?, encoded: [UInt8]
+        identifier: ForeignText?, encoded: [UInt8]
     ) throws(Unusable) {
         let key = encoded.withUnsafeBufferPointer { bytes -> OpaquePointer? in
             var place = bytes.baseAddress

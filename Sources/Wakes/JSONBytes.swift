@@ -10,7 +10,7 @@ struct JSONBytes {
 
     mutating func value(_ value: JSONValue) {
         switch value {
-        case .string(let text): string(text)
+        case .string(let text): string(text.string)
         case .number(let digits): text(digits)
         case .bool(let flag): text(flag ? "true" : "false")
         case .null, .array, .object: text("null")

@@ -1,4 +1,5 @@
 import BrokerAPI
+import PlainText
 import RequestText
 
 extension Wake {
@@ -8,7 +9,8 @@ extension Wake {
             case .object(let members)? = try? JSONParser.parse(payload)
         else { return [] }
         return names.compactMap { name in
-            guard let member = members.first(where: { $0.name == name }) else { return nil }
+            let wanted = ForeignText(name)
+            guard let member = members.first(where: { $0.name == wanted }) else { return nil }
             switch member.value {
             case .string, .number, .bool: return (name, member.value)
             case .null, .array, .object: return nil

@@ -109,8 +109,8 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
                 SystemFiles TLS Webhook
                 """,
             outside: "Glibc"),
-        ModuleRow("HermesMessages", own: "CHermesProtos"),
-        ModuleRow("Explanations", own: "Authorization BrokerAPI"),
+        ModuleRow("HermesMessages", own: "CHermesProtos PlainText"),
+        ModuleRow("Explanations", own: "Authorization BrokerAPI PlainText"),
 
         // The data plane, the admin plane, and the programs.
         ModuleRow(
@@ -121,7 +121,7 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
             "BrokerRuntime",
             own: """
                 Addresses Authorization BrokerAPI BrokerCore CLinux MQTTCodec MQTTCore \
-                OperatorLog Store Structures SystemFiles TLS Threads Transport
+                OperatorLog PlainText Store Structures SystemFiles TLS Threads Transport
                 """,
             outside: "Glibc Logging Synchronization"),
         ModuleRow(

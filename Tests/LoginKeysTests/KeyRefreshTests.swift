@@ -71,7 +71,7 @@ struct KeyRefreshTests {
         private let names = Mutex<[String]>([])
 
         func add(_ keys: KeySet) -> Bool {
-            names.withLock { $0 += keys.keys.compactMap(\.identifier) }
+            names.withLock { $0 += keys.keys.compactMap(\.identifier?.string) }
             return true
         }
 

@@ -1,5 +1,6 @@
 import COpenSSL
 import Glibc
+import PlainText
 
 @testable import LoginTokens
 
@@ -73,7 +74,7 @@ final class Issuer: @unchecked Sendable {
         return Array(bytes.prefix(Int(count)))
     }
 
-    func verificationKey(_ identifier: String? = nil) throws -> VerificationKey {
+    func verificationKey(_ identifier: ForeignText? = nil) throws -> VerificationKey {
         if algorithm == .hs256 { return VerificationKey(identifier: identifier, secret: secret) }
         return try VerificationKey(identifier: identifier, encoded: encoded)
     }

@@ -246,7 +246,7 @@ struct AuthCheckCommand: OperatorCommand {
             return Answer(
                 allowed: true, source: "jwt", userName: login.userName,
                 expiresAt: login.expiresAt, algorithm: login.algorithm.rawValue,
-                keyName: login.keyIdentifier, narrows: login.allowance != nil)
+                keyName: login.keyIdentifier?.string, narrows: login.allowance != nil)
         } catch {
             return Answer(
                 allowed: false, source: "jwt", reason: error.description, kind: error.name)
