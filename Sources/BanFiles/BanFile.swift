@@ -1,6 +1,6 @@
 import Addresses
 import BrokerAPI
-import Credentials
+import LineFiles
 import PlainText
 import RequestText
 

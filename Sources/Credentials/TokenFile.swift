@@ -1,3 +1,4 @@
+import LineFiles
 import PlainText
 
 /// The tokens of the HTTP API, one a line:

@@ -117,7 +117,7 @@ package struct LineFile<Format: LineFormat>: Sendable, Equatable {
     }
 
     /// Puts other entries in the places of those for which `other` has one.
-    mutating func replaceEach(with other: (Entry) -> Entry?) {
+    package mutating func replaceEach(with other: (Entry) -> Entry?) {
         for (index, line) in lines.enumerated() {
             guard case .entry(let entry) = line, let replacement = other(entry) else { continue }
             lines[index] = .entry(replacement)

@@ -45,17 +45,12 @@ package struct UTCTime: Hashable, Comparable, Sendable {
 
 extension UTCTime: CustomStringConvertible {
     package var description: String {
-        var seconds = time_t(unixSeconds)
-        var parts = tm()
-        gmtime_r(&seconds, &parts)
-        func padded(_ number: Int32, _ width: Int) -> String {
-            let digits = String(number)
-            return String(repeating: "0", count: max(0, width - digits.count)) + digits
-        }
-        let date = [
-            padded(parts.tm_year + 1900, 4), padded(parts.tm_mon + 1, 2), padded(parts.tm_mday, 2),
-        ]
-        let clock = [parts.tm_hour, parts.tm_min, parts.tm_sec].map { padded($0, 2) }
-        return "\(date.joined(separator: "-"))T\(clock.joined(separator: ":"))Z"
+        let time = CivilTime(unixSeconds: unixSeconds)
+        var text: [UInt8] = []
+        time.appendDate(to: &text)
+        text.append(UInt8(ascii: "T"))
+        time.appendClock(to: &text)
+        text.append(UInt8(ascii: "Z"))
+        return String(decoding: text, as: UTF8.self)
     }
 }

@@ -1,14 +1,14 @@
-import RequestText
+import PlainText
 
 /// JSON as it is written.
-struct JSONBytes {
-    private(set) var bytes: [UInt8] = []
+package struct JSONBytes {
+    package private(set) var bytes: [UInt8] = []
 
-    init() { bytes.reserveCapacity(512) }
+    package init() { bytes.reserveCapacity(512) }
 
-    mutating func text(_ text: String) { bytes.append(contentsOf: text.utf8) }
+    package mutating func text(_ text: String) { bytes.append(contentsOf: text.utf8) }
 
-    mutating func value(_ value: JSONValue) {
+    package mutating func value(_ value: JSONValue) {
         switch value {
         case .string(let text): string(text.string)
         case .number(let digits): text(digits)
@@ -17,7 +17,7 @@ struct JSONBytes {
         }
     }
 
-    mutating func object(_ members: [(name: String, value: JSONValue)]) {
+    package mutating func object(_ members: [(name: String, value: JSONValue)]) {
         text("{")
         for (index, member) in members.enumerated() {
             if index > 0 { text(",") }
@@ -29,18 +29,20 @@ struct JSONBytes {
     }
 
     /// A string with what RFC 8259, section 7, wants escaped.
-    mutating func string(_ value: String) {
+    package mutating func string(_ value: String) { string(utf8: value.utf8) }
+
+    /// The same for the bytes of a text in UTF-8.
+    package mutating func string(utf8 value: some Sequence<UInt8>) {
         bytes.append(UInt8(ascii: "\""))
-        for byte in value.utf8 {
+        for byte in value {
             switch byte {
             case UInt8(ascii: "\""), UInt8(ascii: "\\"):
                 bytes.append(UInt8(ascii: "\\"))
                 bytes.append(byte)
-            case 0..<0x20:
-                let digits = Array("0123456789abcdef".utf8)
+            case 0..<0x20, 0x7F:
                 text("\\u00")
-                bytes.append(digits[Int(byte >> 4)])
-                bytes.append(digits[Int(byte & 15)])
+                bytes.append(Hexadecimal.digit(byte >> 4))
+                bytes.append(Hexadecimal.digit(byte))
             default: bytes.append(byte)
             }
         }

@@ -20,15 +20,6 @@ extension Wake {
 
     /// The name of the notification in its usual form, 8-4-4-4-12 hexadecimal digits.
     var notificationName: String {
-        let digits = [notificationID.high, notificationID.low].map { word in
-            let text = String(word, radix: 16)
-            return String(repeating: "0", count: 16 - text.count) + text
-        }.joined()
-        var name = ""
-        for (place, digit) in digits.enumerated() {
-            if [8, 12, 16, 20].contains(place) { name += "-" }
-            name.append(digit)
-        }
-        return name
+        UUIDText.text(high: notificationID.high, low: notificationID.low)
     }
 }

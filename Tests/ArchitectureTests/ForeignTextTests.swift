@@ -17,9 +17,10 @@ struct ForeignTextTests {
     /// token files that the API writes.
     private static let readers = [
         "Sources/APNs", "Sources/AdminAPI", "Sources/BanFiles", "Sources/BrokerAPI",
-        "Sources/Credentials", "Sources/Explanations", "Sources/HTTPLogins",
-        "Sources/HermesMessages", "Sources/LoginDocuments", "Sources/LoginKeys",
-        "Sources/LoginTokens", "Sources/RequestText", "Sources/Wakes", "Sources/Webhook",
+        "Sources/Credentials", "Sources/Explanations", "Sources/HermesMessages",
+        "Sources/LineFiles",
+        "Sources/LoginServices", "Sources/Logins", "Sources/RequestText", "Sources/Wakes",
+        "Sources/Webhook",
     ]
 
     /// Programs that show what a broker answers, and read their own user's words besides: only
@@ -117,10 +118,10 @@ struct ForeignTextTests {
         ("AdminAPI/AccessRules/AccessRulesFile", "expected.contains(", "of the type ForeignText"),
         ("AdminAPI/Server/AdminServer", "configuration.address", "the operator's setting"),
         ("AdminAPI/TLS/HandshakeLog", "word.hasSuffix", "words of BoringSSL"),
-        ("LoginTokens/KeySet+JSON", "$0.name ==", "of the type ForeignText"),
-        ("LoginTokens/KeySet+JSON", "string(\"crv\")", "of the type ForeignText"),
-        ("LoginTokens/KeyFile", "PRIVATE KEY", "the operator's file"),
-        ("LoginTokens/VerificationKey", "prime256v1", "a word of OpenSSL"),
+        ("Logins/Tokens/KeySet+JSON", "$0.name ==", "of the type ForeignText"),
+        ("Logins/Tokens/KeySet+JSON", "string(\"crv\")", "of the type ForeignText"),
+        ("Logins/Tokens/KeyFile", "PRIVATE KEY", "the operator's file"),
+        ("Logins/Tokens/VerificationKey", "prime256v1", "a word of OpenSSL"),
         ("APNs/ProviderKey", "prime256v1", "a word of OpenSSL"),
         ("OperatorCLI/Commands/TagsClientsCommand", "tag ==", "the user's argument"),
         ("OperatorCLI/Commands/ConfigShowCommand", "String: String?", "the user's arguments"),

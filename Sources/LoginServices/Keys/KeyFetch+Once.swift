@@ -1,4 +1,4 @@
-import LoginTokens
+import Logins
 
 extension KeyURL {
     /// Fetches the keys once, for a command.

@@ -1,6 +1,6 @@
 import AdminTLS
 import AsyncHTTPClient
-import LoginTokens
+import Logins
 import NIOCore
 import NIOPosix
 import NIOSSL

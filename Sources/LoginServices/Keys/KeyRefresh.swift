@@ -1,6 +1,6 @@
 import AdminTLS
 import Logging
-import LoginTokens
+import Logins
 import OperatorLog
 import Synchronization
 

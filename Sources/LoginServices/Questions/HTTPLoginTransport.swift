@@ -1,6 +1,6 @@
 import AdminTLS
 import AsyncHTTPClient
-import LoginDocuments
+import Logins
 import NIOCore
 import NIOPosix
 import NIOSSL

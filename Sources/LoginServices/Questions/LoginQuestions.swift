@@ -1,7 +1,7 @@
 import Authorization
 import BrokerAPI
 import Credentials
-import LoginDocuments
+import Logins
 
 /// Questions on their way and waiting, the breaker, and what is remembered. Performs no I/O and reads
 /// no clock: what has to be done is returned as ``Work``.

@@ -1,7 +1,7 @@
 import BrokerAPI
 import Credentials
 import Logging
-import LoginDocuments
+import Logins
 import OperatorLog
 import Synchronization
 

@@ -1,4 +1,4 @@
-import LoginDocuments
+import Logins
 
 extension LoginServiceSettings {
     /// Asks the service once, for a command; nothing is remembered.

@@ -1,5 +1,5 @@
 import Credentials
-import LoginDocuments
+import Logins
 
 /// Answers of the service by the digest of their questions, within a bound in bytes. No entry is
 /// searched for to be dropped: of two generations the older one goes as a whole.

@@ -3,8 +3,8 @@ import BrokerCore
 import BrokerRuntime
 import CLinux
 import ConfiguredFiles
-import HTTPLogins
-import LoginDocuments
+import LoginServices
+import Logins
 import Logging
 import OperatorConfiguration
 import Synchronization

@@ -1,6 +1,7 @@
 import BrokerCore
 import BrokerRuntime
 import ConfiguredFiles
+import Logins
 import OperatorConfiguration
 import Synchronization
 
@@ -12,7 +13,7 @@ final class LoginSources: Sendable {
     private let tokens: TokenLoginChecks?
     /// `nil` when the company's service is not asked.
     private let service: HTTPLoginChecks?
-    private let auth: Mutex<HermesConfiguration.Auth>
+    private let order: Mutex<LoginOrder>
     private let asksBeforeCertificates: Bool
 
     /// `nil` when there is no source, and every user name is unproven.
@@ -24,13 +25,14 @@ final class LoginSources: Sendable {
         self.passwords = passwords
         self.tokens = tokens
         self.service = service
-        auth = Mutex(configuration.auth)
+        order = Mutex(LoginOrder(configuration.auth, hasPasswordFile: passwords != nil))
         asksBeforeCertificates = configuration.asksBeforeCertificates
     }
 
     /// Takes the reloaded keys of a configuration.
     func use(_ configuration: HermesConfiguration) {
-        auth.withLock { $0 = configuration.auth }
+        let new = LoginOrder(configuration.auth, hasPasswordFile: passwords != nil)
+        order.withLock { $0 = new }
         tokens?.use(configuration.auth)
         service?.use(configuration)
     }
@@ -43,39 +45,48 @@ final class LoginSources: Sendable {
     }
 
     private func recall(_ request: AuthenticationRequest) -> LoginCheck.Recollection {
-        var request = request
-        while let (source, place) = self.source(for: request) {
-            switch source {
+        decide(request) { step in
+            switch step.source {
             case .certificate: return .known(.admitted(Login()))
             case .jwt: return tokens?.recall(request) ?? .known(.wrongPassword)
             case .file:
                 return passwords?.recall(userName: request.userName, password: request.password)
                     == true ? .known(Self.rightPassword(request)) : .slow
             case .http:
-                switch service?.recall(request, place: place) {
-                case .decided(let answer)?: return .known(answer)
-                case .passed(let sources)?: request.sourcesPassed = sources
-                case nil: return .elsewhere
+                return switch service?.recall(request, place: step.place) {
+                case .decided(let answer)?: .known(answer)
+                case .passed?: nil
+                case nil: .elsewhere
                 }
             }
-        }
-        return .known(.wrongPassword)
+        } ?? .known(.wrongPassword)
     }
 
     private func verify(_ request: AuthenticationRequest) -> LoginAnswer {
-        var request = request
-        while let (source, place) = self.source(for: request) {
-            switch source {
+        decide(request) { step in
+            switch step.source {
             case .certificate: return .admitted(Login())
             case .jwt: return tokens?.verify(request) ?? .wrongPassword
             case .file:
                 return passwords?.verify(userName: request.userName, password: request.password)
                     == true ? Self.rightPassword(request) : .wrongPassword
             // ``recall(_:)`` has found a source after it.
-            case .http: request.sourcesPassed = place + 1
+            case .http: return nil
             }
+        } ?? .wrongPassword
+    }
+
+    /// Asks the sources in their order until one has an answer; `nil` of a source passes the login
+    /// on, and `nil` is returned when all have done so.
+    private func decide<Answer>(
+        _ request: AuthenticationRequest, _ ask: (LoginOrder.Step) -> Answer?
+    ) -> Answer? {
+        var passed = request.sourcesPassed
+        while let step = self.step(for: request, after: passed) {
+            if let answer = ask(step) { return answer }
+            passed = step.place + 1
         }
-        return .wrongPassword
+        return nil
     }
 
     /// The user of the password file, whatever a certificate says.
@@ -86,23 +97,19 @@ final class LoginSources: Sendable {
     private func ask(
         _ request: AuthenticationRequest, _ then: @escaping @Sendable (LoginCheck.Asked) -> Void
     ) {
-        guard let service, let (source, place) = self.source(for: request), source == .http else {
+        guard let service, let step = step(for: request, after: request.sourcesPassed),
+            step.source == .http
+        else {
             // The sources are no longer those of a moment ago: the user is in the file now.
             then(.passed(sources: request.sourcesPassed))
             return
         }
-        service.ask(request, place: place, then)
+        service.ask(request, place: step.place, then)
     }
 
-    private func source(
-        for request: AuthenticationRequest
-    ) -> (source: HermesConfiguration.Auth.Source, place: Int)? {
-        let auth = auth.withLock { $0 }
-        return auth.source(
-            for: request.password, byCertificate: request.certificateName != nil,
-            after: request.sourcesPassed,
-            isKnown: passwords.map { passwords in
-                { passwords.knows(userName: request.userName) }
-            })
+    private func step(for request: AuthenticationRequest, after passed: Int) -> LoginOrder.Step? {
+        order.withLock { $0 }.step(
+            for: request.password, byCertificate: request.certificateName != nil, after: passed,
+            isUser: { passwords?.knows(userName: request.userName) == true })
     }
 }

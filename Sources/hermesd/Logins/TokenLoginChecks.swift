@@ -4,8 +4,8 @@ import BrokerRuntime
 import CLinux
 import ConfiguredFiles
 import Logging
-import LoginKeys
-import LoginTokens
+import LoginServices
+import Logins
 import OperatorConfiguration
 import OperatorLog
 import PlainText

@@ -1,5 +1,5 @@
 import Credentials
-import LoginDocuments
+import Logins
 import PlainText
 import RequestText
 

@@ -1,9 +1,9 @@
 import Logging
-import LoginTokens
+import Logins
 import Synchronization
 import Testing
 
-@testable import LoginKeys
+@testable import LoginServices
 
 @Suite("Fetched keys")
 struct KeyRefreshTests {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import HTTPLogins
+@testable import LoginServices
 
 @Suite("Circuit breaker")
 struct CircuitBreakerTests {

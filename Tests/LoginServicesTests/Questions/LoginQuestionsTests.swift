@@ -2,8 +2,8 @@ import Credentials
 import Synchronization
 import Testing
 
-@testable import HTTPLogins
-@testable import LoginDocuments
+@testable import LoginServices
+@testable import Logins
 
 @Suite("Questions to a login service")
 struct LoginQuestionsTests {

@@ -1,7 +1,7 @@
 import RequestText
 import Testing
 
-@testable import LoginDocuments
+@testable import Logins
 
 @Suite("Questions and answers of a login service")
 struct ServiceAnswerTests {

@@ -2,7 +2,7 @@ import COpenSSL
 import Glibc
 import PlainText
 
-@testable import LoginTokens
+@testable import Logins
 
 /// A login service: keys of its own, made for each test run, and tokens signed by them.
 final class Issuer: @unchecked Sendable {

@@ -2,7 +2,7 @@ import Glibc
 import HermesTesting
 import Testing
 
-@testable import LoginTokens
+@testable import Logins
 
 @Suite("Files with keys")
 struct KeyFileTests {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import LoginTokens
+@testable import Logins
 
 @Suite("Sets of keys")
 struct KeySetTests {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import LoginTokens
+@testable import Logins
 
 @Suite("Claims of a token")
 struct TokenClaimTests {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import LoginTokens
+@testable import Logins
 
 /// The examples of RFC 7515 (appendix A.1 and A.3; A.2 with another key) and RFC 8037 (appendix A.4).
 @Suite("Tokens of the specifications")
