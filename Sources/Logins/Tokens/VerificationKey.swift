@@ -117,6 +117,18 @@ extension VerificationKey {
         self.init(identifier: identifier, algorithm: algorithm, adopting: key, encoded: encoded)
     }
 
+    /// The longest public exponent in bits; most have 17. A longer one makes each check dear.
+    private static let mostExponentBits: CInt = 64
+
+    /// With an exponent of 1 a signature is the padded message itself, so that anybody signs; an
+    /// even one has no private key (RFC 8017, section 3.1).
+    private static func hasSoundExponent(_ key: OpaquePointer) -> Bool {
+        var exponent: OpaquePointer?
+        guard EVP_PKEY_get_bn_param(key, "e", &exponent) == 1, let exponent else { return false }
+        defer { BN_free(exponent) }
+        return BN_is_odd(exponent) == 1 && 2...mostExponentBits ~= BN_num_bits(exponent)
+    }
+
     private static func algorithm(of key: OpaquePointer) throws(Unusable) -> TokenAlgorithm {
         if EVP_PKEY_is_a(key, "RSA") == 1 {
             let bits = Int(EVP_PKEY_get_bits(key))
@@ -126,6 +138,9 @@ extension VerificationKey {
                         its RSA key has \(bits) bits; RS256 needs \(modulusBits.lowerBound) to \
                         \(modulusBits.upperBound)
                         """)
+            }
+            guard hasSoundExponent(key) else {
+                throw Unusable(reason: "its public exponent is not odd, from 3 to 64 bits")
             }
             return .rs256
         }

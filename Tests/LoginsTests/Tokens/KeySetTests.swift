@@ -125,6 +125,30 @@ struct KeySetTests {
         #expect(throws: KeySet.Malformed.self) { try keys(Self.document(key)) }
     }
 
+    /// The key of an issuer with another public exponent.
+    private static func json(exponent: [UInt8]) -> String {
+        let modulus = Array(Issuer.rs256.encoded.dropLast(5).suffix(256))
+        return
+            #"{"kty":"RSA","n":"\#(base64URL(modulus))","e":"\#(base64URL(exponent))"}"#
+    }
+
+    @Test(
+        "RSA with an exponent of 1, by which anybody signs, or an even one is no key",
+        arguments: [
+            [0], [1], [0, 1], [2], [4], [1, 0, 0], [255, 255, 255, 255, 255, 255, 255, 254],
+        ])
+    func unsoundExponents(_ exponent: [UInt8]) throws {
+        let set = try keys(
+            Self.document(Self.json(.es256, #","kid":"good""#), Self.json(exponent: exponent)))
+        #expect(set.keys.count == 1 && set.skipped.count == 1, "\(set.skipped)")
+    }
+
+    @Test("RSA with a usual exponent is a key", arguments: [[3], [17], [1, 0, 1], [0, 1, 0, 1]])
+    func soundExponents(_ exponent: [UInt8]) throws {
+        let set = try keys(Self.document(Self.json(exponent: exponent)))
+        #expect(set.keys.count == 1 && set.skipped.isEmpty, "\(set.skipped)")
+    }
+
     @Test("a short RSA key is no key")
     func shortKey() throws {
         let short = Issuer.unfit("RSA", bits: 1_024)
