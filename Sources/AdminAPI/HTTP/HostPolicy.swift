@@ -43,7 +43,7 @@ enum HostPolicy: Sendable, Equatable {
         guard let origin else { return String(name) }
         // By bytes: an origin is foreign text, which this machine has not asked for.
         let isSame = ["http://", "https://"].contains { scheme in
-            Self.lowercased(origin).elementsEqual(scheme.utf8 + Self.lowercased(host))
+            origin.utf8.lowercasedASCII == scheme.utf8 + host.utf8.lowercasedASCII
         }
         if !isSame {
             throw Problem(
@@ -52,11 +52,6 @@ enum HostPolicy: Sendable, Equatable {
                 field: "Origin", fix: "Call the API from a program rather than from a web page.")
         }
         return String(name)
-    }
-
-    /// The bytes with small letters for the capitals of ASCII; a host has no others.
-    private static func lowercased(_ text: String) -> [UInt8] {
-        text.utf8.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
     }
 
     /// The name before the port; `nil` when the value is no host.
