@@ -51,14 +51,14 @@ package enum VisibleText {
 
     /// The text escaped in quotation marks; those within it get a backslash.
     package static func quoted(_ text: String) -> String {
-        let parts = escaped(text).split(separator: "\"", omittingEmptySubsequences: false)
+        let parts = escaped(text).parts(separator: "\"")
         return "\"\(parts.joined(separator: "\\\""))\""
     }
 
     /// The same for text that its author has escaped already, such as the broker's explanations:
     /// backslashes stay single.
     package static func printable(_ text: String) -> String {
-        text.split(separator: "\\", omittingEmptySubsequences: false)
+        text.parts(separator: "\\")
             .map { escaped(String($0)) }
             .joined(separator: "\\")
     }

@@ -18,9 +18,8 @@ struct ForeignTextTests {
     private static let readers = [
         "Sources/APNs", "Sources/AdminAPI", "Sources/BanFiles", "Sources/BrokerAPI",
         "Sources/Credentials", "Sources/Explanations", "Sources/HermesMessages",
-        "Sources/LineFiles",
-        "Sources/LoginServices", "Sources/Logins", "Sources/RequestText", "Sources/Wakes",
-        "Sources/Webhook",
+        "Sources/LineFiles", "Sources/LoginServices", "Sources/Logins", "Sources/PlainText",
+        "Sources/RequestText", "Sources/Wakes", "Sources/Webhook",
     ]
 
     /// Programs that show what a broker answers, and read their own user's words besides: only

@@ -56,4 +56,10 @@ struct VisibleTextTests {
         #expect(VisibleText.quoted("a\"b\\\n\"") == #""a\"b\\\n\"""#)
         #expect(VisibleText.printable("\\u{1B} \u{1B}") == "\\u{1B} \\u{1B}")
     }
+
+    @Test("a quotation mark stays one when a combining mark follows it")
+    func quotingBeforeMarks() {
+        let quoted = VisibleText.quoted("a\"\u{301}b")
+        #expect(quoted.unicodeScalars.elementsEqual("\"a\\\"\u{301}b\"".unicodeScalars))
+    }
 }
