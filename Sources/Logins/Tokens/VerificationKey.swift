@@ -140,7 +140,7 @@ extension VerificationKey {
                         """)
             }
             guard hasSoundExponent(key) else {
-                throw Unusable(reason: "its public exponent is not odd, from 3 to 64 bits")
+                throw Unusable(reason: "its public exponent is even, 1, or longer than 64 bits")
             }
             return .rs256
         }
